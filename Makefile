@@ -1,0 +1,72 @@
+# The commands people and CI share. `make` alone lists them.
+
+.DEFAULT_GOAL := help
+.PHONY: help install run check test fix generate bench clean
+.DELETE_ON_ERROR:
+
+PYTHONS := python3.13 python3.12 python3.11 python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+# Packages whose every branch a test must take.
+COVERED := src/weft/spec/*,src/weft/engine/*,src/weft/check/*,src/weft/packages/*
+
+# pyright would otherwise ask the network whether it is the newest.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+# Exits 0 when the interpreter that runs it can hold this project. ensurepip is missing from some
+# system Pythons, and a virtual environment made without it has no pip.
+USABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## Create .venv and install Weft with its pinned dependencies
+
+$(INSTALLED): pyproject.toml requirements/all.lock
+	@$(BIN)/python -c 'import pip; $(USABLE)' 2>/dev/null || { \
+	  for python in $(PYTHONS); do \
+	    if $$python -c '$(USABLE)' 2>/dev/null; then \
+	      echo "Creating $(VENV) with $$python"; exec $$python -m venv --clear $(VENV); \
+	    fi; \
+	  done; \
+	  echo "No usable Python found (tried: $(PYTHONS))." >&2; \
+	  echo "Weft needs Python 3.11 or newer with the venv module." >&2; \
+	  echo "Install one (on Debian and Ubuntu: python3 and python3-venv), then run make again." >&2; \
+	  exit 1; }
+	@echo "Installing pinned dependencies into $(VENV)"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements/all.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: install ## Make a demo workspace in ./demo, check it and draw its router
+	rm -rf demo
+	$(BIN)/weft init demo
+	$(BIN)/weft check demo
+	$(BIN)/weft diagram CustomerSupportRouter --workspace demo --format ascii
+
+check: install ## Check format, lint, types and import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
+
+test: install ## Run every test and require full branch coverage of the pure layers and packages
+	$(BIN)/pytest -n 2 --cov --cov-report=
+	$(BIN)/coverage report --include='$(COVERED)' --fail-under=100
+
+fix: install ## Format the code and apply safe lint fixes
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+generate: install ## Write schemas/ and docs/findings.md anew
+	$(BIN)/weft schema --write schemas
+	$(BIN)/weft explain --all --write docs/findings.md
+
+bench: install ## Run every benchmark against its budget
+	@for file in benchmarks/*.py; do echo "$$file"; $(BIN)/python $$file --enforce || exit 1; done
+
+clean: ## Remove everything these commands made
+	rm -rf $(VENV) demo dist build .coverage .coverage.* .pytest_cache .hypothesis .ruff_cache .import_linter_cache
+	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +

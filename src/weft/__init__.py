@@ -1,0 +1,1 @@
+"""Weft runs teams of language-model agents whose context is a contract."""

@@ -1,0 +1,7 @@
+"""Family STATE."""
+
+from typing import Final
+
+from weft.findings import Rule
+
+RULES: Final[tuple[Rule, ...]] = ()

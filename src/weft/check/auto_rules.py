@@ -1,0 +1,83 @@
+"""Family TOOL, second part: tools that a structured output calls by itself."""
+
+from collections.abc import Iterator
+
+from weft.check.bindings import automatic_tools, bound_model
+from weft.check.code_facts import function_at
+from weft.check.rules import rule
+from weft.check.spelling import listed
+from weft.check.subject import Hit, Subject
+from weft.check.suggestions import did_you_mean
+from weft.check.variable_writes import INJECTED
+from weft.findings import Fix, SetValue
+
+
+@rule("TOOL008", "tools", "agents", "models", "registry", "code")
+def output_gives_arguments(subject: Subject) -> Iterator[Hit]:
+    """The bound model has a field for everything that an automatic tool requires."""
+    for agent in subject.agents:
+        model = bound_model(subject, agent)
+        fields = subject.models.get(model or "")
+        if fields is None:
+            continue
+        for index, tool in automatic_tools(subject, agent):
+            function = function_at(subject, "tools", tool.file, tool.function)
+            if function is None or function.decorated:
+                continue
+            lacking = [
+                one.name
+                for one in function.parameters
+                if one.required and one.name not in INJECTED and one.name not in fields
+            ]
+            if lacking:
+                yield Hit(
+                    ("tools", index, "function"),
+                    f"{tool.function} is called with the fields of {model}, "
+                    f"which has no {listed(lacking)}",
+                    cause=(f"the fields of {model} are {listed(fields)}",) if fields else (),
+                    hint=did_you_mean(lacking[0], fields)
+                    or (f"add the field to {model}, or give the parameter a default value",),
+                )
+
+
+@rule("TOOL009", "tools", "agents", "registry")
+def automatic_call_is_complete(subject: Subject) -> Iterator[Hit]:
+    """An automatic call has its three parts: the agent's mode, one tool, and a bound model."""
+    for index, agent in enumerate(subject.spec.agents):
+        name = agent.agent_name
+        tools = automatic_tools(subject, name)
+        if agent.auto_tool_mode:
+            # BIND007 speaks about the model of an agent that requires one.
+            unbound = bound_model(subject, name) is None and not agent.structured_outputs_required
+            lacking = [
+                *(["a tool with auto_invoke"] if not tools else []),
+                *(["a model bound in the registry"] if unbound else []),
+            ]
+            if lacking:
+                yield Hit(
+                    ("agents", index, "auto_tool_mode"),
+                    f"{name} has auto_tool_mode, but not {listed(lacking)}",
+                    hint=("add what is missing, or set auto_tool_mode to false",),
+                )
+        elif tools:
+            position, tool = tools[0]
+            yield Hit(
+                ("tools", position, "auto_invoke"),
+                f"{tool.function} has auto_invoke, but its agent {name} has no auto_tool_mode",
+                hint=(f"set auto_tool_mode of {name} to true", "or set auto_invoke to false"),
+            )
+
+
+@rule("TOOL012", "tools", "agents")
+def one_automatic_tool(subject: Subject) -> Iterator[Hit]:
+    """An agent's output calls one tool, not several."""
+    for agent in subject.agents:
+        (first, *others) = automatic_tools(subject, agent) or [None]
+        for index, tool in others:
+            path = ("tools", index, "auto_invoke")
+            yield Hit(
+                path,
+                f"{agent} has a second tool with auto_invoke: {tool.function}",
+                cause=(f"{first[1].function} has it already",) if first else (),
+                hint=("set auto_invoke to false for all but one", "or let one tool call the other"),
+            )

@@ -1,0 +1,231 @@
+"""Comparisons that the types of variables rule out: they never hold, or have no answer."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from weft.ids import nearest
+from weft.spec.condition_parser import mentions, parse_condition
+from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Scalar, Value
+from weft.spec.type_meaning import Models, mismatch
+from weft.spec.types import (
+    LiteralOf,
+    OptionalOf,
+    TypeExpr,
+    UnionOf,
+    print_type,
+)
+from weft.spec.types import ListOf as ListType
+from weft.spec.types import Scalar as ScalarType
+
+Kind: TypeAlias = Literal["text", "number", "truth", "list", "object"]
+
+_EVERY_KIND: Final[frozenset[Kind]] = frozenset({"text", "number", "truth", "list", "object"})
+_SCALAR_KINDS: Final[Mapping[str, frozenset[Kind]]] = {
+    "str": frozenset({"text"}),
+    "int": frozenset({"number"}),
+    "float": frozenset({"number"}),
+    "bool": frozenset({"truth"}),
+    "any": _EVERY_KIND,
+}
+_ORDERED: Final[frozenset[Kind]] = frozenset({"text", "number"})
+_HOLDING: Final[frozenset[Kind]] = frozenset({"text", "list", "object"})
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A comparison that cannot do what it seems to do; `offset` is that of the variable."""
+
+    fact: str
+    hint: tuple[str, ...]
+    offset: int
+    length: int
+
+
+def doubts(text: str, types: Mapping[str, TypeExpr], models: Models) -> Iterator[Doubt]:
+    """Yield what the types say against a condition; variables without a type are passed over."""
+    places = (offset for _, offset in mentions(text))
+    for compare, offsets in _comparisons(parse_condition(text), places):
+        names = [side.name for side in (compare.left, compare.right) if isinstance(side, Name)]
+        if not names or any(name not in types for name in names):
+            continue
+        found = _Typed(types, models).doubt(compare)
+        if found:
+            fact, hint = found
+            yield Doubt(fact, hint, offsets[0], len(names[0]))
+
+
+def _comparisons(
+    condition: Condition, places: Iterator[int]
+) -> Iterator[tuple[Compare, list[int]]]:
+    """Yield the comparisons with the places of their names, which stand in the same order."""
+    match condition:
+        case Name():
+            next(places)
+        case Compare(_, left, right):
+            yield condition, [next(places) for side in (left, right) if isinstance(side, Name)]
+        case And(operands) | Or(operands):
+            for operand in operands:
+                yield from _comparisons(operand, places)
+        case Not(operand):
+            yield from _comparisons(operand, places)
+
+
+_Found: TypeAlias = tuple[str, tuple[str, ...]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    """One look at a comparison, knowing the types of its variables."""
+
+    types: Mapping[str, TypeExpr]
+    models: Models
+
+    def doubt(self, compare: Compare) -> _Found:
+        match compare:
+            case Compare("==" | "!=", Name(name), Value(value)):
+                return self.equality(name, [value])
+            case Compare("==" | "!=", Value(value), Name(name)):
+                return self.equality(name, [value])
+            case Compare("in" | "not in", Name(name), ListOf(items)):
+                return self.equality(name, [item.value for item in items])
+            case Compare("in" | "not in", left, Name(name)):
+                return self.membership(left, name)
+            case Compare("in" | "not in", Name(name), Value(value)):
+                return self.within(name, value)
+            case Compare("==" | "!=", Name(left), Name(right)):
+                return self.pair(left, right, self.kinds(left) & self.kinds(right))
+            case Compare(_, Name(left), Name(right)):
+                return self.pair(left, right, self.kinds(left) & self.kinds(right) & _ORDERED)
+            case Compare(_, Name(name), Value(value)) | Compare(_, Value(value), Name(name)):
+                return self.order(name, value)
+            case _:
+                return None
+
+    def kinds(self, name: str) -> frozenset[Kind]:
+        return _kinds(self.types[name])
+
+    def shown(self, name: str) -> str:
+        return f"{name}, which is {_short(print_type(self.types[name]))}"
+
+    def equality(self, name: str, values: Iterable[Scalar]) -> _Found:
+        type_ = self.types[name]
+        for value in values:
+            # Null also stands for "no value yet", so any variable may be compared with it.
+            if value is not None and mismatch(type_, value, self.models):
+                fact = f"{self.shown(name)}, is never {_written(value)}"
+                return fact, _instead(type_, value)
+        return None
+
+    def order(self, name: str, value: Scalar) -> _Found:
+        if _kind(value) in self.kinds(name) & _ORDERED:
+            return None
+        hint = "order numbers against numbers and texts against texts, or compare with == or !="
+        return f"{self.shown(name)}, is neither less nor more than {_written(value)}", (hint,)
+
+    def within(self, name: str, value: Scalar) -> _Found:
+        if isinstance(value, str) and "text" in self.kinds(name):
+            return None
+        hint = "write the values in square brackets: in [...]"
+        return f"{self.shown(name)}, cannot be looked for in {_written(value)}", (hint,)
+
+    def membership(self, left: Name | Value, name: str) -> _Found:
+        sought = self.kinds(left.name) if isinstance(left, Name) else {_kind(left.value)}
+        shown = left.name if isinstance(left, Name) else _written(left.value)
+        holding = self.kinds(name) & _HOLDING
+        if not holding:
+            hint = "look for values in a list, and for a text in a text or an object"
+            return f"nothing can be found in {self.shown(name)}", (hint,)
+        if "text" in sought or "list" in holding:
+            return self.item(left, name, shown)
+        hint = "a text is looked for in a text or an object; anything else in a list"
+        return f"{self.shown(name)}, never holds {shown}", (hint,)
+
+    def item(self, left: Name | Value, name: str, shown: str) -> _Found:
+        """Look at the items of a list; what texts and objects hold is not known."""
+        type_ = _inner(self.types[name])
+        if not isinstance(type_, ListType) or isinstance(left, Name) or left.value is None:
+            return None
+        if mismatch(type_.of, left.value, self.models) is None:
+            return None
+        return f"{self.shown(name)}, never holds {shown}", _instead(type_.of, left.value)
+
+    def pair(self, left: str, right: str, common: frozenset[Kind]) -> _Found:
+        if common:
+            return None
+        fact = f"{self.shown(left)}, cannot be compared like this with {self.shown(right)}"
+        return fact, ("compare variables of the same type",)
+
+
+def _inner(type_: TypeExpr) -> TypeExpr:
+    return type_.of if isinstance(type_, OptionalOf) else type_
+
+
+def _kinds(type_: TypeExpr) -> frozenset[Kind]:
+    match type_:
+        case ScalarType(name):
+            return _SCALAR_KINDS[name]
+        case ListType():
+            return frozenset({"list"})
+        case OptionalOf(of):
+            return _kinds(of)
+        case LiteralOf(values):
+            return frozenset(kind for value in values if (kind := _kind(value)))
+        case UnionOf(members):
+            return frozenset(kind for member in members for kind in _kinds(member))
+        case _:
+            return frozenset({"object"})
+
+
+def _kind(value: Scalar) -> Kind | None:
+    match value:
+        case bool():
+            return "truth"
+        case int() | float():
+            return "number"
+        case str():
+            return "text"
+        case None:
+            return None
+
+
+def _instead(type_: TypeExpr, value: Scalar) -> tuple[str, ...]:
+    """Say what was likely meant by a value that does not fit."""
+    known = [listed for listed in _listed(type_) if isinstance(listed, str)]
+    close = nearest(value, known) if isinstance(value, str) else None
+    if close:
+        return (f"did you mean {_written(close)}?",)
+    if isinstance(value, str) and _unquoted(value) in _kinds(type_):
+        return (f"write {value.lower()} without quotes",)
+    if known:
+        return (f"it can be {_short(', '.join(map(_written, known)))}",)
+    return ("compare it with a value of its type, or change the type",)
+
+
+def _listed(type_: TypeExpr) -> Iterator[Scalar]:
+    match type_:
+        case LiteralOf(values):
+            yield from values
+        case OptionalOf(of):
+            yield from _listed(of)
+        case UnionOf(members):
+            for member in members:
+                yield from _listed(member)
+        case _:
+            return
+
+
+def _unquoted(text: str) -> Kind | None:
+    """Tell what a text would be without its quotes."""
+    if text.lower() in ("true", "false"):
+        return "truth"
+    return "number" if text.isdecimal() else None
+
+
+def _written(value: Scalar) -> str:
+    return _short(json.dumps(value, ensure_ascii=False))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "..."

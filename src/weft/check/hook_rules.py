@@ -1,0 +1,89 @@
+"""Family HOOK: every declared hook has code that can be called at its moment."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from weft.check.declared_code import (
+    hook_entries,
+    missing_files,
+    missing_functions,
+    paths_outside,
+)
+from weft.check.module_facts import Function
+from weft.check.rules import rule
+from weft.check.spelling import listed
+from weft.check.subject import Hit, Subject
+from weft.check.unused_files import unused_files
+from weft.check.variable_writes import INJECTED
+from weft.findings import Place
+from weft.spec.hooks import Hook, HookType
+
+#: What each kind of hook is called with, in order.
+ARGUMENTS: Final[dict[HookType, tuple[str, ...]]] = {
+    "before_chat": (),
+    "after_chat": (),
+    "before_agent": (),
+    "after_agent": (),
+    "update_agent_state": ("agent", "messages"),
+    "process_message_before_send": ("sender", "message", "recipient", "silent"),
+    "process_last_received_message": ("messages",),
+    "process_all_messages_before_reply": ("messages",),
+}
+
+
+@rule("HOOK001", "hooks", "code")
+def file_exists(subject: Subject) -> Iterator[Hit]:
+    """The file of a hook is in the package."""
+    return missing_files(subject, hook_entries(subject))
+
+
+@rule("HOOK002", "hooks", "code")
+def function_exists(subject: Subject) -> Iterator[Hit]:
+    """The file of a hook defines or imports its function."""
+    return missing_functions(hook_entries(subject))
+
+
+@rule("HOOK003", "hooks", "code")
+def signature_fits(subject: Subject) -> Iterator[Hit]:
+    """The function of a hook takes what its moment passes."""
+    for entry in hook_entries(subject):
+        function, hook = entry.function, entry.declared
+        if function is None or function.decorated or not isinstance(hook, Hook):
+            continue
+        passed = ARGUMENTS[hook.hook_type]
+        fault = _misfit(function, len(passed))
+        if fault:
+            shown = ", ".join(passed)
+            yield Hit(
+                (*entry.path, "function"),
+                f"{hook.hook_type} calls {function.name}({shown}), but it {fault}",
+                hint=(f"write it as def {function.name}({shown}), context_variables may follow",)
+                if passed
+                else (f"write it as def {function.name}(context_variables) or without parameters",),
+                place=Place(str(entry.file), function.line, function.column),
+            )
+
+
+@rule("HOOK004", "tools", "lifecycle_tools", "hooks", "variables", "orchestrator", "flow", "code")
+def file_is_used(subject: Subject) -> Iterator[Hit]:
+    """Every file under hooks/ is used by something."""
+    return unused_files(subject, "hooks", "hooks.json")
+
+
+@rule("HOOK005", "hooks")
+def file_is_inside(subject: Subject) -> Iterator[Hit]:
+    """The file of a hook is a Python file under hooks/."""
+    return paths_outside(subject, hook_entries(subject))
+
+
+def _misfit(function: Function, count: int) -> str | None:
+    """Say why a function cannot be called with so many arguments; injected ones come by name."""
+    own = [one for one in function.parameters if one.name not in INJECTED]
+    positional = [one for one in own if one.kind == "positional"]
+    unfilled = [one for one in positional[count:] if one.required]
+    unfilled += [one for one in own if one.kind == "keyword" and one.required]
+    if unfilled:
+        return f"also requires {listed(one.name for one in unfilled)}"
+    if len(positional) < count and not any(one.kind == "args" for one in own):
+        return f"takes only {len(positional)} of these {count}" if positional else "takes none"
+    return None

@@ -1,0 +1,156 @@
+"""Whether two conditions can hold at the same time.
+
+A condition over literals cuts the values of a variable into a few ranges within which its answer
+does not change. One value of each range stands for all of it, so that trying these values decides
+the question for numbers and texts as well as for small sets.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Final, TypeAlias
+
+from weft.engine.conditions import UNKNOWN, decide, same
+from weft.errors import ExpressionError
+from weft.findings import Json
+from weft.spec.conditions import (
+    And,
+    Compare,
+    Condition,
+    ListOf,
+    Name,
+    Not,
+    Or,
+    Scalar,
+    Value,
+    names,
+)
+from weft.spec.sources import ComputedSource, StaticSource
+from weft.spec.type_meaning import Models, finite_values, mismatch
+from weft.spec.types import TypeExpr
+from weft.spec.types import Scalar as ScalarType
+from weft.spec.variables import Variable
+
+#: The values to try for each variable.
+Domain: TypeAlias = dict[str, tuple[Json, ...]]
+
+#: Values of every kind on both sides of true and false.
+_PLAIN: Final[tuple[Json, ...]] = (False, True, 0, 1, "", "x", [], [0], {}, {"x": 0})
+#: Larger sets are treated like numbers and texts: by the values the conditions name.
+_MOST_VALUES: Final = 256
+_TEXT: Final = ScalarType("str")
+
+
+def exclusive_at_sight(left: Condition, right: Condition) -> bool:
+    """Tell whether both conditions demand different values of one variable."""
+    demanded = dict(_pinned(right))
+    return any(
+        name in demanded and not same(value, demanded[name]) for name, value in _pinned(left)
+    )
+
+
+def _pinned(condition: Condition) -> Iterator[tuple[str, Scalar]]:
+    match condition:
+        case Compare("==", Name(name), Value(value)) | Compare("==", Value(value), Name(name)):
+            yield name, value
+        case And(operands):
+            for operand in operands:
+                yield from _pinned(operand)
+        case _:
+            return
+
+
+def domain(
+    left: Condition, right: Condition, variables: Mapping[str, Variable], models: Models
+) -> Domain:
+    """Choose the values to try; a variable of which too little is known has one unknown value."""
+    both = And((left, right))
+    return {name: _samples(name, variables.get(name), both, models) for name in names(both)}
+
+
+def size(values: Domain) -> int:
+    """Count the combinations to try."""
+    return math.prod(len(choices) for choices in values.values())
+
+
+def hold_together(left: Condition, right: Condition, values: Domain) -> bool:
+    """Tell whether some combination may make both conditions hold."""
+    for choice in product(*values.values()):
+        valuation = dict(zip(values, choice, strict=True))
+        if _may_hold(left, valuation) and _may_hold(right, valuation):
+            return True
+    return False
+
+
+def _may_hold(condition: Condition, valuation: Mapping[str, object]) -> bool:
+    try:
+        return decide(condition, valuation) is not False
+    except ExpressionError:
+        return False  # values that cannot be compared: the condition has no answer, so no yes
+
+
+def _samples(
+    name: str, variable: Variable | None, condition: Condition, models: Models
+) -> tuple[Json, ...]:
+    type_: TypeExpr = variable.type if variable else _TEXT
+    empty = (None,) if variable and _may_be_empty(variable) else ()
+    finite = finite_values(type_, limit=_MOST_VALUES)
+    if finite is not None:
+        return (*empty, *finite)
+    literals = _literals(name, condition)
+    if literals is None:
+        return (UNKNOWN,)
+    candidates = (*_PLAIN, *(near for literal in literals for near in _around(literal)))
+    fitting = tuple(value for value in candidates if mismatch(type_, value, models) is None)
+    # A model's values cannot be made up here.
+    return (*empty, *fitting) if fitting else (UNKNOWN,)
+
+
+def _may_be_empty(variable: Variable) -> bool:
+    source = variable.source
+    if mismatch(variable.type, None, {}) is None:
+        return True
+    return not isinstance(source, StaticSource | ComputedSource) and source.default is None
+
+
+def _literals(name: str, condition: Condition) -> list[Scalar] | None:
+    """Collect what a variable is compared with; None if that is more than literals."""
+    found: list[Scalar] = []
+    for compare in _comparisons(condition):
+        sides = (compare.left, compare.right)
+        if Name(name) not in sides:
+            continue
+        other = sides[1] if sides[0] == Name(name) else sides[0]
+        if isinstance(other, ListOf):
+            found += [item.value for item in other.items]
+        elif isinstance(other, Value) and compare.op not in ("in", "not in"):
+            found.append(other.value)
+        else:
+            return None
+    return found
+
+
+def _comparisons(condition: Condition) -> Iterator[Compare]:
+    match condition:
+        case Compare():
+            yield condition
+        case And(operands) | Or(operands):
+            for operand in operands:
+                yield from _comparisons(operand)
+        case Not(operand):
+            yield from _comparisons(operand)
+        case Name():
+            return
+
+
+def _around(literal: Scalar) -> tuple[Json, ...]:
+    """Return a literal with its direct neighbours, which stand for all that lies beyond."""
+    match literal:
+        case bool() | None:
+            return (literal,)
+        case str():
+            return (literal, literal + "\0")
+        case int() | float():
+            whole = math.floor(literal)
+            below, above = math.nextafter(literal, -math.inf), math.nextafter(literal, math.inf)
+            return (literal, below, above, whole - 1, whole, whole + 1)

@@ -1,0 +1,70 @@
+"""Prompts: which variables an agent's instructions put in, and which words they hold."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from weft.check.subject import Subject
+from weft.findings import Path
+from weft.spec.agents import Agent
+from weft.spec.templates import references
+
+_WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_QUOTED_WORD: Final = re.compile(r"""(["'])([A-Za-z_][A-Za-z0-9_]*)\1""")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One paragraph of an agent's instructions, and where it stands."""
+
+    agent: Agent
+    path: Path
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The first place where an agent's instructions put a variable in."""
+
+    agent: str
+    name: str
+    path: Path
+    offset: int
+
+
+def prompts(subject: Subject) -> Iterator[Prompt]:
+    """Yield every paragraph of every agent's instructions."""
+    for index, agent in enumerate(subject.spec.agents):
+        for number, section in enumerate(agent.prompt_sections):
+            path = ("agents", index, "prompt_sections", number, "content")
+            yield Prompt(agent, path, section.content)
+
+
+def prompt_uses(subject: Subject) -> Iterator[Use]:
+    """Yield each variable that an agent's instructions put in, once per agent."""
+    met: set[tuple[str, str]] = set()
+    for prompt in prompts(subject):
+        agent = prompt.agent.agent_name
+        for reference in references(prompt.text):
+            if (agent, reference.name) not in met:
+                met.add((agent, reference.name))
+                yield Use(agent, reference.name, prompt.path, reference.offset)
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text that could be names."""
+    return frozenset(_WORD.findall(text))
+
+
+def places_of_words(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the words of a text that could be names, with their offsets."""
+    for found in _WORD.finditer(text):
+        yield found[0], found.start()
+
+
+@lru_cache(maxsize=512)
+def quoted_words(code: str) -> frozenset[str]:
+    """Return the names that stand in quotes in a code file: those the code may ask for."""
+    return frozenset(found[2] for found in _QUOTED_WORD.finditer(code))

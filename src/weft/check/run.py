@@ -1,0 +1,100 @@
+"""Running the rules: a subject in, findings out, each at its place."""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final, Protocol
+
+from weft.catalogue import CATALOGUE
+from weft.check import (
+    bind_rules,
+    env_rules,
+    expo_rules,
+    hand_rules,
+    hook_rules,
+    name_rules,
+    out_rules,
+    proof_rules,
+    schema_rules,
+    state_rules,
+    tool_rules,
+    ui_rules,
+    var_rules,
+)
+from weft.check.rules import CheckRule, rules_of
+from weft.check.subject import Hit, Subject
+from weft.findings import Finding, Path, Place
+
+RULES: Final[tuple[CheckRule, ...]] = rules_of(
+    schema_rules,
+    name_rules,
+    tool_rules,
+    bind_rules,
+    hand_rules,
+    proof_rules,
+    expo_rules,
+    var_rules,
+    state_rules,
+    hook_rules,
+    out_rules,
+    ui_rules,
+    env_rules,
+)
+
+
+class Locate(Protocol):
+    """Tells where in the author's files a value of the spec stands."""
+
+    def __call__(self, path: Path, *, at_key: bool = False, offset: int = 0) -> Place:
+        """Return the place of the value at `path`, `offset` characters into it."""
+        ...
+
+
+def nowhere(path: Path, *, at_key: bool = False, offset: int = 0) -> Place:  # noqa: ARG001
+    """Place a finding by its path in the spec: for specs that were not read from files."""
+    return Place(".".join(str(step) for step in path))
+
+
+def check(
+    subject: Subject, *, locate: Locate = nowhere, broken: Collection[str] = ()
+) -> tuple[Finding, ...]:
+    """Apply every rule to a workflow.
+
+    `broken` names the fields of the spec whose files could not be read.
+    """
+    readable = [rule for rule in RULES if rule.reads.isdisjoint(broken)]
+    return sort_findings(
+        finding
+        for rule in readable
+        for finding in findings_of(rule.code, rule.check(subject), locate)
+    )
+
+
+def findings_of(code: str, hits: Iterable[Hit], locate: Locate) -> Iterator[Finding]:
+    """Turn what a rule found into findings."""
+    entry = CATALOGUE[code]
+    for hit in hits:
+        yield Finding(
+            code=code,
+            severity=hit.severity or entry.severity,
+            message=hit.message,
+            place=hit.place or locate(hit.path, at_key=hit.at_key, offset=hit.offset),
+            cause=hit.cause,
+            hint=hit.hint,
+            fix=hit.fix,
+            length=hit.length or 1,
+        )
+
+
+def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Order findings as a reader meets them: by file, line, column, then code."""
+    return tuple(
+        sorted(
+            findings,
+            key=lambda finding: (
+                finding.place.file,
+                finding.place.line or 0,
+                finding.place.column or 0,
+                finding.code,
+                finding.message,
+            ),
+        )
+    )

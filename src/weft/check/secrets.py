@@ -1,0 +1,69 @@
+"""Secrets: how values and files look that must not stand in a package."""
+
+import re
+from fnmatch import fnmatchcase
+from typing import Final
+
+#: Ends of names whose values are secrets, with how long such a value is at least.
+_NAMES: Final = (
+    (("password", "passwd", "passphrase", "secret"), 4),
+    (("api_key", "apikey", "secret_key", "access_key", "private_key", "auth_key"), 8),
+    (("token", "bearer", "credential", "credentials"), 12),
+)
+_BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
+
+_SHAPES: Final = (
+    (re.compile(r"\bsk-[A-Za-z0-9_-]{16,}"), "the key of a model provider"),
+    (re.compile(r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"), "the key of a payment service"),
+    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), "the key of a cloud account"),
+    (re.compile(r"\bAIza[A-Za-z0-9_-]{35}"), "the key of a cloud service"),
+    (re.compile(r"\bgh[pousr]_[A-Za-z0-9]{30,}"), "the token of a code host"),
+    (re.compile(r"\bxox[abeprs]-[A-Za-z0-9-]{10,}"), "the token of a chat service"),
+    (re.compile(r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"), "a signed access token"),
+    (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY"), "a private key"),
+    (re.compile(r"://[^/\s:@{}$<]+:[^/\s:@{}$<]+@"), "an address with a password in it"),
+)
+_PLACEHOLDER: Final = re.compile(
+    r"[<\[{$%*]|(?:your|my|the|change[_-]?me|replace|insert|example|sample|dummy|fake|test|none|null"
+    r"|env|x+|placeholder|redacted|secret|password|token|key)(?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
+_LONG_WORD: Final = re.compile(r"[A-Za-z0-9+/_=-]{32,}")
+
+_FILES: Final = (
+    ".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "id_rsa", "id_ecdsa", "id_ed25519",
+    "credentials", "credentials.*", ".netrc", ".npmrc", ".pgpass",
+)  # fmt: skip
+
+
+def secret_in(name: str, text: str) -> str | None:
+    """Say what kind of secret a text seems to hold, given the name it stands under."""
+    for shape, kind in _SHAPES:
+        if shape.search(text):
+            return kind
+    if _names_a_secret(name, len(text)) and not _PLACEHOLDER.match(text) and " " not in text:
+        return f"what {name} is named after"
+    if any(_is_random(word) for word in _LONG_WORD.findall(text)):
+        return "a key: a long text without any pattern"
+    return None
+
+
+def _names_a_secret(name: str, length: int) -> bool:
+    plain = "_" + "_".join(part for part in _BOUNDARY.split(name) if part).lower()
+    return any(
+        length >= least and plain.endswith(tuple(f"_{end}" for end in ends))
+        for ends, least in _NAMES
+    )
+
+
+def _is_random(word: str) -> bool:
+    """Tell whether capitals, small letters and digits change as often as if drawn by lot."""
+    kinds = ["d" if char.isdigit() else "u" if char.isupper() else "l" for char in word]
+    changes = sum(left != right for left, right in zip(kinds, kinds[1:], strict=False))
+    return len(set(kinds)) == 3 and changes * 5 > len(word) * 2
+
+
+def is_secret_file(path: str) -> bool:
+    """Tell whether a file by its name usually holds secrets."""
+    name = path.rsplit("/", 1)[-1].lower()
+    return any(fnmatchcase(name, pattern) for pattern in _FILES)

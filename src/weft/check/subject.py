@@ -1,0 +1,96 @@
+"""What is checked: a spec, the text of its code files, and what could not be read."""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from weft.errors import ExpressionError
+from weft.findings import Fix, Path, Place, Severity
+from weft.ids import BUILT_IN_VARIABLES
+from weft.spec.agents import Agent
+from weft.spec.condition_parser import parse_condition
+from weft.spec.conditions import Condition
+from weft.spec.tools import AgentTool, UiTool
+from weft.spec.types import TypeExpr
+from weft.spec.workflow import WorkflowSpec
+
+Profile: TypeAlias = Literal["development", "production"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What a rule found: where (a path into the spec, or a place in code) and what is wrong."""
+
+    path: Path
+    message: str
+    cause: tuple[str, ...] = ()
+    hint: tuple[str, ...] = ()
+    fix: Fix | None = None
+    severity: Severity | None = None
+    place: Place | None = None
+    offset: int = 0
+    length: int | None = None
+    at_key: bool = False
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One workflow as the rules see it. What several rules need is worked out once, here."""
+
+    spec: WorkflowSpec
+    folder: str = ""
+    code: Mapping[str, str] = field(default_factory=dict[str, str])
+    profile: Profile = "development"
+
+    @cached_property
+    def agents(self) -> dict[str, Agent]:
+        """The agents by name."""
+        return {agent.agent_name: agent for agent in self.spec.agents}
+
+    @cached_property
+    def tools(self) -> dict[str, AgentTool | UiTool]:
+        """The tools by function name; triggers refer to them by it."""
+        return {tool.function: tool for tool in self.spec.tools}
+
+    @cached_property
+    def models(self) -> dict[str, dict[str, TypeExpr]]:
+        """The fields of every structured-output model."""
+        return {
+            model.name: {name: entry.type for name, entry in model.fields.items()}
+            for model in self.spec.models
+        }
+
+    @cached_property
+    def variable_names(self) -> frozenset[str]:
+        """Every variable there is, built-in ones included."""
+        return BUILT_IN_VARIABLES | frozenset(self.spec.variables)
+
+    @cached_property
+    def conditions(self) -> dict[int, Condition]:
+        """The parsed conditions of the handoffs, by index; those that do not parse are left out."""
+        parsed: dict[int, Condition] = {}
+        for index, handoff in enumerate(self.spec.handoffs):
+            if handoff.condition is not None and handoff.condition_type == "expression":
+                try:
+                    parsed[index] = parse_condition(handoff.condition)
+                except ExpressionError:
+                    continue  # HAND003 reports it
+        return parsed
+
+    @cached_property
+    def modules(self) -> dict[str, ast.Module | SyntaxError]:
+        """The syntax tree of every Python file, or why there is none."""
+        return {
+            path: _parse(path, text) for path, text in self.code.items() if path.endswith(".py")
+        }
+
+
+def _parse(path: str, text: str) -> ast.Module | SyntaxError:
+    try:
+        return ast.parse(text, filename=path)
+    except SyntaxError as error:
+        return error
+    except (ValueError, RecursionError, MemoryError) as error:
+        return SyntaxError(str(error) or type(error).__name__)

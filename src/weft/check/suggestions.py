@@ -1,0 +1,21 @@
+"""Suggestions: what a person most likely meant by a name that does not exist."""
+
+from collections.abc import Iterable
+
+from weft.findings import Fix, Path, SetValue
+from weft.ids import nearest, slug
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> tuple[str, ...]:
+    """Return the hint that names the closest candidate, or nothing if none is close."""
+    close = nearest(name, candidates)
+    return (f'did you mean "{close}"?',) if close else ()
+
+
+def respelling(path: Path, name: str, candidates: Iterable[str]) -> Fix | None:
+    """Return the fix for a name that is another one in different spelling, and no second one."""
+    wanted = slug(name)
+    same = [candidate for candidate in candidates if wanted and slug(candidate) == wanted]
+    if len(same) != 1:
+        return None
+    return Fix(f'write "{same[0]}" for "{name}"', (SetValue(path, same[0]),))

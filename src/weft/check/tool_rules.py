@@ -1,0 +1,152 @@
+"""Family TOOL: every declared tool has code, and the code can be called as declared."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from weft.check.code_facts import code_of, reached
+from weft.check.declared_code import (
+    missing_files,
+    missing_functions,
+    paths_outside,
+    tool_entries,
+)
+from weft.check.rules import rule
+from weft.check.spelling import listed
+from weft.check.subject import Hit, Subject
+from weft.check.unused_files import unused_files
+from weft.check.variable_writes import INJECTED
+from weft.findings import Fix, Place, SetValue
+from weft.spec.tools import LifecycleTool, UiTool
+
+#: How long a description may be; a model reads all of them before every reply.
+MAX_DESCRIPTION: Final = 140
+
+_UI_CALL: Final = "use_ui_tool"
+
+
+@rule("TOOL001", "tools", "lifecycle_tools", "code")
+def file_exists(subject: Subject) -> Iterator[Hit]:
+    """The file of a tool is in the package."""
+    return missing_files(subject, tool_entries(subject))
+
+
+@rule("TOOL002", "tools", "lifecycle_tools", "code")
+def function_exists(subject: Subject) -> Iterator[Hit]:
+    """The file of a tool defines or imports its function."""
+    return missing_functions(tool_entries(subject))
+
+
+@rule("TOOL003", "code")
+def file_parses(subject: Subject) -> Iterator[Hit]:
+    """Every Python file of the package is Python."""
+    for file, fault in code_of(subject).faults.items():
+        yield Hit(
+            (),
+            f"{file} is not valid Python: {fault.msg}",
+            hint=("correct the file; until then nothing in it can be checked",),
+            place=Place(file, max(fault.lineno or 1, 1), max(fault.offset or 1, 1)),
+        )
+
+
+@rule("TOOL004", "tools", "code")
+def parameters_have_hints(subject: Subject) -> Iterator[Hit]:
+    """The parameters a model fills in have type hints."""
+    seen: set[tuple[str | None, str]] = set()
+    for entry in tool_entries(subject):
+        function = entry.function
+        key = (entry.file, entry.declared.function)
+        if function is None or key in seen or isinstance(entry.declared, LifecycleTool):
+            continue
+        seen.add(key)
+        bare = [
+            one
+            for one in function.parameters
+            if not one.hinted and one.kind in ("positional", "keyword") and one.name not in INJECTED
+        ]
+        if bare:
+            yield Hit(
+                (*entry.path, "function"),
+                f"{function.name} has no type hint for {listed(one.name for one in bare)}",
+                hint=(f"write the type, for example {bare[0].name}: str",),
+                place=Place(str(entry.file), bare[0].line, bare[0].column),
+            )
+
+
+@rule("TOOL005", "lifecycle_tools", "code")
+def lifecycle_needs_no_arguments(subject: Subject) -> Iterator[Hit]:
+    """A lifecycle tool can be called with what the run injects."""
+    for entry in tool_entries(subject):
+        function, declared = entry.function, entry.declared
+        if function is None or function.decorated or not isinstance(declared, LifecycleTool):
+            continue
+        needed = [one for one in function.parameters if one.required and one.name not in INJECTED]
+        if needed:
+            yield Hit(
+                (*entry.path, "function"),
+                f"the lifecycle tool {function.name} requires "
+                f"{listed(one.name for one in needed)}, but {declared.trigger} passes no arguments",
+                hint=(
+                    "give each parameter a default value",
+                    "or take context_variables and read the values from it",
+                ),
+                place=Place(str(entry.file), needed[0].line, needed[0].column),
+            )
+
+
+@rule("TOOL006", "tools")
+def description_fits(subject: Subject) -> Iterator[Hit]:
+    """A tool says in one short sentence what it does."""
+    for entry in tool_entries(subject):
+        text, path = entry.declared.description, (*entry.path, "description")
+        if isinstance(entry.declared, LifecycleTool):
+            continue
+        if not text.strip():
+            summary = entry.function.summary if entry.function else ""
+            adopt = Fix("take the first line of the docstring", (SetValue(path, summary),))
+            yield Hit(
+                (*entry.path, "function"),
+                f"{entry.name} has no description",
+                hint=("say in one sentence what it does and when to call it",),
+                fix=adopt if 0 < len(summary) <= MAX_DESCRIPTION else None,
+            )
+        elif len(text) > MAX_DESCRIPTION:
+            yield Hit(
+                path,
+                f"the description of {entry.declared.function} has {len(text)} characters, "
+                f"{MAX_DESCRIPTION} are the limit",
+                hint=("keep what it does and when to call it; the rest belongs in the prompt",),
+                offset=MAX_DESCRIPTION,
+                length=len(text) - MAX_DESCRIPTION,
+            )
+
+
+@rule("TOOL007", "tools", "lifecycle_tools", "hooks", "variables", "orchestrator", "flow", "code")
+def file_is_used(subject: Subject) -> Iterator[Hit]:
+    """Every file under tools/ is used by something."""
+    return unused_files(subject, "tools", "tools.json")
+
+
+@rule("TOOL010", "tools", "code")
+def ui_tool_asks(subject: Subject) -> Iterator[Hit]:
+    """The code of a UI tool asks a person something."""
+    for entry in tool_entries(subject):
+        function = entry.function
+        if function is None or not isinstance(entry.declared, UiTool):
+            continue
+        used = reached(subject, str(entry.file), function.name)
+        if not any(_UI_CALL in definition.mentions for definition in used):
+            yield Hit(
+                (*entry.path, "function"),
+                f"the UI tool {function.name} never calls {_UI_CALL}",
+                hint=(
+                    f"call {_UI_CALL} and wait for the answer",
+                    "or declare it as Agent_Tool, if it asks nobody",
+                ),
+                place=Place(str(entry.file), function.line, function.column),
+            )
+
+
+@rule("TOOL011", "tools", "lifecycle_tools")
+def file_is_inside(subject: Subject) -> Iterator[Hit]:
+    """The file of a tool is a Python file under tools/."""
+    return paths_outside(subject, tool_entries(subject))

@@ -1,0 +1,226 @@
+"""Family VAR, second part: whether the events that set a variable can happen."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from weft.check.code_facts import function_at, missing_function
+from weft.check.regexes import regex_fault
+from weft.check.rules import rule
+from weft.check.subject import Hit, Subject
+from weft.check.suggestions import did_you_mean, respelling
+from weft.check.trigger_places import PlacedTrigger, placed_triggers
+from weft.check.variable_writes import INJECTED
+from weft.engine.conditions import same
+from weft.ids import TERMINATE, USER
+from weft.spec.agents import Agent
+from weft.spec.tools import UiTool
+from weft.spec.triggers import (
+    AgentTextTrigger,
+    AgentTurnCountTrigger,
+    Contains,
+    Equals,
+    FunctionTrigger,
+    HandoffTrigger,
+    LifecycleTrigger,
+    Match,
+    Regex,
+    ToolCallTrigger,
+    ToolResponseTrigger,
+    UiResponseTrigger,
+    UserTextTrigger,
+)
+
+_OF_TOOLS: Final = (UiResponseTrigger, ToolCallTrigger, ToolResponseTrigger)
+
+
+@rule("VAR007", "variables", "agents")
+def agent_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
+    """A trigger waits for an agent that takes part."""
+    agents = tuple(subject.agents)
+    for placed in placed_triggers(subject.spec):
+        for key, name in _agents_of(placed):
+            known = (*agents, USER, TERMINATE) if key == "target_agent" else agents
+            if name not in known:
+                path = (*placed.path, key)
+                yield Hit(
+                    path,
+                    f'a trigger of {placed.variable} waits for "{name}", which is no agent',
+                    hint=did_you_mean(name, known) or ("name an agent of agents.json",),
+                    fix=respelling(path, name, known),
+                )
+
+
+def _agents_of(placed: PlacedTrigger) -> Iterator[tuple[str, str]]:
+    match placed.trigger:
+        case AgentTextTrigger(agent=agent) | AgentTurnCountTrigger(agent=agent):
+            yield "agent", agent
+        case LifecycleTrigger(agent=str() as agent):
+            yield "agent", agent
+        case HandoffTrigger(source_agent=source, target_agent=target):
+            if source is not None:
+                yield "source_agent", source
+            if target is not None:
+                yield "target_agent", target
+        case _:
+            return
+
+
+@rule("VAR008", "variables", "tools")
+def tool_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
+    """A trigger waits for a tool that there is, and for answers only of a UI tool."""
+    asking = {tool.function for tool in subject.spec.tools if isinstance(tool, UiTool)}
+    for placed in placed_triggers(subject.spec):
+        trigger, path = placed.trigger, (*placed.path, "tool")
+        if not isinstance(trigger, _OF_TOOLS):
+            continue
+        if trigger.tool not in subject.tools:
+            yield Hit(
+                path,
+                f'a trigger of {placed.variable} waits for "{trigger.tool}", which is no tool',
+                hint=did_you_mean(trigger.tool, subject.tools)
+                or ("name the function of a tool in tools.json",),
+                fix=respelling(path, trigger.tool, subject.tools),
+            )
+        elif isinstance(trigger, UiResponseTrigger) and trigger.tool not in asking:
+            yield Hit(
+                path,
+                f"a trigger of {placed.variable} waits for an answer to {trigger.tool}, "
+                "which asks nobody: it is no UI tool",
+                hint=('use the trigger "tool_response"', 'or make the tool a "UI_Tool"'),
+            )
+
+
+@rule("VAR009", "variables")
+def regex_is_usable(subject: Subject) -> Iterator[Hit]:
+    """A regular expression compiles and cannot hold up the run."""
+    for placed in placed_triggers(subject.spec):
+        match = _match_of(placed)
+        fault = regex_fault(match.regex) if isinstance(match, Regex) else None
+        if fault:
+            yield Hit(
+                (*placed.path, "match", "regex"),
+                f"a regular expression of {placed.variable} cannot be used: {fault.fact}",
+                hint=(fault.hint,),
+                offset=fault.offset,
+            )
+
+
+def _match_of(placed: PlacedTrigger) -> Match | None:
+    trigger = placed.trigger
+    return trigger.match if isinstance(trigger, AgentTextTrigger | UserTextTrigger) else None
+
+
+@rule("VAR010", "variables", "agents")
+def agent_is_told_to_say_it(subject: Subject) -> Iterator[Hit]:
+    """The text that a trigger waits for stands in the agent's instructions."""
+    told: dict[str, str] = {}
+    for placed in placed_triggers(subject.spec):
+        trigger = placed.trigger
+        if not isinstance(trigger, AgentTextTrigger) or trigger.agent not in subject.agents:
+            continue
+        if isinstance(trigger.match, Regex):
+            continue
+        key, text = _text_of(trigger.match)
+        if trigger.agent not in told:
+            told[trigger.agent] = _instructions(subject.agents[trigger.agent])
+        if text.strip().casefold() not in told[trigger.agent]:
+            yield Hit(
+                (*placed.path, "match", key),
+                f'{placed.variable} waits for {trigger.agent} to say "{_short(text)}", '
+                "but its prompt does not tell it to",
+                hint=(f"tell {trigger.agent} in its prompt when to say it",),
+            )
+
+
+def _text_of(match: Match) -> tuple[str, str]:
+    (entry,) = match.model_dump().items()
+    return entry
+
+
+def _instructions(agent: Agent) -> str:
+    parts = [part for section in agent.prompt_sections for part in (section.heading, section.content)]
+    return "\n".join(part for part in parts if part).casefold()
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:57] + "..."
+
+
+@rule("VAR014", "variables")
+def trigger_sets_one_value(subject: Subject) -> Iterator[Hit]:
+    """A trigger says once what the variable is set to."""
+    for placed in placed_triggers(subject.spec):
+        other = _other_value(placed)
+        if other:
+            yield Hit(
+                (*placed.path, "value"),
+                f'a trigger of {placed.variable} has a "value" that is never used: '
+                f"the value comes from {other}",
+                hint=('remove "value"', f"or remove {other}"),
+            )
+
+
+def _other_value(placed: PlacedTrigger) -> str | None:
+    """Name what decides the value in place of the one that is written."""
+    trigger, transition = placed.trigger, placed.transition
+    if isinstance(trigger, UiResponseTrigger | FunctionTrigger) or trigger.value is True:
+        return None
+    if isinstance(trigger, ToolCallTrigger) and trigger.argument:
+        return '"argument"'
+    if isinstance(trigger, ToolResponseTrigger) and trigger.response_key:
+        return '"response_key"'
+    if transition and not same(transition.to, trigger.value):
+        return '"to" of its transition'
+    return None
+
+
+@rule("VAR015", "variables", "tools", "code")
+def argument_exists(subject: Subject) -> Iterator[Hit]:
+    """A trigger takes its value from an argument that the tool has."""
+    for placed in placed_triggers(subject.spec):
+        trigger = placed.trigger
+        if not isinstance(trigger, ToolCallTrigger) or trigger.argument is None:
+            continue
+        known = _arguments(subject, trigger.tool)
+        if known is not None and trigger.argument not in known:
+            path = (*placed.path, "argument")
+            yield Hit(
+                path,
+                f'a trigger of {placed.variable} takes the argument "{trigger.argument}" '
+                f"of {trigger.tool}, which has no such parameter",
+                hint=did_you_mean(trigger.argument, known)
+                or (f"{trigger.tool} takes {', '.join(known) or 'no arguments'}",),
+                fix=respelling(path, trigger.argument, known),
+            )
+
+
+def _arguments(subject: Subject, name: str) -> tuple[str, ...] | None:
+    """Return what a tool can be called with; None if that is not known or anything goes."""
+    tool = subject.tools.get(name)
+    function = function_at(subject, "tools", tool.file, tool.function) if tool else None
+    if function is None or function.decorated:
+        return None
+    if any(parameter.kind == "kwargs" for parameter in function.parameters):
+        return None
+    return tuple(
+        parameter.name
+        for parameter in function.parameters
+        if parameter.kind != "args" and parameter.name not in INJECTED
+    )
+
+
+@rule("VAR016", "variables", "code")
+def function_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
+    """The function that a trigger asks is there."""
+    for placed in placed_triggers(subject.spec):
+        if not isinstance(placed.trigger, FunctionTrigger):
+            continue
+        missing = missing_function(subject, placed.trigger.function)
+        if missing:
+            yield Hit(
+                (*placed.path, "function"),
+                f"a trigger of {placed.variable} asks {placed.trigger.function}, "
+                f"but {missing.fact}",
+                hint=missing.hint,
+            )

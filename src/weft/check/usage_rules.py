@@ -1,0 +1,119 @@
+"""Family VAR, fourth part: every variable is set by something and read by something."""
+
+from collections.abc import Iterator
+
+from weft.check.code_facts import code_of
+from weft.check.prompts import prompt_uses, quoted_words, words
+from weft.check.rules import rule
+from weft.check.subject import Hit, Subject
+from weft.check.values import texts_in
+from weft.spec.conditions import names
+from weft.spec.ingredients import VariablesIngredient
+from weft.spec.sources import (
+    ComputedSource,
+    DatabaseSource,
+    DerivedSource,
+    EntitySource,
+    ExternalSource,
+    Source,
+)
+from weft.spec.templates import references
+
+
+@rule("VAR011", "variables", "agents", "exposure", "handoffs", "code")
+def something_sets_it(subject: Subject) -> Iterator[Hit]:
+    """A derived variable can change."""
+    still = [
+        name
+        for name, variable in subject.spec.variables.items()
+        if isinstance(variable.source, DerivedSource)
+        and not _has_trigger(variable.source)
+        and not variable.writers
+    ]
+    if not still:
+        return
+    written = _set_by_code(subject)
+    # A variable that nothing reads is reported for that alone.
+    read = read_variables(subject)
+    for name in still:
+        if written is not None and name not in written and name in read:
+            yield Hit(
+                ("variables", name, "source"),
+                f"nothing ever sets {name}: it keeps its default for the whole run",
+                hint=("add a trigger, or name who may set it under writers", "or make it static"),
+            )
+
+
+def _has_trigger(source: DerivedSource) -> bool:
+    return bool(source.triggers) or any(step.trigger for step in source.transitions)
+
+
+def _set_by_code(subject: Subject) -> frozenset[str] | None:
+    """Return the variables that code sets; None if it may be any."""
+    code = code_of(subject)
+    if code.faults:
+        return None
+    found = {
+        write.variable
+        for module in code.modules.values()
+        for definition in module.definitions.values()
+        for write in definition.writes
+    }
+    return None if None in found else frozenset(name for name in found if name)
+
+
+@rule("VAR012", "variables", "agents", "exposure", "handoffs", "code")
+def something_reads_it(subject: Subject) -> Iterator[Hit]:
+    """A variable is of use to someone."""
+    read = read_variables(subject)
+    for name, variable in subject.spec.variables.items():
+        if name not in read and not _is_kept(variable.source):
+            yield Hit(
+                ("variables", name),
+                f"nothing reads {name}: no prompt, no condition, no computation, no code",
+                hint=("remove it, or expose it to the agent that needs it",),
+                at_key=True,
+            )
+
+
+def _is_kept(source: Source) -> bool:
+    """Tell whether the value serves by being stored."""
+    if isinstance(source, ComputedSource):
+        return source.persist_to is not None
+    return isinstance(source, EntitySource)
+
+
+def read_variables(subject: Subject) -> frozenset[str]:
+    """Return the names that anything in the package reads, whether they are declared or not."""
+    spec = subject.spec
+    read = {name for listed in spec.exposure.values() for name in listed}
+    read |= {use.name for use in prompt_uses(subject)}
+    for index, handoff in enumerate(spec.handoffs):
+        if index in subject.conditions:
+            read.update(names(subject.conditions[index]))
+        elif handoff.condition:
+            read |= words(handoff.condition)
+    for agent in spec.agents:
+        for part in agent.context:
+            read.update(part.names if isinstance(part, VariablesIngredient) else ())
+    for variable in spec.variables.values():
+        read |= _read_by(variable.source)
+    for text in subject.code.values():
+        read |= quoted_words(text)
+    return frozenset(read)
+
+
+def _read_by(source: Source) -> set[str]:
+    match source:
+        case ComputedSource():
+            return {*source.inputs, source.persist_to or ""}
+        case EntitySource(search_by=field):
+            return {field}
+        case DatabaseSource():
+            texts = [text for _, text in texts_in(source.query_template, ())]
+            inserted = {use.name for text in texts for use in references(text)}
+            return {source.search_by or "", *inserted}
+        case ExternalSource(url=url):
+            return {use.name for use in references(url)}
+        case _:
+            return set()

@@ -1,0 +1,257 @@
+"""Family VAR, first part: whether a variable's own declaration makes sense."""
+
+import keyword
+from collections.abc import Iterator
+from typing import Final
+
+from weft.check.code_facts import missing_function
+from weft.check.comparisons import doubts
+from weft.check.cycles import find_cycles
+from weft.check.rules import rule
+from weft.check.subject import Hit, Subject
+from weft.check.suggestions import did_you_mean, respelling
+from weft.check.trigger_places import assigned, placed_triggers
+from weft.check.values import declared_values, misfit, variable_types
+from weft.errors import ExpressionError
+from weft.findings import Json, Path
+from weft.ids import BUILT_IN_ALIASES, BUILT_IN_VARIABLES, FUNCTION_REF
+from weft.spec.condition_parser import mentions, parse_condition
+from weft.spec.condition_tokens import KEYWORDS
+from weft.spec.sources import ComputedSource, DatabaseSource, DerivedSource, EntitySource
+from weft.spec.types import print_type
+
+#: Sources whose values something else than the run decides.
+_READ_ONLY: Final = frozenset({"static", "environment", "computed", "database", "external", "file"})
+
+
+@rule("VAR001", "variables")
+def database_lookup_is_clear(subject: Subject) -> Iterator[Hit]:
+    """A database variable says in one way which document and which part of it is meant."""
+    for name, variable in subject.spec.variables.items():
+        source = variable.source
+        if not isinstance(source, DatabaseSource):
+            continue
+        path = ("variables", name, "source")
+        if source.search_by is None and source.query_template is None:
+            yield Hit(
+                path,
+                f"{name} does not say how its document is found",
+                hint=('add "search_by" with a field, or "query_template" with a query',),
+            )
+        elif source.search_by is not None and source.query_template is not None:
+            yield Hit(
+                (*path, "query_template"),
+                f"{name} says in two ways how its document is found",
+                hint=('keep either "search_by" or "query_template"',),
+            )
+        if source.field is not None and source.fields:
+            yield Hit(
+                (*path, "fields"),
+                f"{name} takes one field and an object of fields at once",
+                hint=('keep either "field" or "fields"',),
+            )
+
+
+@rule("VAR002", "variables", "models")
+def value_fits_type(subject: Subject) -> Iterator[Hit]:
+    """Every value that is written down for a variable fits its type."""
+    for name, what, path, value in _written_values(subject):
+        variable = subject.spec.variables[name]
+        fault = misfit(variable.type, value, subject.models)
+        # A value that may be a secret is not repeated; VAR020 speaks of it.
+        if fault and not variable.secret:
+            yield Hit(
+                path,
+                f"{what} does not fit {name}: {fault}",
+                hint=(f"correct the value, or the type {_short(print_type(variable.type))}",),
+            )
+
+
+def _written_values(subject: Subject) -> Iterator[tuple[str, str, Path, Json]]:
+    for name, path, value in declared_values(subject):
+        yield name, f"the {path[-1]}", path, value
+    for placed in placed_triggers(subject.spec):
+        if found := assigned(placed):
+            yield placed.variable, "the value set by the trigger", found.path, found.value
+    for name, variable in subject.spec.variables.items():
+        source, path = variable.source, ("variables", name, "source")
+        if isinstance(source, DerivedSource):
+            for index, transition in enumerate(source.transitions):
+                place = (*path, "transitions", index)
+                yield name, "the state", (*place, "from"), transition.from_
+                yield name, "the state", (*place, "to"), transition.to
+        elif isinstance(source, ComputedSource) and _computing_condition(source):
+            yield name, "the true or false of a condition", ("variables", name, "type"), True
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+@rule("VAR003", "variables")
+def computation_ends(subject: Subject) -> Iterator[Hit]:
+    """No computed variable depends on itself."""
+    graph = {
+        name: variable.source.inputs
+        for name, variable in subject.spec.variables.items()
+        if isinstance(variable.source, ComputedSource)
+    }
+    for cycle in find_cycles(graph):
+        first = cycle[0]
+        yield Hit(
+            ("variables", first, "source", "inputs"),
+            f"{first} is computed from itself: {' -> '.join((*cycle, first))}",
+            hint=("take one of these variables out of the inputs of another",),
+        )
+
+
+@rule("VAR004", "variables", "models", "code")
+def computation_is_sound(subject: Subject) -> Iterator[Hit]:
+    """A computation can be carried out from the inputs it declares."""
+    for name, variable in subject.spec.variables.items():
+        source = variable.source
+        if not isinstance(source, ComputedSource):
+            continue
+        path = ("variables", name, "source")
+        yield from _inputs_exist(subject, name, source)
+        if FUNCTION_REF.match(source.computation):
+            missing = missing_function(subject, source.computation)
+            if missing:
+                fact = f"{name} is computed by {source.computation}, but {missing.fact}"
+                yield Hit((*path, "computation"), fact, hint=missing.hint)
+        else:
+            yield from _condition_hits(subject, name, source)
+
+
+def _inputs_exist(subject: Subject, name: str, source: ComputedSource) -> Iterator[Hit]:
+    for index, entry in enumerate(source.inputs):
+        if entry not in subject.variable_names:
+            path = ("variables", name, "source", "inputs", index)
+            yield Hit(
+                path,
+                f'{name} is computed from "{entry}", which is no variable',
+                hint=did_you_mean(entry, subject.variable_names) or ("declare the variable",),
+                fix=respelling(path, entry, subject.variable_names),
+            )
+
+
+def _computing_condition(source: ComputedSource) -> bool:
+    if FUNCTION_REF.match(source.computation):
+        return False
+    try:
+        parse_condition(source.computation)
+    except ExpressionError:
+        return False  # VAR004 reports it
+    return True
+
+
+def _condition_hits(subject: Subject, name: str, source: ComputedSource) -> Iterator[Hit]:
+    path = ("variables", name, "source", "computation")
+    try:
+        used = mentions(source.computation)
+    except ExpressionError as error:
+        fact = f"the computation of {name} is neither a function nor a condition: {error}"
+        hint = error.hint or "write a condition over the inputs"
+        yield Hit(path, fact, hint=(hint, _FUNCTION_HINT), offset=error.offset)
+        return
+    first = {entry: offset for entry, offset in reversed(used)}
+    for entry, offset in sorted(first.items(), key=lambda item: item[1]):
+        if entry not in source.inputs:
+            fact = f"the computation of {name} uses {entry}, which is not among its inputs"
+            hint = did_you_mean(entry, source.inputs) or (f'add "{entry}" to the inputs',)
+            yield Hit(path, fact, hint=hint, offset=offset, length=len(entry))
+    for index, entry in enumerate(source.inputs):
+        # An input that nobody declares is reported as such, and once.
+        if entry not in first and entry in subject.variable_names:
+            fact = f"the computation of {name} does not use its input {entry}"
+            hint = ("remove the input, or use it in the condition",)
+            yield Hit(("variables", name, "source", "inputs", index), fact, hint=hint)
+    for doubt in doubts(source.computation, variable_types(subject), subject.models):
+        fact = f"in the computation of {name}, {doubt.fact}"
+        yield Hit(path, fact, hint=doubt.hint, offset=doubt.offset, length=doubt.length)
+
+
+_FUNCTION_HINT: Final = "or name a function of the package as module:function"
+
+
+@rule("VAR006", "variables")
+def name_is_free(subject: Subject) -> Iterator[Hit]:
+    """A variable's name is not one that already means something else."""
+    for name in subject.spec.variables:
+        reason = _why_reserved(name)
+        if reason:
+            yield Hit(
+                ("variables", name),
+                f"{name} cannot be the name of a variable: {reason}",
+                hint=("choose another name",),
+                at_key=True,
+            )
+
+
+def _why_reserved(name: str) -> str | None:
+    if name in BUILT_IN_VARIABLES or name in BUILT_IN_ALIASES:
+        return "every run has a variable of this name already"
+    if name.startswith("_") or name.lower().startswith("weft"):
+        return "names that begin with _ or weft belong to Weft itself"
+    if name.lower() in KEYWORDS:
+        return "it is a word of the condition language"
+    if keyword.iskeyword(name):
+        return "it is a word of the Python language"
+    if name == "structured_output":
+        return "it stands for the reply of an agent with a bound model"
+    return None
+
+
+@rule("VAR013", "variables")
+def writers_can_write(subject: Subject) -> Iterator[Hit]:
+    """Writers are named only where the run can set the value."""
+    for name, variable in subject.spec.variables.items():
+        kind = variable.source.type
+        if variable.writers and kind in _READ_ONLY:
+            yield Hit(
+                ("variables", name, "writers"),
+                f"{name} has writers, but a run cannot set a variable whose source is {kind}",
+                hint=('remove "writers", or use a derived or entity source',),
+            )
+
+
+@rule("VAR017", "variables")
+def kept_in_entity(subject: Subject) -> Iterator[Hit]:
+    """A computed value is kept in the document of an entity variable."""
+    entities = [
+        name
+        for name, variable in subject.spec.variables.items()
+        if isinstance(variable.source, EntitySource)
+    ]
+    for name, variable in subject.spec.variables.items():
+        source = variable.source
+        if not isinstance(source, ComputedSource) or source.persist_to is None:
+            continue
+        if source.persist_to not in entities:
+            path = ("variables", name, "source", "persist_to")
+            yield Hit(
+                path,
+                f'{name} is to be kept in "{source.persist_to}", which is no entity variable',
+                hint=did_you_mean(source.persist_to, entities)
+                or ("name a variable whose source is entity",),
+                fix=respelling(path, source.persist_to, entities),
+            )
+
+
+@rule("VAR019", "variables")
+def entity_can_be_found(subject: Subject) -> Iterator[Hit]:
+    """An entity is found by a field that its documents have."""
+    for name, variable in subject.spec.variables.items():
+        source = variable.source
+        # Without a schema nothing is known about the fields.
+        if not isinstance(source, EntitySource) or not source.document:
+            continue
+        if source.search_by not in source.document and source.search_by not in BUILT_IN_VARIABLES:
+            path = ("variables", name, "source", "search_by")
+            yield Hit(
+                path,
+                f'{name} is found by "{source.search_by}", which is no field of its schema',
+                hint=did_you_mean(source.search_by, {*source.document, *BUILT_IN_VARIABLES})
+                or ("add the field to the schema",),
+                fix=respelling(path, source.search_by, source.document),
+            )

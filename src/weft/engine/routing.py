@@ -1,0 +1,147 @@
+"""Who speaks next: handoff rules, then the pattern's default, then the declared target.
+
+A run asks with a test that always knows the answer and takes the first route. The checker asks
+with a test that may answer None ("could be either") and gets every route that is possible. Both
+walk the same rules in the same order, so that a proof and a run cannot disagree.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from weft.ids import TERMINATE, USER
+from weft.spec.condition_parser import parse_condition
+from weft.spec.conditions import Condition
+from weft.spec.handoffs import Handoff
+from weft.spec.workflow import WorkflowSpec
+
+Why: TypeAlias = Literal["rule", "fallback", "pattern", "default"]
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingRule:
+    """A handoff with its condition parsed; None as condition means: always."""
+
+    index: int
+    target: str
+    condition: Condition | None
+    judged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where the word goes and why; `rule` is the handoff's index if a rule decided."""
+
+    target: str
+    why: Why
+    rule: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """The rules of one workflow, sorted and parsed once."""
+
+    pre: Mapping[str, tuple[RoutingRule, ...]]
+    post: Mapping[str, tuple[RoutingRule, ...]]
+    otherwise: Mapping[str, Route]
+
+
+#: Answers whether a rule's condition holds; None where that is not known.
+Test: TypeAlias = Callable[[RoutingRule], bool | None]
+
+
+def link_routing(spec: WorkflowSpec) -> Routing:
+    """Sort and parse the handoffs of a workflow, once for all its runs."""
+    ranked = sorted(enumerate(spec.handoffs), key=_rank)
+    return Routing(
+        pre=_by_source(ranked, "pre"),
+        post=_by_source(ranked, "post"),
+        otherwise={agent.agent_name: _otherwise(spec, agent.agent_name) for agent in spec.agents},
+    )
+
+
+def routes_before(routing: Routing, agent: str, test: Test) -> Iterator[Route]:
+    """Yield the routes that may take the word from `agent` before it replies.
+
+    If the last of them is not certain, the agent may also get to reply.
+    """
+    for rule, _ in _applicable(routing.pre.get(agent, ()), test):
+        yield Route(rule.target, "rule", rule.index)
+
+
+def routes_after(routing: Routing, agent: str, test: Test) -> Iterator[Route]:
+    """Yield the routes that may follow a reply of `agent`, the certain one last."""
+    for rule, certain in _applicable(routing.post.get(agent, ()), test):
+        yield Route(rule.target, "fallback" if _is_fallback(rule) else "rule", rule.index)
+        if certain:
+            return
+    yield routing.otherwise[agent]
+
+
+def _applicable(rules: Iterable[RoutingRule], test: Test) -> Iterator[tuple[RoutingRule, bool]]:
+    """Yield the rules that may apply, up to the first that certainly does."""
+    for rule in rules:
+        holds = True if _is_fallback(rule) else test(rule)
+        if holds is not False:
+            yield rule, holds is True
+        if holds:
+            return
+
+
+def _is_fallback(rule: RoutingRule) -> bool:
+    return rule.condition is None and not rule.judged
+
+
+def _rank(entry: tuple[int, Handoff]) -> tuple[bool, int, int]:
+    """Conditional rules before the fallback, then by priority, then as they stand in the file."""
+    index, handoff = entry
+    return handoff.condition is None, handoff.priority, index
+
+
+def _by_source(
+    ranked: Iterable[tuple[int, Handoff]], scope: Literal["pre", "post"]
+) -> dict[str, tuple[RoutingRule, ...]]:
+    rules: dict[str, list[RoutingRule]] = {}
+    for index, handoff in ranked:
+        if handoff.condition_scope == scope:
+            rules.setdefault(handoff.source_agent, []).append(_rule(index, handoff))
+    return {source: tuple(found) for source, found in rules.items()}
+
+
+def _rule(index: int, handoff: Handoff) -> RoutingRule:
+    judged = handoff.condition_type == "llm" and handoff.condition is not None
+    text = None if judged else handoff.condition
+    return RoutingRule(
+        index=index,
+        target=handoff.target_agent,
+        condition=None if text is None else parse_condition(text),
+        judged=judged,
+    )
+
+
+def _otherwise(spec: WorkflowSpec, agent: str) -> Route:
+    """Say who is next when no rule of `agent` applies."""
+    names = [member.agent_name for member in spec.agents]
+    pattern = _PATTERN_DEFAULTS.get(spec.orchestrator.orchestration_pattern)
+    target = pattern(names, spec.orchestrator.initial_agent, agent) if pattern else None
+    if target is not None:
+        return Route(target, "pattern")
+    resting = USER if spec.orchestrator.human_in_the_loop else TERMINATE
+    return Route(spec.orchestrator.default_target or resting, "default")
+
+
+def _next_in_line(names: list[str], initial: str, agent: str) -> str | None:  # noqa: ARG001
+    following = names.index(agent) + 1
+    return names[following] if following < len(names) else None
+
+
+def _back_to_hub(names: list[str], initial: str, agent: str) -> str | None:  # noqa: ARG001
+    return None if agent == initial else initial
+
+
+_PATTERN_DEFAULTS: Final[Mapping[str, Callable[[list[str], str, str], str | None]]] = {
+    "Pipeline": _next_in_line,
+    "Redundant": _next_in_line,
+    "FeedbackLoop": _next_in_line,
+    "Star": _back_to_hub,
+}

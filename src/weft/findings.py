@@ -1,0 +1,105 @@
+"""A finding: one diagnostic with its place and its remedy.
+
+Findings are plain values. Whoever detects a fault yields one; whoever prints or serialises it
+needs nothing else. What every code means stands in `weft.catalogue`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Severity: TypeAlias = Literal["error", "warning"]
+
+#: Where a value stands inside a spec or a document: keys and indexes from the root.
+Path: TypeAlias = tuple[str | int, ...]
+
+#: What JSON can hold. `object` at the leaves keeps the alias cheap for type checkers.
+Json: TypeAlias = object
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One entry of the catalogue: what a code means, whoever reports it."""
+
+    code: str
+    severity: Severity
+    title: str
+    why: str
+    fix: str
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A position in a file; line and column count from 1, and are None where none is known."""
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        return ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class SetValue:
+    """Put `value` at `path`, replacing what is there or adding the key."""
+
+    path: Path
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class AppendItem:
+    """Add `value` at the end of the list at `path`."""
+
+    path: Path
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class RenameKey:
+    """Give the entry at `path` another key, in place."""
+
+    path: Path
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Take the entry or item at `path` away."""
+
+    path: Path
+
+
+Edit: TypeAlias = SetValue | AppendItem | RenameKey | Remove
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A safe correction as data: what it does in words, and the edits that do it.
+
+    Paths lead into the spec, or into the data of `file` (a name inside the package) if given.
+    """
+
+    title: str
+    edits: tuple[Edit, ...]
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One diagnostic: code, fact, place, causes, remedies."""
+
+    code: str
+    severity: Severity
+    message: str
+    place: Place
+    cause: tuple[str, ...] = ()
+    hint: tuple[str, ...] = ()
+    fix: Fix | None = None
+    length: int = 1
+
+
+def is_error(finding: Finding) -> bool:
+    """Tell whether a finding keeps the workflow from running."""
+    return finding.severity == "error"

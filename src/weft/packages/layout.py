@@ -1,0 +1,139 @@
+"""The files of a package: which there are, what each holds, where each part of a spec stands."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import Field
+
+from weft.findings import Path
+from weft.spec.agents import Agent
+from weft.spec.board import Board
+from weft.spec.flow import Flow
+from weft.spec.handoffs import Handoff
+from weft.spec.hooks import Hook
+from weft.spec.orchestrator import Orchestrator
+from weft.spec.outputs import OutputBinding, OutputModel
+from weft.spec.part import Name, Part
+from weft.spec.tools import LifecycleTool, Tool
+from weft.spec.variables import Variable
+
+#: Every file may have any of these endings; the first is the one written by default.
+SUFFIXES: Final = (".json", ".yaml", ".yml")
+
+#: Folders of a package that hold code, and the endings that count as code there.
+CODE_FOLDERS: Final = {"tools": (".py", ".jsx"), "hooks": (".py",)}
+
+
+class AgentsFile(Part):
+    """agents.json: who takes part."""
+
+    agents: tuple[Agent, ...]
+
+
+class AgentExposure(Part):
+    """What one agent sees."""
+
+    variables: tuple[Name, ...] = ()
+
+
+class ContextVariables(Part):
+    """Every variable, and which agent sees which."""
+
+    definitions: dict[Name, Variable] = Field(default={}, description="The variables by name.")
+    agents: dict[Name, AgentExposure] = Field(
+        default={}, description="Which variables stand in which agent's prompt."
+    )
+
+
+class ContextVariablesFile(Part):
+    """context_variables.json: the shared context."""
+
+    context_variables: ContextVariables
+
+
+class HandoffsFile(Part):
+    """handoffs.json: how the word passes on."""
+
+    handoff_rules: tuple[Handoff, ...]
+
+
+class ToolsFile(Part):
+    """tools.json: what can be called."""
+
+    tools: tuple[Tool, ...] = ()
+    lifecycle_tools: tuple[LifecycleTool, ...] = ()
+
+
+class HooksFile(Part):
+    """hooks.json: what watches or changes messages and state."""
+
+    hooks: tuple[Hook, ...]
+
+
+class StructuredOutputsFile(Part):
+    """structured_outputs.json: the shapes of replies."""
+
+    models: tuple[OutputModel, ...] = ()
+    registry: tuple[OutputBinding, ...] = Field(
+        default=(), description="Which agent's replies fit which model; null means free text."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """One kind of declared file."""
+
+    stem: str
+    model: type[Part]
+    #: Where each field of WorkflowSpec that this file holds stands inside it.
+    holds: dict[str, Path]
+    required: bool = False
+    #: Written even when it holds nothing, so that the set is complete.
+    always: bool = True
+
+
+FILE_KINDS: Final[dict[str, FileKind]] = {
+    kind.stem: kind
+    for kind in (
+        FileKind("orchestrator", Orchestrator, {"orchestrator": ()}, required=True),
+        FileKind("agents", AgentsFile, {"agents": ("agents",)}, required=True),
+        FileKind(
+            "context_variables",
+            ContextVariablesFile,
+            {
+                "variables": ("context_variables", "definitions"),
+                "exposure": ("context_variables", "agents"),
+            },
+        ),
+        FileKind("handoffs", HandoffsFile, {"handoffs": ("handoff_rules",)}),
+        FileKind(
+            "tools",
+            ToolsFile,
+            {"tools": ("tools",), "lifecycle_tools": ("lifecycle_tools",)},
+        ),
+        FileKind("hooks", HooksFile, {"hooks": ("hooks",)}, always=False),
+        FileKind(
+            "structured_outputs",
+            StructuredOutputsFile,
+            {"models": ("models",), "registry": ("registry",)},
+        ),
+        FileKind("flow", Flow, {"flow": ()}, always=False),
+        FileKind("board", Board, {"board": ()}, always=False),
+    )
+}
+
+#: The file that holds each field of WorkflowSpec.
+KIND_OF_FIELD: Final[dict[str, FileKind]] = {
+    field: kind for kind in FILE_KINDS.values() for field in kind.holds
+}
+
+
+def file_path(spec_path: Path) -> tuple[FileKind, Path]:
+    """Translate a path into the spec to the file it stands in and the path inside that file."""
+    field, *rest = spec_path
+    kind = KIND_OF_FIELD[str(field)]
+    inner = kind.holds[str(field)]
+    if field == "exposure" and rest:
+        agent, *positions = rest
+        return kind, (*inner, agent, "variables", *positions)
+    return kind, (*inner, *rest)

@@ -1,0 +1,72 @@
+"""Applying safe fixes to the files they concern."""
+
+from collections.abc import Iterable
+
+from weft.findings import (
+    AppendItem,
+    Edit,
+    Finding,
+    Fix,
+    Remove,
+    RenameKey,
+    SetValue,
+)
+from weft.findings import Path as SpecPath
+from weft.packages import edits
+from weft.packages.layout import file_path
+from weft.packages.package import Package
+from weft.packages.staging import replace_files
+
+
+def mend(package: Package, findings: Iterable[Finding]) -> tuple[Fix, ...]:
+    """Apply the fixes of a package's findings, at most one to a file, and return those applied.
+
+    One at a time: a fix is worked out on the text as it was read, so the next one waits until the
+    package has been read again.
+    """
+    applied: list[Fix] = []
+    texts: dict[str, bytes] = {}
+    for fix in (finding.fix for finding in findings if finding.fix):
+        changed = _apply(package, fix)
+        if changed and texts.keys().isdisjoint(changed):
+            texts.update(changed)
+            applied.append(fix)
+    replace_files(package.folder, texts)
+    return tuple(applied)
+
+
+def _apply(package: Package, fix: Fix) -> dict[str, bytes]:
+    """Return the new content of every file a fix changes."""
+    grouped: dict[str, list[Edit]] = {}
+    for edit in fix.edits:
+        name, placed = _place(package, fix, edit)
+        grouped.setdefault(name, []).append(placed)
+    by_name = {declared.name: declared for declared in package.files.values()}
+    return {
+        name: edits.apply(by_name[name].document, found).encode()
+        for name, found in grouped.items()
+        if name in by_name
+    }
+
+
+def _place(package: Package, fix: Fix, edit: Edit) -> tuple[str, Edit]:
+    """Turn an edit of the spec into an edit of the file the value stands in."""
+    if fix.file is not None:
+        return fix.file, edit
+    kind, inner = file_path(edit.path)
+    declared = package.files.get(kind.stem)
+    if declared is None:
+        return f"{kind.stem}.json", edit
+    return declared.name, _moved(edit, declared.rewrite.came_from(inner))
+
+
+def _moved(edit: Edit, path: SpecPath) -> Edit:
+    match edit:
+        case SetValue():
+            return SetValue(path, edit.value)
+        case AppendItem():
+            return AppendItem(path, edit.value)
+        case RenameKey():
+            return RenameKey(path, edit.key)
+        case Remove():
+            return Remove(path)

@@ -1,0 +1,67 @@
+"""Rewriting a package to the one written spelling."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.errors import PackageError
+from weft.findings import Path as SpecPath
+from weft.findings import is_error
+from weft.packages.package import DeclaredFile
+from weft.packages.reader import read_package
+from weft.packages.rewrite import child, is_list, is_map
+from weft.packages.writer import file_data, file_text
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """What a rewrite would change: new texts by file name, and every change in words."""
+
+    folder: Path
+    texts: dict[str, str]
+    changes: dict[str, tuple[str, ...]]
+
+
+def plan_migration(folder: Path) -> Migration:
+    """Work out how a package is rewritten; nothing is touched.
+
+    A package that cannot be read is refused: what is not understood cannot be rewritten.
+    """
+    package = read_package(folder)
+    errors = tuple(finding for finding in package.findings if is_error(finding))
+    if errors:
+        raise PackageError(f"{folder} cannot be rewritten before it can be read", errors)
+    texts: dict[str, str] = {}
+    changes: dict[str, tuple[str, ...]] = {}
+    written = file_data(package.spec)
+    for stem, declared in package.files.items():
+        said = tuple(_changes(declared, written[stem]))
+        if said:
+            texts[declared.name] = file_text(stem, written[stem], declared.document.format)
+            changes[declared.name] = said
+    return Migration(folder, texts, changes)
+
+
+def _changes(declared: DeclaredFile, written: object) -> Iterator[str]:
+    for change in declared.rewrite.changes:
+        place = declared.document.place(change.path, key=True)
+        yield f"line {place.line}: {change.message}"
+    noted = {change.path for change in declared.rewrite.changes}
+    for path, before, after in _respelt(declared.rewrite.data, written, ()):
+        origin = declared.rewrite.came_from(path)
+        if origin not in noted:
+            yield f'line {declared.document.place(origin).line}: "{before}" is now "{after}"'
+
+
+def _respelt(
+    read: object, written: object, path: SpecPath
+) -> Iterator[tuple[SpecPath, object, object]]:
+    """Find the values that mean the same and are written otherwise now, such as type names."""
+    if is_map(written):
+        for key, value in written.items():
+            yield from _respelt(child(read, key), value, (*path, key))
+    elif is_list(written):
+        for index, value in enumerate(written):
+            yield from _respelt(child(read, index), value, (*path, index))
+    elif isinstance(read, str) and read != written:
+        yield path, read, written

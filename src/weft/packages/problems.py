@@ -1,0 +1,196 @@
+"""What a model refuses, said as findings: what, where, what to do."""
+
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal, Union, get_args, get_origin
+
+from pydantic import Tag, ValidationError
+from pydantic_core import ErrorDetails
+
+from weft.findings import Path
+from weft.ids import nearest
+from weft.packages.rewrite import child, is_list, is_map
+from weft.spec.part import Part
+
+_EXPECTED: Final = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing a model refuses, at a path in the data it was given."""
+
+    code: str
+    path: Path
+    message: str
+    hint: tuple[str, ...] = ()
+    at_key: bool = False
+    offset: int = 0
+    #: For an unknown key that is a known one written otherwise: the known one.
+    rename: str | None = None
+
+
+def problems(error: ValidationError, model: type[Part], data: object) -> Iterator[Problem]:
+    """Say everything a model refused; a misspelt key is not reported as missing as well."""
+    details = error.errors(include_url=False)
+    unknown = [_unknown_key(detail, model, data) for detail in details if _is_unknown(detail)]
+    meant = {(*problem.path[:-1], problem.rename) for problem in unknown if problem.rename}
+    yield from unknown
+    for detail in details:
+        if not _is_unknown(detail):
+            problem = _problem(detail, data)
+            if problem.path not in meant:
+                yield problem
+
+
+def _is_unknown(detail: ErrorDetails) -> bool:
+    return detail["type"] == "extra_forbidden"
+
+
+def _unknown_key(detail: ErrorDetails, model: type[Part], data: object) -> Problem:
+    path = _path(detail["loc"], data)
+    key = str(path[-1])
+    known = _known_keys(model, detail["loc"][:-1])
+    meant = nearest(key, known)
+    return Problem(
+        "SCHEMA008",
+        path,
+        f'unknown key "{key}"',
+        hint=(f'did you mean "{meant}"?',) if meant else (f"known here: {', '.join(known)}",),
+        at_key=True,
+        rename=meant,
+    )
+
+
+def _problem(detail: ErrorDetails, data: object) -> Problem:
+    path = _path(detail["loc"], data)
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "missing":
+        return Problem("SCHEMA009", path, f'the key "{path[-1]}" is missing')
+    if kind == "union_tag_not_found":
+        key = str(context["discriminator"]).strip("'")
+        return Problem(
+            "SCHEMA009",
+            (*path, key),
+            f'the key "{key}" is missing; it says which kind this is',
+        )
+    if kind == "union_tag_invalid":
+        key = str(context["discriminator"]).strip("'")
+        choices = _choices(str(context["expected_tags"]))
+        return _not_among((*path, key), str(context["tag"]), choices)
+    if kind == "literal_error":
+        return _not_among(path, detail["input"], _choices(str(context["expected"])))
+    if kind == "type_language":
+        hint = context.get("hint")
+        return Problem(
+            "SCHEMA007",
+            path,
+            detail["msg"],
+            hint=(str(hint),) if hint else (),
+            offset=int(context.get("offset", 0)),
+        )
+    if kind in _EXPECTED:
+        found = describe(detail["input"])
+        return Problem("SCHEMA007", path, f"expected {_EXPECTED[kind]}, found {found}")
+    message = detail["msg"]
+    return Problem("SCHEMA007", path, message[:1].lower() + message[1:])
+
+
+def _not_among(path: Path, found: object, choices: list[str]) -> Problem:
+    meant = nearest(found, choices) if isinstance(found, str) else None
+    return Problem(
+        "SCHEMA007",
+        path,
+        f"{describe(found)} is not one of {', '.join(choices)}",
+        hint=(f'did you mean "{meant}"?',) if meant else (),
+    )
+
+
+def _choices(listed: str) -> list[str]:
+    """Read the quoted words of a list as pydantic prints it."""
+    return listed.split("'")[1::2]
+
+
+def describe(value: object) -> str:
+    """Name a value of parsed data for a person."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f'"{value}"' if len(value) <= 60 else "a long text"
+        case int() | float():
+            return str(value)
+        case _:
+            return "a list" if is_list(value) else "an object"
+
+
+def _path(loc: tuple[int | str, ...], data: object) -> Path:
+    """Drop from a location what is no step in the data: the tags of unions."""
+    path: list[str | int] = []
+    here = data
+    for number, step in enumerate(loc):
+        last = number == len(loc) - 1
+        exists = (is_map(here) and step in here) or (is_list(here) and isinstance(step, int))
+        if exists or (last and is_map(here)):
+            path.append(step)
+            here = child(here, step)
+    return tuple(path)
+
+
+def _known_keys(model: type[Part], loc: tuple[int | str, ...]) -> list[str]:
+    found = _follow(model, loc)
+    fields = found.model_fields.items() if found else ()
+    return [field.alias or name for name, field in fields]
+
+
+def _follow(annotation: object, loc: tuple[int | str, ...]) -> type[Part] | None:
+    """Find the model that stands at a location."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, Part):
+        return _follow_field(annotation, loc) if loc else annotation
+    if origin is Annotated:
+        return _follow(arguments[0], loc)
+    if origin in {Union, types.UnionType}:
+        tagged = [member for member in arguments if loc and loc[0] in _tags(member)]
+        members = [(member, loc[1:]) for member in tagged] or [(it, loc) for it in arguments]
+        found = (_follow(member, rest) for member, rest in members)
+        return next((model for model in found if model), None)
+    if origin in {tuple, list, dict} and loc:
+        return _follow(arguments[1] if origin is dict else arguments[0], loc[1:])
+    return None
+
+
+def _follow_field(model: type[Part], loc: tuple[int | str, ...]) -> type[Part] | None:
+    for name, field in model.model_fields.items():
+        if loc[0] in {name, field.alias}:
+            return _follow(field.annotation, loc[1:])
+    return None
+
+
+def _tags(member: object) -> set[str]:
+    """The words by which a location may name a member of a union."""
+    if get_origin(member) is Annotated:
+        return {entry.tag for entry in get_args(member)[1:] if isinstance(entry, Tag)}
+    if isinstance(member, type) and issubclass(member, Part):
+        literals = (
+            get_args(f.annotation) for f in member.model_fields.values() if _single(f.annotation)
+        )
+        return {value for (value,) in literals}
+    return set()
+
+
+def _single(annotation: object) -> bool:
+    return get_origin(annotation) is Literal and len(get_args(annotation)) == 1

@@ -1,0 +1,182 @@
+"""From a folder of files to a spec, with a finding for everything that cannot be read."""
+
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from weft.catalogue import CATALOGUE
+from weft.findings import Finding, Fix, Place, RenameKey
+from weft.ids import nearest, slug
+from weft.packages import documents
+from weft.packages.dialect import DIALECTS
+from weft.packages.folder import Contents, read_folder
+from weft.packages.layout import FILE_KINDS, SUFFIXES, AgentExposure, FileKind
+from weft.packages.package import DeclaredFile, Package
+from weft.packages.problems import Problem, problems
+from weft.packages.rewrite import Rewrite, is_map
+from weft.spec.orchestrator import Orchestrator
+from weft.spec.part import Part
+from weft.spec.workflow import WorkflowSpec
+
+_P = TypeVar("_P", bound=Part)
+
+
+def read_package(folder: Path) -> Package:
+    """Read a package folder. Nothing raises: what is wrong stands in the package's findings."""
+    contents = read_folder(folder)
+    found: list[Finding] = [*contents.findings]
+    files: dict[str, DeclaredFile] = {}
+    parts: dict[str, Part] = {}
+    for kind in FILE_KINDS.values():
+        name, complaint = _choose(folder, kind, contents)
+        if complaint:
+            found.append(complaint)
+        if name is None:
+            continue
+        declared = _open(folder, name, contents.declared[name])
+        files[kind.stem] = declared
+        found += declared.document.findings
+        if declared.document.ok:
+            part, faults = _understand(kind, declared)
+            found += faults
+            if part is not None:
+                parts[kind.stem] = part
+    found += _look_alikes(folder, contents)
+    return Package(
+        folder=folder,
+        spec=_assemble(folder, parts),
+        files=files,
+        code=contents.code,
+        findings=tuple(found),
+        broken=_broken(parts, files, contents),
+    )
+
+
+def read_part(declared: DeclaredFile, model: type[_P]) -> tuple[_P | None, list[Finding]]:
+    """Validate the data of one file; what the model refuses becomes findings at their places."""
+    data = declared.rewrite.data
+    try:
+        return model.model_validate_json(to_json(data), strict=True), []
+    except ValidationError as error:
+        return None, [_refusal(declared, it) for it in problems(error, model, data)]
+
+
+def open_document(name: str, document: documents.Document, stem: str) -> DeclaredFile:
+    """Bring a document to the present spelling, remembering where everything stood."""
+    rewrite = Rewrite(document.data, document.origin)
+    if is_map(rewrite.data):
+        rewrite.data.pop("$schema", None)
+    if document.ok and stem in DIALECTS:
+        DIALECTS[stem](rewrite)
+    return DeclaredFile(name, document, rewrite)
+
+
+def _open(folder: Path, name: str, raw: bytes) -> DeclaredFile:
+    document = documents.read(str(folder / name), raw)
+    return open_document(name, document, name.partition(".")[0])
+
+
+def _choose(folder: Path, kind: FileKind, contents: Contents) -> tuple[str | None, Finding | None]:
+    """Pick the file of a kind; two of the same kind contradict each other, so neither is read."""
+    names = [kind.stem + suffix for suffix in SUFFIXES]
+    present = [name for name in names if name in contents.declared]
+    if len(present) > 1:
+        both = " and ".join(present)
+        return None, _finding(
+            "SCHEMA011",
+            f"{both} both declare the same things",
+            Place(str(folder / present[1])),
+            hint="keep one of them",
+        )
+    if not present and kind.required and not contents.unreadable.intersection(names):
+        return None, _finding(
+            "SCHEMA012",
+            f"{kind.stem}.json is missing",
+            Place(str(folder / f"{kind.stem}.json")),
+            hint="see a complete package: weft new Example --pattern 1",
+        )
+    return (present[0] if present else None), None
+
+
+def _understand(kind: FileKind, declared: DeclaredFile) -> tuple[Part | None, list[Finding]]:
+    part, faults = read_part(declared, kind.model)
+    for change in declared.rewrite.changes:
+        place = declared.document.place(change.path, key=True)
+        hint = "rewrite the package: weft migrate"
+        faults.append(_finding("SCHEMA010", f"older spelling: {change.message}", place, hint=hint))
+    return part, faults
+
+
+def _refusal(declared: DeclaredFile, problem: Problem) -> Finding:
+    document, origin = declared.document, declared.rewrite.came_from(problem.path)
+    place = document.place(origin, key=problem.at_key, offset=problem.offset)
+    certain = problem.rename and slug(problem.rename) == slug(str(problem.path[-1]))
+    fix = None
+    if problem.rename and certain:
+        rename = RenameKey(origin, problem.rename)
+        fix = Fix(f'rename the key to "{problem.rename}"', (rename,), file=declared.name)
+    return Finding(
+        code=problem.code,
+        severity=CATALOGUE[problem.code].severity,
+        message=_in_context(problem),
+        place=place,
+        hint=problem.hint,
+        fix=fix,
+        length=document.length(origin, key=problem.at_key),
+    )
+
+
+def _in_context(problem: Problem) -> str:
+    """Lead a message with the path, so that it can be understood without the file at hand."""
+    steps = problem.path[:-1] if problem.code in {"SCHEMA008", "SCHEMA009"} else problem.path
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return f"{text.lstrip('.')}: {problem.message}" if text else problem.message
+
+
+def _look_alikes(folder: Path, contents: Contents) -> Iterator[Finding]:
+    """Point out files that look like declared ones by name and are not read."""
+    known = [stem + suffix for stem in FILE_KINDS for suffix in SUFFIXES]
+    for name in contents.others:
+        meant = nearest(name, known)
+        if name.endswith(SUFFIXES) and meant and meant not in contents.declared:
+            yield _finding(
+                "SCHEMA013",
+                f"{name} is not read: no file of a package has this name",
+                Place(str(folder / name)),
+                hint=f"did you mean {meant}?",
+            )
+
+
+def _broken(
+    parts: Mapping[str, Part], files: Mapping[str, DeclaredFile], contents: Contents
+) -> frozenset[str]:
+    """The fields of the spec whose file is there, or must be, and could not be understood."""
+    present = {name.partition(".")[0] for name in (*contents.declared, *contents.unreadable)}
+    fields = {
+        field
+        for stem, kind in FILE_KINDS.items()
+        if stem not in parts and (stem in files or stem in present or kind.required)
+        for field in kind.holds
+    }
+    unread_code = any("/" in name for name in contents.unreadable)
+    return frozenset(fields | ({"code"} if unread_code else set()))
+
+
+def _assemble(folder: Path, parts: Mapping[str, Part]) -> WorkflowSpec:
+    """Put the parts together. What is missing stays empty; `broken` keeps rules from judging it."""
+    stand_in = Orchestrator(workflow_name=folder.name or "Workflow", initial_agent="?")
+    fields: dict[str, Any] = {"orchestrator": stand_in}
+    for stem, part in parts.items():
+        for field, inner in FILE_KINDS[stem].holds.items():
+            fields[field] = reduce(getattr, [str(step) for step in inner], part)
+    exposure: dict[str, AgentExposure] = fields.get("exposure", {})
+    fields["exposure"] = {agent: entry.variables for agent, entry in exposure.items()}
+    return WorkflowSpec(**fields)
+
+
+def _finding(code: str, message: str, place: Place, *, hint: str) -> Finding:
+    return Finding(code, CATALOGUE[code].severity, message, place, hint=(hint,))

@@ -1,0 +1,86 @@
+"""Reading and checking together: everything there is to say about packages on disk."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from weft.check.run import check, sort_findings
+from weft.check.subject import Profile, Subject
+from weft.check.workspace import WorkspaceSubject, check_workspace
+from weft.findings import Finding, Place, is_error
+from weft.findings import Path as SpecPath
+from weft.packages.package import Package
+from weft.packages.reader import read_package
+from weft.packages.workspace import PackFile, find_packages, read_packs
+
+
+@dataclass(frozen=True)
+class Review:
+    """What was found in a package or workspace."""
+
+    packages: tuple[Package, ...]
+    findings: tuple[Finding, ...]
+    files: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing keeps the workflows from running."""
+        return not any(is_error(finding) for finding in self.findings)
+
+
+def review_package(package: Package, *, profile: Profile = "development") -> tuple[Finding, ...]:
+    """Return all there is to say about one package: what reading found and what rules say."""
+    subject = Subject(
+        spec=package.spec,
+        folder=package.folder.resolve().name,
+        code={name: raw.decode() for name, raw in package.code.items()},
+        profile=profile,
+    )
+    said = check(subject, locate=package.locate, broken=package.broken)
+    placed = (_in_folder(finding, package) for finding in said)
+    return sort_findings([*package.findings, *placed])
+
+
+def review(path: Path, *, profile: Profile = "development") -> Review:
+    """Read and check a package, or a workspace with all its packages and packs."""
+    packages = [read_package(folder) for folder in find_packages(path)]
+    packs = read_packs(path)
+    said = [finding for it in packages for finding in review_package(it, profile=profile)]
+    said += [finding for pack in packs for finding in pack.findings]
+    said += _joined(packages, packs)
+    files = sum(len(it.files) + len(it.code) for it in packages) + len(packs)
+    return Review(tuple(packages), sort_findings(said), files)
+
+
+def _in_folder(finding: Finding, package: Package) -> Finding:
+    """Rules name code files relative to the package; readers want the path they can open."""
+    if finding.place.file not in package.code:
+        return finding
+    return replace(
+        finding, place=replace(finding.place, file=str(package.folder / finding.place.file))
+    )
+
+
+@dataclass(frozen=True)
+class _Locator:
+    packages: Mapping[str, Package] = field(default_factory=dict[str, Package])
+    packs: Mapping[str, PackFile] = field(default_factory=dict[str, PackFile])
+
+    def __call__(self, path: SpecPath, *, at_key: bool = False, offset: int = 0) -> Place:
+        name, *rest = path
+        package = self.packages.get(str(name))
+        if package:
+            return package.locate(tuple(rest), at_key=at_key, offset=offset)
+        declared = self.packs[str(name)].declared
+        return declared.document.place(tuple(rest), key=at_key, offset=offset)
+
+
+def _joined(packages: list[Package], packs: list[PackFile]) -> tuple[Finding, ...]:
+    """Check what packages say about each other. A package alone is judged by itself."""
+    readable = {it.name: it for it in packages if "orchestrator" not in it.broken}
+    whole = {it.declared.name: it for it in packs if it.pack}
+    subject = WorkspaceSubject(
+        workflows={name: it.spec for name, it in readable.items()},
+        packs={name: it.pack for name, it in whole.items() if it.pack},
+    )
+    return check_workspace(subject, locate=_Locator(readable, whole))

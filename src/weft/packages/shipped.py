@@ -1,0 +1,40 @@
+"""The packages that come with Weft: examples, and one template for every pattern."""
+
+from pathlib import Path
+from typing import Final
+
+import weft
+from weft.errors import UsageError
+from weft.packages.folder import read_folder
+from weft.packages.reader import read_package
+from weft.packages.writer import file_texts
+from weft.spec.patterns import PATTERNS, find_pattern
+
+#: The two packages a new workspace starts with.
+EXAMPLES: Final = ("HelloWorld", "CustomerSupportRouter")
+
+
+def shipped_folder() -> Path:
+    """Return the folder of shipped packages: inside an installed Weft, or beside its sources."""
+    home = Path(weft.__file__).parent
+    installed = home / "workflows"
+    return installed if installed.is_dir() else home.parents[1] / "workflows"
+
+
+def example_files(name: str) -> dict[str, bytes]:
+    """Return the files of a shipped package by relative name."""
+    contents = read_folder(shipped_folder() / name)
+    return {**contents.declared, **contents.code}
+
+
+def template_files(pattern: str, name: str) -> dict[str, bytes]:
+    """Return the files of a new package called `name` that follows a pattern."""
+    found = find_pattern(pattern)
+    if found is None:
+        known = ", ".join(f"{it.id} {it.title}" for it in PATTERNS)
+        raise UsageError(f'there is no pattern "{pattern}"', hint=f"choose one of: {known}")
+    package = read_package(shipped_folder() / found.name)
+    orchestrator = package.spec.orchestrator.model_copy(update={"workflow_name": name})
+    spec = package.spec.model_copy(update={"orchestrator": orchestrator})
+    texts = {file: text.encode() for file, text in file_texts(spec).items()}
+    return {**texts, **package.code}

@@ -1,0 +1,1 @@
+"""What an author may declare: frozen models, no behaviour, no I/O."""

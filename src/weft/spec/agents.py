@@ -1,0 +1,62 @@
+"""Agents: who takes part, what each is told, and how far it may go alone."""
+
+from typing import Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from weft.spec.ingredients import Ingredient
+from weft.spec.part import Name, Part, Text
+
+AgentType: TypeAlias = Literal[
+    "intake", "router", "worker", "evaluator", "orchestrator", "generator"
+]
+HumanInteraction: TypeAlias = Literal["none", "context", "approval", "feedback", "single"]
+GenerationMode: TypeAlias = Literal["text", "image", "video", "audio"]
+
+#: How many replies in a row an agent may give, by how it works with people.
+REPLY_LIMITS: Final[dict[HumanInteraction, int]] = {
+    "none": 30,
+    "context": 20,
+    "approval": 5,
+    "feedback": 5,
+    "single": 1,
+}
+
+
+class PromptSection(Part):
+    """One headed paragraph of an agent's instructions."""
+
+    id: Name
+    heading: str | None = Field(default=None, description='Shown above the text, e.g. "[ROLE]".')
+    content: Text = Field(description="`{name}` inserts a variable; `{{name}}` is literal text.")
+
+
+class Agent(Part):
+    """One member of the team."""
+
+    agent_name: Name = Field(description="PascalCase; other files refer to the agent by it.")
+    prompt_sections: tuple[PromptSection, ...] = ()
+    agent_type: AgentType = "worker"
+    human_interaction: HumanInteraction = "none"
+    max_consecutive_auto_reply: int | None = Field(
+        default=None,
+        ge=1,
+        le=500,
+        description="Replies in a row; by default 30, 20, 5, 5 or 1, after human_interaction.",
+    )
+    auto_tool_mode: bool = Field(
+        default=False,
+        description="A valid structured output calls the agent's auto_invoke tool with its fields.",
+    )
+    structured_outputs_required: bool = Field(
+        default=False, description="Every reply must fit the model the registry binds."
+    )
+    generation_mode: GenerationMode | None = Field(
+        default=None, description="What a generator agent produces; null for all others."
+    )
+    model: Name | None = Field(
+        default=None, description="Name of the language model; null takes the workflow's."
+    )
+    context: tuple[Ingredient, ...] = Field(
+        default=(), description="What the agent sees, in order; empty means the standard set."
+    )

@@ -1,0 +1,34 @@
+"""The base of everything an author can declare."""
+
+from typing import Annotated, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, JsonValue, StringConstraints
+
+__all__ = ["FunctionRef", "JsonMap", "JsonValue", "Name", "Part", "Text"]
+
+#: A name as an author writes it; which names are well formed is the checker's matter.
+Name: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+#: Prose for people or models; bounded so that one value cannot fill the memory.
+Text: TypeAlias = Annotated[str, StringConstraints(max_length=200_000)]
+
+#: A function of the package, `module:function`, relative to the package folder.
+FunctionRef: TypeAlias = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", max_length=400)
+]
+
+JsonMap: TypeAlias = dict[str, JsonValue]
+
+
+class Part(BaseModel):
+    """A declared thing: immutable, and strict about what it does not know."""
+
+    # Building validators is put off until first use: importing the spec must stay cheap.
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        defer_build=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+    )

@@ -1,0 +1,110 @@
+"""The nine orchestration patterns: ids, names, titles, and the one rule for reading them."""
+
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import BeforeValidator
+
+from weft.ids import nearest, slug
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One pattern of the legend: number, name in files, title for people, and what it does."""
+
+    id: int
+    name: str
+    title: str
+    summary: str
+
+
+PATTERNS: Final = (
+    Pattern(1, "ContextAwareRouting", "Context-Aware Routing", "a router sends each request on"),
+    Pattern(2, "Escalation", "Escalation", "a harder case moves to a stronger agent"),
+    Pattern(3, "FeedbackLoop", "Feedback Loop", "a draft is reviewed until it is accepted"),
+    Pattern(4, "Hierarchical", "Hierarchical", "a lead delegates to leads who delegate to workers"),
+    Pattern(5, "Organic", "Organic", "agents pass the word by what was said"),
+    Pattern(6, "Pipeline", "Pipeline", "each agent hands its result to the next"),
+    Pattern(7, "Redundant", "Redundant", "several agents answer, an evaluator decides"),
+    Pattern(8, "Star", "Star", "a hub asks specialists one after the other"),
+    Pattern(
+        9, "TriageWithTasks", "Triage with Tasks", "a request becomes tasks that are worked off"
+    ),
+)
+
+PATTERN_BY_ID: Final = {pattern.id: pattern for pattern in PATTERNS}
+PATTERN_BY_NAME: Final = {pattern.name: pattern for pattern in PATTERNS}
+_BY_SLUG: Final = {slug(pattern.name): pattern for pattern in PATTERNS}
+
+#: The pattern of a package that follows none of the nine: handoff rules alone decide.
+DEFAULT_PATTERN: Final = "DefaultPattern"
+
+
+def find_pattern(value: str | int) -> Pattern | None:
+    """Find a pattern by id, by name, or by any spelling of its title."""
+    if isinstance(value, int):
+        return PATTERN_BY_ID.get(value)
+    return PATTERN_BY_ID.get(int(value)) if value.isdecimal() else _BY_SLUG.get(slug(value))
+
+
+def nearest_pattern(value: str) -> str | None:
+    """Return the pattern name closest to a misspelt one."""
+    return nearest(value, [*PATTERN_BY_NAME, DEFAULT_PATTERN])
+
+
+def _name(value: object) -> object:
+    """Read either spelling; what is no pattern is left for the model to refuse."""
+    pattern = find_pattern(value) if isinstance(value, str) else None
+    return pattern.name if pattern else value
+
+
+def _title(value: object) -> object:
+    pattern = find_pattern(value) if isinstance(value, str) else None
+    return pattern.title if pattern else value
+
+
+PatternName: TypeAlias = Annotated[
+    Literal[
+        "ContextAwareRouting",
+        "Escalation",
+        "FeedbackLoop",
+        "Hierarchical",
+        "Organic",
+        "Pipeline",
+        "Redundant",
+        "Star",
+        "TriageWithTasks",
+    ],
+    BeforeValidator(_name),
+]
+
+PatternOrDefault: TypeAlias = Annotated[
+    Literal[
+        "ContextAwareRouting",
+        "Escalation",
+        "FeedbackLoop",
+        "Hierarchical",
+        "Organic",
+        "Pipeline",
+        "Redundant",
+        "Star",
+        "TriageWithTasks",
+        "DefaultPattern",
+    ],
+    BeforeValidator(_name),
+]
+
+PatternTitle: TypeAlias = Annotated[
+    Literal[
+        "Context-Aware Routing",
+        "Escalation",
+        "Feedback Loop",
+        "Hierarchical",
+        "Organic",
+        "Pipeline",
+        "Redundant",
+        "Star",
+        "Triage with Tasks",
+    ],
+    BeforeValidator(_title),
+]

@@ -1,0 +1,64 @@
+"""Templates: text into which the values of variables are put.
+
+    {name}      the value of the variable `name`
+    {{name}}    the literal text `{name}`
+
+Every other brace is literal, so JSON and code may stand in a template as they are.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+_NAME: Final = "[A-Za-z_][A-Za-z0-9_]*"
+_TOKEN: Final = re.compile(rf"\{{(\{{{_NAME}\}})\}}|\{{({_NAME})\}}")
+_LOOKS_LIKE_REFERENCE: Final = re.compile(rf"\{{{_NAME}\}}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A variable whose value is put in; `offset` is the place of its name in the template."""
+
+    name: str
+    offset: int
+
+
+@lru_cache(maxsize=512)
+def parse_template(text: str) -> tuple[str | Reference, ...]:
+    """Cut a template into literal texts and references, in order.
+
+    >>> parse_template("Hello {user_name}: {{x}}")
+    ('Hello ', Reference(name='user_name', offset=7), ': {x}')
+    """
+    parts: list[str | Reference] = []
+    literal = ""
+    end = 0
+    for token in _TOKEN.finditer(text):
+        escaped, name = token.groups()
+        literal += text[end : token.start()]
+        end = token.end()
+        if escaped:
+            literal += escaped
+            continue
+        if literal:
+            parts.append(literal)
+        parts.append(Reference(name, token.start(2)))
+        literal = ""
+    literal += text[end:]
+    return (*parts, literal) if literal else tuple(parts)
+
+
+def print_template(parts: tuple[str | Reference, ...]) -> str:
+    """Write parsed parts as the text they were read from."""
+    return "".join(
+        f"{{{part.name}}}"
+        if isinstance(part, Reference)
+        else _LOOKS_LIKE_REFERENCE.sub(r"{\g<0>}", part)
+        for part in parts
+    )
+
+
+def references(text: str) -> tuple[Reference, ...]:
+    """Return the variables a template puts in, in order."""
+    return tuple(part for part in parse_template(text) if isinstance(part, Reference))

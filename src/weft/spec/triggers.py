@@ -1,0 +1,165 @@
+"""Triggers: the events that set a derived variable. Every one is decidable from the journal."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Discriminator, Field, Tag
+
+from weft.spec.part import FunctionRef, JsonValue, Name, Part, Text
+
+
+class Equals(Part):
+    """The whole text, outer blanks and case aside."""
+
+    equals: Text
+
+
+class Exact(Part):
+    """The whole text, to the letter."""
+
+    exact: Text
+
+
+class Contains(Part):
+    """A part of the text, in any case."""
+
+    contains: Text
+
+
+class Regex(Part):
+    """A regular expression that is found somewhere in the text."""
+
+    regex: Text
+
+
+_MODES = ("equals", "exact", "contains", "regex")
+
+
+def _mode(value: object) -> str | None:
+    """Tell a match by the one key it has; two keys or none leave it untold, hence refused."""
+    keys = value.keys() if isinstance(value, dict) else vars(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    named = [mode for mode in _MODES if mode in keys]
+    return named[0] if len(named) == 1 else None
+
+
+Match: TypeAlias = Annotated[
+    Annotated[Equals, Tag("equals")]
+    | Annotated[Exact, Tag("exact")]
+    | Annotated[Contains, Tag("contains")]
+    | Annotated[Regex, Tag("regex")],
+    Discriminator(
+        _mode,
+        custom_error_type="match_mode",
+        custom_error_message="a match has exactly one of equals, exact, contains, regex",
+    ),
+]
+
+_VALUE = Field(default=True, description="What the variable is set to.")
+
+
+class AgentTextTrigger(Part):
+    """Fires when the named agent says a text that matches."""
+
+    type: Literal["agent_text"] = "agent_text"
+    agent: Name
+    match: Match
+    value: JsonValue = _VALUE
+    ui_hidden: bool = Field(default=False, description="The matched message is not shown to users.")
+
+
+class UserTextTrigger(Part):
+    """Fires when the user says a text that matches."""
+
+    type: Literal["user_text"] = "user_text"
+    match: Match
+    value: JsonValue = _VALUE
+    ui_hidden: bool = Field(default=False, description="The matched message is not shown to users.")
+
+
+class UiResponseTrigger(Part):
+    """Takes the variable's value from a person's answer to a UI tool."""
+
+    type: Literal["ui_response"] = "ui_response"
+    tool: Name
+    response_key: Name = Field(description="Dotted path into the answer.")
+
+
+class ToolCallTrigger(Part):
+    """Fires when a tool is called."""
+
+    type: Literal["tool_call"] = "tool_call"
+    tool: Name
+    argument: Name | None = Field(
+        default=None, description="Take the value from this argument instead of `value`."
+    )
+    value: JsonValue = _VALUE
+
+
+class ToolResponseTrigger(Part):
+    """Fires when a tool has returned."""
+
+    type: Literal["tool_response"] = "tool_response"
+    tool: Name
+    response_key: Name | None = Field(
+        default=None, description="Take the value from this dotted path of the result."
+    )
+    value: JsonValue = _VALUE
+
+
+class HandoffTrigger(Part):
+    """Fires when the word passes from one agent to another; null stands for any."""
+
+    type: Literal["handoff"] = "handoff"
+    source_agent: Name | None = None
+    target_agent: Name | None = None
+    value: JsonValue = _VALUE
+
+
+LifecyclePoint: TypeAlias = Literal["before_chat", "after_chat", "before_agent", "after_agent"]
+
+
+class LifecycleTrigger(Part):
+    """Fires at a boundary of the run or of an agent's turn."""
+
+    type: Literal["lifecycle"] = "lifecycle"
+    event: LifecyclePoint
+    agent: Name | None = Field(default=None, description="Only at this agent's turns.")
+    value: JsonValue = _VALUE
+
+
+class AgentTurnCountTrigger(Part):
+    """Fires when an agent has taken its n-th turn."""
+
+    type: Literal["agent_turn_count"] = "agent_turn_count"
+    agent: Name
+    count: int = Field(ge=1)
+    value: JsonValue = _VALUE
+
+
+class TimerExpiredTrigger(Part):
+    """Fires a while after the run started."""
+
+    type: Literal["timer_expired"] = "timer_expired"
+    after_seconds: float = Field(gt=0)
+    value: JsonValue = _VALUE
+
+
+class FunctionTrigger(Part):
+    """Asks an approved, pure function of the package what the value is after each turn."""
+
+    type: Literal["function"] = "function"
+    function: FunctionRef
+
+
+Trigger: TypeAlias = Annotated[
+    AgentTextTrigger
+    | UserTextTrigger
+    | UiResponseTrigger
+    | ToolCallTrigger
+    | ToolResponseTrigger
+    | HandoffTrigger
+    | LifecycleTrigger
+    | AgentTurnCountTrigger
+    | TimerExpiredTrigger
+    | FunctionTrigger,
+    Field(discriminator="type"),
+]

@@ -1,0 +1,33 @@
+"""The root: everything one workflow declares, whichever way it was written."""
+
+from pydantic import Field
+
+from weft.spec.agents import Agent
+from weft.spec.board import Board
+from weft.spec.flow import Flow
+from weft.spec.handoffs import Handoff
+from weft.spec.hooks import Hook
+from weft.spec.orchestrator import Orchestrator
+from weft.spec.outputs import OutputBinding, OutputModel
+from weft.spec.part import Name, Part
+from weft.spec.tools import LifecycleTool, Tool
+from weft.spec.variables import Variable
+
+
+class WorkflowSpec(Part):
+    """One workflow."""
+
+    orchestrator: Orchestrator
+    agents: tuple[Agent, ...] = ()
+    variables: dict[Name, Variable] = Field(default={}, description="By name.")
+    exposure: dict[Name, tuple[Name, ...]] = Field(
+        default={}, description="Which variables stand in which agent's prompt."
+    )
+    handoffs: tuple[Handoff, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    lifecycle_tools: tuple[LifecycleTool, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+    models: tuple[OutputModel, ...] = ()
+    registry: tuple[OutputBinding, ...] = ()
+    flow: Flow | None = None
+    board: Board | None = None

@@ -1,0 +1,39 @@
+"""What `import weft` offers is a promise: this list changes only on purpose."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import weft
+
+ROOT = Path(__file__).parents[2]
+
+PUBLIC_NAMES = ["__version__"]
+
+#: Packages that cost more to import than a program using one function of Weft should pay.
+HEAVY = ("asyncio", "cyclopts", "rich", "yaml")
+
+
+def test_public_names_are_sorted_and_pinned():
+    assert list(weft.__all__) == sorted(PUBLIC_NAMES)
+
+
+@pytest.mark.parametrize("name", PUBLIC_NAMES)
+def test_every_public_name_is_there(name: str):
+    assert hasattr(weft, name)
+
+
+def test_version_is_the_one_in_pyproject():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert weft.__version__ == project["version"]
+
+
+def test_import_weft_loads_nothing_heavy():
+    question = f"import sys, weft; print([name for name in {HEAVY!r} if name in sys.modules])"
+    answer = subprocess.run(
+        [sys.executable, "-c", question], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "[]"

@@ -1,0 +1,117 @@
+"""Hypothesis strategies that follow the models by reflection: a new field is drawn at once."""
+
+import types
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, MinLen
+from hypothesis import strategies as st
+from pydantic import JsonValue, StringConstraints
+from pydantic.fields import FieldInfo
+
+from weft.spec.part import Part
+from weft.spec.types import parse_type
+from weft.spec.workflow import WorkflowSpec
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=12)
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**53), 2**53),
+    st.floats(allow_nan=False, allow_infinity=False),
+    TEXT,
+)
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXT, inner, max_size=3)),
+    max_leaves=6,
+)
+TYPES = st.sampled_from(
+    [
+        parse_type(text)
+        for text in (
+            "str",
+            "int",
+            "float",
+            "bool",
+            "any",
+            "list[str]",
+            "dict[int]",
+            "optional[bool]",
+            'literal["a", "b", 3, true]',
+            "str | int",
+            "Invoice",
+            "optional[list[Invoice | str]]",
+        )
+    ]
+)
+
+
+def parts(model: type[Part]) -> st.SearchStrategy[Any]:
+    """Draw instances of a declared model, every field at times set and at times left out."""
+    required = {n: _field(f) for n, f in model.model_fields.items() if f.is_required()}
+    optional = {n: _field(f) for n, f in model.model_fields.items() if not f.is_required()}
+    return st.fixed_dictionaries(required, optional=optional).map(lambda values: model(**values))
+
+
+def specs() -> st.SearchStrategy[WorkflowSpec]:
+    """Draw whole workflows; they are well formed, not necessarily sensible."""
+    return parts(WorkflowSpec)
+
+
+def _field(field: FieldInfo) -> st.SearchStrategy[Any]:
+    return _of(field.annotation, field.metadata)
+
+
+def _of(annotation: Any, metadata: list[Any]) -> st.SearchStrategy[Any]:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _of(arguments[0], [*arguments[1:], *metadata])
+    if annotation is JsonValue or "JsonValue" in str(annotation):
+        return st.dictionaries(TEXT, JSON, max_size=2) if origin is dict else JSON
+    if origin is Literal:
+        return st.sampled_from(arguments)
+    if origin in {Union, types.UnionType}:
+        if _is_type_expression(arguments):
+            return TYPES
+        return st.one_of(*[_of(member, []) for member in arguments])
+    if origin is tuple:
+        least = max((m.min_length for m in metadata if isinstance(m, MinLen)), default=0)
+        return st.lists(_of(arguments[0], []), min_size=least, max_size=max(2, least)).map(tuple)
+    if origin is dict:
+        return st.dictionaries(_of(arguments[0], []), _of(arguments[1], []), max_size=2)
+    if isinstance(annotation, type) and issubclass(annotation, Part):
+        return st.deferred(lambda: parts(annotation))
+    return _scalar(annotation, metadata)
+
+
+def _is_type_expression(arguments: tuple[Any, ...]) -> bool:
+    return any(getattr(member, "__name__", "") == "LiteralOf" for member in arguments)
+
+
+def _scalar(annotation: Any, metadata: list[Any]) -> st.SearchStrategy[Any]:
+    low = max((m.ge for m in metadata if isinstance(m, Ge)), default=None)
+    above = max((m.gt for m in metadata if isinstance(m, Gt)), default=None)
+    high = min((m.le for m in metadata if isinstance(m, Le)), default=None)
+    scalars: Mapping[Any, st.SearchStrategy[Any]] = {
+        type(None): st.none(),
+        bool: st.booleans(),
+        int: st.integers(low if low is not None else -1000, high if high is not None else 10**6),
+        float: st.floats(
+            low if low is not None else above if above is not None else -1e9,
+            high if high is not None else 1e9,
+            exclude_min=low is None and above is not None,
+            allow_nan=False,
+        ),
+        str: _text(metadata),
+    }
+    return scalars[annotation]
+
+
+def _text(metadata: list[Any]) -> st.SearchStrategy[str]:
+    rules = next((m for m in metadata if isinstance(m, StringConstraints)), StringConstraints())
+    if rules.pattern is not None:
+        return st.from_regex(str(rules.pattern).replace("$", r"\Z"), fullmatch=True).filter(
+            lambda text: len(text) < 100
+        )
+    return TEXT.filter(lambda text: len(text) >= (rules.min_length or 0))
