@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue, StringConstraints
 from pydantic.fields import FieldInfo
 
+from weft.spec.orchestrator import Orchestrator
 from weft.spec.part import Part
 from weft.spec.types import parse_type
 from weft.spec.workflow import WorkflowSpec
@@ -54,27 +55,35 @@ def parts(model: type[Part]) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries(required, optional=optional).map(lambda values: model(**values))
 
 
-def specs() -> st.SearchStrategy[WorkflowSpec]:
-    """Draw whole workflows; they are well formed, not necessarily sensible."""
-    return parts(WorkflowSpec)
+def specs(*fields: str) -> st.SearchStrategy[WorkflowSpec]:
+    """Draw workflows with only these fields filled (all of them if none is named).
+
+    They are well formed, not necessarily sensible.
+    """
+    chosen = fields or tuple(WorkflowSpec.model_fields)
+    drawn = {name: _field(WorkflowSpec.model_fields[name]) for name in chosen}
+    small = st.just(Orchestrator(workflow_name="W", initial_agent="A"))
+    return st.fixed_dictionaries({"orchestrator": small, **drawn}).map(
+        lambda values: WorkflowSpec(**values)
+    )
 
 
 def _field(field: FieldInfo) -> st.SearchStrategy[Any]:
     return _of(field.annotation, field.metadata)
 
 
-def _of(annotation: Any, metadata: list[Any]) -> st.SearchStrategy[Any]:
+def _of(annotation: Any, metadata: list[Any]) -> st.SearchStrategy[Any]:  # noqa: PLR0911
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _of(arguments[0], [*arguments[1:], *metadata])
-    if annotation is JsonValue or "JsonValue" in str(annotation):
-        return st.dictionaries(TEXT, JSON, max_size=2) if origin is dict else JSON
+    if annotation is JsonValue:
+        return JSON
     if origin is Literal:
         return st.sampled_from(arguments)
     if origin in {Union, types.UnionType}:
         if _is_type_expression(arguments):
             return TYPES
-        return st.one_of(*[_of(member, []) for member in arguments])
+        return st.one_of(*[_of(member, metadata) for member in arguments])
     if origin is tuple:
         least = max((m.min_length for m in metadata if isinstance(m, MinLen)), default=0)
         return st.lists(_of(arguments[0], []), min_size=least, max_size=max(2, least)).map(tuple)

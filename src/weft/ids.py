@@ -7,7 +7,7 @@ from typing import Final
 
 AGENT_NAME: Final = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
 SNAKE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*\Z")
-FUNCTION_REF: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*\Z")
+FUNCTION_REF: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*\Z")
 
 #: Targets a handoff may name besides an agent.
 USER: Final = "user"

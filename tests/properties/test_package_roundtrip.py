@@ -4,63 +4,94 @@ import json
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import specs
 
+from strategies import specs
 from weft.packages.layout import FILE_KINDS
 from weft.packages.reader import read_package
 from weft.packages.writer import file_texts, write_package
 from weft.spec.canonical import digest, plain
+from weft.spec.orchestrator import Orchestrator
 from weft.spec.workflow import WorkflowSpec
 
 FORMATS = st.fixed_dictionaries({stem: st.sampled_from(["json", "yaml"]) for stem in FILE_KINDS})
 CODE = st.dictionaries(
-    st.sampled_from(["tools/a.py", "tools/b.jsx", "hooks/c.py"]), st.binary(max_size=20)
+    st.sampled_from(["tools/a.py", "tools/b.jsx", "hooks/c.py"]),
+    st.text(st.characters(codec="utf-8"), max_size=20).map(str.encode),
 )
 
 
 def shuffled(value, keys):
     """Rebuild data with the keys of every object in another order."""
     if isinstance(value, dict):
-        names = sorted(value, key=lambda name: keys(name))
+        names = sorted(value, key=keys)
         return {name: shuffled(value[name], keys) for name in names}
     if isinstance(value, list):
         return [shuffled(item, keys) for item in value]
     return value
 
 
-@settings(max_examples=150, deadline=None)
-@given(specs(), FORMATS)
-def test_reader_of_writer_is_identity(spec, formats):
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+FEW = settings(max_examples=12, deadline=None, suppress_health_check=SLOW)
+MANY = settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
+
+
+def written_and_read(spec, formats):
     with tempfile.TemporaryDirectory() as folder:
         for name, text in file_texts(spec, formats=formats).items():
             (Path(folder) / name).write_text(text, encoding="utf-8", newline="")
-        package = read_package(Path(folder))
+        return read_package(Path(folder))
+
+
+@MANY
+@pytest.mark.parametrize("field", WorkflowSpec.model_fields)
+@given(data=st.data())
+def test_reader_of_writer_is_identity_for_every_field(field, data):
+    spec, formats = data.draw(specs(field)), data.draw(FORMATS)
+    package = written_and_read(spec, formats)
     assert package.findings == ()
     assert package.spec == spec
     assert package.broken == frozenset()
 
 
-@settings(max_examples=60, deadline=None)
-@given(specs(), CODE)
+@FEW
+@given(specs(), FORMATS)
+def test_reader_of_writer_is_identity(spec, formats):
+    package = written_and_read(spec, formats)
+    assert package.findings == ()
+    assert package.spec == spec
+
+
+@MANY
+@given(specs("agents", "tools"), CODE)
 def test_digest_survives_writing(spec, code):
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "Package"
         write_package(folder, spec, code)
-        contents = read_package(folder)
-        assert digest(contents.spec, code) == digest(spec, code)
+        package = read_package(folder)
+    assert package.digest == digest(spec, code)
 
 
-@settings(max_examples=100, deadline=None)
-@given(specs(), st.integers(0, 2**16))
+@MANY
+@given(specs("variables", "handoffs"), st.integers(0, 2**16))
 def test_digest_ignores_key_order(spec, salt):
     data = shuffled(json.loads(json.dumps(plain(spec))), lambda name: hash((salt, name)))
     again = WorkflowSpec.model_validate_json(json.dumps(data))
     assert digest(again, {}) == digest(spec, {})
 
 
-@settings(max_examples=100, deadline=None)
-@given(specs())
-def test_plain_data_validates_to_the_same_spec(spec):
+def test_digest_ignores_file_order():
+    spec = WorkflowSpec(orchestrator=Orchestrator(workflow_name="W", initial_agent="A"))
+    one = digest(spec, {"tools/a.py": b"1", "tools/b.py": b"2"})
+    assert one == digest(spec, {"tools/b.py": b"2", "tools/a.py": b"1"})
+    assert one != digest(spec, {"tools/a.py": b"2", "tools/b.py": b"1"})
+
+
+@pytest.mark.parametrize("field", WorkflowSpec.model_fields)
+@MANY
+@given(data=st.data())
+def test_plain_data_validates_to_the_same_spec(field, data):
+    spec = data.draw(specs(field))
     assert WorkflowSpec.model_validate_json(json.dumps(plain(spec)), strict=True) == spec

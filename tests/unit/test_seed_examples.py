@@ -74,7 +74,9 @@ def test_single_definitions_of_the_guidelines(load):
 
 
 def test_static_entries_in_list_form(load):
-    spec = load(context_variables={"context_variables": {"static_variables": seed.STATIC_LIST}}).spec
+    spec = load(
+        context_variables={"context_variables": {"static_variables": seed.STATIC_LIST}}
+    ).spec
     assert spec.variables["product_tier"].source.value == "beta"
     assert spec.variables["product_tier"].type == parse_type("str")
     assert spec.variables["max_items"].type == parse_type("int")

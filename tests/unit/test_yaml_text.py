@@ -128,7 +128,7 @@ def test_a_whole_file():
         ("- a\nb: 1", 2, 1, "this does not fit in with the lines above it"),
         ("a: 'b' c", 1, 8, "this does not fit in with the lines above it"),
         ("a: - b", 1, 4, "this does not fit in with the lines above it"),
-        ("a: *b", 1, 4, "no anchor &b stands before this alias"),
+        ("a: *b", 1, 4, "the anchor of the alias 'b' does not stand before it"),
         ("a: \x7f", 1, 4, "the character '\\x7f' cannot stand in YAML"),
         ("a: \ufeff", 1, 4, "the character '\\ufeff' cannot stand in YAML"),
         ("a: \ud800", 1, 4, "the character '\\ud800' cannot stand in YAML"),
@@ -142,7 +142,7 @@ def test_syntax_faults_in_plain_words(text, line, column, message):
 def test_what_has_no_plain_words_is_passed_on_with_its_place():
     code, line, column, message = only("a: 1\nb: !x!y z")
     assert (code, line, column) == ("SCHEMA002", 2, 4)
-    assert message.startswith("the YAML reader says: found undefined tag handle")
+    assert message.startswith("this is not YAML: 'found undefined tag handle")
 
 
 def test_a_fault_names_where_its_construct_began():
@@ -167,7 +167,7 @@ def test_escapes_that_stand_for_no_character(text):
         ("? [a]\n: x", 1, 3, "a list or an object cannot be a key"),
         ("? {a: 1}\n: x", 1, 3, "a list or an object cannot be a key"),
         ("a: &k b\n*k : x", 2, 1, "an alias cannot be a key"),
-        ("a: &k [*k]", 1, 8, "the alias *k stands inside its own value"),
+        ("a: &k [*k]", 1, 8, "the alias 'k' stands inside its own value"),
         ("a: !new 1", 1, 4, "the tag '!new' does not fit here"),
         ("a: !!int x", 1, 4, "the tag '!!int' does not fit here"),
         (
@@ -188,7 +188,7 @@ def test_features_json_cannot_express(text, line, column, message):
 
 def test_a_key_to_quote_is_shown_quoted():
     (problem,) = parse("1: x").problems
-    assert problem.hint == ('put it in quotes: "1"',)
+    assert problem.hint == ('write it as "1"',)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,216 @@
-"""Family HAND."""
+"""Family HAND: who hands off to whom, and when."""
 
 from typing import Final
 
 from weft.findings import Rule
 
-RULES: Final[tuple[Rule, ...]] = ()
+RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        code="HAND001",
+        severity="error",
+        title="Handoff to someone who is no agent",
+        why=(
+            "When the rule applies, the word would pass to nobody and the run would stop in the "
+            "middle of the conversation."
+        ),
+        fix=(
+            "Name an agent exactly as agents.json spells it, or one of the two fixed targets: "
+            '"user" waits for the person, "terminate" ends the run.'
+        ),
+        example='{"source_agent": "RouterAgent", "target_agent": "TechSpecalist"}',
+    ),
+    Rule(
+        code="HAND002",
+        severity="error",
+        title="Handoff of someone who is no agent",
+        why="Nobody of this name ever has a turn, so the rule is never asked and never applies.",
+        fix="Name the agent whose turn the rule belongs to, exactly as agents.json spells it.",
+        example='{"source_agent": "Router", "target_agent": "TechSpecialist"}',
+    ),
+    Rule(
+        code="HAND003",
+        severity="error",
+        title="Condition cannot be read",
+        why=(
+            "A condition that cannot be read has no answer, so nobody could tell where the word "
+            "goes. Weft does not guess: the workflow does not start."
+        ),
+        fix=(
+            "Go to the column named in the finding. A condition compares variables with values "
+            "(== != < <= > >= in), joined by and, or, not and parentheses. Texts stand in quotes. "
+            'The English form "When x is true AND y is true" is read as well. For a condition in '
+            'free words, which a model judges, set "condition_type": "llm".'
+        ),
+        example='{"condition": "current_domain = \'tech\'"}    (write ==)',
+    ),
+    Rule(
+        code="HAND004",
+        severity="error",
+        title="Condition uses a variable that may not decide a handoff",
+        why=(
+            "By default only environment and derived variables decide where the word goes: they "
+            "are small and their changes are on record. Stored documents, answers of services and "
+            "constants describe the work; routing on them makes runs hard to foresee. Built-in "
+            "variables only say whose run it is, and secrets have no value inside a run."
+        ),
+        fix=(
+            'If the value is really meant to steer the conversation, set "routing": true on the '
+            "variable. Otherwise let a trigger set a derived variable and test that."
+        ),
+        example=(
+            '"plan": {"type": "str", "source": {"type": "database", ...}}\n'
+            '{"condition": "plan == \'gold\'"}'
+        ),
+    ),
+    Rule(
+        code="HAND005",
+        severity="error",
+        title="Condition uses a variable that is not declared",
+        why="The variable never has a value, so the condition has no answer.",
+        fix=(
+            "Correct the name, or declare the variable. If the word is meant as a text, put it in "
+            "quotes: in x == tech, tech is a variable; in x == 'tech' it is a text."
+        ),
+        example='{"condition": "interview_completed == true"}    (declared: interview_complete)',
+    ),
+    Rule(
+        code="HAND006",
+        severity="error",
+        title="Second fallback for one agent",
+        why=(
+            "A rule without a condition applies whenever no other rule does. Of two such rules "
+            "only the first can ever apply; the other is dead, and nothing in a run shows it."
+        ),
+        fix="Give one of the two rules a condition, or remove it.",
+        example=(
+            '{"source_agent": "RouterAgent", "target_agent": "TechSpecialist"}\n'
+            '{"source_agent": "RouterAgent", "target_agent": "user"}'
+        ),
+    ),
+    Rule(
+        code="HAND007",
+        severity="warning",
+        title="Two rules of the same priority may apply at once",
+        why=(
+            "When both conditions hold, the order in the file decides. Whoever sorts or rewrites "
+            "the file then changes how the workflow behaves, without noticing."
+        ),
+        fix=(
+            "Give the rules different priorities (the lower one comes first), or write conditions "
+            "that exclude each other. Weft tries out all values that matter; conditions on more "
+            "than it can try count as possibly overlapping."
+        ),
+        example=(
+            '{"source_agent": "RouterAgent", "target_agent": "TechAgent", "condition": "urgent"}\n'
+            '{"source_agent": "RouterAgent", "target_agent": "BillingAgent", "condition": "paid"}'
+        ),
+    ),
+    Rule(
+        code="HAND013",
+        severity="error",
+        title="Condition leaves the strict profile",
+        why=(
+            'The workflow asks for "condition_profile": "strict": positive tests of environment '
+            "and derived variables, joined by at most one and. It promises readers that every "
+            "rule can be understood at a glance."
+        ),
+        fix=(
+            "Split the condition into several rules, each with one positive test. For a condition "
+            'that needs more, set "condition_profile": "full" in the orchestrator file.'
+        ),
+        example='{"condition": "not interview_complete or urgent"}',
+    ),
+    Rule(
+        code="HAND014",
+        severity="error",
+        title="Condition for a model to judge, where that is not enabled",
+        why=(
+            "A condition that a model judges costs a call each time it is asked, and may be "
+            "answered differently in two runs. A workflow must say that it wants this."
+        ),
+        fix=(
+            "Write the condition as an expression over variables, or set "
+            '"llm_conditions": true in the orchestrator file.'
+        ),
+        example='{"condition": "the user sounds angry", "condition_type": "llm"}',
+    ),
+    Rule(
+        code="HAND015",
+        severity="error",
+        title="Comparison that the variable's type rules out",
+        why=(
+            "A comparison with a value that the variable can never have is always false (or, with "
+            "!=, always true), and ordering what has no order has no answer. The rule looks right "
+            "and never does what it says."
+        ),
+        fix=(
+            "Correct the value: its spelling, or quotes around a number, true or false. If the "
+            "value is right, add it to the variable's type."
+        ),
+        example=(
+            '"current_domain": {"type": "literal[\\"tech\\", \\"finance\\"]", ...}\n'
+            '{"condition": "current_domain == \'technical\'"}'
+        ),
+    ),
+    Rule(
+        code="HAND016",
+        severity="warning",
+        title="Reason on a rule that does not end the run",
+        why="The reason is recorded when a run ends. On any other rule nobody ever sees it.",
+        fix='Remove "reason", or make "terminate" the target of the rule.',
+        example='{"target_agent": "TechSpecialist", "reason": "technical question"}',
+    ),
+    Rule(
+        code="HAND017",
+        severity="error",
+        title="Rule before the reply without a condition",
+        why=(
+            "Rules of the scope pre are asked before the agent replies. Without a condition the "
+            "word is always passed on, and the agent never gets to say anything."
+        ),
+        fix='Give the rule a condition, or set "condition_scope": "post".',
+        example='{"source_agent": "RouterAgent", "target_agent": "user", "condition_scope": "pre"}',
+    ),
+    Rule(
+        code="HAND018",
+        severity="error",
+        title="Handoff to a user who is not there",
+        why=(
+            "A run that a schedule, a form, a webhook or a database starts has no person in it, "
+            "and with human_in_the_loop false nobody is asked. The run would wait for ever."
+        ),
+        fix=(
+            'Hand off to an agent or to "terminate". If a person should take part, set '
+            "human_in_the_loop to true and let the workflow start with a chat."
+        ),
+        example=(
+            '"trigger": {"type": "schedule", "cron": "0 6 * * *"}\n'
+            '{"source_agent": "ReportAgent", "target_agent": "user"}'
+        ),
+    ),
+    Rule(
+        code="HAND019",
+        severity="error",
+        title="Nothing for the model to judge",
+        why=(
+            'The rule has "condition_type": "llm" but no condition. A model cannot judge what is '
+            "not written."
+        ),
+        fix=(
+            'Write the condition in words, or remove "condition_type" to make the rule the '
+            "agent's fallback."
+        ),
+        example='{"source_agent": "RouterAgent", "target_agent": "user", "condition_type": "llm"}',
+    ),
+    Rule(
+        code="HAND020",
+        severity="error",
+        title="Default target does not exist",
+        why=(
+            "The default target takes over whenever no rule applies. If there is nobody of that "
+            "name, or the user is named in a workflow without one, the run stops there."
+        ),
+        fix='Name an agent as agents.json spells it, "terminate", or "user" where a person is.',
+        example='"default_target": "RouterAgnet"',
+    ),
+)

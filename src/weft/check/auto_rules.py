@@ -9,7 +9,6 @@ from weft.check.spelling import listed
 from weft.check.subject import Hit, Subject
 from weft.check.suggestions import did_you_mean
 from weft.check.variable_writes import INJECTED
-from weft.findings import Fix, SetValue
 
 
 @rule("TOOL008", "tools", "agents", "models", "registry", "code")
@@ -72,12 +71,13 @@ def automatic_call_is_complete(subject: Subject) -> Iterator[Hit]:
 def one_automatic_tool(subject: Subject) -> Iterator[Hit]:
     """An agent's output calls one tool, not several."""
     for agent in subject.agents:
-        (first, *others) = automatic_tools(subject, agent) or [None]
-        for index, tool in others:
-            path = ("tools", index, "auto_invoke")
-            yield Hit(
-                path,
-                f"{agent} has a second tool with auto_invoke: {tool.function}",
-                cause=(f"{first[1].function} has it already",) if first else (),
-                hint=("set auto_invoke to false for all but one", "or let one tool call the other"),
-            )
+        tools = automatic_tools(subject, agent)
+        for index, tool in tools[1:]:
+            first = tools[0][1].function
+            if tool.function != first:  # the same tool twice is NAME004's matter
+                yield Hit(
+                    ("tools", index, "auto_invoke"),
+                    f"{agent} has a second tool with auto_invoke: {tool.function}",
+                    cause=(f"{first} has it already",),
+                    hint=("set auto_invoke to false for one", "or let one tool call the other"),
+                )

@@ -9,6 +9,7 @@ from weft.ids import nearest
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Scalar, Value
 from weft.spec.type_meaning import Models, mismatch
+from weft.spec.types import ListOf as ListType
 from weft.spec.types import (
     LiteralOf,
     OptionalOf,
@@ -16,7 +17,6 @@ from weft.spec.types import (
     UnionOf,
     print_type,
 )
-from weft.spec.types import ListOf as ListType
 from weft.spec.types import Scalar as ScalarType
 
 Kind: TypeAlias = Literal["text", "number", "truth", "list", "object"]
@@ -83,23 +83,25 @@ class _Typed:
     models: Models
 
     def doubt(self, compare: Compare) -> _Found:
-        match compare:
-            case Compare("==" | "!=", Name(name), Value(value)):
-                return self.equality(name, [value])
-            case Compare("==" | "!=", Value(value), Name(name)):
-                return self.equality(name, [value])
-            case Compare("in" | "not in", Name(name), ListOf(items)):
+        if compare.op in ("in", "not in"):
+            return self.search(compare.left, compare.right)
+        ordered = compare.op not in ("==", "!=")
+        match compare.left, compare.right:
+            case Name(left), Name(right):
+                return self.pair(left, right, _ORDERED if ordered else _EVERY_KIND)
+            case (Name(name), Value(value)) | (Value(value), Name(name)):
+                return self.order(name, value) if ordered else self.equality(name, [value])
+            case _:
+                return None
+
+    def search(self, left: Name | Value, right: Name | Value | ListOf) -> _Found:
+        match left, right:
+            case Name(name), ListOf(items):
                 return self.equality(name, [item.value for item in items])
-            case Compare("in" | "not in", left, Name(name)):
-                return self.membership(left, name)
-            case Compare("in" | "not in", Name(name), Value(value)):
+            case Name(name), Value(value):
                 return self.within(name, value)
-            case Compare("==" | "!=", Name(left), Name(right)):
-                return self.pair(left, right, self.kinds(left) & self.kinds(right))
-            case Compare(_, Name(left), Name(right)):
-                return self.pair(left, right, self.kinds(left) & self.kinds(right) & _ORDERED)
-            case Compare(_, Name(name), Value(value)) | Compare(_, Value(value), Name(name)):
-                return self.order(name, value)
+            case _, Name(name):
+                return self.membership(left, name)
             case _:
                 return None
 
@@ -151,8 +153,8 @@ class _Typed:
             return None
         return f"{self.shown(name)}, never holds {shown}", _instead(type_.of, left.value)
 
-    def pair(self, left: str, right: str, common: frozenset[Kind]) -> _Found:
-        if common:
+    def pair(self, left: str, right: str, comparable: frozenset[Kind]) -> _Found:
+        if self.kinds(left) & self.kinds(right) & comparable:
             return None
         fact = f"{self.shown(left)}, cannot be compared like this with {self.shown(right)}"
         return fact, ("compare variables of the same type",)

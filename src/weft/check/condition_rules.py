@@ -93,6 +93,8 @@ def variable_may_route(subject: Subject) -> Iterator[Hit]:
 def _why_not_routed_on(subject: Subject, name: str) -> str | None:
     if name in subject.spec.variables:
         variable = subject.spec.variables[name]
+        if variable.secret:
+            return "test another variable; the value of a secret is never part of a run"
         hint = f'set "routing": true on {name} if its value is meant to steer the conversation'
         return None if may_route(variable) else hint
     hint = "test a derived variable instead; built-in variables only say whose run it is"
@@ -122,9 +124,7 @@ def priorities_differ(subject: Subject) -> Iterator[Hit]:
     for first, second in _tied(subject):
         if exclusive_at_sight(first.condition, second.condition):
             continue
-        values = domain(
-            first.condition, second.condition, subject.spec.variables, subject.models
-        )
+        values = domain(first.condition, second.condition, subject.spec.variables, subject.models)
         tries = size(values)
         remaining -= min(tries, _PAIR_LIMIT)
         if remaining < 0:
@@ -140,7 +140,9 @@ def priorities_differ(subject: Subject) -> Iterator[Hit]:
 
 def _tied(subject: Subject) -> Iterator[tuple[_Rule, _Rule]]:
     known = [
-        found for found in _rules(subject) if subject.variable_names.issuperset(names(found.condition))
+        found
+        for found in _rules(subject)
+        if subject.variable_names.issuperset(names(found.condition))
     ]
     for _, group in groupby(sorted(known, key=_rank), key=_rank):
         rules = list(group)
@@ -178,7 +180,7 @@ def _strict_variables(subject: Subject, found: _Rule) -> Iterator[str]:
         if variable and may_route(variable):
             kind = variable.source.type
             if kind not in ("environment", "derived"):
-                yield f"'{name}' is a {kind} variable; only environment and derived ones may be used"
+                yield f"'{name}' is a {kind} variable; only environment and derived ones fit"
 
 
 @rule("HAND015", "handoffs", "variables", "models")

@@ -8,6 +8,7 @@ from weft.check.declared_code import (
     missing_files,
     missing_functions,
     paths_outside,
+    with_code,
 )
 from weft.check.module_facts import Function
 from weft.check.rules import rule
@@ -15,8 +16,7 @@ from weft.check.spelling import listed
 from weft.check.subject import Hit, Subject
 from weft.check.unused_files import unused_files
 from weft.check.variable_writes import INJECTED
-from weft.findings import Place
-from weft.spec.hooks import Hook, HookType
+from weft.spec.hooks import HookType
 
 #: What each kind of hook is called with, in order.
 ARGUMENTS: Final[dict[HookType, tuple[str, ...]]] = {
@@ -46,21 +46,19 @@ def function_exists(subject: Subject) -> Iterator[Hit]:
 @rule("HOOK003", "hooks", "code")
 def signature_fits(subject: Subject) -> Iterator[Hit]:
     """The function of a hook takes what its moment passes."""
-    for entry in hook_entries(subject):
-        function, hook = entry.function, entry.declared
-        if function is None or function.decorated or not isinstance(hook, Hook):
-            continue
-        passed = ARGUMENTS[hook.hook_type]
-        fault = _misfit(function, len(passed))
+    for entry, module, function in with_code(hook_entries(subject)):
+        moment = entry.declared.hook_type
+        passed = ARGUMENTS[moment]
+        fault = None if function.decorated else _misfit(function, len(passed))
         if fault:
             shown = ", ".join(passed)
             yield Hit(
                 (*entry.path, "function"),
-                f"{hook.hook_type} calls {function.name}({shown}), but it {fault}",
+                f"{moment} calls {function.name}({shown}), but it {fault}",
                 hint=(f"write it as def {function.name}({shown}), context_variables may follow",)
                 if passed
                 else (f"write it as def {function.name}(context_variables) or without parameters",),
-                place=Place(str(entry.file), function.line, function.column),
+                place=module.place(function.spot),
             )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
 from weft.check.variable_writes import WRITING, Write, writes_in
+from weft.findings import Place
 
 ParameterKind: TypeAlias = Literal["positional", "keyword", "args", "kwargs"]
 
@@ -20,6 +21,14 @@ _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)
+class Spot:
+    """Where something stands in a file, as the syntax tree counts: lines from 1, bytes from 0."""
+
+    line: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter of a function; `required` means that a caller must give it."""
 
@@ -27,8 +36,7 @@ class Parameter:
     kind: ParameterKind
     hinted: bool
     required: bool
-    line: int
-    column: int
+    spot: Spot
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +44,7 @@ class Function:
     """A function at the top level of a file; a decorator may change how it is called."""
 
     name: str
-    line: int
-    column: int
+    spot: Spot
     parameters: tuple[Parameter, ...]
     decorated: bool
     summary: str
@@ -60,6 +67,9 @@ class Definition:
 class Module:
     """What one file defines and uses; `anything` means that it may define further names."""
 
+    path: str
+    #: Empty where bytes and characters are the same.
+    lines: tuple[str, ...]
     definitions: dict[str, Definition]
     functions: dict[str, Function]
     strings: frozenset[str]
@@ -69,6 +79,13 @@ class Module:
     def defines(self, name: str) -> bool:
         """Tell whether the name can be taken from this file."""
         return self.anything or name in self.definitions
+
+    def place(self, spot: Spot) -> Place:
+        """Say where something stands, in characters from 1."""
+        if not self.lines:
+            return Place(self.path, spot.line, spot.offset + 1)
+        before = self.lines[spot.line - 1].encode()[: spot.offset]
+        return Place(self.path, spot.line, len(before.decode()) + 1)
 
 
 def read_module(path: str, text: str, files: Container[str]) -> Module | SyntaxError:
@@ -109,6 +126,8 @@ class _Reader:
 
     def module(self) -> Module:
         return Module(
+            path=self.path,
+            lines=() if self.text.isascii() else tuple(_LINE_END.split(self.text)),
             definitions=self.definitions,
             functions=self.functions,
             strings=frozenset(self.strings),
@@ -139,7 +158,7 @@ class _Reader:
         """Yield the names that a statement binds, with where an import takes them from."""
         for part in _flat(statement):
             if isinstance(part, _DEF):
-                self.functions[part.name] = _function(part, self.text)
+                self.functions[part.name] = _function(part)
                 yield part.name, None
             elif isinstance(part, ast.ClassDef):
                 yield part.name, None
@@ -212,38 +231,29 @@ _COMPOUND: Final = (
 )  # fmt: skip
 
 
-def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, text: str) -> Function:
-    lines = None if text.isascii() else _LINE_END.split(text)
+def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
     return Function(
         name=node.name,
-        line=node.lineno,
-        column=_column(node, lines),
-        parameters=tuple(_parameters(node.args, lines)),
+        spot=Spot(node.lineno, node.col_offset),
+        parameters=tuple(_parameters(node.args)),
         decorated=bool(node.decorator_list),
         summary=(ast.get_docstring(node) or "").partition("\n")[0].strip(),
     )
 
 
-def _parameters(arguments: ast.arguments, lines: list[str] | None) -> Iterator[Parameter]:
-    def parameter(kind: ParameterKind, node: ast.arg, *, required: bool) -> Parameter:
-        column = _column(node, lines)
-        return Parameter(node.arg, kind, node.annotation is not None, required, node.lineno, column)
-
+def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
     positional = [*arguments.posonlyargs, *arguments.args]
     first_default = len(positional) - len(arguments.defaults)
     for index, node in enumerate(positional):
-        yield parameter("positional", node, required=index < first_default)
+        yield _parameter("positional", node, required=index < first_default)
     if arguments.vararg:
-        yield parameter("args", arguments.vararg, required=False)
+        yield _parameter("args", arguments.vararg, required=False)
     for node, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        yield parameter("keyword", node, required=default is None)
+        yield _parameter("keyword", node, required=default is None)
     if arguments.kwarg:
-        yield parameter("kwargs", arguments.kwarg, required=False)
+        yield _parameter("kwargs", arguments.kwarg, required=False)
 
 
-def _column(node: ast.stmt | ast.arg, lines: list[str] | None) -> int:
-    """Count from 1 in characters, where the syntax tree counts from 0 in UTF-8 bytes."""
-    if lines is None:
-        return node.col_offset + 1
-    before = lines[node.lineno - 1].encode()[: node.col_offset]
-    return len(before.decode(errors="replace")) + 1
+def _parameter(kind: ParameterKind, node: ast.arg, *, required: bool) -> Parameter:
+    spot = Spot(node.lineno, node.col_offset)
+    return Parameter(node.arg, kind, node.annotation is not None, required, spot)

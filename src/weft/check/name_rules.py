@@ -3,7 +3,8 @@
 import keyword
 from collections.abc import Iterable, Iterator
 
-from weft.check.code_facts import code_of, path_in
+from weft.check.code_facts import path_in
+from weft.check.declared_code import all_tool_entries
 from weft.check.rules import rule
 from weft.check.spelling import pascal_case, snake_case
 from weft.check.subject import Hit, Subject
@@ -160,14 +161,11 @@ def model_is_pascal_case(subject: Subject) -> Iterator[Hit]:
 def _functions(subject: Subject) -> Iterator[tuple[Path, str]]:
     """Yield each function of the tools once, unless it is missing in the code."""
     seen: set[str] = set()
-    modules = code_of(subject).modules
-    listed = {"tools": subject.spec.tools, "lifecycle_tools": subject.spec.lifecycle_tools}
-    for key, tools in listed.items():
-        for index, tool in enumerate(tools):
-            module = modules.get(path_in("tools", tool.file, subject.code) or "")
-            if tool.function not in seen and (module is None or module.defines(tool.function)):
-                seen.add(tool.function)
-                yield (key, index, "function"), tool.function
+    for entry in all_tool_entries(subject):
+        name = entry.declared.function
+        if name not in seen and (entry.module is None or entry.module.defines(name)):
+            seen.add(name)
+            yield (*entry.path, "function"), name
 
 
 def _is_target_word(name: str) -> bool:

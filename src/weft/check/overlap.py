@@ -27,8 +27,8 @@ from weft.spec.conditions import (
 )
 from weft.spec.sources import ComputedSource, StaticSource
 from weft.spec.type_meaning import Models, finite_values, mismatch
-from weft.spec.types import TypeExpr
 from weft.spec.types import Scalar as ScalarType
+from weft.spec.types import TypeExpr
 from weft.spec.variables import Variable
 
 #: The values to try for each variable.

@@ -147,6 +147,4 @@ def _add_group(outer: _Group, group: _Group, times: _Times) -> None:
     if group.opening.startswith(_LOOKING):
         return
     empty = any(may_be_empty for may_be_empty, _ in group.branches)
-    outer.add(
-        optional=times.optional or empty, growing=times.unbounded or group.gives_back()
-    )
+    outer.add(optional=times.optional or empty, growing=times.unbounded or group.gives_back())

@@ -91,6 +91,6 @@ def secret_has_a_keeper(subject: Subject) -> Iterator[Hit]:
         if variable.secret and kind in _WRITTEN_DOWN:
             yield Hit(
                 ("variables", name, "source", "type"),
-                f"{name} is secret, but its source is {kind}, which stores the value in plain sight",
+                f"{name} is secret, but its source is {kind}, which keeps the value in the open",
                 hint=('use an "environment", "external" or "file" source', 'or remove "secret"'),
             )

@@ -1,7 +1,7 @@
 """Secrets: how values and files look that must not stand in a package."""
 
 import re
-from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import Final
 
 #: Ends of names whose values are secrets, with how long such a value is at least.
@@ -30,10 +30,11 @@ _PLACEHOLDER: Final = re.compile(
 )
 _LONG_WORD: Final = re.compile(r"[A-Za-z0-9+/_=-]{32,}")
 
-_FILES: Final = (
-    ".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "id_rsa", "id_ecdsa", "id_ed25519",
-    "credentials", "credentials.*", ".netrc", ".npmrc", ".pgpass",
-)  # fmt: skip
+_FILE: Final = re.compile(
+    r"(.*/)?(\.env(\..*)?|.*\.(pem|key|p12|pfx)|id_(rsa|ecdsa|ed25519)|credentials(\..*)?"
+    r"|\.(netrc|npmrc|pgpass))\Z",
+    re.IGNORECASE,
+)
 
 
 def secret_in(name: str, text: str) -> str | None:
@@ -59,11 +60,10 @@ def _names_a_secret(name: str, length: int) -> bool:
 def _is_random(word: str) -> bool:
     """Tell whether capitals, small letters and digits change as often as if drawn by lot."""
     kinds = ["d" if char.isdigit() else "u" if char.isupper() else "l" for char in word]
-    changes = sum(left != right for left, right in zip(kinds, kinds[1:], strict=False))
+    changes = sum(left != right for left, right in pairwise(kinds))
     return len(set(kinds)) == 3 and changes * 5 > len(word) * 2
 
 
 def is_secret_file(path: str) -> bool:
     """Tell whether a file by its name usually holds secrets."""
-    name = path.rsplit("/", 1)[-1].lower()
-    return any(fnmatchcase(name, pattern) for pattern in _FILES)
+    return _FILE.match(path) is not None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from weft.check.subject import Subject
 from weft.findings import Fix, Path, SetValue
 from weft.ids import nearest, slug
 
@@ -10,6 +11,16 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> tuple[str, ...]:
     """Return the hint that names the closest candidate, or nothing if none is close."""
     close = nearest(name, candidates)
     return (f'did you mean "{close}"?',) if close else ()
+
+
+def variable_meant(subject: Subject, name: str) -> str:
+    """Return the variable that a name means, also when it is misspelt.
+
+    A misspelt name is reported where it stands. What depends on it is judged as if it were right.
+    """
+    if name in subject.variable_names:
+        return name
+    return nearest(name, subject.variable_names) or name
 
 
 def respelling(path: Path, name: str, candidates: Iterable[str]) -> Fix | None:

@@ -5,10 +5,13 @@ from typing import Final
 
 from weft.check.code_facts import code_of, reached
 from weft.check.declared_code import (
+    all_tool_entries,
+    lifecycle_entries,
     missing_files,
     missing_functions,
     paths_outside,
     tool_entries,
+    with_code,
 )
 from weft.check.rules import rule
 from weft.check.spelling import listed
@@ -16,7 +19,7 @@ from weft.check.subject import Hit, Subject
 from weft.check.unused_files import unused_files
 from weft.check.variable_writes import INJECTED
 from weft.findings import Fix, Place, SetValue
-from weft.spec.tools import LifecycleTool, UiTool
+from weft.spec.tools import UiTool
 
 #: How long a description may be; a model reads all of them before every reply.
 MAX_DESCRIPTION: Final = 140
@@ -27,13 +30,13 @@ _UI_CALL: Final = "use_ui_tool"
 @rule("TOOL001", "tools", "lifecycle_tools", "code")
 def file_exists(subject: Subject) -> Iterator[Hit]:
     """The file of a tool is in the package."""
-    return missing_files(subject, tool_entries(subject))
+    return missing_files(subject, all_tool_entries(subject))
 
 
 @rule("TOOL002", "tools", "lifecycle_tools", "code")
 def function_exists(subject: Subject) -> Iterator[Hit]:
     """The file of a tool defines or imports its function."""
-    return missing_functions(tool_entries(subject))
+    return missing_functions(all_tool_entries(subject))
 
 
 @rule("TOOL003", "code")
@@ -51,11 +54,10 @@ def file_parses(subject: Subject) -> Iterator[Hit]:
 @rule("TOOL004", "tools", "code")
 def parameters_have_hints(subject: Subject) -> Iterator[Hit]:
     """The parameters a model fills in have type hints."""
-    seen: set[tuple[str | None, str]] = set()
-    for entry in tool_entries(subject):
-        function = entry.function
-        key = (entry.file, entry.declared.function)
-        if function is None or key in seen or isinstance(entry.declared, LifecycleTool):
+    seen: set[tuple[str, str]] = set()
+    for entry, module, function in with_code(tool_entries(subject)):
+        key = (module.path, function.name)
+        if key in seen:
             continue
         seen.add(key)
         bare = [
@@ -68,28 +70,26 @@ def parameters_have_hints(subject: Subject) -> Iterator[Hit]:
                 (*entry.path, "function"),
                 f"{function.name} has no type hint for {listed(one.name for one in bare)}",
                 hint=(f"write the type, for example {bare[0].name}: str",),
-                place=Place(str(entry.file), bare[0].line, bare[0].column),
+                place=module.place(bare[0].spot),
             )
 
 
 @rule("TOOL005", "lifecycle_tools", "code")
 def lifecycle_needs_no_arguments(subject: Subject) -> Iterator[Hit]:
     """A lifecycle tool can be called with what the run injects."""
-    for entry in tool_entries(subject):
-        function, declared = entry.function, entry.declared
-        if function is None or function.decorated or not isinstance(declared, LifecycleTool):
-            continue
+    for entry, module, function in with_code(lifecycle_entries(subject)):
         needed = [one for one in function.parameters if one.required and one.name not in INJECTED]
-        if needed:
+        if needed and not function.decorated:
+            names = listed(one.name for one in needed)
             yield Hit(
                 (*entry.path, "function"),
-                f"the lifecycle tool {function.name} requires "
-                f"{listed(one.name for one in needed)}, but {declared.trigger} passes no arguments",
+                f"the lifecycle tool {function.name} requires {names}, "
+                f"but {entry.declared.trigger} passes no arguments",
                 hint=(
                     "give each parameter a default value",
                     "or take context_variables and read the values from it",
                 ),
-                place=Place(str(entry.file), needed[0].line, needed[0].column),
+                place=module.place(needed[0].spot),
             )
 
 
@@ -98,8 +98,6 @@ def description_fits(subject: Subject) -> Iterator[Hit]:
     """A tool says in one short sentence what it does."""
     for entry in tool_entries(subject):
         text, path = entry.declared.description, (*entry.path, "description")
-        if isinstance(entry.declared, LifecycleTool):
-            continue
         if not text.strip():
             summary = entry.function.summary if entry.function else ""
             adopt = Fix("take the first line of the docstring", (SetValue(path, summary),))
@@ -129,12 +127,11 @@ def file_is_used(subject: Subject) -> Iterator[Hit]:
 @rule("TOOL010", "tools", "code")
 def ui_tool_asks(subject: Subject) -> Iterator[Hit]:
     """The code of a UI tool asks a person something."""
-    for entry in tool_entries(subject):
-        function = entry.function
-        if function is None or not isinstance(entry.declared, UiTool):
-            continue
-        used = reached(subject, str(entry.file), function.name)
-        if not any(_UI_CALL in definition.mentions for definition in used):
+    for entry, module, function in with_code(tool_entries(subject)):
+        used = reached(subject, module.path, function.name)
+        if isinstance(entry.declared, UiTool) and not any(
+            _UI_CALL in definition.mentions for definition in used
+        ):
             yield Hit(
                 (*entry.path, "function"),
                 f"the UI tool {function.name} never calls {_UI_CALL}",
@@ -142,11 +139,11 @@ def ui_tool_asks(subject: Subject) -> Iterator[Hit]:
                     f"call {_UI_CALL} and wait for the answer",
                     "or declare it as Agent_Tool, if it asks nobody",
                 ),
-                place=Place(str(entry.file), function.line, function.column),
+                place=module.place(function.spot),
             )
 
 
 @rule("TOOL011", "tools", "lifecycle_tools")
 def file_is_inside(subject: Subject) -> Iterator[Hit]:
     """The file of a tool is a Python file under tools/."""
-    return paths_outside(subject, tool_entries(subject))
+    return paths_outside(subject, all_tool_entries(subject))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from weft.findings import Json, Path
 from weft.spec.sources import DerivedSource, Transition
@@ -13,6 +14,9 @@ from weft.spec.triggers import (
     UiResponseTrigger,
 )
 from weft.spec.workflow import WorkflowSpec
+
+#: The triggers that wait for a tool.
+TOOL_TRIGGERS: Final = (UiResponseTrigger, ToolCallTrigger, ToolResponseTrigger)
 
 
 @dataclass(frozen=True, slots=True)

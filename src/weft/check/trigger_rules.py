@@ -1,14 +1,13 @@
 """Family VAR, second part: whether the events that set a variable can happen."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from weft.check.code_facts import function_at, missing_function
 from weft.check.regexes import regex_fault
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
 from weft.check.suggestions import did_you_mean, respelling
-from weft.check.trigger_places import PlacedTrigger, placed_triggers
+from weft.check.trigger_places import TOOL_TRIGGERS, PlacedTrigger, placed_triggers
 from weft.check.variable_writes import INJECTED
 from weft.engine.conditions import same
 from weft.ids import TERMINATE, USER
@@ -19,6 +18,7 @@ from weft.spec.triggers import (
     AgentTurnCountTrigger,
     Contains,
     Equals,
+    Exact,
     FunctionTrigger,
     HandoffTrigger,
     LifecycleTrigger,
@@ -29,8 +29,6 @@ from weft.spec.triggers import (
     UiResponseTrigger,
     UserTextTrigger,
 )
-
-_OF_TOOLS: Final = (UiResponseTrigger, ToolCallTrigger, ToolResponseTrigger)
 
 
 @rule("VAR007", "variables", "agents")
@@ -71,7 +69,7 @@ def tool_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
     asking = {tool.function for tool in subject.spec.tools if isinstance(tool, UiTool)}
     for placed in placed_triggers(subject.spec):
         trigger, path = placed.trigger, (*placed.path, "tool")
-        if not isinstance(trigger, _OF_TOOLS):
+        if not isinstance(trigger, TOOL_TRIGGERS):
             continue
         if trigger.tool not in subject.tools:
             yield Hit(
@@ -118,8 +116,6 @@ def agent_is_told_to_say_it(subject: Subject) -> Iterator[Hit]:
         trigger = placed.trigger
         if not isinstance(trigger, AgentTextTrigger) or trigger.agent not in subject.agents:
             continue
-        if isinstance(trigger.match, Regex):
-            continue
         key, text = _text_of(trigger.match)
         if trigger.agent not in told:
             told[trigger.agent] = _instructions(subject.agents[trigger.agent])
@@ -133,12 +129,22 @@ def agent_is_told_to_say_it(subject: Subject) -> Iterator[Hit]:
 
 
 def _text_of(match: Match) -> tuple[str, str]:
-    (entry,) = match.model_dump().items()
-    return entry
+    """Return the key and the text of a match; whether a pattern is foretold cannot be seen."""
+    match match:
+        case Equals(equals=text):
+            return "equals", text
+        case Exact(exact=text):
+            return "exact", text
+        case Contains(contains=text):
+            return "contains", text
+        case Regex():
+            return "regex", ""
 
 
 def _instructions(agent: Agent) -> str:
-    parts = [part for section in agent.prompt_sections for part in (section.heading, section.content)]
+    parts = [
+        part for section in agent.prompt_sections for part in (section.heading, section.content)
+    ]
     return "\n".join(part for part in parts if part).casefold()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from weft.check.code_facts import code_of, module_file, module_names
-from weft.check.declared_code import Entry, Folder, files_under, hook_entries, tool_entries
+from weft.check.declared_code import AnyEntry, Folder, all_tool_entries, files_under, hook_entries
 from weft.check.subject import Hit, Subject
 from weft.check.trigger_places import placed_triggers
 from weft.findings import Place
@@ -30,25 +30,26 @@ def unused_files(subject: Subject, folder: Folder, file_of_declarations: str) ->
 
 
 def _files_in_use(subject: Subject) -> set[str]:
-    entries = [*tool_entries(subject), *hook_entries(subject)]
-    used = {file for entry in entries for file in _files_meant(subject, entry)}
-    for reference in _references(subject):
-        module = reference.partition(":")[0]
-        file = module_file(subject, module)
-        near = None if file else nearest(module, module_names(subject))
-        used.add(file or str(near and module_file(subject, near)))
+    entries = [*all_tool_entries(subject), *hook_entries(subject)]
+    used = {file for entry in entries if (file := _file_meant(subject, entry))}
+    modules = [reference.partition(":")[0] for reference in _references(subject)]
+    used.update(file for name in modules if (file := _module_meant(subject, name)))
     for path, module in code_of(subject).modules.items():
         used |= module.imports - {path}
     return used
 
 
-def _files_meant(subject: Subject, entry: Entry) -> Iterator[str]:
-    """Yield the declared file; one that is misspelt stands for the one that was likely meant."""
+def _file_meant(subject: Subject, entry: AnyEntry) -> str | None:
+    """Return the declared file; one that is misspelt stands for the one that was likely meant."""
     if entry.file in subject.code:
-        yield str(entry.file)
-    else:
-        near = nearest(entry.declared.file, files_under(subject, entry.folder))
-        yield f"{entry.folder}/{near}"
+        return entry.file
+    near = nearest(entry.declared.file, files_under(subject, entry.folder))
+    return f"{entry.folder}/{near}" if near else None
+
+
+def _module_meant(subject: Subject, name: str) -> str | None:
+    near = name if module_file(subject, name) else nearest(name, module_names(subject))
+    return module_file(subject, near) if near else None
 
 
 def _references(subject: Subject) -> Iterator[str]:

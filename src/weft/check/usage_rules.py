@@ -6,6 +6,7 @@ from weft.check.code_facts import code_of
 from weft.check.prompts import prompt_uses, quoted_words, words
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
+from weft.check.suggestions import variable_meant
 from weft.check.values import texts_in
 from weft.spec.conditions import names
 from weft.spec.ingredients import VariablesIngredient
@@ -84,7 +85,7 @@ def _is_kept(source: Source) -> bool:
 
 
 def read_variables(subject: Subject) -> frozenset[str]:
-    """Return the names that anything in the package reads, whether they are declared or not."""
+    """Return what anything in the package reads; a misspelt name counts as what it means."""
     spec = subject.spec
     read = {name for listed in spec.exposure.values() for name in listed}
     read |= {use.name for use in prompt_uses(subject)}
@@ -98,9 +99,8 @@ def read_variables(subject: Subject) -> frozenset[str]:
             read.update(part.names if isinstance(part, VariablesIngredient) else ())
     for variable in spec.variables.values():
         read |= _read_by(variable.source)
-    for text in subject.code.values():
-        read |= quoted_words(text)
-    return frozenset(read)
+    meant = {variable_meant(subject, name) for name in read}
+    return frozenset(meant.union(*(quoted_words(text) for text in subject.code.values())))
 
 
 def _read_by(source: Source) -> set[str]:

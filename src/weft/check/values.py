@@ -1,7 +1,7 @@
 """Values that stand in declarations, and the types they should have."""
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, cast
 
 from weft.check.subject import Subject
 from weft.findings import Json, Path
@@ -55,7 +55,9 @@ def texts_in(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
         at, part = waiting.pop()
         if isinstance(part, str):
             yield at, part
-        elif isinstance(part, Mapping):
-            waiting += [((*at, key), inner) for key, inner in part.items()]
-        elif isinstance(part, list | tuple):
-            waiting += [((*at, index), inner) for index, inner in enumerate(part)]
+        elif isinstance(part, dict):
+            entries = cast("dict[str, Json]", part).items()
+            waiting += [((*at, key), inner) for key, inner in entries]
+        elif isinstance(part, list):
+            items = enumerate(cast("list[Json]", part))
+            waiting += [((*at, index), inner) for index, inner in items]

@@ -6,6 +6,7 @@ from typing import Final
 
 from weft.check.code_facts import missing_function
 from weft.check.comparisons import doubts
+from weft.check.condition_rules import first_mentions
 from weft.check.cycles import find_cycles
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
@@ -15,7 +16,7 @@ from weft.check.values import declared_values, misfit, variable_types
 from weft.errors import ExpressionError
 from weft.findings import Json, Path
 from weft.ids import BUILT_IN_ALIASES, BUILT_IN_VARIABLES, FUNCTION_REF
-from weft.spec.condition_parser import mentions, parse_condition
+from weft.spec.condition_parser import parse_condition
 from weft.spec.condition_tokens import KEYWORDS
 from weft.spec.sources import ComputedSource, DatabaseSource, DerivedSource, EntitySource
 from weft.spec.types import print_type
@@ -55,15 +56,20 @@ def database_lookup_is_clear(subject: Subject) -> Iterator[Hit]:
 @rule("VAR002", "variables", "models")
 def value_fits_type(subject: Subject) -> Iterator[Hit]:
     """Every value that is written down for a variable fits its type."""
+    told: set[tuple[str, str]] = set()
     for name, what, path, value in _written_values(subject):
         variable = subject.spec.variables[name]
         fault = misfit(variable.type, value, subject.models)
-        # A value that may be a secret is not repeated; VAR020 speaks of it.
-        if fault and not variable.secret:
+        # A state stands in many transitions; a value that may be a secret is not repeated.
+        if fault and (name, fault) not in told and not variable.secret:
+            told.add((name, fault))
+            unwritten = isinstance(path[-1], int)
             yield Hit(
                 path,
                 f"{what} does not fit {name}: {fault}",
-                hint=(f"correct the value, or the type {_short(print_type(variable.type))}",),
+                hint=('write "value" in the trigger; it is true by default',)
+                if unwritten
+                else (f"correct the value, or the type {_short(print_type(variable.type))}",),
             )
 
 
@@ -148,21 +154,20 @@ def _computing_condition(source: ComputedSource) -> bool:
 def _condition_hits(subject: Subject, name: str, source: ComputedSource) -> Iterator[Hit]:
     path = ("variables", name, "source", "computation")
     try:
-        used = mentions(source.computation)
+        used = first_mentions(source.computation)
     except ExpressionError as error:
         fact = f"the computation of {name} is neither a function nor a condition: {error}"
         hint = error.hint or "write a condition over the inputs"
         yield Hit(path, fact, hint=(hint, _FUNCTION_HINT), offset=error.offset)
         return
-    first = {entry: offset for entry, offset in reversed(used)}
-    for entry, offset in sorted(first.items(), key=lambda item: item[1]):
+    for entry, offset in used.items():
         if entry not in source.inputs:
             fact = f"the computation of {name} uses {entry}, which is not among its inputs"
             hint = did_you_mean(entry, source.inputs) or (f'add "{entry}" to the inputs',)
             yield Hit(path, fact, hint=hint, offset=offset, length=len(entry))
     for index, entry in enumerate(source.inputs):
         # An input that nobody declares is reported as such, and once.
-        if entry not in first and entry in subject.variable_names:
+        if entry not in used and entry in subject.variable_names:
             fact = f"the computation of {name} does not use its input {entry}"
             hint = ("remove the input, or use it in the condition",)
             yield Hit(("variables", name, "source", "inputs", index), fact, hint=hint)
@@ -218,11 +223,11 @@ def writers_can_write(subject: Subject) -> Iterator[Hit]:
 @rule("VAR017", "variables")
 def kept_in_entity(subject: Subject) -> Iterator[Hit]:
     """A computed value is kept in the document of an entity variable."""
-    entities = [
+    entities = {
         name
         for name, variable in subject.spec.variables.items()
         if isinstance(variable.source, EntitySource)
-    ]
+    }
     for name, variable in subject.spec.variables.items():
         source = variable.source
         if not isinstance(source, ComputedSource) or source.persist_to is None:

@@ -38,7 +38,8 @@ def apply(document: Document, edits: Sequence[Edit]) -> str:
     An edit that does not fit what the file holds raises PackageError, and nothing is changed.
     """
     if not document.ok:
-        raise PackageError(f"{document.file} cannot be changed before it can be read")
+        message = f"{document.file} cannot be changed before it can be read"
+        raise PackageError(message, document.findings)
     text = document.text
     for edit in edits:
         text = _change(document, text, edit)
@@ -153,7 +154,7 @@ def _carried_out(data: Data, step: _Step) -> Data:
             entries[last] = cast("Data", step.value)
         case Remove():
             del entries[last]
-        case RenameKey():
+        case _:
             renamed = {step.key if key == last else key: item for key, item in entries.items()}
             entries.clear()
             entries.update(renamed)
@@ -191,11 +192,16 @@ class _Text:
             case RenameKey():
                 key = self.compact(step.key) if self.in_flow(trail[:-1]) else _scalar(step.key)
                 return self.splice(trail[-1].key_start, trail[-1].key_end, key)
-            case Remove():
+            case _:
                 return self.remove(trail, step.path)
 
     def splice(self, start: int, end: int, new: str) -> str:
         return self.text[:start] + new + self.text[end:]
+
+    def put(self, node: Node, new: str) -> str:
+        """Put a value in the place of another, apart from the colon or dash before it."""
+        bare = node.start == node.end and self.text[node.start - 1 : node.start] in {":", "-"}
+        return self.splice(node.start, node.end, f" {new}" if bare else new)
 
     def in_flow(self, trail: list[Node]) -> bool:
         """Tell whether values are written in brackets there, as in all of JSON."""
@@ -206,10 +212,9 @@ class _Text:
         if not self.in_flow(trail[:-1]):
             return self.replace_block(node, path[-1], value) if path else None
         above = trail[-2].start if path else 0
-        gap = " " if node.start == node.end else ""
         spread = "\n" in self.text[above : node.start] or (not path and "\n" in self.text)
         new = self.spread(value, node.start) if spread else self.compact(value)
-        return self.splice(node.start, node.end, gap + new)
+        return self.put(node, new)
 
     def insert(self, trail: list[Node], step: _Insert) -> str | None:
         node = trail[-1]
@@ -249,8 +254,8 @@ class _Text:
         begin, end = self.begin(node, flow=flow), node.end
         if not flow:
             line = begin - self.column(begin)
-            if self.text[line:begin].strip():
-                return self.splice(begin, self.begin(children[at + 1], flow=False), "")
+            if self.text[line:begin].strip():  # the first entry may share the line of a dash
+                return self.splice(begin, self.begin(children[1], flow=False), "")
             return self.splice(line, self.line_end(end) + len(self.newline), "")
         after = self.comma(end)
         if after >= 0:
@@ -264,8 +269,7 @@ class _Text:
         in_line = "\n" not in old and (node.children is None or old[0] in "{[")
         lines = [] if value and isinstance(value, dict | list) else list(_inline("", value, ""))
         if in_line and len(lines) == 1:
-            gap = " " if node.start == node.end else ""
-            return self.splice(node.start, node.end, gap + lines[0].lstrip())
+            return self.put(node, lines[0].lstrip())
         begin = self.begin(node, flow=False)
         return self.splice(begin, node.end, self.block(key, value, self.column(begin)))
 
@@ -317,7 +321,7 @@ def _cut(text: str, begin: int, end: int) -> str:
     return text[:left] + text[end:] if rest or follows[0] in "]}" else text[:begin] + follows
 
 
-def _block(value: Data, pad: str) -> Iterator[str]:
+def _block(value: Container, pad: str) -> Iterator[str]:
     """Write an object or a list that is not empty, one line after the other."""
     if isinstance(value, dict):
         for key, item in value.items():
@@ -329,7 +333,7 @@ def _block(value: Data, pad: str) -> Iterator[str]:
                 yield from _block(item, pad + "  ")
             else:
                 yield from _inline(head, item, pad)
-    elif isinstance(value, list):
+    else:
         for item in value:
             if item and isinstance(item, dict | list):
                 first, *others = _block(item, pad + "  ")

@@ -33,7 +33,10 @@ class Contents:
 def read_folder(folder: Path) -> Contents:
     """Read a package folder; what cannot be read becomes a finding."""
     root = folder.resolve()
-    present = sorted(entry.name for entry in folder.iterdir())
+    try:
+        present = sorted(entry.name for entry in folder.iterdir())
+    except OSError as error:
+        return Contents({}, {}, (_unlisted(folder, error),), frozenset(), ())
     names = [stem + suffix for stem in FILE_KINDS for suffix in SUFFIXES]
     declared: dict[str, bytes] = {}
     code: dict[str, bytes] = {}
@@ -43,6 +46,8 @@ def read_folder(folder: Path) -> Contents:
     wanted += [(name, code) for name in _code_names(folder, root, findings)]
     for name, target in wanted:
         outcome = read_bytes(folder / name, root)
+        if isinstance(outcome, bytes) and target is code:
+            outcome = _as_text(folder / name, outcome)
         if isinstance(outcome, bytes):
             target[name] = outcome
         else:
@@ -55,13 +60,13 @@ def read_folder(folder: Path) -> Contents:
 def read_bytes(path: Path, root: Path) -> bytes | Finding:
     """Read one file that must be a regular file inside `root` and of bounded size."""
     try:
+        # Looked at before it is opened: opening a pipe would wait for ever.
+        if not stat.S_ISREG(path.stat().st_mode):
+            return unreadable(path, "is not a regular file", "put a plain file there")
         if path.is_symlink() and not path.resolve().is_relative_to(root):
             return unreadable(
                 path, "is a link that leads out of the folder", "put the file itself there"
             )
-        # Looked at before it is opened: opening a pipe would wait for ever.
-        if not stat.S_ISREG(path.stat().st_mode):
-            return unreadable(path, "is not a regular file", "put a plain file there")
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
@@ -75,6 +80,20 @@ def read_bytes(path: Path, root: Path) -> bytes | Finding:
             path, f"is larger than {limit} MiB", "declared files are small; move content out"
         )
     return raw
+
+
+def _as_text(path: Path, raw: bytes) -> bytes | Finding:
+    """Code must be text, or it can be neither checked nor shown."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return unreadable(path, "is not UTF-8 text", "save it as UTF-8")
+    return raw
+
+
+def _unlisted(folder: Path, error: OSError) -> Finding:
+    reason = (error.strerror or type(error).__name__).lower()
+    return unreadable(folder, f"cannot be listed: {reason}", "check its permissions")
 
 
 def unreadable(path: Path, fact: str, remedy: str) -> Finding:
@@ -126,9 +145,6 @@ def _walk(folder: Path, top: str, root: Path, findings: list[Finding]) -> Iterat
             try:
                 entries = sorted((entry.name for entry in here.iterdir()), reverse=True)
             except OSError as error:
-                reason = (error.strerror or type(error).__name__).lower()
-                findings.append(
-                    unreadable(here, f"cannot be listed: {reason}", "check its permissions")
-                )
+                findings.append(_unlisted(here, error))
                 continue
             pending += [f"{name}/{entry}" for entry in entries if entry not in _PASSED_OVER]

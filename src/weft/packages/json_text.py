@@ -86,10 +86,10 @@ def spot(text: str, offset: int) -> str:
     return f"line {line}, column {column}"
 
 
-def show(text: str) -> str:
+def show(text: str, quote: str = "'") -> str:
     """Quote a piece of text for a message, shortened and with invisible characters named."""
     short = text if len(text) <= 40 else text[:37] + "..."
-    return f"'{short}'" if short.isprintable() else ascii(short)
+    return f"{quote}{short}{quote}" if short.isprintable() else ascii(short)
 
 
 def children_of(value: Data) -> Iterable[Data]:
@@ -275,7 +275,9 @@ class _Reader:
             key = self.string()
         elif word:
             key, self.at = word[0], word.end()
-            self.note(f"the key {show(key)} is not in quotes", start, hint=f'write "{key}"')
+            self.note(
+                f"the key {show(key)} is not in quotes", start, hint="write " + show(key, '"')
+            )
         else:
             self.stop(f"expected a key in double quotes, found {self.seen()}")
         end, children = self.at, node.children or {}

@@ -3,14 +3,14 @@
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Final, Literal, TypeAlias, Union, get_args, get_origin
 
 from pydantic import Tag, ValidationError
 from pydantic_core import ErrorDetails
 
 from weft.findings import Path
 from weft.ids import nearest
-from weft.packages.rewrite import child, is_list, is_map
+from weft.packages.rewrite import is_list
 from weft.spec.part import Part
 
 _EXPECTED: Final = {
@@ -27,6 +27,9 @@ _EXPECTED: Final = {
 }
 
 
+_Loc: TypeAlias = tuple[int | str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing a model refuses, at a path in the data it was given."""
@@ -41,15 +44,15 @@ class Problem:
     rename: str | None = None
 
 
-def problems(error: ValidationError, model: type[Part], data: object) -> Iterator[Problem]:
+def problems(error: ValidationError, model: type[Part]) -> Iterator[Problem]:
     """Say everything a model refused; a misspelt key is not reported as missing as well."""
     details = error.errors(include_url=False)
-    unknown = [_unknown_key(detail, model, data) for detail in details if _is_unknown(detail)]
+    unknown = [_unknown_key(detail, model) for detail in details if _is_unknown(detail)]
     meant = {(*problem.path[:-1], problem.rename) for problem in unknown if problem.rename}
     yield from unknown
     for detail in details:
         if not _is_unknown(detail):
-            problem = _problem(detail, data)
+            problem = _problem(detail, model)
             if problem.path not in meant:
                 yield problem
 
@@ -58,10 +61,11 @@ def _is_unknown(detail: ErrorDetails) -> bool:
     return detail["type"] == "extra_forbidden"
 
 
-def _unknown_key(detail: ErrorDetails, model: type[Part], data: object) -> Problem:
-    path = _path(detail["loc"], data)
-    key = str(path[-1])
-    known = _known_keys(model, detail["loc"][:-1])
+def _unknown_key(detail: ErrorDetails, model: type[Part]) -> Problem:
+    *parent, key = detail["loc"]
+    path = (*_path(tuple(parent), model), key)
+    key = str(key)
+    known = _known_keys(tuple(parent), model)
     meant = nearest(key, known)
     return Problem(
         "SCHEMA008",
@@ -73,8 +77,8 @@ def _unknown_key(detail: ErrorDetails, model: type[Part], data: object) -> Probl
     )
 
 
-def _problem(detail: ErrorDetails, data: object) -> Problem:
-    path = _path(detail["loc"], data)
+def _problem(detail: ErrorDetails, model: type[Part]) -> Problem:
+    path = _path(detail["loc"], model)
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "missing":
         return Problem("SCHEMA009", path, f'the key "{path[-1]}" is missing')
@@ -137,47 +141,48 @@ def describe(value: object) -> str:
             return "a list" if is_list(value) else "an object"
 
 
-def _path(loc: tuple[int | str, ...], data: object) -> Path:
+def _path(loc: _Loc, model: type[Part]) -> Path:
     """Drop from a location what is no step in the data: the tags of unions."""
-    path: list[str | int] = []
-    here = data
-    for number, step in enumerate(loc):
-        last = number == len(loc) - 1
-        exists = (is_map(here) and step in here) or (is_list(here) and isinstance(step, int))
-        if exists or (last and is_map(here)):
-            path.append(step)
-            here = child(here, step)
-    return tuple(path)
+    return _walk(model, loc)[0]
 
 
-def _known_keys(model: type[Part], loc: tuple[int | str, ...]) -> list[str]:
-    found = _follow(model, loc)
-    fields = found.model_fields.items() if found else ()
-    return [field.alias or name for name, field in fields]
+def _known_keys(loc: _Loc, model: type[Part]) -> list[str]:
+    found = _walk(model, loc)[1]
+    return [field.alias or name for name, field in found.model_fields.items()] if found else []
 
 
-def _follow(annotation: object, loc: tuple[int | str, ...]) -> type[Part] | None:
-    """Find the model that stands at a location."""
+def _walk(annotation: object, loc: _Loc) -> tuple[Path, type[Part] | None]:
+    """Follow a location through the models: the path in the data, and the model it ends in."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Part):
-        return _follow_field(annotation, loc) if loc else annotation
+        return _walk_model(annotation, loc)
     if origin is Annotated:
-        return _follow(arguments[0], loc)
+        return _walk(arguments[0], loc)
     if origin in {Union, types.UnionType}:
-        tagged = [member for member in arguments if loc and loc[0] in _tags(member)]
-        members = [(member, loc[1:]) for member in tagged] or [(it, loc) for it in arguments]
-        found = (_follow(member, rest) for member, rest in members)
-        return next((model for model in found if model), None)
+        return _walk_union(arguments, loc)
     if origin in {tuple, list, dict} and loc:
-        return _follow(arguments[1] if origin is dict else arguments[0], loc[1:])
-    return None
+        path, model = _walk(arguments[1] if origin is dict else arguments[0], loc[1:])
+        return (loc[0], *path), model
+    return loc, None
 
 
-def _follow_field(model: type[Part], loc: tuple[int | str, ...]) -> type[Part] | None:
+def _walk_model(model: type[Part], loc: _Loc) -> tuple[Path, type[Part] | None]:
+    if not loc:
+        return (), model
     for name, field in model.model_fields.items():
         if loc[0] in {name, field.alias}:
-            return _follow(field.annotation, loc[1:])
-    return None
+            path, found = _walk(field.annotation, loc[1:])
+            return (loc[0], *path), found
+    return loc, None
+
+
+def _walk_union(members: tuple[object, ...], loc: _Loc) -> tuple[Path, type[Part] | None]:
+    """A tagged union puts the member's tag into the location; it is no step in the data."""
+    for member in members:
+        if loc and loc[0] in _tags(member):
+            return _walk(member, loc[1:])
+    walks = [_walk(member, loc) for member in members]
+    return next((walk for walk in walks if walk[1]), (loc, None))
 
 
 def _tags(member: object) -> set[str]:

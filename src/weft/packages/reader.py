@@ -58,11 +58,10 @@ def read_package(folder: Path) -> Package:
 
 def read_part(declared: DeclaredFile, model: type[_P]) -> tuple[_P | None, list[Finding]]:
     """Validate the data of one file; what the model refuses becomes findings at their places."""
-    data = declared.rewrite.data
     try:
-        return model.model_validate_json(to_json(data), strict=True), []
+        return model.model_validate_json(to_json(declared.rewrite.data), strict=True), []
     except ValidationError as error:
-        return None, [_refusal(declared, it) for it in problems(error, model, data)]
+        return None, [_refusal(declared, it) for it in problems(error, model)]
 
 
 def open_document(name: str, document: documents.Document, stem: str) -> DeclaredFile:

@@ -192,7 +192,7 @@ class _Builder:
         if plain and text == "<<":
             self.note("merge keys are not supported", start, "write the merged entries out")
         elif not isinstance(value, str):
-            self.note(f"the key {show(text)} is not text", start, f'put it in quotes: "{text}"')
+            self.note(f"the key {show(text)} is not text", start, "write it as " + show(text, '"'))
         elif text in top.children:
             self.keep(duplicate(self.text, text, top.children[text], start, end))
         top.key, top.key_start, top.key_end = text, start, end
@@ -248,10 +248,12 @@ class _Builder:
         if self.key_is_next():
             self.stop("an alias cannot be a key", start, code="SCHEMA005")
         if name not in self.anchors:
-            self.stop(f"no anchor &{name} stands before this alias", start)
+            self.stop(f"the anchor of the alias {show(name)} does not stand before it", start)
         target = self.anchors[name]
         if target is None:
-            self.stop(f"the alias *{name} stands inside its own value", start, code="SCHEMA005")
+            self.stop(
+                f"the alias {show(name)} stands inside its own value", start, code="SCHEMA005"
+            )
         value, node, size = target
         self.count += size - 1
         if self.count < MAX_NODES:
@@ -309,4 +311,4 @@ def _explain(text: str, error: yaml.MarkedYAMLError) -> Problem:
     for pattern, message, hint in _WORDING:
         if re.search(pattern, problem):
             return Problem("SCHEMA002", message, start, cause, (hint,))
-    return Problem("SCHEMA002", f"the YAML reader says: {error.problem}", start, cause)
+    return Problem("SCHEMA002", f"this is not YAML: {show(error.problem or '')}", start, cause)

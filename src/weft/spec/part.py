@@ -14,7 +14,7 @@ Text: TypeAlias = Annotated[str, StringConstraints(max_length=200_000)]
 
 #: A function of the package, `module:function`, relative to the package folder.
 FunctionRef: TypeAlias = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", max_length=400)
+    str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$", max_length=400)
 ]
 
 JsonMap: TypeAlias = dict[str, JsonValue]

@@ -33,12 +33,24 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why something is not certain; `variable` is the one to look at, if there is one.
+
+    `reported` means that another rule speaks of the cause.
+    """
+
+    why: str
+    variable: str | None = None
+    reported: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """Settings that happen together; `doubt` says why it is not certain that they ever do."""
 
     when: When
     settings: tuple[Setting, ...]
-    doubt: str | None = None
+    doubt: Doubt | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,3 +110,17 @@ def change(axis: Axis, outcomes: Sequence[Iterable[int]]) -> Change:
         for new in news:
             masks[new - old] = masks.get(new - old, 0) | axis.masks[old]
     return Change(tuple((mask, steps * axis.stride) for steps, mask in sorted(masks.items())))
+
+
+def forward(changes: Sequence[Change], bits: int) -> int:
+    """Return the combinations that changes, one after the other, make of those in `bits`."""
+    for step in changes:
+        bits = step.forward(bits)
+    return bits
+
+
+def backward(changes: Sequence[Change], bits: int) -> int:
+    """Return the combinations of which changes, one after the other, can make one in `bits`."""
+    for step in reversed(changes):
+        bits = step.backward(bits)
+    return bits

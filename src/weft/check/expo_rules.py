@@ -1,0 +1,246 @@
+"""Family EXPO: whether agents see the variables that their prompts speak of, and no others."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from weft.check.exposure import code_for, exposed, is_hidden, is_secret, may_read, shown_to
+from weft.check.prompts import places_of_words, prompt_uses, prompts, quoted_words, words
+from weft.check.rules import rule
+from weft.check.subject import Hit, Subject
+from weft.check.suggestions import did_you_mean, respelling
+from weft.check.trigger_places import TOOL_TRIGGERS, placed_triggers
+from weft.findings import AppendItem, Edit, Fix, Path, Remove, SetValue
+from weft.spec.conditions import names
+from weft.spec.triggers import AgentTextTrigger
+
+_NAME: Final = r"([A-Za-z_][A-Za-z0-9_]*)"
+#: Text that looks as if a value were meant to be put in, and what becomes of it.
+_ALMOST: Final = (
+    (re.compile(rf"\$\{{{_NAME}\}}"), "leaves a $ before the value"),
+    (re.compile(rf"\{{\{{{_NAME}\}}(?!\}})"), "leaves a { before the value"),
+    (re.compile(rf"\{{(?=[^{{}}]*\s)\s*{_NAME}\s*\}}"), "is plain text because of the blanks"),
+    (re.compile(rf"\{{{_NAME}(?:\.\w+|\[\w+\])+\}}"), "is plain text: only {name} is replaced"),
+)
+
+
+@rule("EXPO001", "agents", "variables")
+def used_is_declared(subject: Subject) -> Iterator[Hit]:
+    """A prompt puts in declared variables."""
+    for use in prompt_uses(subject):
+        if use.name not in subject.variable_names:
+            meant = did_you_mean(use.name, subject.variable_names) or ("declare the variable",)
+            yield Hit(
+                use.path,
+                f'the prompt of {use.agent} puts in "{use.name}", which is no variable',
+                hint=(*meant, f"or write {{{{{use.name}}}}} if the braces are meant literally"),
+                offset=use.offset,
+                length=len(use.name),
+            )
+
+
+@rule("EXPO002", "agents", "variables", "exposure")
+def used_is_exposed(subject: Subject) -> Iterator[Hit]:
+    """A prompt puts in variables that the agent is shown."""
+    hidden: dict[str, list[str]] = {}
+    shown = shown_to(subject)
+    for use in prompt_uses(subject):
+        if is_hidden(subject, use.name, shown.get(use.agent, ())):
+            hidden.setdefault(use.agent, []).append(use.name)
+    for use in prompt_uses(subject):
+        if use.name in hidden.get(use.agent, ()):
+            yield Hit(
+                use.path,
+                f"the prompt of {use.agent} puts in {use.name}, which {use.agent} is not shown",
+                hint=_expose_hint(subject, use.agent, use.name),
+                fix=_expose(subject, use.agent, use.name, hidden[use.agent]),
+                offset=use.offset,
+                length=len(use.name),
+            )
+
+
+def _expose_hint(subject: Subject, agent: str, name: str) -> tuple[str, ...]:
+    hint = f'add "{name}" to the variables of {agent}'
+    if may_read(subject, agent, name):
+        return (hint,)
+    return (f'{hint}, and "{agent}" to the readers of {name}',)
+
+
+def _expose(subject: Subject, agent: str, name: str, hidden: list[str]) -> Fix | None:
+    if not may_read(subject, agent, name):
+        return None
+    path: Path = ("exposure", agent)
+    if agent in subject.spec.exposure:
+        edit: Edit = AppendItem(path, name)
+    else:
+        # All findings about one agent carry the same new list, so that any of them completes it.
+        edit = SetValue(path, [other for other in hidden if may_read(subject, agent, other)])
+    return Fix(f"show {name} to {agent}", (edit,))
+
+
+@rule("EXPO003", "variables", "exposure")
+def exposed_is_declared(subject: Subject) -> Iterator[Hit]:
+    """An agent is shown declared variables."""
+    for agent, path, name in exposed(subject):
+        if name not in subject.variable_names:
+            yield Hit(
+                path,
+                f'{agent} is shown "{name}", which is no variable',
+                hint=did_you_mean(name, subject.variable_names)
+                or ("declare the variable, or remove it here",),
+                fix=respelling(path, name, subject.variable_names),
+            )
+
+
+@rule("EXPO004", "agents", "variables", "exposure", "handoffs", "tools", "code")
+def exposed_is_used(subject: Subject) -> Iterator[Hit]:
+    """An agent is shown only what its prompt, its rules or its tools use."""
+    used: dict[str, frozenset[str]] = {}
+    for agent, path, name in exposed(subject):
+        if name not in subject.variable_names or agent not in subject.agents:
+            continue
+        if is_secret(subject, name) or not may_read(subject, agent, name):
+            continue
+        if agent not in used:
+            used[agent] = _used_by(subject, agent)
+        if name not in used[agent]:
+            yield Hit(
+                path,
+                f"{agent} is shown {name}, but neither its prompt nor its rules nor its tools "
+                "use it",
+                hint=(f"say in its prompt what {name} is for", "or remove it here"),
+            )
+
+
+def _used_by(subject: Subject, agent: str) -> frozenset[str]:
+    used: set[str] = set()
+    for section in subject.agents[agent].prompt_sections:
+        used |= words(section.content)
+    for index, handoff in enumerate(subject.spec.handoffs):
+        if handoff.source_agent == agent and handoff.condition:
+            parsed = subject.conditions.get(index)
+            used.update(names(parsed) if parsed else words(handoff.condition))
+    for file in code_for(subject, agent):
+        used |= quoted_words(subject.code.get(file, ""))
+    return frozenset(used)
+
+
+@rule("EXPO005", "agents", "variables", "exposure", "tools", "models", "registry")
+def mentioned_is_exposed(subject: Subject) -> Iterator[Hit]:
+    """A prompt that speaks of a variable belongs to an agent that is shown it."""
+    # What the prompt puts in is the matter of EXPO002.
+    met = {(use.agent, use.name) for use in prompt_uses(subject)}
+    own, shown = _own_words(subject), shown_to(subject)
+    for prompt in prompts(subject):
+        agent = prompt.agent.agent_name
+        for name, offset in places_of_words(prompt.text):
+            # A word without an underscore is as likely plain English.
+            if "_" not in name or not is_hidden(subject, name, shown.get(agent, ())):
+                continue
+            if (agent, name) in met or name in own.get(agent, ()):
+                continue
+            if not _in_braces(prompt.text, offset, len(name)):
+                met.add((agent, name))
+                yield Hit(
+                    prompt.path,
+                    f"the prompt of {agent} speaks of {name}, but {agent} is not shown its value",
+                    hint=_expose_hint(subject, agent, name),
+                    offset=offset,
+                    length=len(name),
+                )
+
+
+def _own_words(subject: Subject) -> dict[str, set[str]]:
+    """Return the names an agent has without seeing a value: tools, fields, what it sets."""
+    own: dict[str, set[str]] = {}
+    owners = {tool.function: tool.agent for tool in subject.spec.tools}
+    for function, agent in owners.items():
+        own.setdefault(agent, set()).add(function)
+    for binding in subject.spec.registry:
+        fields = subject.models.get(binding.model or "", {})
+        own.setdefault(binding.agent, set()).update(fields)
+    for placed in placed_triggers(subject.spec):
+        trigger = placed.trigger
+        if isinstance(trigger, AgentTextTrigger):
+            own.setdefault(trigger.agent, set()).add(placed.variable)
+        elif isinstance(trigger, TOOL_TRIGGERS) and trigger.tool in owners:
+            own.setdefault(owners[trigger.tool], set()).add(placed.variable)
+    return own
+
+
+def _in_braces(text: str, offset: int, length: int) -> bool:
+    """Tell whether a word stands in braces: other rules speak of those."""
+    return text[:offset].rstrip().endswith("{") and text[offset + length :].lstrip()[:1] in (
+        "}",
+        ".",
+    )
+
+
+@rule("EXPO006", "agents", "variables")
+def reference_is_exact(subject: Subject) -> Iterator[Hit]:
+    """What looks like a variable in braces is one."""
+    for prompt in prompts(subject):
+        for shape, effect in _ALMOST:
+            for found in shape.finditer(prompt.text):
+                name = found[1]
+                if name in subject.variable_names:
+                    text = " ".join(found[0].split())
+                    yield Hit(
+                        prompt.path,
+                        f"in the prompt of {prompt.agent.agent_name}, {text} {effect}",
+                        hint=(
+                            f"write {{{name}}} to put the value in",
+                            f"or {{{{{name}}}}} for the literal text {{{name}}}",
+                        ),
+                        offset=found.start(),
+                        length=len(found[0]),
+                    )
+
+
+@rule("EXPO007", "agents", "variables", "exposure")
+def reader_may_read(subject: Subject) -> Iterator[Hit]:
+    """A variable is shown only to its readers."""
+    for agent, path, name in exposed(subject):
+        if agent in subject.agents and not may_read(subject, agent, name):
+            yield Hit(
+                path,
+                f"{agent} is shown {name}, but is not among its readers",
+                hint=(f'add "{agent}" to the readers of {name}', "or remove it here"),
+            )
+
+
+@rule("EXPO008", "agents", "variables", "exposure")
+def secret_is_hidden(subject: Subject) -> Iterator[Hit]:
+    """No agent is shown a secret."""
+    hint = ("let a tool use the secret instead: what a model sees, it can repeat",)
+    shown: set[tuple[str, str]] = set()
+    for agent, path, name in exposed(subject):
+        if is_secret(subject, name):
+            shown.add((agent, name))
+            yield Hit(path, f"{agent} is shown {name}, which is secret", hint=hint)
+    for use in prompt_uses(subject):
+        if is_secret(subject, use.name) and (use.agent, use.name) not in shown:
+            yield Hit(
+                use.path,
+                f"the prompt of {use.agent} puts in {use.name}, which is secret",
+                hint=hint,
+                offset=use.offset,
+                length=len(use.name),
+            )
+
+
+@rule("EXPO009", "exposure")
+def exposed_once(subject: Subject) -> Iterator[Hit]:
+    """A variable stands once in an agent's list."""
+    for agent, listed in subject.spec.exposure.items():
+        met: set[str] = set()
+        for index, name in enumerate(listed):
+            path = ("exposure", agent, index)
+            if name in met:
+                yield Hit(
+                    path,
+                    f"{agent} is shown {name} twice",
+                    hint=("remove one of the two",),
+                    fix=Fix(f"remove the repeated {name}", (Remove(path),)),
+                )
+            met.add(name)

@@ -1,0 +1,128 @@
+"""Where models are named, which ones are in use, and which ones no value can fill."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from weft.check.subject import Subject
+from weft.findings import Path
+from weft.ids import nearest
+from weft.spec.sources import EntitySource
+from weft.spec.starts import FormStart
+from weft.spec.type_meaning import Models, references
+from weft.spec.types import Ref, TypeExpr, UnionOf
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """A place that names models; `alone` means that nothing else stands there."""
+
+    path: Path
+    what: str
+    models: tuple[str, ...]
+    alone: bool
+
+
+def uses_in_models(subject: Subject) -> Iterator[ModelUse]:
+    """Yield the types of the fields of models."""
+    for index, model in enumerate(subject.spec.models):
+        for key, field in model.fields.items():
+            path = ("models", index, "fields", key, "type")
+            yield _use(path, f"{model.name}.{key}", field.type)
+
+
+def uses_elsewhere(subject: Subject) -> Iterator[ModelUse]:
+    """Yield the types of variables, of documents and of the form that starts a run."""
+    for name, variable in subject.spec.variables.items():
+        yield _use(("variables", name, "type"), f"the variable {name}", variable.type)
+        source = variable.source
+        if isinstance(source, EntitySource):
+            for key, field in source.document.items():
+                path = ("variables", name, "source", "schema", key, "type")
+                yield _use(path, f"{name}.{key}", field.type)
+    start = subject.spec.orchestrator.trigger
+    if isinstance(start, FormStart) and start.form is not None:
+        path = ("orchestrator", "trigger", "form")
+        yield ModelUse(path, "the form that starts a run", (start.form,), alone=True)
+
+
+def idle_models(subject: Subject) -> list[str]:
+    """Return the models that nothing uses; what an idle model contains is not listed again."""
+    used = set(_roots(subject))
+    _spread(subject.models, used)
+    idle = [name for name in subject.models if name not in used]
+    inner = {other for name in idle for other in _contained(subject.models, name) if other != name}
+    listed: list[str] = []
+    # Those that no other idle model contains come first, and account for what they contain.
+    for name in sorted(idle, key=lambda name: name in inner):
+        if name not in used:
+            listed.append(name)
+            used.add(name)
+            _spread(subject.models, used, {name})
+    return listed
+
+
+def endless_models(models: Models) -> dict[str, list[str]]:
+    """Return the models that no finite value fits, each with the endless models it needs."""
+    users: dict[str, list[str]] = {}
+    for name in models:
+        for other in _contained(models, name):
+            users.setdefault(other, []).append(name)
+    endless, waiting = set(models), deque(models)
+    queued = set(waiting)
+    while waiting:
+        name = waiting.popleft()
+        queued.discard(name)
+        if name in endless and not any(needed(of, endless) for of in models[name].values()):
+            endless.discard(name)
+            waiting.extend(fresh := [user for user in users.get(name, ()) if user not in queued])
+            queued.update(fresh)
+    return {
+        name: [other for of in models[name].values() for other in needed(of, endless)]
+        for name in models
+        if name in endless
+    }
+
+
+def needed(type_: TypeExpr, endless: AbstractSet[str]) -> tuple[str, ...]:
+    """Return the endless models that every value of a type contains."""
+    match type_:
+        case Ref(name):
+            return (name,) if name in endless else ()
+        case UnionOf(members):
+            parts = [needed(member, endless) for member in members]
+            return tuple(name for part in parts for name in part) if all(parts) else ()
+        case _:
+            return ()
+
+
+def _use(path: Path, what: str, type_: TypeExpr) -> ModelUse:
+    return ModelUse(path, what, references(type_), isinstance(type_, Ref))
+
+
+def _roots(subject: Subject) -> Iterator[str]:
+    """Yield the models in use; a name that is no model stands for the one that was likely meant."""
+    spec, models = subject.spec, subject.models
+    named = {binding.model for binding in spec.registry if binding.model}
+    named.update(name for use in uses_elsewhere(subject) for name in use.models)
+    named.update(spec.board.artifacts if spec.board else ())
+    inner = {name for use in uses_in_models(subject) for name in use.models}
+    for name in sorted(named | (inner - models.keys())):
+        near = name if name in models else nearest(name, models)
+        if near:
+            yield near
+
+
+def _spread(models: Models, met: set[str], start: Iterable[str] | None = None) -> None:
+    """Add to `met` all models that those in `start`, or in `met`, contain."""
+    waiting = list(met if start is None else start)
+    while waiting:
+        following = set(_contained(models, waiting.pop())) - met
+        waiting.extend(following)
+        met |= following
+
+
+def _contained(models: Mapping[str, Mapping[str, TypeExpr]], name: str) -> Iterator[str]:
+    for of in models.get(name, {}).values():
+        yield from references(of)

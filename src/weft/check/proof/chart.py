@@ -1,0 +1,109 @@
+"""The chart of a conversation: its points, and the edges along which a run moves between them.
+
+A state of a run is a point together with one combination of values, so an edge is described by the
+set of combinations it is open to and the changes it makes to them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal, TypeAlias
+
+from weft.check.proof.events import Doubt
+from weft.check.proof.ground import Ground
+from weft.check.proof.space import Change, backward, forward
+from weft.engine.routing import Routing
+
+#: enter: the agent is about to speak; speak: it speaks; decide: it has spoken; wait: the user is
+#: waited for, and the agent answers next.
+PointKind: TypeAlias = Literal["start", "enter", "speak", "decide", "wait", "end"]
+
+#: For each point, by its number, a set of combinations: together a set of states.
+States: TypeAlias = list[int]
+
+#: A guard that every combination passes.
+ALWAYS: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where a run can be."""
+
+    kind: PointKind
+    agent: str = ""
+
+
+START: Final = Point("start")
+END: Final = Point("end")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edge:
+    """One way from a point to another, and the handoff rules by which it is taken.
+
+    `doubts` say why it is not certain that a run can go this way. Edges of one `group` are the
+    ways among which something unknown decides: a run certainly goes one of them.
+    """
+
+    source: int
+    target: int
+    guard: int = ALWAYS
+    changes: tuple[Change, ...] = ()
+    rules: tuple[int, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+    group: int | None = None
+
+    def forward(self, bits: int) -> int:
+        """Return the combinations with which the target is reached from those in `bits`."""
+        return forward(self.changes, bits & self.guard)
+
+    def backward(self, bits: int) -> int:
+        """Return the combinations that can reach the target with one in `bits`."""
+        return backward(self.changes, bits) & self.guard
+
+
+@dataclass(frozen=True)
+class Chart:
+    """All points and edges, and what a run certainly and possibly begins with."""
+
+    ground: Ground
+    routing: Routing
+    points: tuple[Point, ...]
+    edges: tuple[Edge, ...]
+    initial: int
+    possible: int
+
+    @cached_property
+    def out(self) -> tuple[tuple[Edge, ...], ...]:
+        """The edges that leave each point."""
+        return self._sorted(lambda edge: edge.source)
+
+    @cached_property
+    def into(self) -> tuple[tuple[Edge, ...], ...]:
+        """The edges that lead to each point."""
+        return self._sorted(lambda edge: edge.target)
+
+    @cached_property
+    def groups(self) -> dict[int, list[Edge]]:
+        """The edges of each group."""
+        found: dict[int, list[Edge]] = {}
+        for edge in self.edges:
+            if edge.group is not None:
+                found.setdefault(edge.group, []).append(edge)
+        return found
+
+    @cached_property
+    def rests(self) -> States:
+        """Where a run may stay for good: it has ended, or it is the user's turn."""
+        full = self.ground.space.full
+        return [full if point.kind in ("wait", "end") else 0 for point in self.points]
+
+    def begin(self, bits: int) -> States:
+        """Return the states in which runs begin that have these combinations."""
+        return [bits if point == START else 0 for point in self.points]
+
+    def _sorted(self, point_of: Callable[[Edge], int]) -> tuple[tuple[Edge, ...], ...]:
+        found: list[list[Edge]] = [[] for _ in self.points]
+        for edge in self.edges:
+            found[point_of(edge)].append(edge)
+        return tuple(map(tuple, found))

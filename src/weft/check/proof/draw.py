@@ -1,0 +1,132 @@
+"""Drawing the chart of a workflow: turns, handoffs, and what may happen in between.
+
+A turn goes: rules before the reply, what opens the turn, the turn itself, in which any event may
+happen any number of times, what closes it, rules after the reply, what the handoff sets.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from weft.check.proof.cases import Case, cases
+from weft.check.proof.chart import END, START, Chart, Edge, Point
+from weft.check.proof.decisions import Way, edges_of
+from weft.check.proof.events import Moment, Setting
+from weft.check.proof.ground import Ground
+from weft.check.proof.space import Change, change, forward
+from weft.check.subject import Subject
+from weft.engine.defaults import startup_mode
+from weft.engine.routing import Route, Routing, link_routing, routes_after, routes_before
+from weft.ids import TERMINATE, USER
+from weft.spec.orchestrator import Orchestrator
+
+
+def draw(subject: Subject, ground: Ground) -> Chart:
+    """Draw the chart of a workflow."""
+    drawing = _Drawing(ground, link_routing(subject.spec), list(subject.agents))
+    drawing.start(subject.spec.orchestrator)
+    for agent in drawing.agents:
+        drawing.turn(agent)
+    return drawing.chart()
+
+
+@dataclass
+class _Drawing:
+    """A chart while it is being drawn."""
+
+    ground: Ground
+    routing: Routing
+    agents: Sequence[str]
+    edges: list[Edge] = field(default_factory=list[Edge])
+    groups: int = 0
+
+    def __post_init__(self) -> None:
+        kinds = ("enter", "speak", "decide", "wait")
+        turns = (Point(kind, agent) for agent in self.agents for kind in kinds)
+        self.points = (START, END, *turns)
+        self.numbers = {point: number for number, point in enumerate(self.points)}
+        self.events = [(event, self.changes(event.settings)) for event in self.ground.events]
+
+    def start(self, orchestrator: Orchestrator) -> None:
+        """Draw the start: the user or the initial agent speaks first."""
+        kind = "wait" if startup_mode(orchestrator) == "UserDriven" else "enter"
+        first = self.numbers[Point(kind, orchestrator.initial_agent)]
+        self.happen(self.numbers[START], "prepare")
+        self.edges.append(Edge(self.numbers[START], first))
+
+    def turn(self, agent: str) -> None:
+        """Draw a turn of an agent, with all that may follow it."""
+        enter, speak, decide, wait = (
+            self.numbers[Point(kind, agent)] for kind in ("enter", "speak", "decide", "wait")
+        )
+        self.happen(wait, "wait")
+        self.edges.append(Edge(wait, enter))
+        reply = Way(speak, self.changes(self.set_at("open", agent)))
+        for case, ways in self.cases(agent, before=True):
+            # A rule that certainly applies is the last to be asked, and leaves no room for a reply.
+            passed_over = True in case.answers.values()
+            self.decide(enter, case, ways if passed_over else [*ways, reply])
+        self.happen(speak, "turn", agent)
+        closing = self.changes(self.set_at("close", agent))
+        if closing:
+            self.edges.append(Edge(speak, decide, changes=closing))
+        for case, ways in self.cases(agent, before=False):
+            self.decide(decide if closing else speak, case, ways)
+
+    def cases(self, agent: str, *, before: bool) -> Iterator[tuple[Case, list[Way]]]:
+        """Yield the cases of a decision with the ways that are possible in each."""
+        walk = partial(routes_before if before else routes_after, self.routing, agent)
+        for case in cases(walk, self.ground.truths, self.ground.space.full):
+            yield case, [self.way(agent, route) for route in case.routes]
+
+    def way(self, agent: str, route: Route) -> Way:
+        """Return where a route leads; what the user says goes to the agent that handed over."""
+        rests = {TERMINATE: END, USER: Point("wait", agent)}
+        target = rests.get(route.target, Point("enter", route.target))
+        changes = self.changes(self.set_at("pass", agent, route.target))
+        return Way(self.numbers[target], changes, () if route.rule is None else (route.rule,))
+
+    def decide(self, at: int, case: Case, ways: Sequence[Way]) -> None:
+        """Draw one case of a decision."""
+        self.edges += edges_of(at, case, ways, self.ground.doubts, self.groups)
+        self.groups += 1
+
+    def happen(self, at: int, moment: Moment, agent: str | None = None) -> None:
+        """Draw the events that may happen at a point, again and again."""
+        for event, changes in self.events:
+            if changes and event.when.moment == moment and event.when.agent in (None, agent):
+                doubts = (event.doubt,) if event.doubt else ()
+                self.edges.append(Edge(at, at, changes=changes, doubts=doubts))
+
+    def set_at(self, moment: Moment, agent: str, target: str | None = None) -> Iterator[Setting]:
+        """Yield what is set without fail at a moment."""
+        for event in self.ground.events:
+            when = event.when
+            if when.moment == moment and when.agent in (None, agent):
+                if when.target in (None, target):
+                    yield from event.settings
+
+    def changes(self, settings: Iterable[Setting]) -> tuple[Change, ...]:
+        """Turn settings into changes; those of variables that are not followed are left out."""
+        together: dict[str, list[Setting]] = {}
+        for setting in settings:
+            if setting.variable in self.ground.domains:
+                together.setdefault(setting.variable, []).append(setting)
+        return tuple(
+            change(self.ground.space.axes[name], self.ground.domains[name].outcomes(found))
+            for name, found in together.items()
+        )
+
+    def chart(self) -> Chart:
+        """Return the finished chart."""
+        ground, beginning = self.ground, self.changes(self.set_at("begin", ""))
+        certain = {name: domain.initial for name, domain in ground.domains.items()}
+        possible = {name: domain.possible for name, domain in ground.domains.items()}
+        return Chart(
+            ground=ground,
+            routing=self.routing,
+            points=self.points,
+            edges=tuple(self.edges),
+            initial=forward(beginning, ground.space.within(certain)),
+            possible=forward(beginning, ground.space.within(possible)),
+        )

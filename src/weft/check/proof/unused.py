@@ -1,0 +1,70 @@
+"""Rules that no run can ever take, and why."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from weft.check.proof.chart import Chart, Point, States
+from weft.check.subject import Subject
+from weft.engine.routing import RoutingRule
+from weft.spec.handoffs import Handoff
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedRule:
+    """A handoff, by its index, that never takes place; `always_false` is about its condition."""
+
+    index: int
+    why: str
+    always_false: bool = False
+
+
+def unused_rules(subject: Subject, chart: Chart, seen: States) -> Iterator[UnusedRule]:
+    """Yield the handoffs that take place in none of the states in `seen`."""
+    used = {
+        rule
+        for edge in chart.edges
+        if edge.rules and edge.guard & seen[edge.source]
+        for rule in edge.rules
+    }
+    for index, handoff in enumerate(subject.spec.handoffs):
+        if index not in used:
+            yield _explain(chart, seen, index, handoff)
+
+
+def _explain(chart: Chart, seen: States, index: int, handoff: Handoff) -> UnusedRule:
+    agent = handoff.source_agent
+    before = handoff.condition_scope == "pre"
+    rules = (chart.routing.pre if before else chart.routing.post)[agent]
+    holds = _may_hold(chart, index)
+    here = _asked_with(chart, seen, agent, before=before)
+    if not holds:
+        return UnusedRule(index, "its condition is never true", always_false=True)
+    if not here:
+        return UnusedRule(index, f"{agent} never comes to it")
+    if not here & holds:
+        moment = "about to reply" if before else "done"
+        return UnusedRule(index, f"its condition is never true when {agent} is {moment}")
+    return UnusedRule(index, _shadow(chart, rules, index, here & holds))
+
+
+def _may_hold(chart: Chart, index: int) -> int:
+    truth = chart.ground.truths.get(index)
+    return truth.yes | truth.open if truth else chart.ground.space.full
+
+
+def _asked_with(chart: Chart, seen: States, agent: str, *, before: bool) -> int:
+    """Return the combinations with which the rules of an agent are asked."""
+    if before:
+        return seen[chart.points.index(Point("enter", agent))]
+    decide = chart.points.index(Point("decide", agent))
+    # The point exists in every chart, but only agents whose turns set something come by it.
+    return seen[decide] or seen[chart.points.index(Point("speak", agent))]
+
+
+def _shadow(chart: Chart, rules: tuple[RoutingRule, ...], index: int, bits: int) -> str:
+    """Say which rule comes first whenever this one would apply."""
+    for rule in rules:
+        truth = chart.ground.truths.get(rule.index)
+        if rule.index != index and truth and not bits & ~truth.yes:
+            return f"the rule to {rule.target} always comes first"
+    return "one of the rules before it always comes first"

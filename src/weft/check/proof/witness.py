@@ -1,0 +1,75 @@
+"""Ways through a conversation, in words."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from weft.check.proof.chart import Chart
+from weft.check.proof.reach import Path, State
+from weft.findings import Json
+
+#: A longer way is shortened in the middle.
+_MOST_WORDS: Final = 16
+
+
+def in_words(chart: Chart, path: Path) -> str:
+    """Write a way as `A -> (x = true) -> B`: who speaks, and what is set in between.
+
+    An agent that is passed over before it can reply is marked as such.
+    """
+    words = [*_begin(chart, path), *_follow(chart, path)]
+    if len(words) > _MOST_WORDS:
+        half = _MOST_WORDS // 2
+        words = [*words[:half], "...", *words[-half:]]
+    return " -> ".join(words)
+
+
+def joined(*paths: Path) -> Path:
+    """Join ways of which each begins where the one before ends."""
+    return Path(paths[0].start, tuple(step for path in paths for step in path.steps))
+
+
+def show(value: Json) -> str:
+    """Write a value; texts that are not empty go without quotes."""
+    return value if isinstance(value, str) and value else json.dumps(value)
+
+
+def _begin(chart: Chart, path: Path) -> Iterator[str]:
+    """Name what differs from run to run at the start, or who speaks where the way begins."""
+    if chart.points[path.start.point].kind != "start":
+        yield _name(chart, path, 0)
+        return
+    several = [name for name, found in chart.ground.domains.items() if len(found.possible) > 1]
+    if several:
+        yield _values(chart, path.start, several)
+
+
+def _follow(chart: Chart, path: Path) -> Iterator[str]:
+    before = path.start
+    for position, (_, state) in enumerate(path.steps, start=1):
+        changed = [
+            name
+            for name, axis in chart.ground.space.axes.items()
+            if axis.value_at(before.values) != axis.value_at(state.values)
+        ]
+        if changed:
+            yield _values(chart, state, changed)
+        if chart.points[state.point].kind not in ("speak", "decide", "start"):
+            yield _name(chart, path, position)
+        before = state
+
+
+def _name(chart: Chart, path: Path, position: int) -> str:
+    """Name the point that a way has come to after so many steps."""
+    states = [path.start, *(state for _, state in path.steps)]
+    here = chart.points[states[position].point]
+    after = chart.points[states[position + 1].point] if position < len(path.steps) else None
+    if here.kind in ("wait", "end"):
+        return "user" if here.kind == "wait" else "end"
+    passed_over = here.kind == "enter" and after is not None and after.kind != "speak"
+    return f"{here.agent} (passed over)" if passed_over else here.agent
+
+
+def _values(chart: Chart, state: State, names: Iterable[str]) -> str:
+    axes = chart.ground.space.axes
+    return f"({', '.join(f'{n} = {show(axes[n].value_at(state.values))}' for n in names)})"

@@ -1,0 +1,75 @@
+"""The entry point: carries out a command and turns whatever happens into an exit code."""
+
+import sys
+from collections.abc import Sequence
+from traceback import format_exception
+
+from weft.cli.exits import Exit
+from weft.cli.failure import Failure, failure_of
+from weft.cli.settings import fallback_settings
+from weft.cli.streams import OutputLost, Streams, finish, prepare
+from weft.errors import WeftError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code. Nothing raises."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    prepare()
+    try:
+        return _carry_out(words)
+    except KeyboardInterrupt:
+        Streams().problem("stopped")
+        return Exit.INTERRUPTED
+    except OutputLost as error:
+        return _tell(error.failure, json=False)
+
+
+def _carry_out(words: list[str]) -> Exit:
+    try:
+        # Deferred, so that Ctrl-C while it loads is met here as well.
+        from weft.cli.command_line import run  # noqa: PLC0415
+
+        outcome = run(words)
+    except OutputLost:
+        raise
+    except (WeftError, OSError) as error:
+        outcome = _tell(failure_of(error), json=_asks_for_json(words))
+    except Exception as error:  # noqa: BLE001 - the outermost place: nobody sees a traceback unasked
+        outcome = _tell(_bug(error, words), json=_asks_for_json(words))
+    finish()
+    return outcome
+
+
+def _tell(failure: Failure, *, json: bool) -> Exit:
+    """Print why a command ends."""
+    # Deferred: only a command that fails pays for it.
+    from weft.cli.machine_formats import failure_document  # noqa: PLC0415
+    from weft.cli.render_findings import failure_text  # noqa: PLC0415
+
+    streams = Streams(fallback_settings(json=json))
+    if json:
+        streams.result(failure_document(failure))
+    else:
+        streams.problem(failure_text(failure, streams.paint_error))
+    return failure.exit
+
+
+def _bug(error: Exception, words: list[str]) -> Failure:
+    # Deferred: this never happens.
+    from weft.cli.bug_report import write_report  # noqa: PLC0415
+    from weft.cli.command_line import VERB_NAMES  # noqa: PLC0415
+
+    if {"-v", "--verbose"} & set(words):
+        Streams().problem("".join(format_exception(error)).rstrip())
+    report = write_report(error, words, verbs=VERB_NAMES)
+    return Failure(
+        Exit.BUG,
+        f"Weft stopped because of an error of its own ({type(error).__name__})",
+        hint=(f"please report it and attach {report}", "see where it happened: add --verbose"),
+    )
+
+
+def _asks_for_json(words: list[str]) -> bool:
+    """Tell whether a program is listening; the command itself may not have been understood."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    return "--json" in words or "--format=json" in words or ("--format", "json") in pairs

@@ -1,0 +1,88 @@
+"""The codes of the command line's own messages, one for each way in which a command can fail.
+
+They stand beside the catalogue and not in it: no rule raises them and no package causes them. The
+number of a code is the exit code that goes with it.
+"""
+
+from typing import Final
+
+from weft.catalogue import CATALOGUE
+from weft.catalogue import FAMILIES as CHECKED
+from weft.cli.exits import Exit
+from weft.findings import Rule
+
+_RULES: Final = (
+    Rule(
+        code="CLI001",
+        severity="error",
+        title="The package has to be mended first",
+        why=(
+            "The command needs the whole package, and a part of it cannot be read. Working on the "
+            "rest would give a result that looks complete and is not. Nothing was written."
+        ),
+        fix="Mend what the findings above the message name, then give the command again.",
+        example="weft diagram Support        while agents.json lacks a comma",
+    ),
+    Rule(
+        code="CLI002",
+        severity="error",
+        title="The command was not understood",
+        why="An unknown word, option or value is refused: what was meant would be a guess.",
+        fix="Correct it as the hint says. `weft --help` lists the commands, `weft check --help` "
+        "the options of one.",
+        example="weft chekc        the command is called check",
+    ),
+    Rule(
+        code="CLI003",
+        severity="error",
+        title="Something about this machine is in the way",
+        why=(
+            "A folder cannot be read or written, the disk is full, or an optional part is not "
+            "installed. The request itself is in order."
+        ),
+        fix="Do what the hint says, or run `weft doctor`, which looks at the whole setup.",
+        example="weft check --watch        without the optional part that watches files",
+    ),
+    Rule(
+        code="CLI006",
+        severity="error",
+        title="What the command names is not there",
+        why="The name or path leads to nothing, so there is nothing to work on.",
+        fix=(
+            "Look at the spelling, which the hint may correct, and at the folder you are in: names "
+            "of packages are looked up in the nearest folder upward that contains `workflows`, or "
+            "in the one `--workspace` names."
+        ),
+        example="weft diagram Suport        the package is called Support",
+    ),
+    Rule(
+        code="CLI007",
+        severity="error",
+        title="Something else is already there",
+        why="Carrying out the command would overwrite what somebody else may still need.",
+        fix="Choose another name, or remove what is there if it is no longer needed.",
+        example="weft new Support        when workflows/Support exists",
+    ),
+    Rule(
+        code="CLI070",
+        severity="error",
+        title="An error in Weft",
+        why="Something happened that the authors did not foresee. Your files are not the cause.",
+        fix=(
+            "Please report it and attach the file the message names. It holds the place in Weft "
+            "where it happened, the version, and the command without its values."
+        ),
+        example="error[CLI070]: Weft stopped because of an error of its own",
+    ),
+)
+
+#: All families with their codes: those of the checker, and that of the command line.
+FAMILIES: Final[dict[str, tuple[Rule, ...]]] = {**CHECKED, "CLI": _RULES}
+
+#: Every code `weft explain` knows.
+CODES: Final[dict[str, Rule]] = {**CATALOGUE, **{entry.code: entry for entry in _RULES}}
+
+
+def code_of(exit_code: Exit) -> str:
+    """Return the code of the message that goes with an exit code."""
+    return f"CLI{exit_code:03}"

@@ -1,0 +1,22 @@
+"""What the exit code of a command means. These numbers are a promise to scripts."""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """The outcome of a command, as the shell sees it."""
+
+    DONE = 0
+    #: The thing asked about failed: a package has findings.
+    FAILED = 1
+    #: The command was not given as it can be understood.
+    USAGE = 2
+    #: Something about this machine is in the way; `weft doctor` can tell what.
+    SETUP = 3
+    NOT_FOUND = 6
+    #: What is to be made is already there, or is not what it was.
+    CONFLICT = 7
+    #: An error in Weft itself.
+    BUG = 70
+    #: Stopped with Ctrl-C.
+    INTERRUPTED = 130

@@ -1,0 +1,75 @@
+"""A command that cannot be carried out, and how that is told."""
+
+from dataclasses import dataclass, field
+
+from weft.cli.codes import code_of
+from weft.cli.exits import Exit
+from weft.errors import DeclarationError, UsageError, WeftError
+from weft.findings import Finding
+
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a command ends without having done what was asked."""
+
+    exit: Exit
+    message: str
+    cause: tuple[str, ...] = ()
+    hint: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    #: The command that tells more; where none is given, the one that explains the code.
+    more: str = field(default="")
+
+    @property
+    def code(self) -> str:
+        """The code of the message."""
+        return code_of(self.exit)
+
+
+class CommandFailed(WeftError):
+    """Ends a command; `failure` says why and with which exit code."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+def usage(message: str, *hint: str, more: str = "") -> CommandFailed:
+    """Refuse a request that was not made as it can be understood."""
+    return CommandFailed(Failure(Exit.USAGE, message, hint=hint, more=more))
+
+
+def not_found(message: str, *hint: str) -> CommandFailed:
+    """Say that what was named is not there."""
+    return CommandFailed(Failure(Exit.NOT_FOUND, message, hint=hint))
+
+
+def conflict(message: str, *hint: str) -> CommandFailed:
+    """Say that something else is already there."""
+    return CommandFailed(Failure(Exit.CONFLICT, message, hint=hint))
+
+
+def setup(message: str, *hint: str, cause: tuple[str, ...] = ()) -> CommandFailed:
+    """Say that something about this machine is in the way."""
+    return CommandFailed(Failure(Exit.SETUP, message, cause=cause, hint=hint))
+
+
+def failure_of(error: WeftError | OSError) -> Failure:
+    """Tell what an exception of the layers below means for the command."""
+    match error:
+        case CommandFailed():
+            return error.failure
+        case UsageError():
+            return Failure(Exit.USAGE, str(error), hint=(error.hint,) if error.hint else ())
+        case DeclarationError() if error.findings:
+            return Failure(Exit.FAILED, str(error), findings=error.findings)
+        case OSError():
+            return Failure(Exit.SETUP, _refusal(error), hint=("look at the setup: weft doctor",))
+        case _:
+            return Failure(Exit.SETUP, str(error), hint=("look at the setup: weft doctor",))
+
+
+def _refusal(error: OSError) -> str:
+    reason = (error.strerror or type(error).__name__).lower()
+    return f"{error.filename}: {reason}" if error.filename else reason

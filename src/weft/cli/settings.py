@@ -1,0 +1,75 @@
+"""The settings of one command: its global options and the environment, read here and only here."""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from weft.cli.failure import not_found, usage
+
+#: The folder that makes a folder a workspace.
+PACKAGES: Final = "workflows"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds for every verb."""
+
+    #: The folder whose packages the verbs work on, as seen from the current folder.
+    workspace: Path = Path()
+    json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    #: Whether a person looks at stdout, and whether colour may be used there and on stderr.
+    terminal: bool = False
+    color: bool = False
+    error_color: bool = False
+
+
+def read_settings(
+    *,
+    workspace: Path | None = None,
+    json: bool = False,
+    quiet: bool = False,
+    verbose: bool = False,
+    no_color: bool = False,
+) -> Settings:
+    """Join the global options with what the environment says."""
+    if quiet and verbose:
+        raise usage("--quiet and --verbose contradict each other", "keep one of them")
+    if workspace is not None and not workspace.is_dir():
+        raise not_found(
+            f"the workspace {workspace} is not a folder", f"make one: weft init {workspace}"
+        )
+    colorful = not no_color and color_is_welcome()
+    return Settings(
+        workspace=nearest_workspace(Path.cwd()) if workspace is None else workspace,
+        json=json,
+        quiet=quiet,
+        verbose=verbose,
+        terminal=sys.stdout.isatty(),
+        color=colorful and sys.stdout.isatty(),
+        error_color=colorful and sys.stderr.isatty(),
+    )
+
+
+def fallback_settings(*, json: bool) -> Settings:
+    """Return settings for telling that the real ones could not be read."""
+    return Settings(json=json, error_color=color_is_welcome() and sys.stderr.isatty())
+
+
+def color_is_welcome() -> bool:
+    """Tell whether the environment allows colour: NO_COLOR and dumb terminals do not."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def nearest_workspace(start: Path) -> Path:
+    """Find the nearest folder upward that holds `workflows`, else stay where we are.
+
+    The answer is relative, so that the paths in findings stay short and can be opened.
+    """
+    for steps, folder in enumerate((start, *start.parents)):
+        if (folder / PACKAGES).is_dir():
+            return Path(*[".."] * steps)
+    return Path()

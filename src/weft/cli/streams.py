@@ -1,0 +1,138 @@
+"""Where output goes: results to stdout, everything else to stderr, colour only for a person."""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TextIO, TypeAlias
+
+from weft.cli.exits import Exit
+from weft.cli.failure import CommandFailed, Failure
+from weft.cli.settings import Settings
+
+#: Gives a text a style of rich, or leaves it as it is where colour is not wanted.
+Paint: TypeAlias = Callable[[str, str], str]
+
+#: Characters that would move the cursor, change colours or turn the direction of writing.
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+class OutputLost(CommandFailed):
+    """Results could not be written out, as on a full disk: they cannot tell so themselves."""
+
+    def __init__(self, error: OSError) -> None:
+        reason = (error.strerror or type(error).__name__).lower()
+        super().__init__(Failure(Exit.SETUP, f"the output cannot be written: {reason}"))
+
+
+def clean(text: str) -> str:
+    """Write control characters out, so that a file cannot play with the terminal it is shown on."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def plain(text: str, style: str) -> str:  # noqa: ARG001 - the signature of every Paint
+    """Paint nothing."""
+    return clean(text)
+
+
+def colored(text: str, style: str) -> str:
+    """Paint for a terminal."""
+    # Deferred: piped output, which is most of it, never needs it.
+    from rich.color import ColorSystem  # noqa: PLC0415
+    from rich.style import Style  # noqa: PLC0415
+
+    return Style.parse(style).render(clean(text), color_system=ColorSystem.STANDARD)
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The two streams of a command and how it may use them."""
+
+    settings: Settings = Settings()  # noqa: RUF009 - frozen, so it can be shared
+
+    @property
+    def paint(self) -> Paint:
+        """How results are painted."""
+        return colored if self.settings.color else plain
+
+    @property
+    def paint_error(self) -> Paint:
+        """How errors are painted."""
+        return colored if self.settings.error_color else plain
+
+    def result(self, text: str) -> None:
+        """Print a part of what was asked for."""
+        _write(sys.stdout, text)
+
+    def note(self, text: str) -> None:
+        """Tell a person what was done or may be done next; programs and the quiet see nothing."""
+        if not (self.settings.quiet or self.settings.json):
+            _write(sys.stderr, text)
+
+    def detail(self, text: str) -> None:
+        """Tell what only somebody who asked for details wants to know."""
+        if self.settings.verbose:
+            _write(sys.stderr, text)
+
+    def problem(self, text: str) -> None:
+        """Print an error, which even the quiet want to see."""
+        _write(sys.stderr, text)
+
+    def rows(self, rows: Sequence[tuple[str, ...]]) -> None:
+        """Print rows in columns for a person, with tabs between them for a program."""
+        cleaned = [tuple(clean(cell) for cell in row) for row in rows]
+        if not self.settings.terminal:
+            for row in cleaned:
+                self.result("\t".join(row))
+            return
+        widths = [max(len(cell) for cell in column) for column in zip(*cleaned, strict=True)]
+        for row in cleaned:
+            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+            self.result("  ".join(cells).rstrip())
+
+
+def prepare() -> None:
+    """Make sure that there are streams and that any text can be printed, escaped if need be."""
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - closed by the caller
+        sys.stdout = _nowhere()
+    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stderr = _nowhere()
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure:
+            reconfigure(errors="backslashreplace")
+
+
+def finish() -> None:
+    """Push out what is still held back, so that a full disk is noticed here and not at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            silence(stream)
+        except OSError as error:
+            silence(stream)
+            raise OutputLost(error) from error
+
+
+def silence(stream: TextIO) -> None:
+    """Send the rest of a stream nowhere, so that closing it at exit cannot fail as well."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - open to the end
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write a line. A reader that has had enough is no error: the exit code still tells all."""
+    try:
+        stream.write(text + "\n")
+    except BrokenPipeError:
+        silence(stream)
+    except OSError as error:
+        silence(stream)
+        raise OutputLost(error) from error

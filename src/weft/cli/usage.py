@@ -1,0 +1,97 @@
+"""What the command-line library refuses, in the words of Weft."""
+
+from collections.abc import Iterable
+from typing import Final, Literal, get_args, get_origin
+
+from cyclopts.exceptions import (
+    CoercionError,
+    CycloptsError,
+    MissingArgumentError,
+    RepeatArgumentError,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
+
+from weft.cli.exits import Exit
+from weft.cli.failure import Failure
+from weft.ids import nearest
+
+#: What people call some verbs elsewhere.
+_OTHER_WORDS: Final = {
+    "create": "new",
+    "add": "new",
+    "validate": "check",
+    "lint": "check",
+    "fix": "check --fix",
+    "rule": "explain",
+    "draw": "diagram",
+    "graph": "diagram",
+    "upgrade": "migrate",
+    "schemas": "schema",
+    "pack": "export",
+    "install": "import",
+    "help": "--help",
+    "version": "--version",
+}
+
+
+def usage_failure(
+    error: CycloptsError, *, verbs: Iterable[str], options: Iterable[str]
+) -> Failure:
+    """Say what could not be understood and what was probably meant.
+
+    `options` are those that stand with every verb.
+    """
+    more = " ".join(["weft", *(error.command_chain or ()), "--help"])
+    fact, hints = _explain(error, list(verbs), list(options))
+    return Failure(Exit.USAGE, fact, hint=tuple(hints), more=more)
+
+
+def _explain(
+    error: CycloptsError, verbs: list[str], options: list[str]
+) -> tuple[str, Iterable[str]]:
+    match error:
+        case UnknownCommandError(unused_tokens=[str(word), *_]) if word.startswith("-"):
+            return f"there is no option {word}", _meant(word, options)
+        case UnknownCommandError(unused_tokens=[str(word), *_]):
+            return f'there is no command "{word}"', _meant_verb(word, verbs)
+        case UnknownOptionError():
+            word = error.token.keyword or error.token.value
+            own = [name for argument in error.argument_collection for name in argument.names]
+            return f"there is no option {word}", _meant(word, [*own, *options])
+        case MissingArgumentError():
+            return _missing(error), ()
+        case CoercionError() if error.token and get_origin(error.target_type) is Literal:
+            return _wrong_choice(error.token.value, error)
+        case RepeatArgumentError():
+            return f"{error.token.keyword} is given twice", ("keep one of them",)
+        case UnusedCliTokensError(unused_tokens=[str(word), *_]):
+            return f'there is nothing "{word}" could stand for here', ()
+        case _:
+            error.verbose = False
+            return str(error).rstrip("."), ()
+
+
+def _missing(error: MissingArgumentError) -> str:
+    if error.keyword:
+        return f"{error.keyword} needs a value"
+    name = error.argument.name if error.argument else "a word"
+    return f"{name if name.startswith('-') else name.upper()} is missing"
+
+
+def _wrong_choice(value: str, error: CoercionError) -> tuple[str, Iterable[str]]:
+    choices = [str(choice) for choice in get_args(error.target_type)]
+    name = error.token.keyword if error.token and error.token.keyword else None
+    fact = f'"{value}" is no value of {name}' if name else f'"{value}" is not known here'
+    return fact, [*_meant(value, choices), f"choose one of: {', '.join(choices)}"]
+
+
+def _meant_verb(word: str, verbs: list[str]) -> list[str]:
+    if word in _OTHER_WORDS:
+        return [f"did you mean weft {_OTHER_WORDS[word]}?"]
+    return [f"did you mean weft {verb}?" for verb in [nearest(word, verbs)] if verb]
+
+
+def _meant(word: str, candidates: Iterable[str]) -> list[str]:
+    return [f"did you mean {found}?" for found in [nearest(word, candidates)] if found]

@@ -1,0 +1,34 @@
+"""The one entry: a spec, the kind of picture and the form it is written in."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias
+
+from weft.diagrams.ascii_graph import ascii_graph
+from weft.diagrams.ascii_sequence import ascii_sequence
+from weft.diagrams.graph import Graph, graph
+from weft.diagrams.mermaid import mermaid_graph, mermaid_sequence
+from weft.diagrams.sequence import Sequence, sequence
+from weft.diagrams.svg_graph import svg_graph
+from weft.diagrams.svg_sequence import svg_sequence
+from weft.spec.workflow import WorkflowSpec
+
+Kind: TypeAlias = Literal["graph", "sequence"]
+Form: TypeAlias = Literal["mermaid", "svg", "ascii"]
+
+_GRAPHS: Final[Mapping[Form, Callable[[Graph], str]]] = {
+    "mermaid": mermaid_graph,
+    "svg": svg_graph,
+    "ascii": ascii_graph,
+}
+_SEQUENCES: Final[Mapping[Form, Callable[[Sequence], str]]] = {
+    "mermaid": mermaid_sequence,
+    "svg": svg_sequence,
+    "ascii": ascii_sequence,
+}
+
+
+def draw(spec: WorkflowSpec, *, kind: Kind = "graph", form: Form = "mermaid") -> str:
+    """Draw a workflow; the same spec always gives the same text, ending in a newline."""
+    if kind == "graph":
+        return _GRAPHS[form](graph(spec))
+    return _SEQUENCES[form](sequence(spec))

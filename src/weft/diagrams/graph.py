@@ -1,0 +1,178 @@
+"""A workflow as nodes and edges, whichever form it is drawn in."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from weft.diagrams.wording import NAME_LENGTH, condition_words, shown, start_words
+from weft.engine.defaults import startup_mode
+from weft.engine.routing import Route, Routing, RoutingRule, link_routing
+from weft.ids import TERMINATE, USER
+from weft.spec.tools import UiTool
+from weft.spec.workflow import WorkflowSpec
+
+NodeKind: TypeAlias = Literal["start", "agent", "undeclared", "user", "end"]
+EdgeKind: TypeAlias = Literal["start", "rule", "fallback", "default"]
+
+#: Keys of the nodes that are no agents. Keys of agents begin with "agent:".
+START_KEY: Final = "start"
+USER_KEY: Final = "user"
+END_KEY: Final = "end"
+
+_SPEAKS_FIRST: Final = {
+    "UserDriven": "the user speaks first",
+    "AgentDriven": "the agent speaks first",
+    "BackendOnly": "no user takes part",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One party: `role` is an agent's type or how the run begins, `notes` the tools to mention."""
+
+    key: str
+    kind: NodeKind
+    title: str
+    role: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One way the word can pass; `before` means before the source replies."""
+
+    source: str
+    target: str
+    kind: EdgeKind
+    label: str
+    before: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A workflow to be drawn. Edges of one node stand in the order in which they are tried."""
+
+    title: str
+    pattern: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+    def leaving(self) -> dict[str, list[Edge]]:
+        """Return the edges by the node they leave."""
+        found: dict[str, list[Edge]] = {node.key: [] for node in self.nodes}
+        for edge in self.edges:
+            found[edge.source].append(edge)
+        return found
+
+
+def graph(spec: WorkflowSpec) -> Graph:
+    """Return the parties of a workflow and every way the word can pass between them."""
+    edges = tuple(_edges(spec))
+    return Graph(
+        title=shown(spec.orchestrator.workflow_name, NAME_LENGTH),
+        pattern=spec.orchestrator.orchestration_pattern,
+        nodes=tuple(_nodes(spec, edges)),
+        edges=edges,
+    )
+
+
+def agent_key(name: str) -> str:
+    """Return the key of an agent's node."""
+    return f"agent:{name}"
+
+
+def reached(drawn: Graph) -> list[str]:
+    """Return the keys that can be reached from the start, nearest first."""
+    leaving = drawn.leaving()
+    found = {START_KEY: None}
+    pending = [START_KEY]
+    for key in pending:
+        fresh = [edge.target for edge in leaving[key] if edge.target not in found]
+        pending += dict.fromkeys(fresh)
+        found.update(dict.fromkeys(fresh))
+    return list(found)
+
+
+def _target_key(name: str) -> str:
+    return {USER: USER_KEY, TERMINATE: END_KEY}.get(name) or agent_key(name)
+
+
+def _nodes(spec: WorkflowSpec, edges: tuple[Edge, ...]) -> Iterator[Node]:
+    yield Node(
+        START_KEY, "start", "start", start_words(spec.orchestrator.trigger), _notes(spec, None)
+    )
+    named: set[str] = set()
+    for agent in spec.agents:
+        name, key = agent.agent_name, agent_key(agent.agent_name)
+        if key not in named:
+            title = shown(name, NAME_LENGTH)
+            yield Node(key, "agent", title, agent.agent_type, _notes(spec, name))
+        named.add(key)
+    used = dict.fromkeys(key for edge in edges for key in (edge.source, edge.target))
+    for key in used:
+        if key not in named and key not in (START_KEY, USER_KEY, END_KEY):
+            title = shown(key.removeprefix(agent_key("")), NAME_LENGTH)
+            yield Node(key, "undeclared", title, "not declared")
+    if USER_KEY in used:
+        yield Node(USER_KEY, "user", "user")
+    if END_KEY in used:
+        yield Node(END_KEY, "end", "end")
+
+
+def _notes(spec: WorkflowSpec, agent: str | None) -> tuple[str, ...]:
+    """List the UI tools and lifecycle tools of an agent; None asks for those of the run."""
+    asking = [
+        shown(f"asks: {tool.function} ({tool.ui.component}, {tool.ui.mode})")
+        for tool in spec.tools
+        if isinstance(tool, UiTool) and tool.agent == agent
+    ]
+    called = [
+        shown(f"{tool.trigger}: {tool.function}")
+        for tool in spec.lifecycle_tools
+        if tool.agent == agent
+    ]
+    return (*asking, *called)
+
+
+def _edges(spec: WorkflowSpec) -> Iterator[Edge]:
+    orchestrator = spec.orchestrator
+    opening = _SPEAKS_FIRST[startup_mode(orchestrator)]
+    yield Edge(START_KEY, agent_key(orchestrator.initial_agent), "start", opening)
+    routing = _unread_routing(spec)
+    agents = [agent.agent_name for agent in spec.agents]
+    for name in dict.fromkeys([*agents, *routing.pre, *routing.post]):
+        for rule in routing.pre.get(name, ()):
+            yield _ruled(spec, rule)
+        last = None
+        for rule in routing.post.get(name, ()):
+            last = _ruled(spec, rule)
+            yield last
+        if name in routing.otherwise and (last is None or last.kind != "fallback"):
+            yield _default(name, routing.otherwise[name], alone=last is None)
+
+
+def _unread_routing(spec: WorkflowSpec) -> Routing:
+    """Let the engine sort the rules, with no condition parsed: a faulty one is drawn as well."""
+    judged = tuple(rule.model_copy(update={"condition_type": "llm"}) for rule in spec.handoffs)
+    return link_routing(spec.model_copy(update={"handoffs": judged}))
+
+
+def _ruled(spec: WorkflowSpec, rule: RoutingRule) -> Edge:
+    handoff = spec.handoffs[rule.index]
+    return Edge(
+        source=agent_key(handoff.source_agent),
+        target=_target_key(handoff.target_agent),
+        kind="rule" if rule.judged else "fallback",
+        label=condition_words(handoff),
+        before=handoff.condition_scope == "pre",
+        reason=shown(handoff.reason) if handoff.reason else "",
+    )
+
+
+_BY: Final[Mapping[str, str]] = {"pattern": "by the pattern", "default": "by default"}
+
+
+def _default(name: str, route: Route, *, alone: bool) -> Edge:
+    words = _BY[route.why] if alone else f"otherwise, {_BY[route.why]}"
+    return Edge(agent_key(name), _target_key(route.target), "default", words)

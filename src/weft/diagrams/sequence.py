@@ -1,0 +1,209 @@
+"""A workflow as a story: who hands over to whom, told from the start.
+
+An agent that is entered in one place only is told there. One that is entered in several places, or
+too deep inside alternatives, gets a part of its own further down, so that nothing is told twice.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from weft.diagrams.graph import END_KEY, START_KEY, USER_KEY, Edge, Graph, Node, graph
+from weft.diagrams.wording import shown
+from weft.spec.workflow import WorkflowSpec
+
+#: How deep alternatives may stand inside each other before a part of its own is easier to read.
+MAX_NESTING: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Participant:
+    """One lifeline."""
+
+    key: str
+    title: str
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """The word passes from one participant to another; `before` means instead of a reply."""
+
+    source: str
+    target: str
+    text: str
+    before: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark at a participant."""
+
+    over: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """What happens under one condition."""
+
+    label: str
+    steps: "tuple[Step, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Alternatives of which one is taken (alt), or something that may happen or not (opt)."""
+
+    kind: Literal["alt", "opt"]
+    branches: tuple[Branch, ...]
+
+
+Step: TypeAlias = Message | Note | Block
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A story to be drawn."""
+
+    title: str
+    participants: tuple[Participant, ...]
+    steps: tuple[Step, ...]
+    legend: tuple[str, ...]
+
+
+def sequence(spec: WorkflowSpec) -> Sequence:
+    """Tell the course of a workflow from its start; every agent appears."""
+    drawn = graph(spec)
+    parties = [node for node in drawn.nodes if node.kind in ("agent", "undeclared")]
+    steps = tuple(_story(spec, drawn, parties))
+    return Sequence(
+        title=drawn.title,
+        participants=(
+            Participant(USER_KEY, "user"),
+            *(Participant(node.key, node.title, node.role) for node in parties),
+        ),
+        steps=steps,
+        legend=tuple(_legend(drawn)),
+    )
+
+
+@dataclass(slots=True)
+class _Telling:
+    """What has been told so far, and who is still to be told about."""
+
+    nodes: Mapping[str, Node]
+    leaving: Mapping[str, list[Edge]]
+    entered_once: frozenset[str]
+    told: set[str] = field(default_factory=set[str])
+    waiting: list[str] = field(default_factory=list[str])
+
+    def tells_here(self, edge: Edge, depth: int) -> bool:
+        """Decide whether the target's turn follows right here; if not, remember it for later."""
+        if edge.target in (USER_KEY, END_KEY) or edge.target in self.told:
+            return False
+        if edge.target in self.entered_once and depth <= MAX_NESTING:
+            return True
+        self.waiting.append(edge.target)
+        return False
+
+
+def _story(spec: WorkflowSpec, drawn: Graph, parties: list[Node]) -> Iterator[Step]:
+    telling = _Telling(
+        nodes={node.key: node for node in drawn.nodes},
+        leaving=drawn.leaving(),
+        entered_once=_entered_once(drawn),
+    )
+    opening = telling.leaving[START_KEY][0]
+    yield from _opening(spec, telling.nodes[START_KEY], opening)
+    yield from _turns(opening.target, telling, depth=0)
+    yield from _postponed(telling)
+    for node in parties:
+        if node.key not in telling.told:
+            yield Note(node.key, f"nothing leads to {node.title}")
+            yield from _turns(node.key, telling, depth=0)
+            yield from _postponed(telling)
+
+
+def _entered_once(drawn: Graph) -> frozenset[str]:
+    entries: dict[str, int] = {}
+    for edge in drawn.edges:
+        entries[edge.target] = entries.get(edge.target, 0) + (edge.source != edge.target)
+    return frozenset(key for key, count in entries.items() if count == 1)
+
+
+def _opening(spec: WorkflowSpec, start: Node, opening: Edge) -> Iterator[Step]:
+    first = opening.target
+    for note in start.notes:
+        yield Note(first, note)
+    if opening.label == "the user speaks first":
+        yield Message(USER_KEY, first, start.role)
+    else:
+        yield Note(first, f"{start.role}; {opening.label}")
+    greeting = spec.orchestrator.initial_message_to_user
+    if greeting:
+        yield Message(first, USER_KEY, shown(greeting, 60))
+
+
+def _postponed(telling: _Telling) -> Iterator[Step]:
+    """Tell about those that were put off; telling may put off more, which the loop then sees."""
+    for key in telling.waiting:
+        if key not in telling.told:
+            yield Note(key, f"when {telling.nodes[key].title} has the word")
+            yield from _turns(key, telling, depth=0)
+    telling.waiting.clear()
+
+
+def _turns(key: str, telling: _Telling, *, depth: int) -> Iterator[Step]:
+    """Tell one turn, and go on as long as the word can pass in one way only."""
+    following: str | None = key
+    while following is not None:
+        key, following = following, None
+        telling.told.add(key)
+        for note in telling.nodes[key].notes:
+            yield Note(key, note)
+        ways = telling.leaving[key]
+        before = [edge for edge in ways if edge.before]
+        after = [edge for edge in ways if not edge.before]
+        if before:
+            yield _block(before, telling, depth)
+        if len(after) == 1:
+            yield from _passing(after[0], words=after[0].label)
+            following = after[0].target if telling.tells_here(after[0], depth) else None
+        elif after:
+            yield _block(after, telling, depth)
+
+
+def _block(edges: list[Edge], telling: _Telling, depth: int) -> Block:
+    branches: list[Branch] = []
+    for edge in edges:
+        steps = list(_passing(edge))
+        if telling.tells_here(edge, depth + 1):
+            steps += _turns(edge.target, telling, depth=depth + 1)
+        label = f"before {telling.nodes[edge.source].title} replies: {edge.label}"
+        branches.append(Branch(label if edge.before else edge.label, tuple(steps)))
+    return Block("alt" if len(branches) > 1 else "opt", tuple(branches))
+
+
+def _passing(edge: Edge, words: str = "") -> Iterator[Step]:
+    """Say that the word passes; `words` is the condition where no block around it says it."""
+    if edge.target == END_KEY:
+        said = "; ".join(part for part in (words, edge.reason) if part)
+        yield Note(edge.source, f"the run ends: {said}" if said else "the run ends")
+        return
+    usual = "asks for an answer" if edge.target == USER_KEY else "hands over"
+    yield Message(edge.source, edge.target, words or usual, edge.before)
+
+
+def _legend(drawn: Graph) -> Iterator[str]:
+    kinds = {edge.kind for edge in drawn.edges}
+    if any(edge.before for edge in drawn.edges):
+        yield "dashed arrow: the word passes before the agent replies"
+    if "fallback" in kinds or "default" in kinds:
+        yield "otherwise: none of the conditions before it holds"
+    if any("by the pattern" in edge.label for edge in drawn.edges if edge.kind == "default"):
+        yield f"by the pattern: no rule says it, the pattern {drawn.pattern} does"
+    if any("by default" in edge.label for edge in drawn.edges if edge.kind == "default"):
+        yield "by default: no rule says it, the default of the workflow does"
+    if any(edge.target == USER_KEY for edge in drawn.edges):
+        yield "after the user's answer the agent that asked goes on"
