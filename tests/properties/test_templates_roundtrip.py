@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +19,7 @@ def test_literal_parts_are_never_empty_and_never_side_by_side(text):
     parts = parse_template(text)
     kinds = [isinstance(part, str) for part in parts]
     assert all(parts)
-    assert not any(first and second for first, second in zip(kinds, kinds[1:], strict=False))
+    assert not any(first and second for first, second in pairwise(kinds))
 
 
 @given(texts)

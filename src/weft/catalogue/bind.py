@@ -1,7 +1,107 @@
-"""Family BIND."""
+"""Family BIND: names that one file uses and another declares."""
 
 from typing import Final
 
 from weft.findings import Rule
 
-RULES: Final[tuple[Rule, ...]] = ()
+RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        code="BIND001",
+        severity="error",
+        title="Tool of an agent that does not exist",
+        why="Nobody would be offered the tool: its agent never takes part in a run.",
+        fix="Name the agent exactly as agents.json spells it, or declare the agent.",
+        example='{"agent": "RouterAgnt", "file": "route.py", "function": "set_domain"}',
+    ),
+    Rule(
+        code="BIND002",
+        severity="error",
+        title="Variables exposed to an agent that does not exist",
+        why=(
+            "The list has no effect, and the agent that was meant works without the values it is "
+            "supposed to see."
+        ),
+        fix="Name the agent exactly as agents.json spells it, or remove the list.",
+        example='"agents": {"Router": {"variables": ["current_domain"]}}',
+    ),
+    Rule(
+        code="BIND003",
+        severity="error",
+        title="Model bound to an agent that does not exist",
+        why="The binding has no effect, and the agent that was meant replies in free text.",
+        fix="Name the agent exactly as agents.json spells it, or remove the entry.",
+        example='"registry": [{"agent": "Router", "model": "RoutingDecision"}]',
+    ),
+    Rule(
+        code="BIND004",
+        severity="error",
+        title="Hook or lifecycle tool for an agent that does not exist",
+        why="It waits for the turns of an agent that has none, so it is never called.",
+        fix=(
+            "Name the agent exactly as agents.json spells it, or leave the agent out to have it "
+            "called for all agents."
+        ),
+        example='{"hook_type": "update_agent_state", "agent": "Router", "file": "state.py"}',
+    ),
+    Rule(
+        code="BIND005",
+        severity="error",
+        title="Initial agent does not exist",
+        why="A run begins with this agent; without it no run can begin.",
+        fix="Set initial_agent to the name of an agent as agents.json spells it.",
+        example='{"workflow_name": "Support", "initial_agent": "Router"}',
+    ),
+    Rule(
+        code="BIND006",
+        severity="error",
+        title="visual_agents names an agent that does not exist",
+        why=(
+            "Users see only the messages of the agents listed here. A wrong name hides the agent "
+            "that was meant."
+        ),
+        fix="Name the agent exactly as agents.json spells it, or take the name out of the list.",
+        example='{"visual_agents": ["RouterAgent", "TechSpecalist"]}',
+    ),
+    Rule(
+        code="BIND007",
+        severity="error",
+        title="Structured output required, but no model bound",
+        why=(
+            "Every reply of the agent must fit a model, and there is none to fit: each reply "
+            "would be refused."
+        ),
+        fix=(
+            "Bind a model to the agent in the registry of structured_outputs, or set "
+            "structured_outputs_required to false."
+        ),
+        example='{"agent_name": "Clerk", "structured_outputs_required": true}    (no binding)',
+    ),
+    Rule(
+        code="BIND008",
+        severity="error",
+        title="Reader or writer that does not exist",
+        why=(
+            "Readers and writers are the only ones with a right to the variable. A name that "
+            "belongs to nobody shuts out the one that was meant."
+        ),
+        fix=(
+            "Readers are agents. Writers are agents, functions of tools and lifecycle tools, or "
+            "functions of hooks. Use the names under which they are declared."
+        ),
+        example='"order_status": {"type": "str", "writers": ["updateOrder"], "source": ...}',
+    ),
+    Rule(
+        code="BIND009",
+        severity="error",
+        title="Runtime extension cannot be found in the code",
+        why=(
+            "The server mounts the router or starts the service when it loads the workflow. If "
+            "the code is not there, the workflow cannot be loaded."
+        ),
+        fix=(
+            "Write it as module:name from the package folder on, such as tools.api:get_router, "
+            "and define that name at the top level of the file."
+        ),
+        example='{"kind": "api_router", "entrypoint": "tools.api:get_routes"}',
+    ),
+)

@@ -106,6 +106,105 @@ RULES: Final[tuple[Rule, ...]] = (
         ),
     ),
     Rule(
+        code="HAND008",
+        severity="error",
+        title="No run ever comes to an agent",
+        why=(
+            "Whatever happens in a run, the word never gets to this agent, or is always passed on "
+            "before it can reply. Its prompt, its tools and its rules have no effect, and the work "
+            "it was meant to do is left undone without anybody being told."
+        ),
+        fix=(
+            "Add a handoff to the agent, or correct the condition of the one that should lead to "
+            "it: the finding says why that one never applies. Remove the agent if it is no longer "
+            "needed."
+        ),
+        example=(
+            '{"source_agent": "RouterAgent", "target_agent": "TechSpecialist", '
+            '"condition": "current_domain == \'tech\'"}    '
+            "(nothing ever sets current_domain to tech)"
+        ),
+    ),
+    Rule(
+        code="HAND009",
+        severity="warning",
+        title="Rule that can never apply",
+        why=(
+            "In none of the states that a run can get to does this rule decide: its condition is "
+            "never true at that moment, or a rule that is asked earlier always applies first. The "
+            "conversation does not go the way its author wrote down."
+        ),
+        fix=(
+            "Compare the condition with the values that the finding lists. If another rule comes "
+            "first, narrow that one or give this one a lower priority number. Remove the rule if "
+            "the case cannot happen."
+        ),
+        example=(
+            '{"source_agent": "Reviewer", "target_agent": "user", "condition": "approved", '
+            '"priority": 1} before {..., "target_agent": "Writer", '
+            '"condition": "approved and urgent", "priority": 2}'
+        ),
+    ),
+    Rule(
+        code="HAND010",
+        severity="error",
+        title="Agent that keeps the word for ever",
+        why=(
+            "A run can get to a state in which this agent hands the word to itself again and "
+            "again, and nothing that can still happen leads to the user or to the end. Such a run "
+            "spends its turns and its budget until a limit cuts it off."
+        ),
+        fix=(
+            "Follow the way that the finding describes. Add a rule of this agent that leads to "
+            '"user" or "terminate" in that state, or let something set the variable for which its '
+            "rules wait."
+        ),
+        example=(
+            '{"source_agent": "Writer", "target_agent": "terminate", "condition": "approved"} and '
+            '{"source_agent": "Writer", "target_agent": "Writer"}    '
+            "(nothing sets approved while Writer speaks)"
+        ),
+    ),
+    Rule(
+        code="HAND011",
+        severity="error",
+        title="Circle of agents without a way out",
+        why=(
+            "A run can get to a state in which these agents pass the word around among themselves "
+            "and nothing that can still happen leads out of the circle. Such a run spends its "
+            "turns and its budget until a limit cuts it off."
+        ),
+        fix=(
+            'Give one agent of the circle a rule to another agent, to "user" or to '
+            '"terminate" that applies in that state, or let something set the variable for which '
+            "the rules wait."
+        ),
+        example=(
+            '{"source_agent": "Planner", "target_agent": "Writer"} and '
+            '{"source_agent": "Writer", "target_agent": "Planner"}'
+        ),
+    ),
+    Rule(
+        code="HAND012",
+        severity="warning",
+        title="Not proven that every run can end",
+        why=(
+            "Weft explores all states that a run can get to and asks of each whether an end can "
+            "still be reached. Here the answer depends on something that cannot be told from the "
+            "declarations, or there are too many states. The workflow may be in order; it is only "
+            "not known."
+        ),
+        fix=(
+            "Let the rules that lead to the end test variables with few values, such as bool or "
+            'literal["draft", "done"], or compare numbers and texts only with constants. A rule '
+            'without a condition that leads to "user" or "terminate" settles the question as well.'
+        ),
+        example=(
+            '{"source_agent": "Reviewer", "target_agent": "terminate", "condition": '
+            '"score >= wanted_score"}    (two numbers compared with each other)'
+        ),
+    ),
+    Rule(
         code="HAND013",
         severity="error",
         title="Condition leaves the strict profile",

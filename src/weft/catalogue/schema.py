@@ -69,7 +69,7 @@ RULES: Final[tuple[Rule, ...]] = (
         title="YAML feature that JSON data cannot express",
         why=(
             "Every package file may be JSON or YAML and must mean the same in both. Tags, merge "
-            "keys, keys that are not text, infinities and several documents in one file have no "
+            "keys, keys that are not text and several documents in one file have no "
             "counterpart in JSON."
         ),
         fix=(
@@ -168,5 +168,20 @@ RULES: Final[tuple[Rule, ...]] = (
         ),
         fix="Rename the file as suggested, or move it elsewhere.",
         example="agent.json next to orchestrator.json",
+    ),
+    Rule(
+        code="SCHEMA014",
+        severity="error",
+        title="Declared, but not performed by this version",
+        why=(
+            "Flows, boards and an agent's own context have their place in a package already, but "
+            "this version of Weft performs conversations only. What is declared and then passed "
+            "over in silence would be worse than what is refused."
+        ),
+        fix=(
+            "Take the declaration out. Let handoffs decide who speaks next, and expose variables "
+            "to an agent to tell it what it must know."
+        ),
+        example='{"agent_name": "Clerk", "context": [{"kind": "history", "max_messages": 10}]}',
     ),
 )

@@ -1,7 +1,94 @@
-"""Family UI."""
+"""Family UI: what is shown to people, and what becomes of their answers."""
 
 from typing import Final
 
 from weft.findings import Rule
 
-RULES: Final[tuple[Rule, ...]] = ()
+RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        code="UI001",
+        severity="error",
+        title="UI tool with nothing to show",
+        why=(
+            "A person must be able to answer. That takes either a component, "
+            "tools/<component>.jsx, or a response_schema from which a form is made. With neither, "
+            "the run would wait for an answer that cannot be given."
+        ),
+        fix="Add a response_schema, write the component, or correct its name.",
+        example=(
+            '{"tool_type": "UI_Tool", "function": "approve_plan",\n'
+            ' "ui": {"component": "ApprovalCard", "mode": "inline"}}    (no ApprovalCard.jsx)'
+        ),
+    ),
+    Rule(
+        code="UI002",
+        severity="error",
+        title="Answer has no such key",
+        why=(
+            "The trigger takes the variable's value from this part of the answer. The "
+            "response_schema allows no such part, so the variable would never be set."
+        ),
+        fix=(
+            "Correct response_key, or add the property to the response_schema. Keys inside of "
+            "objects are joined by dots: plan.accepted."
+        ),
+        example=(
+            '{"type": "ui_response", "tool": "approve_plan", "response_key": "acepted"}\n'
+            'response_schema: {"type": "object", "properties": {"accepted": {"type": "boolean"}}}'
+        ),
+    ),
+    Rule(
+        code="UI003",
+        severity="error",
+        title="Schema of a UI tool is not a JSON Schema",
+        why=(
+            "The form is made from the schema and the answer is checked against it. What is not a "
+            "JSON Schema can serve for neither, and the card could not be shown."
+        ),
+        fix=(
+            "Use the types string, integer, number, boolean, array, object and null. `properties` "
+            "is an object, `enum` a list, and `required` a list of names that stand in "
+            "`properties`."
+        ),
+        example='{"type": "object", "properties": {"amount": {"type": "int"}}}',
+    ),
+    Rule(
+        code="UI004",
+        severity="warning",
+        title="Component name is not PascalCase",
+        why=(
+            "JSX takes a tag that begins with a small letter for an ordinary HTML element, so a "
+            "component named that way is never drawn where another one uses it."
+        ),
+        fix="Write the words together, each with a capital, and name the file the same.",
+        example='{"ui": {"component": "approvalCard", "mode": "inline"}}',
+    ),
+    Rule(
+        code="UI005",
+        severity="error",
+        title="Component file without exactly one default export",
+        why=(
+            "What is shown is the default export of the file. Without one there is nothing to "
+            "show, and with two the file cannot be compiled."
+        ),
+        fix="Write export default before the component that is to be shown, and only there.",
+        example="function ApprovalCard(props) { ... }    (nothing is exported)",
+    ),
+    Rule(
+        code="UI006",
+        severity="error",
+        title="Variable does not take every answer",
+        why=(
+            "The response_schema lets a person give an answer that does not fit the variable's "
+            "type. The person did nothing wrong, yet the answer would be refused."
+        ),
+        fix=(
+            "Give both the same values: list them in the schema under enum and in the type as "
+            "literal[...], or widen the type of the variable."
+        ),
+        example=(
+            '"decision": {"type": "literal[\\"yes\\", \\"no\\"]", "source": ...}\n'
+            'response_schema: {"properties": {"decision": {"enum": ["yes", "no", "later"]}}}'
+        ),
+    ),
+)

@@ -2,13 +2,19 @@
 
 from collections.abc import Iterator
 
-from weft.check.bindings import automatic_tools, bound_model
+from weft.check.bindings import (
+    automatic_tools,
+    bound_model,
+    lacks_automatic_tool,
+    lacks_model,
+)
 from weft.check.code_facts import function_at
 from weft.check.rules import rule
 from weft.check.spelling import listed
 from weft.check.subject import Hit, Subject
 from weft.check.suggestions import did_you_mean
 from weft.check.variable_writes import INJECTED
+from weft.spec.agents import Agent
 
 
 @rule("TOOL008", "tools", "agents", "models", "registry", "code")
@@ -45,26 +51,30 @@ def automatic_call_is_complete(subject: Subject) -> Iterator[Hit]:
     for index, agent in enumerate(subject.spec.agents):
         name = agent.agent_name
         tools = automatic_tools(subject, name)
-        if agent.auto_tool_mode:
-            # BIND007 speaks about the model of an agent that requires one.
-            unbound = bound_model(subject, name) is None and not agent.structured_outputs_required
-            lacking = [
-                *(["a tool with auto_invoke"] if not tools else []),
-                *(["a model bound in the registry"] if unbound else []),
-            ]
-            if lacking:
-                yield Hit(
-                    ("agents", index, "auto_tool_mode"),
-                    f"{name} has auto_tool_mode, but not {listed(lacking)}",
-                    hint=("add what is missing, or set auto_tool_mode to false",),
-                )
-        elif tools:
+        if not agent.auto_tool_mode and tools:
             position, tool = tools[0]
             yield Hit(
                 ("tools", position, "auto_invoke"),
                 f"{tool.function} has auto_invoke, but its agent {name} has no auto_tool_mode",
                 hint=(f"set auto_tool_mode of {name} to true", "or set auto_invoke to false"),
             )
+        lacking = _lacking(subject, agent) if agent.auto_tool_mode else []
+        if lacking:
+            yield Hit(
+                ("agents", index, "auto_tool_mode"),
+                f"{name} has auto_tool_mode, but not {listed(lacking)}",
+                hint=("add what is missing, or set auto_tool_mode to false",),
+            )
+
+
+def _lacking(subject: Subject, agent: Agent) -> list[str]:
+    lacking: list[str] = []
+    if lacks_automatic_tool(subject, agent.agent_name):
+        lacking.append("a tool with auto_invoke")
+    # BIND007 speaks about the model of an agent that requires one.
+    if lacks_model(subject, agent.agent_name) and not agent.structured_outputs_required:
+        lacking.append("a model bound in the registry")
+    return lacking
 
 
 @rule("TOOL012", "tools", "agents")

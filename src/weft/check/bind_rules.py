@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from weft.check.bindings import bound_model
+from weft.check.bindings import lacks_model
 from weft.check.code_facts import missing_function
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
@@ -76,7 +76,7 @@ def visual_agents_exist(subject: Subject) -> Iterator[Hit]:
 def required_model_is_bound(subject: Subject) -> Iterator[Hit]:
     """An agent that must give structured output has a model to fit."""
     for index, agent in enumerate(subject.spec.agents):
-        if agent.structured_outputs_required and bound_model(subject, agent.agent_name) is None:
+        if agent.structured_outputs_required and lacks_model(subject, agent.agent_name):
             yield Hit(
                 ("agents", index, "structured_outputs_required"),
                 f"{agent.agent_name} must give structured output, but no model is bound to it",

@@ -1,7 +1,7 @@
-"""Who owns what: which agent a name means, and which model its replies must fit.
+"""Who owns what: the automatic tools of an agent, and the model its replies must fit.
 
-A misspelt agent is reported where it is misspelt. What depends on it is judged as if it were
-spelt right, so that one mistake does not come back as three.
+A misspelt agent is reported where it is misspelt. Whether something is missing is judged as if it
+were spelt right, so that one mistake does not come back as three.
 """
 
 from weft.check.subject import Subject
@@ -9,23 +9,30 @@ from weft.ids import nearest
 from weft.spec.tools import AgentTool, UiTool
 
 
-def agent_meant(subject: Subject, name: str) -> str | None:
-    """Return the agent that a name means, also when it is misspelt."""
-    return name if name in subject.agents else nearest(name, subject.agents)
-
-
 def bound_model(subject: Subject, agent: str) -> str | None:
     """Return the name of the model that an agent's replies must fit, if one is bound."""
-    for binding in subject.spec.registry:
-        if binding.model is not None and agent_meant(subject, binding.agent) == agent:
-            return binding.model
-    return None
+    models = (one.model for one in subject.spec.registry if one.agent == agent)
+    return next((model for model in models if model is not None), None)
 
 
 def automatic_tools(subject: Subject, agent: str) -> list[tuple[int, AgentTool | UiTool]]:
     """Return the agent's tools that its structured output calls, with their index."""
-    return [
-        (index, tool)
-        for index, tool in enumerate(subject.spec.tools)
-        if tool.auto_invoke and agent_meant(subject, tool.agent) == agent
-    ]
+    tools = enumerate(subject.spec.tools)
+    return [(index, tool) for index, tool in tools if tool.auto_invoke and tool.agent == agent]
+
+
+def lacks_model(subject: Subject, agent: str) -> bool:
+    """Tell whether no model is bound to an agent, not even under a misspelt name."""
+    bound = (one.agent for one in subject.spec.registry if one.model is not None)
+    return not any(_means(subject, name, agent) for name in bound)
+
+
+def lacks_automatic_tool(subject: Subject, agent: str) -> bool:
+    """Tell whether an agent has no automatic tool, not even under a misspelt name."""
+    owners = (tool.agent for tool in subject.spec.tools if tool.auto_invoke)
+    return not any(_means(subject, name, agent) for name in owners)
+
+
+def _means(subject: Subject, name: str, agent: str) -> bool:
+    known = subject.agents
+    return name == agent or (name not in known and nearest(name, known) == agent)

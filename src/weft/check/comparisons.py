@@ -48,7 +48,7 @@ def doubts(text: str, types: Mapping[str, TypeExpr], models: Models) -> Iterator
     places = (offset for _, offset in mentions(text))
     for compare, offsets in _comparisons(parse_condition(text), places):
         names = [side.name for side in (compare.left, compare.right) if isinstance(side, Name)]
-        if not names or any(name not in types for name in names):
+        if any(name not in types for name in names):
             continue
         found = _Typed(types, models).doubt(compare)
         if found:
@@ -61,8 +61,6 @@ def _comparisons(
 ) -> Iterator[tuple[Compare, list[int]]]:
     """Yield the comparisons with the places of their names, which stand in the same order."""
     match condition:
-        case Name():
-            next(places)
         case Compare(_, left, right):
             yield condition, [next(places) for side in (left, right) if isinstance(side, Name)]
         case And(operands) | Or(operands):
@@ -70,6 +68,8 @@ def _comparisons(
                 yield from _comparisons(operand, places)
         case Not(operand):
             yield from _comparisons(operand, places)
+        case _:
+            next(places)
 
 
 _Found: TypeAlias = tuple[str, tuple[str, ...]] | None
@@ -188,7 +188,7 @@ def _kind(value: Scalar) -> Kind | None:
             return "number"
         case str():
             return "text"
-        case None:
+        case _:
             return None
 
 

@@ -186,7 +186,7 @@ def _strict_variables(subject: Subject, found: _Rule) -> Iterator[str]:
 @rule("HAND015", "handoffs", "variables", "models")
 def comparison_makes_sense(subject: Subject) -> Iterator[Hit]:
     """A comparison fits the type of the variable it tests."""
-    types = variable_types(subject)
+    types = subject.once(variable_types)
     for found in _rules(subject):
         for doubt in doubts(found.text, types, subject.models):
             yield Hit(

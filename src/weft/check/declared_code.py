@@ -127,7 +127,7 @@ def _respelling(
     entries: Iterable[AnyEntry], key: str, name: str, known: Iterable[str]
 ) -> Fix | None:
     """Return the fix that writes a name as the code spells it, wherever it is declared."""
-    same = [one for one in known if slug(one) == slug(name)]
+    same = [one for one in known if slug(name) and slug(one) == slug(name)]
     edits = tuple(SetValue((*entry.path, key), same[0]) for entry in entries if len(same) == 1)
     return Fix(f'write "{same[0]}" for "{name}"', edits) if edits else None
 

@@ -43,7 +43,7 @@ def used_is_declared(subject: Subject) -> Iterator[Hit]:
 def used_is_exposed(subject: Subject) -> Iterator[Hit]:
     """A prompt puts in variables that the agent is shown."""
     hidden: dict[str, list[str]] = {}
-    shown = shown_to(subject)
+    shown = subject.once(shown_to)
     for use in prompt_uses(subject):
         if is_hidden(subject, use.name, shown.get(use.agent, ())):
             hidden.setdefault(use.agent, []).append(use.name)
@@ -130,7 +130,7 @@ def mentioned_is_exposed(subject: Subject) -> Iterator[Hit]:
     """A prompt that speaks of a variable belongs to an agent that is shown it."""
     # What the prompt puts in is the matter of EXPO002.
     met = {(use.agent, use.name) for use in prompt_uses(subject)}
-    own, shown = _own_words(subject), shown_to(subject)
+    own, shown = _own_words(subject), subject.once(shown_to)
     for prompt in prompts(subject):
         agent = prompt.agent.agent_name
         for name, offset in places_of_words(prompt.text):

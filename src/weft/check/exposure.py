@@ -2,10 +2,9 @@
 
 from collections.abc import Collection, Iterator
 
-from weft.check.bindings import agent_meant
 from weft.check.code_facts import code_of, path_in
 from weft.check.subject import Subject
-from weft.check.suggestions import variable_meant
+from weft.check.suggestions import agent_meant, variable_meant
 from weft.findings import Path
 
 
@@ -14,7 +13,7 @@ def shown_to(subject: Subject) -> dict[str, set[str]]:
     shown: dict[str, set[str]] = {}
     for agent, listed in subject.spec.exposure.items():
         names = {variable_meant(subject, name) for name in listed}
-        shown.setdefault(agent_meant(subject, agent) or agent, set()).update(names)
+        shown.setdefault(agent_meant(subject, agent), set()).update(names)
     return shown
 
 

@@ -10,6 +10,7 @@ from weft.check.spelling import pascal_case, snake_case
 from weft.check.subject import Hit, Subject
 from weft.findings import Fix, Path, Remove
 from weft.ids import AGENT_NAME, SNAKE_NAME, TERMINATE, USER
+from weft.spec.condition_tokens import KEYWORDS
 from weft.spec.types import is_model_name
 
 
@@ -173,8 +174,9 @@ def _is_target_word(name: str) -> bool:
 
 
 def _is_reserved(name: str) -> bool:
-    """Names that VAR006 refuses altogether."""
-    return name.startswith("_") or keyword.iskeyword(name)
+    """Tell whether VAR006 refuses the name altogether."""
+    word = name.lower()
+    return word.startswith(("_", "weft")) or word in KEYWORDS or keyword.iskeyword(name)
 
 
 def _rename(name: str, where: str) -> tuple[str, ...]:

@@ -34,8 +34,10 @@ from weft.spec.variables import Variable
 #: The values to try for each variable.
 Domain: TypeAlias = dict[str, tuple[Json, ...]]
 
-#: Values of every kind on both sides of true and false.
-_PLAIN: Final[tuple[Json, ...]] = (False, True, 0, 1, "", "x", [], [0], {}, {"x": 0})
+#: Values that stand for all of their kind; none of these kinds has an order.
+_PLAIN: Final[tuple[Json, ...]] = (False, True, [], [0], {}, {"x": 0})
+#: A variable that stands alone is compared with these, in effect: they count as false.
+_FALSE: Final[tuple[Scalar, ...]] = (0, "")
 #: Larger sets are treated like numbers and texts: by the values the conditions name.
 _MOST_VALUES: Final = 256
 _TEXT: Final = ScalarType("str")
@@ -86,7 +88,9 @@ def _may_hold(condition: Condition, valuation: Mapping[str, object]) -> bool:
     try:
         return decide(condition, valuation) is not False
     except ExpressionError:
-        return False  # values that cannot be compared: the condition has no answer, so no yes
+        # Values that cannot be compared: no answer, hence no yes. But the part that has no answer
+        # may be one that a run does not get to, if something that is not known here decides first.
+        return UNKNOWN in valuation.values()
 
 
 def _samples(
@@ -100,7 +104,8 @@ def _samples(
     literals = _literals(name, condition)
     if literals is None:
         return (UNKNOWN,)
-    candidates = (*_PLAIN, *(near for literal in literals for near in _around(literal)))
+    compared = (*_FALSE, *literals)
+    candidates = (*_PLAIN, *(near for literal in compared for near in _around(literal)))
     fitting = tuple(value for value in candidates if mismatch(type_, value, models) is None)
     # A model's values cannot be made up here.
     return (*empty, *fitting) if fitting else (UNKNOWN,)
@@ -139,7 +144,7 @@ def _comparisons(condition: Condition) -> Iterator[Compare]:
                 yield from _comparisons(operand)
         case Not(operand):
             yield from _comparisons(operand)
-        case Name():
+        case _:
             return
 
 
@@ -150,7 +155,7 @@ def _around(literal: Scalar) -> tuple[Json, ...]:
             return (literal,)
         case str():
             return (literal, literal + "\0")
-        case int() | float():
+        case _:
             whole = math.floor(literal)
             below, above = math.nextafter(literal, -math.inf), math.nextafter(literal, math.inf)
             return (literal, below, above, whole - 1, whole, whole + 1)

@@ -5,7 +5,9 @@ from typing import Final, Protocol
 
 from weft.catalogue import CATALOGUE
 from weft.check import (
+    auto_rules,
     bind_rules,
+    condition_rules,
     env_rules,
     expo_rules,
     hand_rules,
@@ -14,9 +16,12 @@ from weft.check import (
     out_rules,
     proof_rules,
     schema_rules,
+    secret_rules,
     state_rules,
     tool_rules,
+    trigger_rules,
     ui_rules,
+    usage_rules,
     var_rules,
 )
 from weft.check.rules import CheckRule, rules_of
@@ -24,19 +29,24 @@ from weft.check.subject import Hit, Subject
 from weft.findings import Finding, Path, Place
 
 RULES: Final[tuple[CheckRule, ...]] = rules_of(
-    schema_rules,
-    name_rules,
-    tool_rules,
+    auto_rules,
     bind_rules,
-    hand_rules,
-    proof_rules,
-    expo_rules,
-    var_rules,
-    state_rules,
-    hook_rules,
-    out_rules,
-    ui_rules,
+    condition_rules,
     env_rules,
+    expo_rules,
+    hand_rules,
+    hook_rules,
+    name_rules,
+    out_rules,
+    proof_rules,
+    schema_rules,
+    secret_rules,
+    state_rules,
+    tool_rules,
+    trigger_rules,
+    ui_rules,
+    usage_rules,
+    var_rules,
 )
 
 

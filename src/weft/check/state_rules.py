@@ -159,8 +159,6 @@ def _is_noticed(subject: Subject, machine: _Machine, value: Json) -> bool:
 def _tests(condition: Condition, name: str, is_it: Callable[[Json], bool]) -> bool:
     """Tell whether a condition depends on the variable in a way that the value may decide."""
     match condition:
-        case Name(other):
-            return other == name
         case Compare("==" | "!=", Name(other), Value(listed)):
             return other == name and is_it(listed)
         case Compare("in" | "not in", Name(other), ListOf(items)):
@@ -171,6 +169,8 @@ def _tests(condition: Condition, name: str, is_it: Callable[[Json], bool]) -> bo
             return any(_tests(operand, name, is_it) for operand in operands)
         case Not(operand):
             return _tests(operand, name, is_it)
+        case _:
+            return condition.name == name
 
 
 @rule("STATE004", "variables", "models")

@@ -1,10 +1,10 @@
 """What is checked: a spec, the text of its code files, and what could not be read."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar, cast
 
 from weft.errors import ExpressionError
 from weft.findings import Fix, Path, Place, Severity
@@ -17,6 +17,8 @@ from weft.spec.types import TypeExpr
 from weft.spec.workflow import WorkflowSpec
 
 Profile: TypeAlias = Literal["development", "production"]
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,16 @@ class Subject:
         return {
             path: _parse(path, text) for path, text in self.code.items() if path.endswith(".py")
         }
+
+    def once(self, question: Callable[["Subject"], _Answer]) -> _Answer:
+        """Return `question(self)`, worked out only the first time: for what several rules need."""
+        if question not in self._answers:
+            self._answers[question] = question(self)
+        return cast("_Answer", self._answers[question])
+
+    @cached_property
+    def _answers(self) -> dict[object, object]:
+        return {}
 
 
 def _parse(path: str, text: str) -> ast.Module | SyntaxError:

@@ -23,6 +23,11 @@ def variable_meant(subject: Subject, name: str) -> str:
     return nearest(name, subject.variable_names) or name
 
 
+def agent_meant(subject: Subject, name: str) -> str:
+    """Return the agent that a name means, also when it is misspelt."""
+    return name if name in subject.agents else nearest(name, subject.agents) or name
+
+
 def respelling(path: Path, name: str, candidates: Iterable[str]) -> Fix | None:
     """Return the fix for a name that is another one in different spelling, and no second one."""
     wanted = slug(name)

@@ -137,7 +137,7 @@ def _text_of(match: Match) -> tuple[str, str]:
             return "exact", text
         case Contains(contains=text):
             return "contains", text
-        case Regex():
+        case _:
             return "regex", ""
 
 

@@ -35,7 +35,7 @@ def something_sets_it(subject: Subject) -> Iterator[Hit]:
         return
     written = _set_by_code(subject)
     # A variable that nothing reads is reported for that alone.
-    read = read_variables(subject)
+    read = subject.once(read_variables)
     for name in still:
         if written is not None and name not in written and name in read:
             yield Hit(
@@ -66,7 +66,7 @@ def _set_by_code(subject: Subject) -> frozenset[str] | None:
 @rule("VAR012", "variables", "agents", "exposure", "handoffs", "code")
 def something_reads_it(subject: Subject) -> Iterator[Hit]:
     """A variable is of use to someone."""
-    read = read_variables(subject)
+    read = subject.once(read_variables)
     for name, variable in subject.spec.variables.items():
         if name not in read and not _is_kept(variable.source):
             yield Hit(

@@ -171,7 +171,7 @@ def _condition_hits(subject: Subject, name: str, source: ComputedSource) -> Iter
             fact = f"the computation of {name} does not use its input {entry}"
             hint = ("remove the input, or use it in the condition",)
             yield Hit(("variables", name, "source", "inputs", index), fact, hint=hint)
-    for doubt in doubts(source.computation, variable_types(subject), subject.models):
+    for doubt in doubts(source.computation, subject.once(variable_types), subject.models):
         fact = f"in the computation of {name}, {doubt.fact}"
         yield Hit(path, fact, hint=doubt.hint, offset=doubt.offset, length=doubt.length)
 

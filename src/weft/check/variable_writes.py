@@ -43,8 +43,8 @@ def writes_in(node: ast.Call | ast.Assign | ast.AnnAssign | ast.AugAssign) -> It
                 yield from _item(target, value)
         case ast.AnnAssign(target=target, value=value):
             yield from _item(target, value)
-        case ast.AugAssign(target=target):
-            yield from _item(target, None)
+        case _:
+            yield from _item(node.target, None)
 
 
 def _call(call: ast.Call) -> Iterator[Write]:

@@ -2,12 +2,11 @@
 
 import sys
 from collections.abc import Sequence
-from traceback import format_exception
 
 from weft.cli.exits import Exit
 from weft.cli.failure import Failure, failure_of
 from weft.cli.settings import fallback_settings
-from weft.cli.streams import OutputLost, Streams, finish, prepare
+from weft.cli.streams import OutputLost, Streams, finish, prepare, silence
 from weft.errors import WeftError
 
 
@@ -32,6 +31,9 @@ def _carry_out(words: list[str]) -> Exit:
         outcome = run(words)
     except OutputLost:
         raise
+    except BrokenPipeError:  # from the library, which prints candidates for completion itself
+        silence(sys.stdout)
+        outcome = Exit.DONE
     except (WeftError, OSError) as error:
         outcome = _tell(failure_of(error), json=_asks_for_json(words))
     except Exception as error:  # noqa: BLE001 - the outermost place: nobody sees a traceback unasked
@@ -56,16 +58,19 @@ def _tell(failure: Failure, *, json: bool) -> Exit:
 
 def _bug(error: Exception, words: list[str]) -> Failure:
     # Deferred: this never happens.
-    from weft.cli.bug_report import write_report  # noqa: PLC0415
+    from weft.cli.bug_report import full_story, write_report  # noqa: PLC0415
     from weft.cli.command_line import VERB_NAMES  # noqa: PLC0415
 
     if {"-v", "--verbose"} & set(words):
-        Streams().problem("".join(format_exception(error)).rstrip())
-    report = write_report(error, words, verbs=VERB_NAMES)
+        Streams().problem(full_story(error))
+    try:
+        remedy = f"please report it and attach {write_report(error, words, verbs=VERB_NAMES)}"
+    except OSError as refusal:
+        remedy = f"please report it; no report could be written: {refusal.strerror}"
     return Failure(
         Exit.BUG,
         f"Weft stopped because of an error of its own ({type(error).__name__})",
-        hint=(f"please report it and attach {report}", "see where it happened: add --verbose"),
+        hint=(remedy, "see where it happened: add --verbose"),
     )
 
 

@@ -10,6 +10,11 @@ from traceback import format_exception
 import weft
 
 
+def full_story(error: Exception) -> str:
+    """Return where an error happened."""
+    return "".join(format_exception(error)).rstrip()
+
+
 def write_report(error: Exception, words: Sequence[str], *, verbs: Sequence[str]) -> Path:
     """Write what is needed to find the error, and nothing of what the person works on."""
     folder = Path(tempfile.mkdtemp(prefix="weft-report-"))
@@ -20,7 +25,7 @@ def write_report(error: Exception, words: Sequence[str], *, verbs: Sequence[str]
         f"system {platform.platform()}",
         f"command: {' '.join(['weft', *_without_values(words, verbs)])}",
         "",
-        *format_exception(error),
+        full_story(error),
     ]
     report.write_text("\n".join(lines), encoding="utf-8", errors="backslashreplace")
     return report

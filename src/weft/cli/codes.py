@@ -8,7 +8,6 @@ from typing import Final
 
 from weft.catalogue import CATALOGUE
 from weft.catalogue import FAMILIES as CHECKED
-from weft.cli.exits import Exit
 from weft.findings import Rule
 
 _RULES: Final = (
@@ -81,8 +80,3 @@ FAMILIES: Final[dict[str, tuple[Rule, ...]]] = {**CHECKED, "CLI": _RULES}
 
 #: Every code `weft explain` knows.
 CODES: Final[dict[str, Rule]] = {**CATALOGUE, **{entry.code: entry for entry in _RULES}}
-
-
-def code_of(exit_code: Exit) -> str:
-    """Return the code of the message that goes with an exit code."""
-    return f"CLI{exit_code:03}"

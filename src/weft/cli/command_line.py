@@ -13,11 +13,11 @@ from weft.cli.failure import CommandFailed
 from weft.cli.help_page import HelpPage
 from weft.cli.settings import read_settings
 from weft.cli.streams import Streams
-from weft.cli.usage import usage_failure
 
 _ABOUT: Final = "Check, draw and ship packages of language-model agents."
 
-_GLOBAL: Final = Parameter(group=Group("Global options", sort_key=9))
+_EVERYWHERE: Final = Group("Global options", sort_key=9)
+_GLOBAL: Final = Parameter(group=_EVERYWHERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +125,16 @@ def build_app() -> App:
             ("weft init shop", "weft check shop", "weft explain HAND001", "weft check --help")
         ),
         default_parameter=Parameter(negative=""),
-        group_parameters=Group("Options"),
+        group_arguments=Group("Arguments", sort_key=1),
+        group_parameters=Group("Options", sort_key=2),
         print_error=False,
         exit_on_error=False,
         suppress_keyboard_interrupt=False,
         result_action="return_value",
     )
+    for flag, text in (("--help", "Print this page."), ("--version", "Print the version.")):
+        app[flag].group = _EVERYWHERE
+        app[flag].help = text
     for order, verb in enumerate(_VERBS):
         app.command(
             verb.target,
@@ -141,13 +145,17 @@ def build_app() -> App:
             help_formatter=HelpPage(verb.examples),
         )
 
+    app.meta.suppress_keyboard_interrupt = False
+
     @app.meta.default
     def launch(
         *words: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
         workspace: Annotated[
             Path | None,
             _GLOBAL,
-            Parameter(help="The folder with `workflows`; else the nearest one upward."),
+            Parameter(
+                help="The folder with `workflows`; else the nearest one upward.", metavar="DIR"
+            ),
         ] = None,
         json: Annotated[bool, _GLOBAL, Parameter(help="Print one JSON document.")] = False,
         quiet: Annotated[
@@ -180,6 +188,9 @@ def run(words: Sequence[str]) -> Exit:
     try:
         return app.meta(words) or Exit.DONE
     except CycloptsError as error:
+        # Deferred: only a command that was not understood needs it.
+        from weft.cli.usage import usage_failure  # noqa: PLC0415
+
         options = [name for it in app.meta.assemble_argument_collection() for name in it.names]
         failure = usage_failure(error, verbs=VERB_NAMES, options=[*options, "--help", "--version"])
         raise CommandFailed(failure) from error

@@ -20,3 +20,8 @@ class Exit(IntEnum):
     BUG = 70
     #: Stopped with Ctrl-C.
     INTERRUPTED = 130
+
+
+def code_of(exit_code: Exit) -> str:
+    """Return the code of the message that goes with an exit code; `weft explain` knows it."""
+    return f"CLI{exit_code:03}"

@@ -1,12 +1,11 @@
 """A command that cannot be carried out, and how that is told."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from weft.cli.codes import code_of
-from weft.cli.exits import Exit
+from weft.cli.exits import Exit, code_of
 from weft.errors import DeclarationError, UsageError, WeftError
 from weft.findings import Finding
-
 
 
 @dataclass(frozen=True)
@@ -65,11 +64,18 @@ def failure_of(error: WeftError | OSError) -> Failure:
         case DeclarationError() if error.findings:
             return Failure(Exit.FAILED, str(error), findings=error.findings)
         case OSError():
-            return Failure(Exit.SETUP, _refusal(error), hint=("look at the setup: weft doctor",))
+            return Failure(Exit.SETUP, refusal(error), hint=(_remedy(error),))
         case _:
             return Failure(Exit.SETUP, str(error), hint=("look at the setup: weft doctor",))
 
 
-def _refusal(error: OSError) -> str:
+def refusal(error: OSError) -> str:
+    """Say what the operating system refused."""
     reason = (error.strerror or type(error).__name__).lower()
     return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def _remedy(error: OSError) -> str:
+    if isinstance(error, PermissionError) and error.filename:
+        return f"see who may do that: ls -ld {Path(str(error.filename)).parent}"
+    return "look at the setup: weft doctor"

@@ -47,6 +47,5 @@ def _file(package: Package, fix: Fix) -> str:
     """Return the file a fix changes; it may be another one than the finding stands in."""
     if fix.file is not None:
         return str(package.folder / fix.file)
-    stem = file_path(fix.edits[0].path)[0].stem
-    declared = package.files.get(stem)
-    return str(package.folder / (declared.name if declared else f"{stem}.json"))
+    kind, _ = file_path(fix.edits[0].path)
+    return str(package.folder / package.files[kind.stem].name)

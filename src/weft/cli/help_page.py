@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from shutil import get_terminal_size
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,7 +30,7 @@ class HelpPage:
         width = max(len(label) for label, _ in rows if len(label) <= _WIDEST_NAME)
         _print(f"{panel.title}:")
         for label, text in rows:
-            for line in _row(label, text, width):
+            for line in _row(label, text, width, console.width):
                 _print(line)
         _print("")
 
@@ -52,18 +51,17 @@ class HelpPage:
 def _label(entry: "HelpEntry") -> str:
     names = (*entry.positive_shorts, *entry.positive_names)
     label = entry.positional_label or ", ".join(names)
-    wants_value = entry.metavar and not entry.positional_label
-    return f"{label} {entry.metavar}" if wants_value else label
+    value = f"{{{'|'.join(entry.choices)}}}" if entry.choices else entry.metavar
+    return f"{label} {value}" if value and not entry.positional_label else label
 
 
 def _description(entry: "HelpEntry") -> str:
-    text = _plain(entry.description)
-    return f"{text} [{'|'.join(entry.choices)}]" if entry.choices else text
+    return _plain(entry.description)
 
 
-def _row(label: str, text: str, width: int) -> Iterator[str]:
+def _row(label: str, text: str, width: int, columns: int) -> Iterator[str]:
     margin = " " * (width + 4)
-    lines = wrap(text, _text_width() - len(margin)) if sys.stdout.isatty() else [text]
+    lines = wrap(text, max(columns - len(margin), 20)) if sys.stdout.isatty() else [text]
     first, *rest = lines or [""]
     if len(label) > width:
         yield f"  {label}"
@@ -71,10 +69,6 @@ def _row(label: str, text: str, width: int) -> Iterator[str]:
     else:
         yield f"  {label:<{width}}  {first}".rstrip()
     yield from (f"{margin}{line}" for line in rest)
-
-
-def _text_width() -> int:
-    return max(get_terminal_size().columns, 60)
 
 
 def _plain(text: Any) -> str:  # noqa: ANN401 - the library hands over text in wrappers

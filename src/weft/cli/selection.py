@@ -37,6 +37,4 @@ def _known(option: str, word: str) -> str:
         return word
     meant = nearest(word, [*CODES, *FAMILIES])
     hints = [f"did you mean {meant}?"] if meant else []
-    raise usage(
-        f'{option}: no code begins with "{word}"', *hints, "list all codes: weft explain"
-    )
+    raise usage(f'{option}: no code begins with "{word}"', *hints, "list all codes: weft explain")

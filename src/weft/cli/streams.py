@@ -124,7 +124,7 @@ def silence(stream: TextIO) -> None:
 
 
 def _nowhere() -> TextIO:
-    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - open to the end
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - open to the end
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -36,9 +36,7 @@ _OTHER_WORDS: Final = {
 }
 
 
-def usage_failure(
-    error: CycloptsError, *, verbs: Iterable[str], options: Iterable[str]
-) -> Failure:
+def usage_failure(error: CycloptsError, *, verbs: Iterable[str], options: Iterable[str]) -> Failure:
     """Say what could not be understood and what was probably meant.
 
     `options` are those that stand with every verb.

@@ -1,6 +1,6 @@
 """weft check: read packages, apply every rule, report."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Annotated, Literal, TypeAlias
 
@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from weft.check.run import sort_findings
 from weft.check.subject import Profile
+from weft.cli.candidates import package_names
 from weft.cli.exits import Exit
 from weft.cli.failure import CommandFailed, usage
 from weft.cli.fixing import mend_package
@@ -36,7 +37,11 @@ class _Request:
 
 def check(
     *paths: Annotated[
-        str, Parameter(help="Packages by name, or folders; the whole workspace if none is given.")
+        str,
+        Parameter(
+            help="Packages by name, or folders; the whole workspace if none is given.",
+            completer=package_names,
+        ),
     ],
     fix: Annotated[bool, Parameter(help="Apply the corrections that are safe.")] = False,
     form: Annotated[
@@ -45,10 +50,11 @@ def check(
     watch: Annotated[bool, Parameter(help="Check again on every change, until Ctrl-C.")] = False,
     strict: Annotated[bool, Parameter(help="Exit with 1 on warnings as well.")] = False,
     select: Annotated[
-        tuple[str, ...], Parameter(help="Report only these codes or families: HAND,EXPO003.")
+        tuple[str, ...],
+        Parameter(help="Report only these codes or families: HAND,EXPO003.", metavar="CODES"),
     ] = (),
     ignore: Annotated[
-        tuple[str, ...], Parameter(help="Leave these codes or families out.")
+        tuple[str, ...], Parameter(help="Leave these codes or families out.", metavar="CODES")
     ] = (),
     profile: Annotated[
         Profile, Parameter(help="Judge for this kind of installation.")

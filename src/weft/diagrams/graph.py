@@ -1,7 +1,7 @@
 """A workflow as nodes and edges, whichever form it is drawn in."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from weft.diagrams.wording import NAME_LENGTH, condition_words, shown, start_words
@@ -144,12 +144,12 @@ def _edges(spec: WorkflowSpec) -> Iterator[Edge]:
     for name in dict.fromkeys([*agents, *routing.pre, *routing.post]):
         for rule in routing.pre.get(name, ()):
             yield _ruled(spec, rule)
-        last = None
-        for rule in routing.post.get(name, ()):
-            last = _ruled(spec, rule)
-            yield last
-        if name in routing.otherwise and (last is None or last.kind != "fallback"):
-            yield _default(name, routing.otherwise[name], alone=last is None)
+        after = [_ruled(spec, rule) for rule in routing.post.get(name, ())]
+        if name in routing.otherwise and not any(edge.kind == "fallback" for edge in after):
+            after.append(_default(name, routing.otherwise[name], alone=not after))
+        if len(after) == 1 and after[0].kind == "fallback":
+            after = [replace(after[0], label="always")]
+        yield from after
 
 
 def _unread_routing(spec: WorkflowSpec) -> Routing:

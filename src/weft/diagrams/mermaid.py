@@ -41,7 +41,7 @@ def mermaid_sequence(sequence: Sequence) -> str:
     ids = _ids(one.key for one in sequence.participants)
     lines = ["sequenceDiagram", f"    title {escaped(sequence.title)}"]
     for one in sequence.participants:
-        word = "actor" if one.key == "user" else "participant"
+        word = "actor" if one.kind == "user" else "participant"
         lines.append(f"    {word} {ids[one.key]} as {_label(one.title, one.role)}")
     lines += _steps(sequence.steps, ids, "    ")
     if sequence.legend:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from weft.diagrams.graph import END_KEY, START_KEY, USER_KEY, Edge, Graph, Node, graph
+from weft.diagrams.graph import END_KEY, START_KEY, USER_KEY, Edge, Graph, Node, NodeKind, graph
 from weft.diagrams.wording import shown
 from weft.spec.workflow import WorkflowSpec
 
@@ -21,6 +21,7 @@ class Participant:
     """One lifeline."""
 
     key: str
+    kind: NodeKind
     title: str
     role: str = ""
 
@@ -80,8 +81,8 @@ def sequence(spec: WorkflowSpec) -> Sequence:
     return Sequence(
         title=drawn.title,
         participants=(
-            Participant(USER_KEY, "user"),
-            *(Participant(node.key, node.title, node.role) for node in parties),
+            Participant(USER_KEY, "user", "user"),
+            *(Participant(node.key, node.kind, node.title, node.role) for node in parties),
         ),
         steps=steps,
         legend=tuple(_legend(drawn)),
@@ -168,7 +169,7 @@ def _turns(key: str, telling: _Telling, *, depth: int) -> Iterator[Step]:
         if before:
             yield _block(before, telling, depth)
         if len(after) == 1:
-            yield from _passing(after[0], words=after[0].label)
+            yield from _passing(after[0], words=_words(after[0]))
             following = after[0].target if telling.tells_here(after[0], depth) else None
         elif after:
             yield _block(after, telling, depth)
@@ -180,9 +181,14 @@ def _block(edges: list[Edge], telling: _Telling, depth: int) -> Block:
         steps = list(_passing(edge))
         if telling.tells_here(edge, depth + 1):
             steps += _turns(edge.target, telling, depth=depth + 1)
-        label = f"before {telling.nodes[edge.source].title} replies: {edge.label}"
+        label = f"{edge.label}, before {telling.nodes[edge.source].title} replies"
         branches.append(Branch(label if edge.before else edge.label, tuple(steps)))
     return Block("alt" if len(branches) > 1 else "opt", tuple(branches))
+
+
+def _words(edge: Edge) -> str:
+    """Say why the word passes, where it is not a matter of course."""
+    return "" if edge.kind == "fallback" else edge.label
 
 
 def _passing(edge: Edge, words: str = "") -> Iterator[Step]:
@@ -191,19 +197,19 @@ def _passing(edge: Edge, words: str = "") -> Iterator[Step]:
         said = "; ".join(part for part in (words, edge.reason) if part)
         yield Note(edge.source, f"the run ends: {said}" if said else "the run ends")
         return
-    usual = "asks for an answer" if edge.target == USER_KEY else "hands over"
+    usual = "waits for the user" if edge.target == USER_KEY else "hands over"
     yield Message(edge.source, edge.target, words or usual, edge.before)
 
 
 def _legend(drawn: Graph) -> Iterator[str]:
-    kinds = {edge.kind for edge in drawn.edges}
     if any(edge.before for edge in drawn.edges):
         yield "dashed arrow: the word passes before the agent replies"
-    if "fallback" in kinds or "default" in kinds:
+    unruled = {edge.label for edge in drawn.edges if edge.kind in ("fallback", "default")}
+    if any(label.startswith("otherwise") for label in unruled):
         yield "otherwise: none of the conditions before it holds"
-    if any("by the pattern" in edge.label for edge in drawn.edges if edge.kind == "default"):
+    if any(label.endswith("by the pattern") for label in unruled):
         yield f"by the pattern: no rule says it, the pattern {drawn.pattern} does"
-    if any("by default" in edge.label for edge in drawn.edges if edge.kind == "default"):
+    if any(label.endswith("by default") for label in unruled):
         yield "by default: no rule says it, the default of the workflow does"
     if any(edge.target == USER_KEY for edge in drawn.edges):
         yield "after the user's answer the agent that asked goes on"

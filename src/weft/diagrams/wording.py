@@ -36,7 +36,7 @@ def condition_words(handoff: Handoff) -> str:
 
 def _condition(handoff: Handoff, text: str) -> str:
     if handoff.condition_type == "llm":
-        return f"a model judges: {shown(text)}"
+        return f"a model says: {shown(text)}"
     try:
         return shown(print_condition(parse_condition(text)))
     except ExpressionError:
@@ -49,7 +49,9 @@ def start_words(start: Start) -> str:
         case ChatStart():
             return "a chat is opened"
         case FormStart(form=form):
-            return f"form {shown(form, NAME_LENGTH)} is submitted" if form else "a form is submitted"
+            return (
+                f"form {shown(form, NAME_LENGTH)} is submitted" if form else "a form is submitted"
+            )
         case ScheduleStart(cron=cron, timezone=zone):
             return shown(f"schedule {cron} {zone}")
         case DatabaseStart(collection=collection, condition=condition):

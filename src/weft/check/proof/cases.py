@@ -1,7 +1,8 @@
 """The ways a run may go at a decision, asked of the engine's own routing functions.
 
-The routing asks rule after rule whether it applies. Here the answer is given for all combinations
-at once; where it is not the same for all, the walk is repeated for each part that answers alike.
+The routing asks rule after rule whether it applies. Here the answer is given for many combinations
+at once: where a rule applies to some of them for certain, the walk is made once for these and once
+for the others.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +18,10 @@ Walk: TypeAlias = Callable[[Test], Iterable[Route]]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Combinations for which every rule that was asked gave the same answer, and what followed."""
+    """Combinations, how each rule answered for them, and the routes that are then possible.
+
+    None as answer means that the rule may apply to some of the combinations and to none for sure.
+    """
 
     bits: int
     answers: Mapping[int, bool | None]
@@ -47,18 +51,17 @@ class _Asked:
         self._truths = truths
 
     def __call__(self, rule: RoutingRule) -> bool | None:
-        if rule.index in self.answers:
-            return self.answers[rule.index]
-        first, *others = self._parts(rule)
-        self.others += [
-            Case(bits, {**self.answers, rule.index: answer}, ()) for answer, bits in others
-        ]
-        self.answers[rule.index], self.bits = first
+        if rule.index not in self.answers:
+            (answer, bits), *others = self._parts(rule)
+            for other, rest in others:
+                self.others.append(Case(rest, {**self.answers, rule.index: other}, ()))
+            self.answers[rule.index], self.bits = answer, bits
         return self.answers[rule.index]
 
     def _parts(self, rule: RoutingRule) -> list[tuple[bool | None, int]]:
-        found = self._truths.get(rule.index)
-        if found is None:
+        truth = self._truths.get(rule.index)
+        if truth is None:
             return [(None, self.bits)]
-        parts = ((True, found.yes), (False, found.no), (None, found.open))
-        return [(answer, self.bits & bits) for answer, bits in parts if self.bits & bits]
+        rest = self.bits & ~truth.yes
+        parts = ((True, self.bits & truth.yes), (None if rest & truth.open else False, rest))
+        return [(answer, bits) for answer, bits in parts if bits]

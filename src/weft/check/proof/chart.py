@@ -39,17 +39,16 @@ END: Final = Point("end")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """One way from a point to another, and the handoff rules by which it is taken.
+    """One way from a point to another.
 
     `doubts` say why it is not certain that a run can go this way. Edges of one `group` are the
-    ways among which something unknown decides: a run certainly goes one of them.
+    ways among which something unknown decides: a run certainly goes one of those open to it.
     """
 
     source: int
     target: int
     guard: int = ALWAYS
     changes: tuple[Change, ...] = ()
-    rules: tuple[int, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     group: int | None = None
 
@@ -62,14 +61,24 @@ class Edge:
         return backward(self.changes, bits) & self.guard
 
 
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A handoff, by its index, may take place at a point with these combinations."""
+
+    rule: int
+    point: int
+    bits: int
+
+
 @dataclass(frozen=True)
 class Chart:
-    """All points and edges, and what a run certainly and possibly begins with."""
+    """All points, the start first, all edges, and what a run certainly and possibly begins with."""
 
     ground: Ground
     routing: Routing
     points: tuple[Point, ...]
     edges: tuple[Edge, ...]
+    uses: tuple[Use, ...]
     initial: int
     possible: int
 
@@ -100,7 +109,7 @@ class Chart:
 
     def begin(self, bits: int) -> States:
         """Return the states in which runs begin that have these combinations."""
-        return [bits if point == START else 0 for point in self.points]
+        return [bits, *(0 for _ in self.points[1:])]
 
     def _sorted(self, point_of: Callable[[Edge], int]) -> tuple[tuple[Edge, ...], ...]:
         found: list[list[Edge]] = [[] for _ in self.points]

@@ -45,24 +45,24 @@ def outside(variables: Mapping[str, Variable]) -> Iterator[Event]:
         if isinstance(source, ExternalSource) or (
             isinstance(source, DatabaseSource) and source.refresh_strategy != "once"
         ):
-            doubt = Doubt(f"{name} may change outside the run", name)
+            doubt = Doubt(f"{name} may change outside the run", f"do not route on {name}", name)
             for when in (When("turn"), When("wait")):
                 yield Event(when, (Setting(name, UNKNOWN),), doubt)
 
 
-def _events(
-    subject: Subject, caller: Caller, writable: Mapping[str, Variable]
-) -> Iterator[Event]:
+def _events(subject: Subject, caller: Caller, writable: Mapping[str, Variable]) -> Iterator[Event]:
     allowed = [name for name in writable if _may_write(writable[name], caller)]
     path = path_in(caller.folder, caller.file, subject.code)
     if path is None or not _is_visible(subject, path, caller.function):
-        doubt = Doubt(f"the code of {caller.function} cannot be found", reported=True)
+        why = f"the code of {caller.function} cannot be found"
+        doubt = Doubt(why, f"add {caller.folder}/{caller.file}", reported=True)
         for name in allowed:
             yield Event(caller.when, (Setting(name, UNKNOWN),), doubt)
         return
     for write in dict.fromkeys(writes_of(subject, path, caller.function)):
         if write.variable is None:
-            doubt = Doubt(f"{path} sets variables whose names are worked out at run time")
+            why = f"{path} sets variables whose names are worked out at run time"
+            doubt = Doubt(why, "write the names of the variables into the code as texts")
             for name in allowed:
                 yield Event(caller.when, (Setting(name, UNKNOWN),), doubt)
         elif write.variable in allowed:

@@ -1,50 +1,53 @@
 """A decision about who speaks next, as edges of the chart."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from weft.check.proof.cases import Case
 from weft.check.proof.chart import Edge
 from weft.check.proof.events import Doubt
-from weft.check.proof.space import Change
+from weft.check.proof.space import Change, union
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where a decision may lead, and the rules by which it does."""
+    """Where a decision may lead, for which combinations, and by which rule if one decides.
+
+    `doubts` are those of a rule of which it is not known whether it applies.
+    """
 
     target: int
     changes: tuple[Change, ...]
-    rules: tuple[int, ...] = ()
+    bits: int
+    rule: int | None = None
+    doubts: tuple[Doubt, ...] = ()
 
 
-def edges_of(
-    at: int, case: Case, ways: Sequence[Way], doubts: Mapping[int, tuple[Doubt, ...]], group: int
-) -> tuple[Edge, ...]:
-    """Return the edges of one case of a decision at the point `at`.
+def edges_of(at: int, ways: Iterable[Way], group: int) -> Iterator[Edge]:
+    """Yield the edges of one case of a decision, made at the point `at`.
 
-    A model that judges a condition may answer either way, so every way up to the first answer
-    that is not known is certainly possible. From there on, what is not known decides: these edges
-    get the number `group` and the doubts.
+    The ways come in the order in which the rules are asked. A model that judges a condition may
+    answer either way, so a way is certain for the combinations for which no rule up to it was in
+    doubt. For the others, what is not known decides: these edges get the number `group`.
     """
-    unknown = [rule for rule, answer in case.answers.items() if answer is None and rule in doubts]
-    cut = next((n for n, way in enumerate(ways) if not set(unknown).isdisjoint(way.rules)), None)
-    sure = list(ways[:cut])
-    unsure = [] if cut is None else _merge(ways[cut:])
-    if len(unsure) < 2:
-        # All ways lead to one place: it does not matter which of them is taken.
-        sure, unsure = [*sure, *unsure], []
-    why = tuple(dict.fromkeys(doubt for rule in unknown for doubt in doubts[rule]))
-    return (
-        *(Edge(at, way.target, case.bits, way.changes, way.rules) for way in sure),
-        *(Edge(at, way.target, case.bits, way.changes, way.rules, why, group) for way in unsure),
-    )
-
-
-def _merge(ways: Iterable[Way]) -> list[Way]:
-    """Make one way of all that lead to the same point; they make the same changes."""
-    merged: dict[int, Way] = {}
+    unsure: dict[int, list[Way]] = {}
+    doubts: dict[Doubt, None] = {}
+    open_to = 0
     for way in ways:
-        known = merged.get(way.target, replace(way, rules=()))
-        merged[way.target] = replace(known, rules=(*known.rules, *way.rules))
-    return list(merged.values())
+        if way.doubts:
+            open_to |= way.bits
+            doubts |= dict.fromkeys(way.doubts)
+        if way.bits & ~open_to:
+            yield Edge(at, way.target, way.bits & ~open_to, way.changes)
+        if way.bits & open_to:
+            unsure.setdefault(way.target, []).append(way)
+    possible = {
+        target: open_to & union(way.bits for way in found) for target, found in unsure.items()
+    }
+    for target, found in unsure.items():
+        elsewhere = union(bits for other, bits in possible.items() if other != target)
+        # Where all ways lead to one place, it does not matter which of them is taken.
+        alone, among = possible[target] & ~elsewhere, possible[target] & elsewhere
+        if alone:
+            yield Edge(at, target, alone, found[0].changes)
+        if among:
+            yield Edge(at, target, among, found[0].changes, tuple(doubts), group)

@@ -1,7 +1,7 @@
 """The values each variable can have in a run, as far as the handoffs can tell."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.check.proof.events import Event, Setting
@@ -23,12 +23,13 @@ from weft.spec.variables import Variable
 class Domain:
     """The values of one variable; everything else is given as indexes into them.
 
-    `initial` are those it can certainly begin with, `possible` those it may begin with, `free`
-    those that an event without a fixed value can set, and `allowed` the changes that are not
-    refused, if some are.
+    `numbers` finds a value by its written form. `initial` are those it can certainly begin with,
+    `possible` those it may begin with, `free` those that an event without a fixed value can set,
+    and `allowed` the changes that are not refused, if some are.
     """
 
     values: tuple[Json, ...]
+    numbers: Mapping[str, int]
     initial: tuple[int, ...]
     possible: tuple[int, ...]
     free: tuple[int, ...] = ()
@@ -37,24 +38,23 @@ class Domain:
     def outcomes(self, settings: Sequence[Setting]) -> tuple[tuple[int, ...], ...]:
         """Return for each value what it may become when one of the settings takes place."""
         wanted = [
-            (setting.origin, self.free if setting.value is UNKNOWN else (self.index(setting.value),))
-            for setting in settings
+            (found.origin, self.free if found.value is UNKNOWN else (self.index(found.value),))
+            for found in settings
         ]
-        found: list[tuple[int, ...]] = []
+        outcomes: list[tuple[int, ...]] = []
         for old, value in enumerate(self.values):
             news = {
-                new if self.allowed is None or (old, new) in self.allowed else old
+                new
                 for origin, targets in wanted
                 if origin is UNKNOWN or same(origin, value)
                 for new in targets
             }
-            found.append(tuple(sorted(news)) or (old,))
-        return tuple(found)
+            outcomes.append(tuple(sorted(news)) or (old,))
+        return tuple(outcomes)
 
     def index(self, value: Json) -> int:
         """Return where a value stands among the values."""
-        key = _key(value)
-        return next(n for n, known in enumerate(self.values) if _key(known) == key)
+        return self.numbers[_key(value)]
 
 
 def domain_of(name: str, variable: Variable, events: Iterable[Event], tests: Tests) -> Domain | str:
@@ -99,15 +99,14 @@ def _domain(
 ) -> Domain:
     source = variable.source
     transitions = source.transitions if isinstance(source, DerivedSource) else ()
-    keys: dict[str, Json] = {}
-    for value in (*begin, *free, *constants):
-        keys.setdefault(_key(value), value)
+    keys = {_key(value): value for value in (*begin, *free, *constants)}
     index = {key: n for n, key in enumerate(keys)}
     initial = tuple(sorted({index[_key(value)] for value in begin}))
     kept = isinstance(source, DerivedSource) and source.persist
     pairs = ((_key(step.from_), _key(step.to)) for step in transitions)
     return Domain(
         values=tuple(keys.values()),
+        numbers=index,
         initial=initial,
         possible=tuple(range(len(keys))) if kept else initial,
         free=tuple(sorted({index[_key(value)] for value in free})),

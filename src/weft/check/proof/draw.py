@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from weft.check.proof.cases import Case, cases
-from weft.check.proof.chart import END, START, Chart, Edge, Point
+from weft.check.proof.chart import END, START, Chart, Edge, Point, Use
 from weft.check.proof.decisions import Way, edges_of
 from weft.check.proof.events import Moment, Setting
 from weft.check.proof.ground import Ground
@@ -38,6 +38,7 @@ class _Drawing:
     routing: Routing
     agents: Sequence[str]
     edges: list[Edge] = field(default_factory=list[Edge])
+    uses: list[Use] = field(default_factory=list[Use])
     groups: int = 0
 
     def __post_init__(self) -> None:
@@ -61,35 +62,41 @@ class _Drawing:
         )
         self.happen(wait, "wait")
         self.edges.append(Edge(wait, enter))
-        reply = Way(speak, self.changes(self.set_at("open", agent)))
+        opening = self.changes(self.set_at("open", agent))
         for case, ways in self.cases(agent, before=True):
             # A rule that certainly applies is the last to be asked, and leaves no room for a reply.
-            passed_over = True in case.answers.values()
-            self.decide(enter, case, ways if passed_over else [*ways, reply])
+            if True not in case.answers.values():
+                ways.append(Way(speak, opening, case.bits))
+            self.decide(enter, ways)
         self.happen(speak, "turn", agent)
         closing = self.changes(self.set_at("close", agent))
         if closing:
             self.edges.append(Edge(speak, decide, changes=closing))
-        for case, ways in self.cases(agent, before=False):
-            self.decide(decide if closing else speak, case, ways)
+        for _, ways in self.cases(agent, before=False):
+            self.decide(decide if closing else speak, ways)
 
     def cases(self, agent: str, *, before: bool) -> Iterator[tuple[Case, list[Way]]]:
         """Yield the cases of a decision with the ways that are possible in each."""
         walk = partial(routes_before if before else routes_after, self.routing, agent)
         for case in cases(walk, self.ground.truths, self.ground.space.full):
-            yield case, [self.way(agent, route) for route in case.routes]
+            yield case, [self.way(agent, case, route) for route in case.routes]
 
-    def way(self, agent: str, route: Route) -> Way:
+    def way(self, agent: str, case: Case, route: Route) -> Way:
         """Return where a route leads; what the user says goes to the agent that handed over."""
         rests = {TERMINATE: END, USER: Point("wait", agent)}
-        target = rests.get(route.target, Point("enter", route.target))
+        target = self.numbers[rests.get(route.target, Point("enter", route.target))]
         changes = self.changes(self.set_at("pass", agent, route.target))
-        return Way(self.numbers[target], changes, () if route.rule is None else (route.rule,))
+        rule, ground = route.rule, self.ground
+        if rule is not None and rule in ground.truths and case.answers[rule] is None:
+            bits = case.bits & ground.truths[rule].open
+            return Way(target, changes, bits, rule, ground.doubts[rule])
+        return Way(target, changes, case.bits, rule)
 
-    def decide(self, at: int, case: Case, ways: Sequence[Way]) -> None:
+    def decide(self, at: int, ways: Sequence[Way]) -> None:
         """Draw one case of a decision."""
-        self.edges += edges_of(at, case, ways, self.ground.doubts, self.groups)
+        self.edges += edges_of(at, ways, group=self.groups)
         self.groups += 1
+        self.uses += [Use(way.rule, at, way.bits) for way in ways if way.rule is not None]
 
     def happen(self, at: int, moment: Moment, agent: str | None = None) -> None:
         """Draw the events that may happen at a point, again and again."""
@@ -102,9 +109,9 @@ class _Drawing:
         """Yield what is set without fail at a moment."""
         for event in self.ground.events:
             when = event.when
-            if when.moment == moment and when.agent in (None, agent):
-                if when.target in (None, target):
-                    yield from event.settings
+            concerns = when.agent in (None, agent) and when.target in (None, target)
+            if when.moment == moment and concerns:
+                yield from event.settings
 
     def changes(self, settings: Iterable[Setting]) -> tuple[Change, ...]:
         """Turn settings into changes; those of variables that are not followed are left out."""
@@ -127,6 +134,7 @@ class _Drawing:
             routing=self.routing,
             points=self.points,
             edges=tuple(self.edges),
+            uses=tuple(self.uses),
             initial=forward(beginning, ground.space.within(certain)),
             possible=forward(beginning, ground.space.within(possible)),
         )

@@ -34,12 +34,14 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why something is not certain; `variable` is the one to look at, if there is one.
+    """Why something is not certain, and what to do about it.
 
-    `reported` means that another rule speaks of the cause.
+    `variable` is the one to look at, if there is one; `reported` means that another rule speaks
+    of the cause.
     """
 
     why: str
+    remedy: str
     variable: str | None = None
     reported: bool = False
 

@@ -15,7 +15,7 @@ from weft.check.proof.truth import Blocks, Truth, blocks, truth
 from weft.check.subject import Subject
 from weft.engine.conditions import UNKNOWN
 from weft.errors import ExpressionError
-from weft.ids import BUILT_IN_VARIABLES, FUNCTION_REF
+from weft.ids import FUNCTION_REF
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition, names
 from weft.spec.sources import ComputedSource
@@ -25,14 +25,16 @@ from weft.spec.sources import ComputedSource
 class Ground:
     """The variables that can be followed, with their events and all their combinations.
 
-    `truths` and `doubts` are kept by the index of the handoff: when its condition holds, and why
-    that is not always known. Handoffs without a condition over variables are left out.
+    `truths`, `behind` and `doubts` are kept by the index of the handoff: when its condition holds,
+    on which variables that depends, and why it is not always known. Handoffs without a condition
+    over variables are left out.
     """
 
     domains: Mapping[str, Domain]
     events: tuple[Event, ...]
     space: Space
     truths: Mapping[int, Truth]
+    behind: Mapping[int, tuple[str, ...]]
     doubts: Mapping[int, tuple[Doubt, ...]]
 
 
@@ -47,8 +49,10 @@ class TooLarge:
 def survey(subject: Subject, limit: int) -> Ground | TooLarge:
     """Find out what a proof about the handoffs needs, within `limit` combinations of values."""
     computed = computations(subject)
-    followed = _expand(subject.conditions.values(), computed)
-    tests = tests_in((*subject.conditions.values(), *(computed[n] for n in followed & computed.keys())))
+    behind = {index: _behind(found, computed) for index, found in subject.conditions.items()}
+    followed = {name for found in behind.values() for name in found}
+    computed = {name: found for name, found in computed.items() if name in followed}
+    tests = tests_in((*subject.conditions.values(), *computed.values()))
     sources = {
         name: variable
         for name, variable in subject.spec.variables.items()
@@ -63,13 +67,22 @@ def survey(subject: Subject, limit: int) -> Ground | TooLarge:
     if combinations > limit:
         largest = sorted(domains, key=lambda name: -len(domains[name].values))
         return TooLarge(combinations, tuple(largest))
-    unknown = dict.fromkeys(followed & BUILT_IN_VARIABLES, "it is different in every run")
-    unknown |= {name: why for name, why in found.items() if isinstance(why, str)}
-    return _ground(subject, computed, domains, events, unknown)
+    unknown = {name: why for name, why in found.items() if isinstance(why, str)}
+    built_in = followed - subject.spec.variables.keys()
+    unknown |= dict.fromkeys(sorted(built_in), "it is different in every run")
+    space = lay_out({name: domain.values for name, domain in domains.items()})
+    return Ground(
+        domains=domains,
+        events=events,
+        space=space,
+        truths=_truths(subject, computed, space, unknown),
+        behind=behind,
+        doubts={index: tuple(_doubts(found, unknown)) for index, found in behind.items()},
+    )
 
 
 def computations(subject: Subject) -> dict[str, Condition]:
-    """Return the conditions by which variables are computed; those that do not parse are left out."""
+    """Return the conditions by which variables are computed, if they can be read."""
     found: dict[str, Condition] = {}
     for name, variable in subject.spec.variables.items():
         source = variable.source
@@ -81,57 +94,40 @@ def computations(subject: Subject) -> dict[str, Condition]:
     return found
 
 
-def _ground(
-    subject: Subject,
-    computed: Mapping[str, Condition],
-    domains: Mapping[str, Domain],
-    events: tuple[Event, ...],
-    unknown: Mapping[str, str],
-) -> Ground:
-    space = lay_out({name: domain.values for name, domain in domains.items()})
+def _truths(
+    subject: Subject, computed: Mapping[str, Condition], space: Space, unknown: Iterable[str]
+) -> dict[int, Truth]:
     values: dict[str, Blocks] = dict.fromkeys(unknown, ((UNKNOWN, space.full),))
-    values |= {
-        name: tuple(zip(axis.values, axis.masks, strict=True)) for name, axis in space.axes.items()
-    }
-    needed = _expand(subject.conditions.values(), computed)
-    graph = {name: names(computed[name]) for name in computed if name in needed}
+    for name, axis in space.axes.items():
+        values[name] = tuple(zip(axis.values, axis.masks, strict=True))
+    graph = {name: names(condition) for name, condition in computed.items()}
     for name in TopologicalSorter(graph).static_order():
-        if name in graph:
+        if name in computed:
             values[name] = blocks(truth(computed[name], values, space.full))
-    return Ground(
-        domains=domains,
-        events=events,
-        space=space,
-        truths={
-            index: truth(condition, values, space.full)
-            for index, condition in subject.conditions.items()
-        },
-        doubts={
-            index: tuple(_doubts(condition, computed, unknown))
-            for index, condition in subject.conditions.items()
-        },
-    )
+    # The same condition often stands in several rules, and equal texts are parsed only once.
+    found = {id(condition): condition for condition in subject.conditions.values()}
+    known = {key: truth(condition, values, space.full) for key, condition in found.items()}
+    return {index: known[id(condition)] for index, condition in subject.conditions.items()}
 
 
-def _expand(conditions: Iterable[Condition], computed: Mapping[str, Condition]) -> set[str]:
-    """Return the variables conditions mention, and those behind computed ones."""
+def _behind(condition: Condition, computed: Mapping[str, Condition]) -> tuple[str, ...]:
+    """Return the variables a condition mentions, and those that are behind computed ones."""
     found: set[str] = set()
-    waiting = [name for condition in conditions for name in names(condition)]
+    waiting = list(names(condition))
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
             waiting.extend(names(computed[name]) if name in computed else ())
-    return found
+    return tuple(sorted(found))
 
 
-def _doubts(
-    condition: Condition, computed: Mapping[str, Condition], unknown: Mapping[str, str]
-) -> Iterator[Doubt]:
-    behind = sorted(_expand([condition], computed))
+def _doubts(behind: Iterable[str], unknown: Mapping[str, str]) -> Iterator[Doubt]:
     doubtful = [name for name in behind if name in unknown]
     for name in doubtful:
-        yield Doubt(f"{name} cannot be followed: {unknown[name]}", name)
+        remedy = f"route on a variable with few values instead of {name}: bool or literal[...]"
+        yield Doubt(f"{name} cannot be followed: {unknown[name]}", remedy, name)
     if not doubtful:
-        # All values are known, but not all of them can be compared, or they are too many to ask.
-        yield Doubt(f"the values of {', '.join(behind)} do not settle the condition", reported=True)
+        # All values are known, but some cannot be compared, or they are too many to ask them all.
+        why = f"the values of {', '.join(behind)} do not settle a condition"
+        yield Doubt(why, "write a simpler condition, or move a part of it into a computed variable")

@@ -71,13 +71,16 @@ def leading(chart: Chart, goal: States, within: States, *, assured: bool = False
 
 
 def _gained(chart: Chart, edge: Edge, bits: int, seen: States) -> int:
-    """Return from where an edge leads to `bits` for sure: with others of its group, all of them."""
-    if edge.group is not None:
-        gained = edge.guard
-        for other in chart.groups[edge.group]:
-            gained &= other.backward(seen[other.target])
-        return gained
-    return 0 if edge.doubts else edge.backward(bits)
+    """Return from where an edge leads to `bits` for sure.
+
+    In a group that is where every edge that is open leads to what has been seen.
+    """
+    if edge.group is None:
+        return 0 if edge.doubts else edge.backward(bits)
+    gained = edge.guard
+    for other in chart.groups[edge.group]:
+        gained &= other.backward(seen[other.target]) | ~other.guard
+    return gained
 
 
 def shortest(chart: Chart, start: States, goal: States, *, certain: bool = False) -> Path:
@@ -106,9 +109,7 @@ def _meeting(layer: dict[int, int], goal: States) -> State | None:
     return State(point, first(bits))
 
 
-def _retrace(
-    chart: Chart, layers: Sequence[dict[int, int]], last: State, *, certain: bool
-) -> Path:
+def _retrace(chart: Chart, layers: Sequence[dict[int, int]], last: State, *, certain: bool) -> Path:
     steps: list[tuple[Edge, State]] = []
     state = last
     for layer in reversed(layers[:-1]):

@@ -75,10 +75,11 @@ def _around(chart: Chart, state: State) -> Path:
     for edge in chart.out[state.point]:
         after[edge.target] |= edge.forward(1 << state.values)
     back = shortest(chart, after, only(chart, state))
+    after_one = 1 << back.start.values
     edge = next(
         edge
         for edge in chart.out[state.point]
-        if edge.target == back.start.point and edge.forward(1 << state.values) >> back.start.values & 1
+        if edge.target == back.start.point and edge.forward(1 << state.values) & after_one
     )
     return Path(state, ((edge, back.start), *back.steps))
 

@@ -24,6 +24,7 @@ from weft.spec.triggers import (
 )
 from weft.spec.variables import Variable
 
+
 @dataclass(frozen=True, slots=True)
 class _Firing:
     """When a trigger fires, what it shares with all others that fire then too, and its value."""

@@ -2,30 +2,34 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from weft.check.proof.chart import Chart, Point, States
+from weft.check.proof.witness import show
 from weft.check.subject import Subject
 from weft.engine.routing import RoutingRule
 from weft.spec.handoffs import Handoff
 
+#: More values of a variable are not listed.
+_MOST_VALUES: Final = 6
+
 
 @dataclass(frozen=True, slots=True)
 class UnusedRule:
-    """A handoff, by its index, that never takes place; `always_false` is about its condition."""
+    """A handoff, by its index, that never takes place; `always_false` is about its condition.
+
+    `facts` are the values of variables on which that rests.
+    """
 
     index: int
     why: str
     always_false: bool = False
+    facts: tuple[str, ...] = ()
 
 
 def unused_rules(subject: Subject, chart: Chart, seen: States) -> Iterator[UnusedRule]:
     """Yield the handoffs that take place in none of the states in `seen`."""
-    used = {
-        rule
-        for edge in chart.edges
-        if edge.rules and edge.guard & seen[edge.source]
-        for rule in edge.rules
-    }
+    used = {use.rule for use in chart.uses if use.bits & seen[use.point]}
     for index, handoff in enumerate(subject.spec.handoffs):
         if index not in used:
             yield _explain(chart, seen, index, handoff)
@@ -38,7 +42,8 @@ def _explain(chart: Chart, seen: States, index: int, handoff: Handoff) -> Unused
     holds = _may_hold(chart, index)
     here = _asked_with(chart, seen, agent, before=before)
     if not holds:
-        return UnusedRule(index, "its condition is never true", always_false=True)
+        facts = tuple(_facts(chart, index))
+        return UnusedRule(index, "its condition is never true", always_false=True, facts=facts)
     if not here:
         return UnusedRule(index, f"{agent} never comes to it")
     if not here & holds:
@@ -50,6 +55,14 @@ def _explain(chart: Chart, seen: States, index: int, handoff: Handoff) -> Unused
 def _may_hold(chart: Chart, index: int) -> int:
     truth = chart.ground.truths.get(index)
     return truth.yes | truth.open if truth else chart.ground.space.full
+
+
+def _facts(chart: Chart, index: int) -> Iterator[str]:
+    """Say which values the variables of a condition can have, where these are few."""
+    for name in chart.ground.behind[index]:
+        domain = chart.ground.domains.get(name)
+        if domain and len(domain.values) <= _MOST_VALUES:
+            yield f"{name} is only ever {' or '.join(show(value) for value in domain.values)}"
 
 
 def _asked_with(chart: Chart, seen: States, agent: str, *, before: bool) -> int:

@@ -1,15 +1,16 @@
 """The proof: whether a run can come to an end from wherever it can get to."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-from weft.check.proof.chart import Chart, Point, States
+from weft.check.proof.chart import Chart, PointKind, States
 from weft.check.proof.draw import draw
 from weft.check.proof.events import Doubt
 from weft.check.proof.ground import TooLarge, survey
 from weft.check.proof.reach import leading, reached, shortest
 from weft.check.proof.ready import obstacle
+from weft.check.proof.space import union
 from weft.check.proof.traps import Trap, only, traps
 from weft.check.proof.unused import UnusedRule, unused_rules
 from weft.check.proof.witness import in_words, joined, show
@@ -17,8 +18,9 @@ from weft.check.subject import Subject
 
 Status: TypeAlias = Literal["proven", "refuted", "not proven", "not checked"]
 
-#: Agents times combinations of values; more are not explored.
-STATE_LIMIT: Final = 200_000
+#: Agents times combinations of values; more are not explored. A proof of this size takes a second
+#: at most, and about a hundred megabytes.
+STATE_LIMIT: Final = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,11 @@ class EndlessRun:
 class Proof:
     """What is known about all runs of a workflow.
 
-    `dead_ends` are endless runs of one agent, `cycles` of several. Rules that are unused and
-    agents that never speak are certain whatever the status is, unless nothing was explored.
+    `dead_ends` are endless runs of one agent, `cycles` of several. `unreachable_agents` never
+    speak; of these, the word does not even come to the `unvisited_agents`, the others are always
+    passed over. That these never speak, and that the `unused_rules` never apply, is certain
+    whatever the status is. `doubts` and `witness` belong to the status "not proven": what stands
+    in the way, and the shortest way to where it does.
     """
 
     status: Status
@@ -50,6 +55,7 @@ class Proof:
     cycles: tuple[EndlessRun, ...] = ()
     unused_rules: tuple[UnusedRule, ...] = ()
     unreachable_agents: tuple[str, ...] = ()
+    unvisited_agents: tuple[str, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     witness: str = ""
 
@@ -59,22 +65,101 @@ def prove(subject: Subject, *, limit: int = STATE_LIMIT) -> Proof:
     hindrance = obstacle(subject)
     if hindrance:
         return Proof("not checked", hindrance)
-    agents = len(subject.agents)
-    ground = survey(subject, limit // agents)
+    ground = survey(subject, limit // len(subject.agents))
     if isinstance(ground, TooLarge):
-        names = ", ".join(ground.variables[:3])
-        return Proof(
-            "not proven",
-            f"{agents} agents and {ground.combinations:,} combinations of values make more than "
-            f"{limit:,} states; most of them come from {names}",
-        )
-    return _explored(subject, draw(subject, ground))
+        doubt = _too_large(subject, ground, limit)
+        return Proof("not proven", doubt.why, doubts=(doubt,))
+    return _explore(subject, draw(subject, ground))
 
 
-def _explored(subject: Subject, chart: Chart) -> Proof:
+def _too_large(subject: Subject, found: TooLarge, limit: int) -> Doubt:
+    largest = f"; the most come from {', '.join(found.variables[:3])}" if found.variables else ""
+    return Doubt(
+        f"{len(subject.agents)} agents and {found.combinations:,} combinations of values make "
+        f"more than {limit:,} states{largest}",
+        "let fewer variables decide handoffs, or give them fewer values",
+    )
+
+
+def _explore(subject: Subject, chart: Chart) -> Proof:
     seen = reached(chart, chart.begin(chart.possible))
-    escaping = leading(chart, chart.rests, seen)
-    lost = _without(seen, escaping)
-    certain = reached(chart, chart.begin(chart.initial), certain=True)
-    found = [_told(chart, trap) for trap in traps(chart, lost, _both(lost, certain))]
-    ...
+    lost = _without(seen, leading(chart, chart.rests, seen))
+    doubtful = chart.initial != chart.possible or any(edge.doubts for edge in chart.edges)
+    certain = reached(chart, chart.begin(chart.initial), certain=True) if doubtful else seen
+    endless = [_endless(chart, trap) for trap in traps(chart, lost, _both(lost, certain))]
+    proof = Proof(
+        "proven",
+        "from every state that a run can get to, an end can be reached",
+        states=sum(bits.bit_count() for bits in seen),
+        dead_ends=tuple(found for found in endless if len(found.agents) == 1),
+        cycles=tuple(found for found in endless if len(found.agents) > 1),
+        unused_rules=tuple(unused_rules(subject, chart, seen)),
+        unreachable_agents=tuple(_never(chart, seen, "speak")),
+        unvisited_agents=tuple(_never(chart, seen, "enter")),
+    )
+    if endless:
+        why = f"once a run has come to {endless[0].agents[0]}, it can go on without end"
+        return replace(proof, status="refuted", reason=why)
+    assured = leading(chart, chart.rests, seen, assured=True) if doubtful else seen
+    unsure = _without(seen, assured)
+    return _doubted(chart, proof, unsure, lost) if any(unsure) else proof
+
+
+def _never(chart: Chart, seen: States, kind: PointKind) -> Iterator[str]:
+    for point, bits in zip(chart.points, seen, strict=True):
+        if point.kind == kind and not bits:
+            yield point.agent
+
+
+def _endless(chart: Chart, trap: Trap) -> EndlessRun:
+    return EndlessRun(
+        agents=trap.agents,
+        values=tuple(_lasting(chart, trap)),
+        witness=in_words(chart, trap.into),
+        cycle=in_words(chart, joined(trap.onward, trap.around)),
+    )
+
+
+def _lasting(chart: Chart, trap: Trap) -> Iterator[tuple[str, str]]:
+    """Yield the variables that the trapped agents' rules test and that keep one value for good."""
+    bits = union(trap.states)
+    tested = {
+        name
+        for rules in (chart.routing.pre, chart.routing.post)
+        for agent in trap.agents
+        for rule in rules.get(agent, ())
+        for name in chart.ground.behind.get(rule.index, ())
+    }
+    for name, axis in chart.ground.space.axes.items():
+        if name in tested and len(axis.values) > 1:
+            for value, mask in zip(axis.values, axis.masks, strict=True):
+                if not bits & ~mask:
+                    yield name, show(value)
+
+
+def _doubted(chart: Chart, proof: Proof, unsure: States, lost: States) -> Proof:
+    """Name what stands in the way, at the nearest state from which an end is not assured."""
+    way = shortest(chart, chart.begin(chart.possible), unsure)
+    here = way.last
+    hopeless = lost[here.point] >> here.values & 1
+    # Either it is not certain that a run gets there, or it is not certain that it gets away.
+    doubtful = way if hopeless else shortest(chart, only(chart, here), chart.rests)
+    doubts = [doubt for edge, _ in doubtful.steps for doubt in edge.doubts]
+    if hopeless and not doubts:
+        why = "a value kept from an earlier run may lead there"
+        doubts = [Doubt(why, 'do not let a variable with "persist": true decide about it')]
+    return replace(
+        proof,
+        status="not proven",
+        reason=doubts[0].why,
+        doubts=tuple(dict.fromkeys(doubts)),
+        witness=in_words(chart, way),
+    )
+
+
+def _without(states: States, others: States) -> States:
+    return [bits & ~other for bits, other in zip(states, others, strict=True)]
+
+
+def _both(states: States, others: States) -> States:
+    return [bits & other for bits, other in zip(states, others, strict=True)]

@@ -50,7 +50,7 @@ def _follow(chart: Chart, path: Path) -> Iterator[str]:
         changed = [
             name
             for name, axis in chart.ground.space.axes.items()
-            if axis.value_at(before.values) != axis.value_at(state.values)
+            if axis.value_at(before.values) is not axis.value_at(state.values)
         ]
         if changed:
             yield _values(chart, state, changed)

@@ -1,0 +1,170 @@
+"""The single checks of `weft doctor`."""
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, Literal
+
+import yaml
+
+from weft.cli.failure import refusal
+from weft.cli.settings import PACKAGES
+from weft.findings import is_error
+from weft.packages.review import review
+from weft.packages.schemas import schema_files
+from weft.packages.shipped import EXAMPLES, shipped_folder
+from weft.packages.workspace import is_package
+from weft.spec.patterns import PATTERNS
+
+#: Less free space than this is soon used up.
+_LEAST_FREE: Final = 200 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What one check came to; `remedy` is the command or act that mends it."""
+
+    state: Literal["ok", "warn", "fail"]
+    subject: str
+    fact: str
+    remedy: str = ""
+
+
+def diagnose(workspace: Path) -> Iterator[Diagnosis]:
+    """Look at everything in turn."""
+    yield Diagnosis("ok", "python", platform.python_version())
+    yield Diagnosis("ok", "pydantic", version("pydantic"))
+    yield libyaml()
+    yield sqlite()
+    yield watching()
+    yield encoding()
+    yield shipped()
+    yield writable(workspace)
+    yield free_space(workspace)
+    yield packages(workspace)
+    yield schemas(workspace)
+
+
+def libyaml() -> Diagnosis:
+    """Look whether YAML is read by the fast reader."""
+    fact = f"{version('pyyaml')} with libyaml"
+    if yaml.__with_libyaml__:
+        return Diagnosis("ok", "pyyaml", fact)
+    return Diagnosis(
+        "warn",
+        "pyyaml",
+        f"{version('pyyaml')} without libyaml: YAML files are read slowly",
+        "pip install --force-reinstall --only-binary pyyaml pyyaml",
+    )
+
+
+def sqlite() -> Diagnosis:
+    """Look whether SQLite has what runs will need."""
+    remedy = "install a Python whose sqlite3 module has FTS5 and JSON"
+    if find_spec("_sqlite3") is None:
+        return Diagnosis("warn", "sqlite", "this Python has no sqlite3 module", remedy)
+    # Deferred: some Pythons are built without it.
+    import sqlite3  # noqa: PLC0415
+
+    missing: list[str] = []
+    database = sqlite3.connect(":memory:")
+    for feature, statement in _SQLITE_FEATURES.items():
+        try:
+            database.execute(statement)
+        except sqlite3.OperationalError:
+            missing.append(feature)
+    database.close()
+    if missing:
+        fact = f"{sqlite3.sqlite_version} without {' and '.join(missing)}"
+        return Diagnosis("warn", "sqlite", fact, remedy)
+    return Diagnosis("ok", "sqlite", f"{sqlite3.sqlite_version} with FTS5 and JSON")
+
+
+_SQLITE_FEATURES: Final = {
+    "FTS5": "CREATE VIRTUAL TABLE words USING fts5(word)",
+    "JSON": "SELECT json('{}')",
+}
+
+
+def watching() -> Diagnosis:
+    """Look whether files can be watched."""
+    if find_spec("watchfiles"):
+        return Diagnosis("ok", "watch", f"watchfiles {version('watchfiles')}")
+    return Diagnosis("warn", "watch", "weft check --watch cannot work", "pip install 'weft[watch]'")
+
+
+def encoding() -> Diagnosis:
+    """Look whether the terminal can show any text."""
+    name = (sys.stdout.encoding or "unknown").lower()
+    if name.replace("-", "") == "utf8":
+        return Diagnosis("ok", "encoding", "UTF-8")
+    fact = f"{name}: some characters are shown as codes"
+    return Diagnosis("warn", "encoding", fact, "export PYTHONUTF8=1")
+
+
+def shipped() -> Diagnosis:
+    """Look whether the examples and templates that come with Weft are there."""
+    wanted = [*EXAMPLES, *(pattern.name for pattern in PATTERNS)]
+    missing = [name for name in wanted if not is_package(shipped_folder() / name)]
+    if missing:
+        fact = f"missing: {', '.join(missing)}"
+        return Diagnosis("fail", "templates", fact, "pip install --force-reinstall weft")
+    return Diagnosis("ok", "templates", f"{len(wanted)} packages come with Weft")
+
+
+def writable(workspace: Path) -> Diagnosis:
+    """Look whether the workspace can be written to."""
+    place = workspace.resolve()
+    if os.access(workspace, os.W_OK | os.X_OK):
+        return Diagnosis("ok", "folder", f"{place} is writable")
+    return Diagnosis("fail", "folder", f"{place} is not writable", f"chmod u+wx {place}")
+
+
+def free_space(workspace: Path) -> Diagnosis:
+    """Look whether there is room for more."""
+    free = shutil.disk_usage(workspace).free
+    fact = f"{free // (1024 * 1024):,} MiB free"
+    if free >= _LEAST_FREE:
+        return Diagnosis("ok", "disk", fact)
+    return Diagnosis("warn", "disk", fact, "make room on the disk of the workspace")
+
+
+def packages(workspace: Path) -> Diagnosis:
+    """Look for packages and check them."""
+    if not (workspace / PACKAGES).is_dir():
+        fact = f"no folder upward from here contains {PACKAGES}"
+        return Diagnosis("warn", "workspace", fact, "weft init my-workspace")
+    try:
+        found = review(workspace)
+    except OSError as error:
+        return Diagnosis("fail", "workspace", refusal(error), f"chmod -R u+rX {workspace}")
+    errors = sum(is_error(finding) for finding in found.findings)
+    fact = f"{len(found.packages)} packages, {errors} errors, "
+    fact += f"{len(found.findings) - errors} warnings"
+    if not found.packages:
+        return Diagnosis("warn", "workspace", fact, "weft new Example --pattern 1")
+    if errors:
+        return Diagnosis("warn", "workspace", fact, "weft check")
+    return Diagnosis("ok", "workspace", fact)
+
+
+def schemas(workspace: Path) -> Diagnosis:
+    """Look whether the schemas editors use are those of this version."""
+    folder = workspace / "schemas"
+    remedy = f"weft schema --write {folder}"
+    if not folder.is_dir():
+        return Diagnosis("warn", "schemas", f"{folder} is missing: editors cannot help", remedy)
+    stale = [name for name, text in schema_files().items() if not _holds(folder / name, text)]
+    if stale:
+        return Diagnosis("warn", "schemas", f"not of this version: {', '.join(stale)}", remedy)
+    return Diagnosis("ok", "schemas", f"{folder} is current")
+
+
+def _holds(file: Path, text: str) -> bool:
+    return file.is_file() and file.read_bytes() == text.encode()

@@ -1,0 +1,54 @@
+"""weft diagram: a drawing of a workflow."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from weft.cli.candidates import package_names
+from weft.cli.exits import Exit
+from weft.cli.files import write_file
+from weft.cli.machine_formats import document
+from weft.cli.places import locate_package
+from weft.cli.streams import Streams
+from weft.diagrams.drawing import Form, Kind, draw
+from weft.errors import PackageError
+from weft.findings import is_error
+from weft.packages.reader import read_package
+
+
+def diagram(
+    name: Annotated[
+        str, Parameter(help="A package by name, or its folder.", completer=package_names)
+    ],
+    /,
+    *,
+    kind: Annotated[
+        Kind, Parameter(help="Who can follow whom, or a conversation in time.")
+    ] = "graph",
+    form: Annotated[
+        Form, Parameter(name="--format", help="The language of the drawing.")
+    ] = "mermaid",
+    output: Annotated[
+        Path | None,
+        Parameter(name=("--output", "-o"), metavar="FILE", help="Write the drawing to this file."),
+    ] = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """Draw a workflow."""
+    package = read_package(locate_package(name, streams.settings.workspace))
+    errors = tuple(finding for finding in package.findings if is_error(finding))
+    if errors:
+        raise PackageError(f"{package.folder} cannot be drawn before it can be read", errors)
+    text = draw(package.spec, kind=kind, form=form).rstrip("\n")
+    if output is not None:
+        write_file(output, text + "\n")
+    if streams.settings.json:
+        file = None if output is None else str(output)
+        content = {"name": package.name, "kind": kind, "format": form, "file": file}
+        streams.result(document({**content, "text": text}))
+    elif output is None:
+        streams.result(text)
+    else:
+        streams.note(f"wrote {output}")
+    return Exit.DONE

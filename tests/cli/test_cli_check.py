@@ -1,0 +1,381 @@
+"""weft check: what it reads, reports, mends and exits with."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from weft.cli import fixing, verb_check
+from weft.cli.watching import watch_folders
+from weft.findings import Finding, Fix, Place, SetValue
+from weft.packages.review import Review
+
+
+@pytest.fixture
+def misspelt(support, write):
+    """One error with a safe fix: a key in another spelling."""
+    write(
+        support,
+        "orchestrator.json",
+        '{\n  "workflow_name": "Support",\n  "initial_agent": "Helper",\n  "Max-Turns": 10\n}\n',
+    )
+    return support
+
+
+@pytest.fixture
+def warned(support, write):
+    """One warning: a file whose name is nearly right."""
+    write(support, "tool.json", {"tools": []})
+    return support
+
+
+def test_a_clean_workspace(weft, workspace):
+    result = weft("check")
+    assert result.code == 0
+    assert result.out.startswith("No findings in 2 files of 1 package (")
+    assert result.err == ""
+
+
+def test_an_error_exits_1_and_is_shown_with_its_place(weft, misspelt):
+    result = weft("check")
+    assert result.code == 1
+    lines = result.out.splitlines()
+    assert lines[0].startswith("error[SCHEMA008]: ")
+    assert lines[1] == "  --> workflows/Support/orchestrator.json:4:3"
+    assert lines[3] == '4 |   "Max-Turns": 10'
+    assert lines[4] == "  |   ^^^^^^^^^^^"
+    assert "  more:  weft explain SCHEMA008" in lines
+    assert lines[-1].startswith("Found 1 error in 2 files (")
+    assert lines[-1].endswith("). 1 fixable.")
+
+
+def test_a_warning_exits_0_and_1_when_strict(weft, warned):
+    assert weft("check").code == 0
+    assert weft("check", "--strict").code == 1
+
+
+def test_strict_without_findings_exits_0(weft, workspace):
+    assert weft("check", "--strict").code == 0
+
+
+def test_quiet_leaves_the_summary_out(weft, workspace):
+    assert weft("check", "-q").out == ""
+
+
+def test_verbose_names_every_package(weft, workspace):
+    result = weft("check", "-v")
+    assert result.err.startswith("checked workflows/Support: Support ")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "Support",
+        "workflows/Support",
+        "workflows",
+        ".",
+        "workflows/Support/agents.json",
+    ],
+)
+def test_places_may_be_named_in_many_ways(weft, misspelt, place: str):
+    result = weft("check", place, "--format", "concise")
+    assert result.code == 1
+    assert result.out.startswith("workflows/Support/orchestrator.json:4:3: error[SCHEMA008]: ")
+    assert result.out.splitlines()[0].endswith(" [*]")
+
+
+def test_a_file_outside_of_the_current_folder_leads_to_its_package(
+    weft, misspelt, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path / "workflows")
+    result = weft("check", "Support/agents.json", "--format", "concise")
+    assert result.out.startswith("Support/orchestrator.json:4:3: ")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    result = weft("check", misspelt / "agents.json", "--format", "concise")
+    assert result.out.startswith(f"{misspelt}/orchestrator.json:4:3: ")
+
+
+def test_places_that_overlap_tell_a_finding_once(weft, misspelt):
+    result = weft("check", ".", "Support", "workflows/Support", "--json")
+    assert len(result.data["findings"]) == 1
+
+
+def test_the_workspace_is_found_upward(weft, misspelt, monkeypatch):
+    monkeypatch.chdir(misspelt)
+    result = weft("check", "--format", "concise")
+    assert result.out.startswith("../../workflows/Support/orchestrator.json:4:3: ")
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_the_workspace_option_stands_before_or_after_the_verb(weft, misspelt, tmp_path, before):
+    option = ["--workspace", str(tmp_path)]
+    words = [*option, "check", "Support"] if before else ["check", "Support", *option]
+    assert weft(*words).code == 1
+
+
+def test_a_workspace_that_is_not_there(weft, tmp_path):
+    result = weft("check", "--workspace", tmp_path / "nowhere")
+    assert result.code == 6
+    assert "is not a folder" in result.err
+    assert f"weft init {tmp_path / 'nowhere'}" in result.err
+
+
+def test_a_name_that_is_not_there_gets_a_suggestion(weft, workspace):
+    result = weft("check", "Suport")
+    assert result.code == 6
+    assert result.err.splitlines() == [
+        'error[CLI006]: there is no package "Suport" in the current folder',
+        "  hint:  did you mean Support?",
+        "  more:  weft explain CLI006",
+    ]
+
+
+def test_a_name_like_no_other_lists_what_there_is(weft, workspace):
+    assert "hint:  there are: Support\n" in weft("check", "Xyzzy").err
+
+
+def test_a_path_that_is_not_there(weft, workspace):
+    result = weft("check", "no/such/folder")
+    assert result.code == 6
+    assert result.err.startswith("error[CLI006]: no/such/folder does not exist\n")
+
+
+def test_a_folder_without_packages(weft, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = weft("check")
+    assert result.code == 6
+    assert result.err.startswith("error[CLI006]: there is no package in the current folder\n")
+    assert "weft new Example" in result.err
+    assert "make a package: weft new Example" in weft("check", "Nothing").err
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("a.zip", "weft import a.zip"), ("a.txt", "name a package folder")]
+)
+def test_a_file_of_no_package(weft, tmp_path, monkeypatch, name: str, hint: str):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text("x")
+    result = weft("check", name)
+    assert result.code == 2
+    assert f"{name} is a file that belongs to no package" in result.err
+    assert hint in result.err
+
+
+@pytest.mark.parametrize("words", [["--json"], ["--format", "json"]])
+def test_json(weft, misspelt, words: list[str]):
+    result = weft("check", *words)
+    assert result.code == 1
+    assert result.err == ""
+    assert result.data["schema_version"] == 1
+    assert [it["code"] for it in result.data["findings"]] == ["SCHEMA008"]
+    assert result.data["summary"]["packages"] == 1
+
+
+def test_json_and_another_format_contradict_each_other(weft, workspace):
+    result = weft("check", "--json", "--format", "github")
+    assert result.code == 2
+    assert "contradict" in result.data["error"]["message"]
+
+
+def test_github(weft, misspelt):
+    result = weft("check", "--format", "github")
+    assert result.code == 1
+    assert result.out.startswith(
+        "::error file=workflows/Support/orchestrator.json,line=4,col=3,title=SCHEMA008::"
+    )
+    assert len(result.out.splitlines()) == 1
+
+
+def test_sarif(weft, misspelt):
+    result = weft("check", "--format", "sarif")
+    assert result.code == 1
+    assert json.loads(result.out)["runs"][0]["results"][0]["ruleId"] == "SCHEMA008"
+
+
+@pytest.mark.parametrize(
+    ("words", "codes"),
+    [
+        ([], ["SCHEMA008", "SCHEMA013"]),
+        (["--select", "SCHEMA008"], ["SCHEMA008"]),
+        (["--select", "schema"], ["SCHEMA008", "SCHEMA013"]),
+        (["--select", "NAME,SCHEMA013"], ["SCHEMA013"]),
+        (["--select", "SCHEMA", "--ignore", "SCHEMA008"], ["SCHEMA013"]),
+        (["--ignore", "SCHEMA008", "--ignore", "SCHEMA013"], []),
+        (["--select=HAND"], []),
+    ],
+)
+def test_select_and_ignore(weft, misspelt, warned, words: list[str], codes: list[str]):
+    result = weft("check", "--json", *words)
+    assert [it["code"] for it in result.data["findings"]] == codes
+    assert result.code == (1 if "SCHEMA008" in codes else 0)
+
+
+@pytest.mark.parametrize("option", ["--select", "--ignore"])
+@pytest.mark.parametrize(
+    ("typed", "hint"), [("SCHMA", "did you mean SCHEMA?"), ("", "list all codes: weft explain")]
+)
+def test_an_unknown_code_is_refused(weft, workspace, option: str, typed: str, hint: str):
+    result = weft("check", f"{option}={typed}")
+    assert result.code == 2
+    assert f'{option}: no code begins with "{typed}"' in result.err
+    assert hint in result.err
+
+
+def test_fix_mends_says_so_and_reports_what_is_left(weft, misspelt, warned):
+    result = weft("check", "--fix")
+    assert result.code == 0
+    lines = result.out.splitlines()
+    file = "workflows/Support/orchestrator.json"
+    assert lines[0] == f'fixed {file}: rename the key to "max_turns"'
+    assert lines[1].startswith("warning[SCHEMA013]")
+    assert json.loads((misspelt / "orchestrator.json").read_text())["max_turns"] == 10
+    assert weft("check", "--fix").out.startswith("warning[SCHEMA013]")
+
+
+def test_fix_mends_several_in_one_file(weft, support, write):
+    text = '{"workflow-name": "Support", "initialAgent": "Helper", "MAX_TURNS": 10}'
+    write(support, "orchestrator.json", text)
+    result = weft("check", "--fix", "--json")
+    assert result.code == 0
+    assert len(result.data["fixed"]) == 3
+    assert result.data["findings"] == []
+
+
+def test_fix_leaves_alone_what_is_not_selected(weft, misspelt):
+    before = (misspelt / "orchestrator.json").read_text()
+    assert weft("check", "--fix", "--ignore", "SCHEMA008").code == 0
+    assert (misspelt / "orchestrator.json").read_text() == before
+
+
+def test_fix_ends_when_two_fixes_undo_each_other(weft, support, monkeypatch):
+    def quarrel(package, *, profile):
+        turns = 20 if package.spec.orchestrator.max_turns == 10 else 10
+        fix = Fix("change it", (SetValue(("orchestrator", "max_turns"), turns),))
+        return (Finding("SCHEMA008", "error", "m", Place("f"), fix=fix),)
+
+    monkeypatch.setattr(fixing, "review_package", quarrel)
+    result = weft("check", "--fix", "--json")
+    assert result.code == 0
+    changed = {"file": "workflows/Support/orchestrator.json", "title": "change it"}
+    assert result.data["fixed"] == [changed, changed]
+
+
+def test_fix_has_an_end_in_any_case(weft, support, monkeypatch):
+    def never_content(package, *, profile):
+        turns = package.spec.orchestrator.max_turns + 1
+        fix = Fix("change it", (SetValue(("orchestrator", "max_turns"), turns),))
+        return (Finding("SCHEMA008", "error", "m", Place("f"), fix=fix),)
+
+    monkeypatch.setattr(fixing, "review_package", never_content)
+    monkeypatch.setattr(fixing, "MOST_ROUNDS", 7)
+    assert len(weft("check", "--fix", "--json").data["fixed"]) == 7
+
+
+def test_profile_reaches_the_rules(weft, workspace, monkeypatch):
+    asked: list[str] = []
+
+    def review(path, *, profile):
+        asked.append(profile)
+        return Review((), (), 0)
+
+    monkeypatch.setattr(verb_check, "review", review)
+    weft("check")
+    weft("check", "--profile", "production")
+    assert asked == ["development", "production"]
+
+
+def test_profile_production_turns_a_suppressed_variable_into_an_error(weft, support, write):
+    """DESIGN.md 9g: rules on variables that production suppresses."""
+    write(
+        support,
+        "context_variables.json",
+        {
+            "context_variables": {
+                "definitions": {
+                    "beta": {
+                        "type": "bool",
+                        "description": "Whether the beta is on.",
+                        "source": {"type": "environment", "env_var": "BETA", "default": False},
+                    }
+                },
+                "agents": {},
+            }
+        },
+    )
+    handoffs = [
+        {"source_agent": "Helper", "target_agent": "terminate", "condition": "beta"},
+        {"source_agent": "Helper", "target_agent": "user"},
+    ]
+    write(support, "handoffs.json", {"handoff_rules": handoffs})
+
+    def severities(*words: str) -> list[str]:
+        data = weft("check", "--select", "ENV", "--json", *words).data
+        return [it["severity"] for it in data["findings"]]
+
+    assert severities() == ["warning"]
+    assert severities("--profile", "production") == ["error"]
+
+
+def test_watch_checks_again_after_every_change(weft, support, write, monkeypatch):
+    def changes(*folders):
+        assert folders == (Path(),)
+        write(support, "tool.json", {"tools": []})
+        yield {"one change"}
+        (support / "agents.json").unlink()
+        (support / "orchestrator.json").unlink()
+        yield {"another"}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("watchfiles.watch", changes)
+    result = weft("check", "--watch", "--format", "concise")
+    assert result.code == 130
+    first, second, *rest = result.out.splitlines()
+    assert first.startswith("No findings")
+    assert "SCHEMA013" in second
+    assert rest[0].startswith("Found 1 warning")
+    assert "there is no package in the current folder" in result.err
+    assert result.err.count("Watching for changes.") == 3
+
+
+def test_watch_needs_its_optional_part(monkeypatch, weft, workspace):
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    result = weft("check", "--watch")
+    assert result.code == 3
+    assert "  hint:  install it: pip install 'weft[watch]'\n" in result.err
+
+
+def test_watch_ends_by_itself_when_there_is_nothing_more_to_watch(monkeypatch, weft, workspace):
+    monkeypatch.setattr("watchfiles.watch", lambda *_: iter([]))
+    assert weft("check", "--watch").code == 0
+
+
+def test_watching_is_real(tmp_path):
+    """The library is asked in the way it wants to be asked."""
+    (tmp_path / "f").write_text("1")
+
+    class Enough(Exception):
+        pass
+
+    def again() -> None:
+        raise Enough
+
+    def write_later() -> None:
+        import threading
+
+        def write() -> None:
+            (tmp_path / "f").write_text("2")
+
+        for delay in (0.2, 0.6, 1.2, 2.4):
+            threading.Timer(delay, write).start()
+
+    write_later()
+    with pytest.raises(Enough):
+        watch_folders([tmp_path], again)
+
+
+@pytest.mark.parametrize("form", ["json", "github", "sarif"])
+def test_watch_goes_with_text_only(weft, workspace, form: str):
+    result = weft("check", "--watch", "--format", form)
+    assert result.code == 2

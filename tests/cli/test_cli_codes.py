@@ -1,0 +1,103 @@
+"""The codes of the command line, `weft explain` and the page of all codes."""
+
+from pathlib import Path
+
+import pytest
+
+from weft.catalogue import CATALOGUE
+from weft.cli.codes import CODES, FAMILIES
+from weft.cli.exits import Exit, code_of
+from weft.cli.findings_page import findings_page
+
+PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
+
+
+def test_every_exit_code_that_fails_has_a_code():
+    failing = [it for it in Exit if it not in {Exit.DONE, Exit.INTERRUPTED}]
+    assert [code_of(it) for it in failing] == [entry.code for entry in FAMILIES["CLI"]]
+
+
+def test_every_code_belongs_to_its_family_and_stands_once():
+    listed = [(family, entry.code) for family, rules in FAMILIES.items() for entry in rules]
+    assert all(code.removeprefix(family).isdigit() for family, code in listed)
+    assert len(listed) == len(CODES)
+    assert set(CATALOGUE) < set(CODES)
+
+
+def test_explain_a_code(weft):
+    result = weft("explain", "schema008")
+    entry = CODES["SCHEMA008"]
+    assert result.code == 0
+    assert result.out.startswith(f"error[SCHEMA008]: {entry.title}\n")
+    for text in (entry.why, entry.fix, entry.example.splitlines()[0]):
+        assert text in result.out
+
+
+def test_explain_a_warning(weft):
+    assert weft("explain", "SCHEMA013").out.startswith("warning[SCHEMA013]")
+
+
+def test_explain_a_family(weft):
+    out = weft("explain", "schema").out
+    assert all(f"[{entry.code}]" in out for entry in FAMILIES["SCHEMA"])
+    assert "[CLI" not in out
+
+
+def test_explain_lists_all_codes_with_tabs_when_piped(weft):
+    lines = weft("explain").out.splitlines()
+    assert [line.split("\t")[0] for line in lines] == list(CODES)
+    assert lines[0].split("\t") == ["SCHEMA001", "error", CODES["SCHEMA001"].title]
+
+
+def test_explain_all_explains_all(weft):
+    out = weft("explain", "--all").out
+    assert all(entry.why in out for entry in CODES.values())
+
+
+def test_explain_as_json(weft):
+    data = weft("explain", "SCHEMA008", "--json").data
+    assert data["schema_version"] == 1
+    (entry,) = data["codes"]
+    assert list(entry) == ["code", "severity", "title", "why", "fix", "example"]
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("SCHEMA08", "SCHEMA008"), ("SHEMA", "SCHEMA")])
+def test_an_unknown_code_is_not_found(weft, typed: str, meant: str):
+    result = weft("explain", typed)
+    assert result.code == 6
+    assert f'error[CLI006]: there is no code "{typed}"' in result.err
+    assert f"did you mean {meant}?" in result.err
+    assert result.out == ""
+
+
+def test_a_code_like_no_other_gets_no_suggestion(weft):
+    result = weft("explain", "?!")
+    assert result.code == 6
+    assert "did you mean" not in result.err
+
+
+def test_the_page_is_printed_and_written(weft, tmp_path: Path):
+    printed = weft("explain", "--all", "--format", "markdown")
+    assert printed.out == findings_page()
+    written = weft("explain", "--all", "--write", tmp_path / "docs" / "findings.md")
+    assert written.code == 0
+    assert (tmp_path / "docs" / "findings.md").read_text() == findings_page()
+
+
+@pytest.mark.parametrize(
+    "words", [("SCHEMA008", "--all"), ("SCHEMA008", "--write", "f"), ("--format", "markdown")]
+)
+def test_explain_refuses_contradictions(weft, words: tuple[str, ...]):
+    assert weft("explain", *words).code == 2
+
+
+def test_the_page_holds_every_code_once():
+    page = findings_page()
+    assert [line[4:] for line in page.splitlines() if line.startswith("### ")] == list(CODES)
+    assert page.endswith("\n")
+    assert not page.endswith("\n\n")
+
+
+def test_the_page_fences_examples_that_hold_fences():
+    fences = [line for line in findings_page().splitlines() if line.startswith("```")]
+    assert len(fences) == 2 * len(CODES)

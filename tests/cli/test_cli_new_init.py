@@ -1,0 +1,221 @@
+"""weft new, weft init and weft schema: what they make, and what they leave alone."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from weft.cli import verb_init
+from weft.errors import PackageError
+from weft.packages.schemas import SCHEMA_NAMES, schema_files
+from weft.packages.shipped import EXAMPLES
+from weft.spec.patterns import PATTERNS
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda it: it.name)
+def test_every_pattern_makes_a_package_that_checks_clean(weft, here, pattern):
+    made = weft("new", "Returns", "--pattern", pattern.id)
+    assert made.code == 0
+    folder = here / "workflows" / "Returns"
+    assert made.out.splitlines() == [
+        f"made workflows/Returns/{file}" for file in sorted(tree(folder))
+    ]
+    orchestrator = json.loads((folder / "orchestrator.json").read_text())
+    assert orchestrator["workflow_name"] == "Returns"
+    assert orchestrator["orchestration_pattern"] == pattern.name
+    checked = weft("check", "--strict")
+    assert checked.code == 0, checked.out
+
+
+def test_new_says_what_to_do_next(weft, here):
+    result = weft("new", "Returns")
+    assert "pattern 1, Context-Aware Routing" in result.err
+    assert "  weft check Returns\n" in result.err
+    assert "  weft schema --write schemas" in result.err
+    (here / "schemas").mkdir()
+    assert "weft schema" not in weft("new", "Orders").err
+
+
+def test_new_quietly(weft, here):
+    assert weft("new", "Returns", "-q").err == ""
+
+
+def test_new_in_another_workspace(weft, here):
+    (here / "shop").mkdir()
+    assert weft("new", "Returns", "--workspace", "shop").code == 0
+    assert (here / "shop" / "workflows" / "Returns" / "agents.json").exists()
+
+
+def test_new_as_json(weft, here):
+    data = weft("new", "Returns", "--pattern", "feedback loop", "--json").data
+    assert data["pattern"] == "FeedbackLoop"
+    assert "workflows/Returns/agents.json" in data["files"]
+
+
+def test_new_refuses_a_name_that_is_taken(weft, workspace):
+    before = tree(workspace)
+    result = weft("new", "Support")
+    assert result.code == 7
+    assert result.err.startswith("error[CLI007]: workflows/Support already exists\n")
+    assert tree(workspace) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("customer_returns", "weft new CustomerReturns"),
+        ("customer returns", "weft new CustomerReturns"),
+        ("returns", "weft new Returns"),
+        ("../Returns", "weft new Returns"),
+        ("9lives", "begin with a capital letter"),
+        ("", "begin with a capital letter"),
+    ],
+)
+def test_new_refuses_a_name_that_is_none(weft, here, name: str, hint: str):
+    result = weft("new", name)
+    assert result.code == 2
+    assert hint in result.err
+    assert tree(here) == {}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [
+        ("0", "choose one of: 1 ContextAwareRouting"),
+        ("Pipelin", "did you mean Pipeline?"),
+        ("xyzzy", "choose one of: 1 ContextAwareRouting"),
+    ],
+)
+def test_new_refuses_an_unknown_pattern(weft, here, pattern: str, hint: str):
+    result = weft("new", "Returns", "--pattern", pattern)
+    assert result.code == 2
+    assert hint in result.err
+    assert tree(here) == {}
+
+
+def test_new_where_nothing_can_be_written(weft, here):
+    (here / "workflows").write_text("a file")
+    result = weft("new", "Returns")
+    assert result.code == 3
+    assert "nothing was changed" in result.err
+
+
+def test_init_makes_a_workspace_that_checks_clean(weft, here):
+    result = weft("init", "shop")
+    assert result.code == 0
+    assert result.out.splitlines() == [
+        "made shop/workflows/HelloWorld",
+        "made shop/workflows/CustomerSupportRouter",
+        "made shop/schemas",
+    ]
+    assert "  cd shop\n  weft check\n" in result.err
+    checked = weft("check", "shop", "--strict", "--json")
+    assert checked.code == 0
+    assert checked.data["summary"]["packages"] == len(EXAMPLES)
+    assert {path.name for path in (here / "shop" / "schemas").iterdir()} == set(schema_files())
+
+
+def test_init_in_the_current_folder_with_hidden_files_only(weft, here):
+    (here / ".git").mkdir()
+    result = weft("init")
+    assert result.code == 0
+    assert result.out.startswith("made workflows/HelloWorld\n")
+    assert "cd " not in result.err
+    assert weft("check").code == 0
+
+
+def test_init_as_json(weft, here):
+    data = weft("init", "shop", "--json").data
+    assert data["folder"] == "shop"
+    assert data["files"] == sorted(f"shop/{name}" for name in tree(here / "shop"))
+
+
+@pytest.mark.parametrize(("folder", "named"), [(".", "the current folder"), ("shop", "shop")])
+def test_init_refuses_a_folder_with_content(weft, here, folder: str, named: str):
+    (here / "shop").mkdir()
+    (here / "shop" / "notes.txt").write_text("mine")
+    before = tree(here)
+    result = weft("init", folder)
+    assert result.code == 7
+    assert f"error[CLI007]: {named} is not empty" in result.err
+    assert f"weft init {folder} --force" in result.err
+    assert tree(here) == before
+
+
+def test_init_refuses_a_file(weft, here):
+    (here / "shop").write_text("mine")
+    result = weft("init", "shop")
+    assert result.code == 7
+    assert "shop is a file" in result.err
+
+
+def test_init_force_replaces_only_what_it_writes(weft, here):
+    weft("init", "shop")
+    fresh = tree(here / "shop")
+    (here / "shop" / "notes.txt").write_text("mine")
+    (here / "shop" / "workflows" / "HelloWorld" / "agents.json").write_text("spoilt")
+    assert weft("init", "shop", "--force").code == 0
+    assert tree(here / "shop") == {**fresh, "notes.txt": b"mine"}
+
+
+def test_init_leaves_nothing_when_it_fails_half_way(weft, here, monkeypatch):
+    real = verb_init.create_folder
+
+    def fail_at_schemas(folder, files):
+        if folder.name == "schemas":
+            raise PackageError(f"{folder} cannot be written: no space left on device")
+        real(folder, files)
+
+    monkeypatch.setattr(verb_init, "create_folder", fail_at_schemas)
+    result = weft("init")
+    assert result.code == 3
+    assert list(here.iterdir()) == []
+
+
+def test_schema_lists_names(weft):
+    result = weft("schema")
+    assert result.out.splitlines() == list(SCHEMA_NAMES)
+    assert "weft schema agents" in result.err
+    assert weft("schema", "--json").data["schemas"] == list(SCHEMA_NAMES)
+
+
+@pytest.mark.parametrize("name", ["agents", "agents.json", "x/agents.yaml", "agents.schema.json"])
+def test_schema_prints_one(weft, name: str):
+    result = weft("schema", name)
+    assert result.out == schema_files()["agents.schema.json"]
+
+
+def test_schema_of_nothing(weft):
+    result = weft("schema", "agent")
+    assert result.code == 6
+    assert "did you mean agents?" in result.err
+    assert "did you mean" not in weft("schema", "xyzzy").err
+
+
+def test_schema_writes_all(weft, here):
+    result = weft("schema", "--write", "new/schemas")
+    assert result.code == 0
+    assert tree(here / "new" / "schemas") == {
+        name: text.encode() for name, text in schema_files().items()
+    }
+    assert result.out.splitlines() == [f"wrote new/schemas/{name}" for name in schema_files()]
+
+
+def test_schema_writes_one(weft, here):
+    data = weft("schema", "tools", "--write", "s", "--json").data
+    assert data["files"] == ["s/tools.schema.json"]
+    assert list(tree(here)) == ["s/tools.schema.json"]

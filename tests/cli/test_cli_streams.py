@@ -1,0 +1,241 @@
+"""Settings, streams and what happens when the outside world interferes."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from weft.cli import command_line, help_page, streams
+from weft.cli.app import main
+from weft.cli.exits import Exit
+from weft.cli.failure import failure_of
+from weft.cli.settings import Settings, nearest_workspace, read_settings
+from weft.cli.streams import OutputLost, Streams, clean
+from weft.errors import CheckFailed, ExpressionError, PackageError, UsageError
+from weft.findings import Finding, Place
+
+
+class Terminal(io.StringIO):
+    """A stream a person looks at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Open a terminal; from inside a test, since pytest sets the streams before each."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+
+    def open_terminal() -> Terminal:
+        screen = Terminal()
+        monkeypatch.setattr(sys, "stdout", screen)
+        monkeypatch.setattr(sys, "stderr", screen)
+        return screen
+
+    return open_terminal
+
+
+def test_colour_is_for_terminals(terminal, monkeypatch):
+    terminal()
+    assert read_settings().color
+    assert read_settings().error_color
+    assert read_settings().terminal
+    assert not read_settings(no_color=True).color
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert not read_settings().color
+    assert not read_settings().terminal
+    assert read_settings().error_color
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_the_environment_may_refuse_colour(terminal, monkeypatch, name: str, value: str):
+    terminal()
+    monkeypatch.setenv(name, value)
+    assert not read_settings().color
+    assert read_settings().terminal
+
+
+def test_an_empty_no_color_says_nothing(terminal, monkeypatch):
+    terminal()
+    monkeypatch.setenv("NO_COLOR", "")
+    assert read_settings().color
+
+
+def test_the_nearest_workspace(tmp_path):
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    assert nearest_workspace(deep) == Path()
+    (tmp_path / "workflows").mkdir()
+    assert nearest_workspace(deep) == Path("../..")
+    assert nearest_workspace(tmp_path) == Path()
+
+
+def test_a_person_sees_colours_and_columns(terminal):
+    screen = terminal()
+    assert main(["explain", "SCHEMA001"]) == 0
+    assert "\x1b[1;31merror[SCHEMA001]\x1b[0m" in screen.getvalue()
+    assert main(["explain"]) == 0
+    assert "\t" not in screen.getvalue()
+    assert "SCHEMA001  error    " in screen.getvalue()
+
+
+def test_errors_are_coloured_for_a_person(terminal):
+    screen = terminal()
+    assert main(["chekc"]) == 2
+    assert "\x1b[1;31merror[CLI002]\x1b[0m" in screen.getvalue()
+
+
+def test_help_is_wrapped_for_a_person_only(terminal, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "60")
+    screen = terminal()
+    main(["check", "--help"])
+    assert max(len(line) for line in screen.getvalue().splitlines()) <= 60
+    monkeypatch.setattr(sys, "stdout", plain := io.StringIO())
+    main(["check", "--help"])
+    assert any(len(line) > 60 for line in plain.getvalue().splitlines())
+
+
+def test_a_long_name_gets_its_own_line():
+    assert list(help_page._row("--a-rather-long-option", "text", 8, 80)) == [
+        "  --a-rather-long-option",
+        "            text",
+    ]
+
+
+def test_clean_leaves_ordinary_text_alone():
+    assert clean("Grüße, 世界 - it's fine") == "Grüße, 世界 - it's fine"
+
+
+def test_notes_are_for_people(capsys):
+    for settings in (Settings(quiet=True), Settings(json=True)):
+        Streams(settings).note("next")
+    Streams().detail("hidden")
+    Streams(Settings(verbose=True)).detail("shown")
+    assert capsys.readouterr().err == "shown\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "message"),
+    [
+        (UsageError("a", hint="b"), Exit.USAGE, "a"),
+        (UsageError("a"), Exit.USAGE, "a"),
+        (PackageError("a", (Finding("X1", "error", "m", Place("f")),)), Exit.FAILED, "a"),
+        (CheckFailed("a", (Finding("X1", "error", "m", Place("f")),)), Exit.FAILED, "a"),
+        (PackageError("a"), Exit.SETUP, "a"),
+        (ExpressionError("a"), Exit.SETUP, "a"),
+        (PermissionError(13, "Permission denied", "x/y"), Exit.SETUP, "x/y: permission denied"),
+        (OSError(28, "No space left on device"), Exit.SETUP, "no space left on device"),
+        (OSError("odd"), Exit.SETUP, "oserror"),
+    ],
+)
+def test_exceptions_become_exit_codes(error, exit_code: Exit, message: str):
+    failure = failure_of(error)
+    assert (failure.exit, failure.message) == (exit_code, message)
+
+
+def test_our_own_error_writes_a_report(weft, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def boom(words):
+        raise KeyError("secret-value")
+
+    monkeypatch.setattr(command_line, "run", boom)
+    result = weft("check", "secret-folder", "--select=secret-code", "--format", "secret-form")
+    assert result.code == 70
+    assert result.err.startswith(
+        "error[CLI070]: Weft stopped because of an error of its own (KeyError)\n"
+    )
+    assert "Traceback" not in result.err
+    (report,) = tmp_path.glob("weft-report-*/report.txt")
+    assert str(report) in result.err
+    text = report.read_text()
+    assert "command: weft check ... --select --format ...\n" in text
+    assert "Traceback (most recent call last)" in text
+    assert "weft 0" in text
+    assert "secret-folder" not in text
+    assert "secret-code" not in text
+
+
+def test_our_own_error_in_detail_and_as_json(weft, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(command_line, "run", lambda _: 1 / 0)
+    assert "ZeroDivisionError" in weft("check", "-v").err
+    assert weft("check", "--json").data["error"]["code"] == "CLI070"
+
+
+def test_our_own_error_without_room_for_a_report(weft, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(command_line, "run", lambda _: 1 / 0)
+    result = weft("check")
+    assert result.code == 70
+    assert "no report could be written" in result.err
+
+
+def test_ctrl_c(weft, monkeypatch):
+    def interrupted(words):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_line, "run", interrupted)
+    result = weft("check")
+    assert (result.code, result.out, result.err) == (130, "", "stopped\n")
+
+
+class Full(io.StringIO):
+    """A stream to a disk without room."""
+
+    def __init__(self, at: str) -> None:
+        super().__init__()
+        self.at = at
+
+    def write(self, text: str) -> int:
+        if self.at == "write":
+            raise OSError(28, "No space left on device")
+        return len(text)
+
+    def flush(self) -> None:
+        if self.at == "flush":
+            raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("at", ["write", "flush"])
+@pytest.mark.parametrize("words", [["explain"], ["explain", "--json"], ["--json", "chekc"]])
+def test_a_full_disk_is_told_on_the_other_stream(monkeypatch, capsys, at: str, words: list[str]):
+    monkeypatch.setattr(streams, "silence", lambda _: None)
+    monkeypatch.setattr(sys, "stdout", Full(at))
+    assert main(words) == 3
+    told = capsys.readouterr().err
+    assert "error[CLI003]: the output cannot be written: no space left on device" in told
+
+
+def test_lost_output_without_a_reason():
+    assert "oserror" in OutputLost(OSError("odd")).failure.message
+
+
+class Gone(io.StringIO):
+    """A stream whose reader has left."""
+
+    def write(self, _: str) -> int:
+        raise BrokenPipeError
+
+    def flush(self) -> None:
+        raise BrokenPipeError
+
+
+def test_a_reader_that_left_changes_no_exit_code(monkeypatch):
+    silenced: list[object] = []
+    monkeypatch.setattr(streams, "silence", silenced.append)
+    gone = Gone()
+    monkeypatch.setattr(sys, "stdout", gone)
+    assert main(["explain"]) == 0
+    assert set(map(id, silenced)) == {id(gone)}
+
+
+def test_streams_that_were_closed_before_the_start(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["chekc"]) == 2
+    sys.stdout.close()
+    sys.stderr.close()

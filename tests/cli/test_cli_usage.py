@@ -1,0 +1,112 @@
+"""What is said when a command was not understood, and that every way to say a thing works."""
+
+import pytest
+
+from weft import __version__
+from weft.cli.command_line import VERB_NAMES
+
+
+def test_bare_weft_prints_help_and_exits_2(weft):
+    result = weft()
+    assert result.code == 2
+    assert result.out == weft("--help").out
+    assert result.err == ""
+
+
+def test_only_global_options_is_as_good_as_nothing(weft):
+    assert weft("--quiet").code == 2
+
+
+def test_help_lists_every_verb_in_order(weft):
+    result = weft("--help")
+    assert result.code == 0
+    lines = result.out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+    assert [line.split()[0] for line in lines] == list(VERB_NAMES)
+    assert result.out == weft("-h").out
+
+
+@pytest.mark.parametrize("verb", VERB_NAMES)
+def test_every_verb_has_a_page_with_examples_and_global_options(weft, verb: str):
+    result = weft(verb, "--help")
+    assert result.code == 0
+    assert result.out.startswith(f"Usage: weft {verb} ")
+    assert "Examples:\n  " in result.out
+    assert "--workspace" in result.out
+    assert "streams" not in result.out.lower()
+
+
+def test_version(weft):
+    assert weft("--version").out == f"weft {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "fact", "hint"),
+    [
+        (["chekc"], 'there is no command "chekc"', "did you mean weft check?"),
+        (["validate"], 'there is no command "validate"', "did you mean weft check?"),
+        (["--josn", "check"], "there is no option --josn", "did you mean --json?"),
+        (["check", "--josn"], "there is no option --josn", "did you mean --json?"),
+        (["check", "--fxi"], "there is no option --fxi", "did you mean --fix?"),
+        (["check", "--format", "ful"], '"ful" is no value of --format', "did you mean full?"),
+        (
+            ["completion", "tcsh"],
+            '"tcsh" is not known here',
+            "choose one of: bash, zsh, fish",
+        ),
+        (["check", "--strict", "--strict"], "--strict is given twice", "keep one of them"),
+        (["check", "-qv"], "--quiet and --verbose contradict each other", "keep one of them"),
+    ],
+)
+def test_a_misunderstanding_says_what_was_meant(weft, words: list[str], fact: str, hint: str):
+    result = weft(*words)
+    assert result.code == 2
+    assert result.err.startswith(f"error[CLI002]: {fact}\n")
+    assert f"  hint:  {hint}\n" in result.err
+    assert result.out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "fact"),
+    [
+        (["xyzzy"], 'there is no command "xyzzy"'),
+        (["check", "--format"], "--format needs a value"),
+        (["diagram"], "NAME is missing"),
+        (["diagram", "A", "B"], 'there is nothing "B" could stand for here'),
+        (["check", "--xyzzy"], "there is no option --xyzzy"),
+    ],
+)
+def test_a_misunderstanding_without_a_guess(weft, words: list[str], fact: str):
+    result = weft(*words)
+    assert result.code == 2
+    assert result.err.startswith(f"error[CLI002]: {fact}\n")
+    assert "hint:" not in result.err
+
+
+def test_the_page_to_read_is_that_of_the_verb(weft):
+    assert weft("check", "--fxi").err.endswith("  more:  weft check --help\n")
+    assert weft("chekc").err.endswith("  more:  weft --help\n")
+
+
+def test_a_flag_that_takes_no_value_says_so(weft):
+    result = weft("check", "--fix=maybe")
+    assert result.code == 2
+    assert result.err.startswith("error[CLI002]: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--json", "explain", "NOPE1"],
+        ["explain", "--json", "NOPE1"],
+        ["explain", "NOPE1", "--json"],
+        ["chekc", "--json"],
+        ["check", "--format", "json", "--fxi"],
+        ["check", "--format=json", "--fxi"],
+    ],
+)
+def test_failures_are_json_when_json_was_asked_for(weft, words: list[str]):
+    result = weft(*words)
+    assert result.code in {2, 6}
+    assert result.data["schema_version"] == 1
+    assert result.data["error"]["message"]
+    assert result.err == ""

@@ -1,0 +1,224 @@
+"""Every package that comes with Weft: read, checked, proven, and its code tried out."""
+
+import re
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from weft.check.proof import prove
+from weft.check.subject import Subject
+from weft.packages.package import Package
+from weft.packages.reader import read_package
+from weft.packages.review import review
+from weft.packages.shipped import EXAMPLES, example_files, shipped_folder, template_files
+from weft.packages.writer import file_texts
+from weft.spec.patterns import PATTERNS
+
+SHIPPED = sorted(path.name for path in shipped_folder().iterdir() if path.is_dir())
+SIX_FILES = {
+    "orchestrator.json",
+    "agents.json",
+    "context_variables.json",
+    "handoffs.json",
+    "tools.json",
+    "structured_outputs.json",
+}
+
+
+def shipped(name: str) -> Package:
+    return read_package(shipped_folder() / name)
+
+
+def write_files(folder: Path, files: dict[str, bytes]) -> None:
+    for name, raw in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(raw)
+
+
+def functions(package: str, file: str) -> SimpleNamespace:
+    """Run a code file of a package; unlike an import, that leaves nothing beside the file."""
+    return SimpleNamespace(**runpy.run_path(str(shipped_folder() / package / file)))
+
+
+def support_tool(name: str):
+    return getattr(functions("CustomerSupportRouter", f"tools/{name}.py"), name)
+
+
+class Context(dict[str, object]):
+    """Stands in for the live context that a run passes to tools."""
+
+    def set(self, name: str, value: object) -> None:
+        self[name] = value
+
+
+def test_examples_and_one_template_for_each_pattern_are_shipped():
+    assert sorted([*EXAMPLES, *(pattern.name for pattern in PATTERNS)]) == SHIPPED
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_reads_without_findings(name):
+    package = shipped(name)
+    assert package.findings == ()
+    assert package.broken == frozenset()
+    assert package.name == name
+
+
+@pytest.mark.parametrize("profile", ["development", "production"])
+@pytest.mark.parametrize("name", SHIPPED)
+def test_checks_clean(name, profile):
+    result = review(shipped_folder() / name, profile=profile)
+    assert len(result.packages) == 1
+    assert result.findings == ()
+
+
+def test_checks_clean_as_one_workspace():
+    result = review(shipped_folder())
+    assert len(result.packages) == len(SHIPPED)
+    assert result.findings == ()
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_an_end_can_be_reached_from_everywhere(name):
+    package = shipped(name)
+    code = {path: raw.decode() for path, raw in package.code.items()}
+    proof = prove(Subject(package.spec, folder=name, code=code))
+    assert (proof.status, proof.unused_rules, proof.unreachable_agents) == ("proven", (), ())
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_stands_in_the_written_spelling(name):
+    package = shipped(name)
+    folder = shipped_folder() / name
+    on_disk = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    written = {file: text.encode() for file, text in file_texts(package.spec).items()}
+    assert on_disk == written
+    assert on_disk.keys() - {"hooks.json"} == SIX_FILES
+    assert ("hooks.json" in on_disk) == bool(package.spec.hooks)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_has_tools_and_says_what_it_is_for(name):
+    package = shipped(name)
+    orchestrator = package.spec.orchestrator
+    assert package.spec.tools
+    assert re.match(r"When .+, resulting in .+", orchestrator.description)
+    assert all(variable.description for variable in package.spec.variables.values())
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
+def test_template_follows_its_pattern(pattern):
+    orchestrator = shipped(pattern.name).spec.orchestrator
+    assert orchestrator.orchestration_pattern == pattern.name
+    assert orchestrator.workflow_name == pattern.name
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
+def test_template_is_clean_under_another_name(pattern, tmp_path):
+    folder = tmp_path / "Renamed"
+    write_files(folder, template_files(str(pattern.id), "Renamed"))
+    result = review(folder)
+    assert [package.name for package in result.packages] == ["Renamed"]
+    assert result.findings == ()
+    template = shipped_folder() / pattern.name
+    assert {path.name for path in folder.rglob("*.py")} == {
+        path.name for path in template.rglob("*.py")
+    }
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_files_are_the_whole_package(name, tmp_path):
+    write_files(tmp_path / name, example_files(name))
+    assert read_package(tmp_path / name).digest == shipped(name).digest
+
+
+def test_the_support_router_shows_every_part_of_a_package():
+    spec = shipped("CustomerSupportRouter").spec
+    sources = {variable.source.type for variable in spec.variables.values()}
+    assert sources == {"static", "environment", "database", "derived", "computed", "entity"}
+    triggers = {
+        trigger.type
+        for variable in spec.variables.values()
+        if variable.source.type == "derived"
+        for trigger in variable.source.triggers
+    }
+    assert triggers == {"tool_call", "tool_response", "ui_response", "user_text", "agent_text"}
+    assert {tool.tool_type for tool in spec.tools} == {"Agent_Tool", "UI_Tool"}
+    assert {handoff.condition_scope for handoff in spec.handoffs} == {"pre", "post"}
+    assert spec.lifecycle_tools
+    assert spec.hooks
+    assert spec.registry
+
+
+def test_components_use_only_what_the_sandbox_offers():
+    components = list(shipped_folder().glob("*/tools/*.jsx"))
+    assert components
+    for path in components:
+        text = path.read_text("utf-8")
+        assert set(re.findall(r'from "(.+?)"', text)) <= {"react", "@kit/ui"}
+        assert f"export default function {path.stem}({{ payload, onResponse, onCancel }})" in text
+
+
+def test_tasks_are_worked_off_one_by_one():
+    tools = functions("TriageWithTasks", "tools/task_list.py")
+    context = Context(tasks=[])
+    assert tools.plan_tasks([], context)["work_state"] == "unplanned"
+    assert tools.plan_tasks(["measure", "saw"], context)["work_state"] == "open"
+    assert tools.finish_task(1, "2 m", context) == {"work_state": "open", "still_open": [2]}
+    assert tools.finish_task(2, "sawn", context) == {"work_state": "done", "still_open": []}
+    assert context["tasks"][0] == {
+        "number": 1,
+        "title": "measure",
+        "status": "done",
+        "result": "2 m",
+    }
+
+
+def test_context_of_the_support_router():
+    context = Context(
+        customer_name="Ada", customer_tier="premium", refund_window_days=30, chat_id="chat-1"
+    )
+    support_tool("initialize_context")(context)
+    assert context["customer_summary"] == "Ada, premium plan"
+    refund = support_tool("check_refund")
+    assert [refund(60.0, days, context)["refund"] for days in (7, 15, 31)] == [60.0, 30.0, 0.0]
+    find = support_tool("find_articles")
+    assert find("How do I export a PDF?", context) == ["Export notes as PDF or Markdown"]
+    assert find("account", Context(max_articles=1)) == ["Change the e-mail address of an account"]
+    open_case = support_tool("open_case")
+    assert open_case("no sync", context) == open_case("no sync", context)
+    assert context["support_case"]["status"] == "open"
+
+
+@pytest.mark.parametrize(
+    ("received", "seen"),
+    [
+        ("my card 4111 1111 1111 1111, please", "my card [card ending in 1111], please"),
+        ("order 12345678 of 2024-05-01", "order 12345678 of 2024-05-01"),
+        ([{"text": "4111-1111-1111-1234", "n": 1}], [{"text": "[card ending in 1234]", "n": 1}]),
+    ],
+)
+def test_card_numbers_are_masked(received, seen):
+    hook = functions("CustomerSupportRouter", "hooks/mask_card_numbers.py")
+    assert hook.mask_card_numbers(received) == seen
+
+
+def test_figures_of_the_templates():
+    best = functions("Redundant", "tools/choose_best.py").choose_best
+    assert best([3, 3, 3], [5, 4, 4], [1, 1, 1])["best_answer"] == "second"
+    assert best([1, 1, 1], [2, 2, 2], [1, 1, 1])["best_answer"] == "none"
+    assert (
+        functions("Pipeline", "tools/check_notes.py").check_notes("too few")["state"] == "too_short"
+    )
+    assert functions("ContextAwareRouting", "tools/prorate.py").prorate(30.0, 12) == {
+        "used": 12.0,
+        "left": 18.0,
+    }
+    assert functions("Star", "tools/room_size.py").room_size(50, "tables") == {"square_metres": 121}
+    fix = functions("Escalation", "tools/find_known_fix.py").find_known_fix
+    assert fix("The Wi-Fi is gone")["fix"].startswith("Forget the network")
+    submitted = functions("FeedbackLoop", "tools/submit_draft.py").submit_draft("One two. Three!")
+    assert (submitted["words"], submitted["longest_sentence"]) == (3, 2)
+    assert functions("HelloWorld", "tools/greet.py").greet(" Ada ", "French") == "Bonjour, Ada!"

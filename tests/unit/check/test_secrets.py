@@ -1,0 +1,79 @@
+import secrets as chance
+
+import pytest
+
+from weft.check.secrets import is_secret_file, secret_in
+
+RANDOM = "aB3xK9mQ2pL7vR4tY8wZ1cF6hJ5nD0gS"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x", "sk-proj-" + "a1B2" * 6),
+        ("x", "use " + "AKIA" + "ABCDEFGH12345678" + " here"),
+        ("x", "gh" + "p_" + "a1" * 18),
+        ("x", "-----BEGIN RSA PRIVATE KEY-----\nMII"),
+        ("x", "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0." + "abcdefghijkl"),
+        ("x", "postgres://admin:hunter2@db/main"),
+        ("x", RANDOM),
+        ("x", f"the key is {RANDOM}, keep it"),
+        ("password", "hunter2"),
+        ("db_password", "hunter2"),
+        ("dbPassword", "hunter2"),
+        ("api_key", "9f2c81d07be4"),
+        ("ApiKey", "9f2c81d07be4"),
+        ("access_token", "9f2c81d07be4"),
+        ("client-secret", "9f2c"),
+    ],
+)
+def test_texts_that_look_like_secrets(name, text):
+    kind = secret_in(name, text)
+    assert kind
+    assert text not in kind
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x", ""),
+        ("x", "a plain sentence about keys and passwords"),
+        ("x", "https://example.com/a/long/path/with/Many/Parts/And2Numbers"),
+        ("x", "CustomerSupportRouterForTheThirdQuarter2024"),
+        ("x", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("x", "123e4567-e89b-12d3-a456-426614174000"),
+        ("password", "<your password>"),
+        ("password", "${DB_PASSWORD}"),
+        ("password", "changeme"),
+        ("password", "your_password"),
+        ("password", "xxxx"),
+        ("password", "Choose a long one"),
+        ("password", "abc"),
+        ("api_key", "example"),
+        ("stop_token", "TERMINATE"),
+        ("max_tokens", "9f2c81d07be4"),
+        ("token_type", "9f2c81d07be4"),
+        ("secretary", "Miss Moneypenny"),
+    ],
+)
+def test_texts_that_do_not(name, text):
+    assert secret_in(name, text) is None
+
+
+def test_random_texts_are_found_nearly_always():
+    drawn = [chance.token_urlsafe(40) for _ in range(200)]
+    assert sum(secret_in("x", text) is not None for text in drawn) > 190
+
+
+@pytest.mark.parametrize(
+    "path", [".env", "a/.env.local", "server.pem", "a/b/id_rsa", "CREDENTIALS", "x.key"]
+)
+def test_files_that_hold_secrets(path):
+    assert is_secret_file(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["env.md", "my.env.py", "id_rsa.md", "pem", "a/keys/list.json", ".envrc2"]
+)
+def test_files_that_do_not(path):
+    assert not is_secret_file(path)
