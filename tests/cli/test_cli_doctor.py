@@ -31,7 +31,7 @@ def test_a_healthy_setup(weft, workspace):
         "schemas",
     ]
     assert {row[0] for row in rows} == {"ok"}
-    assert "1 packages, 0 errors, 0 warnings" in result.out
+    assert "1 package, 0 errors, 0 warnings" in result.out
 
 
 def test_quiet_shows_only_what_is_not_well(weft, workspace):
@@ -132,6 +132,15 @@ def test_a_workspace_with_errors(support, workspace):
     (support / "agents.json").unlink()
     found = doctor_checks.packages(workspace)
     assert (found.state, found.remedy) == ("warn", "weft check")
+
+
+def test_a_workspace_that_cannot_be_read(workspace, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", "workflows/Support")
+
+    monkeypatch.setattr(doctor_checks, "review", refuse)
+    found = doctor_checks.packages(workspace)
+    assert (found.state, found.fact) == ("fail", "workflows/Support: permission denied")
 
 
 def test_schemas_of_another_version(weft, workspace):

@@ -160,7 +160,13 @@ def test_export_to_a_file_and_as_json(weft, workspace):
 
 def test_export_of_the_package_one_stands_in(weft, support, monkeypatch):
     monkeypatch.chdir(support)
-    assert weft("export", ".").out == "Support.zip\n"
+    refused = weft("export", ".")
+    assert refused.code == 2
+    assert "hint:  weft export . -o ../Support.zip\n" in refused.err
+    assert weft("export", ".", "-o", "../Support.zip").code == 0
+    assert "-o workflows/x.zip\n" in weft("export", support, "-o", support / "x.zip").err.replace(
+        str(support.parents[1]) + "/", ""
+    )
 
 
 def test_export_refuses_a_package_it_cannot_read(weft, broken, workspace):
@@ -187,7 +193,7 @@ def test_import_shows_the_difference_and_updates(weft, changed):
     assert "99" in (changed / "orchestrator.json").read_text()
     real = weft("import", "s.zip")
     assert real.out == dry.out
-    assert "Updated workflows/Support: 1 changed.\nNext: weft check Support\n" in real.err
+    assert real.err == "Updated workflows/Support: 1 changed.\n"
     assert "99" not in (changed / "orchestrator.json").read_text()
 
 
@@ -225,3 +231,15 @@ def test_import_of_a_file_that_is_no_archive(weft, workspace):
     assert result.code == 1
     assert result.err.startswith("error[SCHEMA015]")
     assert sorted(it.name for it in (workspace / "workflows").iterdir()) == ["Support"]
+
+
+def test_import_tells_what_the_checker_says(weft, support, write):
+    warned = '{"agents": [{"agent_name": "Helper"}], /* a comment */}'
+    write(support, "agents.json", warned)
+    weft("export", "Support", "-o", "s.zip")
+    write(support, "agents.json", warned.replace("Helper", "Other"))
+    result = weft("import", "s.zip", "--dry-run")
+    assert result.code == 0
+    assert "It has 0 errors and 1 warning: weft check Support\n" in result.err
+    codes = [it["code"] for it in weft("import", "s.zip", "--json").data["findings"]]
+    assert codes == ["SCHEMA006"]

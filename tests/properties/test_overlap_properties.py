@@ -2,7 +2,7 @@
 
 import math
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from weft.check.overlap import domain, exclusive_at_sight, hold_together, size
@@ -71,6 +71,7 @@ def holds(condition, valuation):
         return False
 
 
+@settings(deadline=None)
 @given(conditions, conditions, st.sampled_from(TYPES), st.sampled_from(TYPES), values, values)
 @example(
     Compare("<", Name("x"), Value(1e300)), Compare(">", Name("x"), Value(1)), "float", "int", 2.0, 0
@@ -99,6 +100,7 @@ def test_exclusive_conditions_never_hold_together(left, right, x_type, y_type, x
     assert size(chosen) == math.prod(len(choices) for choices in chosen.values())
 
 
+@settings(deadline=None)
 @given(conditions)
 def test_a_condition_and_its_opposite_exclude_each_other_where_all_is_known(condition):
     variables = {"x": variable("bool"), "y": variable('literal["a", 1]')}

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.check.proof import prove
-from weft.check.proof.chart import Point
 from weft.check.proof.draw import draw
 from weft.check.proof.ground import survey
 from weft.check.proof.reach import reached
@@ -71,7 +70,7 @@ def transitions(draw):
 def specs(draw):
     count = draw(st.integers(1, 3))
     names = AGENTS[:count]
-    target = st.sampled_from((*names, "user", "terminate"))
+    target = st.sampled_from((*names, *names, "user", "terminate"))
     states = st.sampled_from(STATES)
     variables = {
         "flag": {
@@ -351,7 +350,7 @@ def proof_states(subject):
     }, names
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(specs())
 def test_same_verdict_as_the_plain_explorer(spec):
     subject, plain = Subject(spec), Plain(spec)
@@ -367,53 +366,41 @@ def test_same_verdict_as_the_plain_explorer(spec):
     assert {state for state in states if state[0] != "decide"} == merged
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(specs())
 def test_a_way_to_the_end_from_every_agent_proves_everything(spec):
-    ends = [
-        {"source_agent": a.agent_name, "target_agent": "terminate", "priority": -1}
-        for a in spec.agents
-    ]
-    # A way out that a model may choose at any time, before anything else is asked.
-    ways_out = [
-        {**end, "condition": "it is time", "condition_type": "llm", "condition_scope": "pre"}
-        for end in ends
-    ]
     data = spec.model_dump(mode="json")
-    data["handoffs"] = [*ways_out, *data["handoffs"]]
+    ends = [{"source_agent": a.agent_name, "target_agent": "terminate"} for a in spec.agents]
+    judged = {"condition": "it is time", "condition_type": "llm", "condition_scope": "pre"}
+    data["handoffs"] += [{**end, **judged, "priority": -1} for end in ends]
     assert prove(Subject(WorkflowSpec.model_validate(data))).status == "proven"
-    data["handoffs"] = [
-        *(h for h in data["handoffs"] if h["condition_scope"] == "post" and h["condition"] is None),
-    ]
     data["handoffs"] = ends
-    proof = prove(Subject(WorkflowSpec.model_validate(data)))
-    assert (proof.status, proof.dead_ends, proof.cycles) == ("proven", (), ())
+    assert prove(Subject(WorkflowSpec.model_validate(data))).status == "proven"
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(specs(), st.randoms(use_true_random=False))
 def test_runs_at_random_stay_within_what_was_explored(spec, random):
     subject, plain = Subject(spec), Plain(spec)
     states, _ = proof_states(subject)
     proof = prove(subject)
     unused = {rule.index for rule in proof.unused_rules}
-    endless = {agent for run in (*proof.dead_ends, *proof.cycles) for agent in run.agents}
     state = random.choice(sorted(plain.begin(certain=True), key=str))
     for _ in range(40):
         assert state in states or state[0] == "decide"
-        assert state[1] not in proof.unreachable_agents or state[0] != "speak"
         if state[0] in ("enter", "decide"):
             puzzle = random.choice([None, False, 1, 3, "text"])
-            sure, unsure, used = plain.decision(
-                state, puzzle, judge=lambda _: random.random() < 0.5
-            )
-            assert not used & unused
+            following, unsure, used = plain.decision(state, puzzle, lambda _: random.random() < 0.5)
             assert not unsure
+            assert not used & unused
         else:
-            sure, _, _ = plain.steps(state)
-        if not sure:
+            following, _, _ = plain.steps(state)
+        if not following:
             break
-        state = random.choice(sorted(sure, key=str))
-    if proof.status == "proven":
-        assert not endless
-    assert Point("end") is not None
+        state = random.choice(sorted(following, key=str))
+
+
+@settings(max_examples=100, deadline=None)
+@given(specs())
+def test_the_same_answer_every_time(spec):
+    assert prove(Subject(spec)) == prove(Subject(WorkflowSpec.model_validate(spec.model_dump())))

@@ -1,6 +1,6 @@
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.spec.templates import Reference, parse_template, print_template, references
@@ -9,11 +9,13 @@ pieces = st.sampled_from(["{", "}", "{{", "}}", "a", "b_1", "$", " ", "{a}", "{{
 texts = st.lists(pieces, max_size=12).map("".join) | st.text(max_size=30)
 
 
+@settings(deadline=None)
 @given(texts)
 def test_a_printed_template_is_the_text_it_was_read_from(text):
     assert print_template(parse_template(text)) == text
 
 
+@settings(deadline=None)
 @given(texts)
 def test_literal_parts_are_never_empty_and_never_side_by_side(text):
     parts = parse_template(text)
@@ -22,12 +24,14 @@ def test_literal_parts_are_never_empty_and_never_side_by_side(text):
     assert not any(first and second for first, second in pairwise(kinds))
 
 
+@settings(deadline=None)
 @given(texts)
 def test_a_reference_points_at_its_name(text):
     for found in references(text):
         assert text[found.offset - 1 : found.offset + len(found.name) + 1] == f"{{{found.name}}}"
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab{}$ ", max_size=20))
 def test_any_text_without_a_name_in_braces_is_literal(text):
     if not references(text) and "{{" not in text:

@@ -90,8 +90,9 @@ def test_default_target_where_the_pattern_is_silent():
     assert first(routing, "C") == Route("A", "default")
 
 
-def test_without_people_the_run_ends():
-    assert first(workflow(human_in_the_loop=False)) == Route("terminate", "default")
+@pytest.mark.parametrize("alone", [{"human_in_the_loop": False}, {"trigger": {"type": "webhook"}}])
+def test_without_people_the_run_ends(alone):
+    assert first(workflow(**alone)) == Route("terminate", "default")
 
 
 def test_unknown_answers_give_every_possible_route():

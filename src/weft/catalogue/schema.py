@@ -184,4 +184,22 @@ RULES: Final[tuple[Rule, ...]] = (
         ),
         example='{"agent_name": "Clerk", "context": [{"kind": "history", "max_messages": 10}]}',
     ),
+    Rule(
+        code="SCHEMA015",
+        severity="error",
+        title="Archive cannot be made or imported",
+        why=(
+            "An archive comes from somewhere else and may be damaged, changed on the way or made "
+            "to do harm. Weft takes it only if every file in it is listed in its manifest with "
+            "the right sha256, has a name that means the same on every system and stays inside "
+            "the package, and if the whole is at most 64 MiB and 2,000 files. Otherwise nothing "
+            "is written at all."
+        ),
+        fix=(
+            "Get the file again, or make it anew with `weft export NAME`. Do not change or repack "
+            "an archive by hand: change the package and export it. If export refuses a name, "
+            "rename the file."
+        ),
+        example="a zip file with an entry ../../start.py, or one without manifest.json",
+    ),
 )

@@ -5,29 +5,36 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.check.exposure import code_for, exposed, is_hidden, is_secret, may_read, shown_to
-from weft.check.prompts import places_of_words, prompt_uses, prompts, quoted_words, words
+from weft.check.prompts import places_of, prompt_uses, prompts, quoted_words, words
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
 from weft.check.suggestions import did_you_mean, respelling
 from weft.check.trigger_places import TOOL_TRIGGERS, placed_triggers
 from weft.findings import AppendItem, Edit, Fix, Path, Remove, SetValue
+from weft.spec.agents import Agent
 from weft.spec.conditions import names
 from weft.spec.triggers import AgentTextTrigger
 
 _NAME: Final = r"([A-Za-z_][A-Za-z0-9_]*)"
 #: Text that looks as if a value were meant to be put in, and what becomes of it.
-_ALMOST: Final = (
-    (re.compile(rf"\$\{{{_NAME}\}}"), "leaves a $ before the value"),
-    (re.compile(rf"\{{\{{{_NAME}\}}(?!\}})"), "leaves a { before the value"),
-    (re.compile(rf"\{{(?=[^{{}}]*\s)\s*{_NAME}\s*\}}"), "is plain text because of the blanks"),
-    (re.compile(rf"\{{{_NAME}(?:\.\w+|\[\w+\])+\}}"), "is plain text: only {name} is replaced"),
+_ALMOST: Final = re.compile(
+    rf"\$\{{{_NAME}\}}|\{{\{{{_NAME}\}}(?!\}})|\{{(?=[^{{}}]*\s)\s*{_NAME}\s*\}}"
+    rf"|\{{{_NAME}(?:\.\w+|\[\w+\])+\}}"
+)
+_EFFECTS: Final = (
+    "leaves a $ before the value",
+    "leaves a { before the value",
+    "is plain text because of the blanks",
+    "is plain text: only {name} is replaced",
 )
 
 
-@rule("EXPO001", "agents", "variables")
+@rule("EXPO001", "agents", "variables", "exposure")
 def used_is_declared(subject: Subject) -> Iterator[Hit]:
     """A prompt puts in declared variables."""
     for use in prompt_uses(subject):
+        if use.name in subject.spec.exposure.get(use.agent, ()):
+            continue  # EXPO003 reports it if nobody declares it
         if use.name not in subject.variable_names:
             meant = did_you_mean(use.name, subject.variable_names) or ("declare the variable",)
             yield Hit(
@@ -103,7 +110,7 @@ def exposed_is_used(subject: Subject) -> Iterator[Hit]:
             continue
         if agent not in used:
             used[agent] = _used_by(subject, agent)
-        if name not in used[agent]:
+        if name not in used[agent] and not _is_spoken_of(subject.agents[agent], name):
             yield Hit(
                 path,
                 f"{agent} is shown {name}, but neither its prompt nor its rules nor its tools "
@@ -112,10 +119,13 @@ def exposed_is_used(subject: Subject) -> Iterator[Hit]:
             )
 
 
+def _is_spoken_of(agent: Agent, name: str) -> bool:
+    return any(True for section in agent.prompt_sections for _ in places_of(name, section.content))
+
+
 def _used_by(subject: Subject, agent: str) -> frozenset[str]:
+    """Return the names in the conditions and in the code of an agent."""
     used: set[str] = set()
-    for section in subject.agents[agent].prompt_sections:
-        used |= words(section.content)
     for index, handoff in enumerate(subject.spec.handoffs):
         if handoff.source_agent == agent and handoff.condition:
             parsed = subject.conditions.get(index)
@@ -131,31 +141,35 @@ def mentioned_is_exposed(subject: Subject) -> Iterator[Hit]:
     # What the prompt puts in is the matter of EXPO002.
     met = {(use.agent, use.name) for use in prompt_uses(subject)}
     own, shown = _own_words(subject), subject.once(shown_to)
+    # A word without an underscore is as likely plain English.
+    telling = [name for name in sorted(subject.variable_names) if "_" in name]
+    hidden: dict[str, list[str]] = {}
     for prompt in prompts(subject):
         agent = prompt.agent.agent_name
-        for name, offset in places_of_words(prompt.text):
-            # A word without an underscore is as likely plain English.
-            if "_" not in name or not is_hidden(subject, name, shown.get(agent, ())):
+        if agent not in hidden:
+            known = {*shown.get(agent, ()), *own.get(agent, ())}
+            hidden[agent] = [name for name in telling if is_hidden(subject, name, known)]
+        for name in hidden[agent]:
+            offset = _spoken_at(name, prompt.text)
+            if offset is None or (agent, name) in met:
                 continue
-            if (agent, name) in met or name in own.get(agent, ()):
-                continue
-            if not _in_braces(prompt.text, offset, len(name)):
-                met.add((agent, name))
-                yield Hit(
-                    prompt.path,
-                    f"the prompt of {agent} speaks of {name}, but {agent} is not shown its value",
-                    hint=_expose_hint(subject, agent, name),
-                    offset=offset,
-                    length=len(name),
-                )
+            met.add((agent, name))
+            yield Hit(
+                prompt.path,
+                f"the prompt of {agent} speaks of {name}, but {agent} is not shown its value",
+                hint=_expose_hint(subject, agent, name),
+                offset=offset,
+                length=len(name),
+            )
 
 
 def _own_words(subject: Subject) -> dict[str, set[str]]:
     """Return the names an agent has without seeing a value: tools, fields, what it sets."""
     own: dict[str, set[str]] = {}
-    owners = {tool.function: tool.agent for tool in subject.spec.tools}
-    for function, agent in owners.items():
-        own.setdefault(agent, set()).add(function)
+    owners: dict[str, list[str]] = {}
+    for tool in subject.spec.tools:
+        own.setdefault(tool.agent, set()).add(tool.function)
+        owners.setdefault(tool.function, []).append(tool.agent)
     for binding in subject.spec.registry:
         fields = subject.models.get(binding.model or "", {})
         own.setdefault(binding.agent, set()).update(fields)
@@ -163,38 +177,39 @@ def _own_words(subject: Subject) -> dict[str, set[str]]:
         trigger = placed.trigger
         if isinstance(trigger, AgentTextTrigger):
             own.setdefault(trigger.agent, set()).add(placed.variable)
-        elif isinstance(trigger, TOOL_TRIGGERS) and trigger.tool in owners:
-            own.setdefault(owners[trigger.tool], set()).add(placed.variable)
+        elif isinstance(trigger, TOOL_TRIGGERS):
+            for agent in owners.get(trigger.tool, ()):
+                own[agent].add(placed.variable)
     return own
 
 
-def _in_braces(text: str, offset: int, length: int) -> bool:
-    """Tell whether a word stands in braces: other rules speak of those."""
-    return text[:offset].rstrip().endswith("{") and text[offset + length :].lstrip()[:1] in (
-        "}",
-        ".",
-    )
+def _spoken_at(name: str, text: str) -> int | None:
+    """Return where a name stands first outside of braces: of braces other rules speak."""
+    for at in places_of(name, text):
+        if not text[max(at - 9, 0) : at].rstrip().endswith("{"):
+            return at
+    return None
 
 
 @rule("EXPO006", "agents", "variables")
 def reference_is_exact(subject: Subject) -> Iterator[Hit]:
     """What looks like a variable in braces is one."""
     for prompt in prompts(subject):
-        for shape, effect in _ALMOST:
-            for found in shape.finditer(prompt.text):
-                name = found[1]
-                if name in subject.variable_names:
-                    text = " ".join(found[0].split())
-                    yield Hit(
-                        prompt.path,
-                        f"in the prompt of {prompt.agent.agent_name}, {text} {effect}",
-                        hint=(
-                            f"write {{{name}}} to put the value in",
-                            f"or {{{{{name}}}}} for the literal text {{{name}}}",
-                        ),
-                        offset=found.start(),
-                        length=len(found[0]),
-                    )
+        for found in _ALMOST.finditer(prompt.text):
+            shape = found.lastindex or 1
+            name = found[shape]
+            if name in subject.variable_names:
+                text = " ".join(found[0].split())
+                yield Hit(
+                    prompt.path,
+                    f"in the prompt of {prompt.agent.agent_name}, {text} {_EFFECTS[shape - 1]}",
+                    hint=(
+                        f"write {{{name}}} to put the value in",
+                        f"or {{{{{name}}}}} for the literal text {{{name}}}",
+                    ),
+                    offset=found.start(),
+                    length=len(found[0]),
+                )
 
 
 @rule("EXPO007", "agents", "variables", "exposure")

@@ -58,10 +58,19 @@ def words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text))
 
 
-def places_of_words(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the words of a text that could be names, with their offsets."""
-    for found in _WORD.finditer(text):
-        yield found[0], found.start()
+def places_of(name: str, text: str) -> Iterator[int]:
+    """Yield where a name stands in a text as a whole word."""
+    # Looking for the plain text first is several times faster than a pattern with its borders.
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if not _is_letter(text[at - 1 : at]) and not _is_letter(text[end : end + 1]):
+            yield at
+        at = text.find(name, end)
+
+
+def _is_letter(char: str) -> bool:
+    return char.isalnum() or char == "_"
 
 
 @lru_cache(maxsize=512)

@@ -15,7 +15,7 @@ from weft.check.trigger_places import assigned, placed_triggers
 from weft.check.values import declared_values, misfit, variable_types
 from weft.errors import ExpressionError
 from weft.findings import Json, Path
-from weft.ids import BUILT_IN_ALIASES, BUILT_IN_VARIABLES, FUNCTION_REF
+from weft.ids import BUILT_IN_VARIABLES, FUNCTION_REF
 from weft.spec.condition_parser import parse_condition
 from weft.spec.condition_tokens import KEYWORDS
 from weft.spec.sources import ComputedSource, DatabaseSource, DerivedSource, EntitySource
@@ -194,7 +194,7 @@ def name_is_free(subject: Subject) -> Iterator[Hit]:
 
 
 def _why_reserved(name: str) -> str | None:
-    if name in BUILT_IN_VARIABLES or name in BUILT_IN_ALIASES:
+    if name in BUILT_IN_VARIABLES:
         return "every run has a variable of this name already"
     if name.startswith("_") or name.lower().startswith("weft"):
         return "names that begin with _ or weft belong to Weft itself"

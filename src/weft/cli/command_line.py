@@ -171,13 +171,11 @@ def build_app() -> App:
         if not words:
             app.help_print([])
             return Exit.USAGE
-        command, bound, unparsed = app.parse_args(words)
-        if "streams" in unparsed:
-            settings = read_settings(
-                workspace=workspace, json=json, quiet=quiet, verbose=verbose, no_color=no_color
-            )
-            bound.arguments["streams"] = Streams(settings)
-        return command(*bound.args, **bound.kwargs) or Exit.DONE
+        verb, bound, _ = app.parse_args(words)
+        settings = read_settings(
+            workspace=workspace, json=json, quiet=quiet, verbose=verbose, no_color=no_color
+        )
+        return verb(*bound.args, **bound.kwargs, streams=Streams(settings))
 
     return app
 

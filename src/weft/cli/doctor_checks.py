@@ -15,6 +15,7 @@ import yaml
 
 from weft.cli.failure import refusal
 from weft.cli.settings import PACKAGES
+from weft.cli.wording import counted
 from weft.findings import is_error
 from weft.packages.review import review
 from weft.packages.schemas import schema_files
@@ -145,8 +146,9 @@ def packages(workspace: Path) -> Diagnosis:
     except OSError as error:
         return Diagnosis("fail", "workspace", refusal(error), f"chmod -R u+rX {workspace}")
     errors = sum(is_error(finding) for finding in found.findings)
-    fact = f"{len(found.packages)} packages, {errors} errors, "
-    fact += f"{len(found.findings) - errors} warnings"
+    counts = {"package": len(found.packages), "error": errors}
+    counts["warning"] = len(found.findings) - errors
+    fact = ", ".join(counted(number, noun) for noun, number in counts.items())
     if not found.packages:
         return Diagnosis("warn", "workspace", fact, "weft new Example --pattern 1")
     if errors:

@@ -20,7 +20,7 @@ _WIDEST_NAME: Final = 24
 class HelpPage:
     """Prints the parts of a help page as the command-line library hands them over."""
 
-    examples: tuple[str, ...] = ()
+    examples: tuple[str, ...]
 
     def __call__(self, console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:  # noqa: ARG002
         """Print one list of commands, arguments or options."""
@@ -41,11 +41,10 @@ class HelpPage:
     def render_description(self, console: "Console", options: "ConsoleOptions", text: Any) -> None:  # noqa: ANN401, ARG002
         """Print what the command does, and how it is used."""
         _print(f"{_plain(text)}\n")
-        if self.examples:
-            _print("Examples:")
-            for example in self.examples:
-                _print(f"  {example}")
-            _print("")
+        _print("Examples:")
+        for example in self.examples:
+            _print(f"  {example}")
+        _print("")
 
 
 def _label(entry: "HelpEntry") -> str:

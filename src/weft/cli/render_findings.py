@@ -7,6 +7,7 @@ from weft.cli.failure import Failure
 from weft.cli.frames import SourceLines, frame
 from weft.cli.report import Mended, Report
 from weft.cli.streams import Paint
+from weft.cli.wording import counted
 from weft.findings import Finding
 
 _STYLES: Final = {"error": "bold red", "warning": "bold yellow"}
@@ -36,12 +37,12 @@ def mended_lines(mended: Iterable[Mended], paint: Paint) -> list[str]:
 
 def summary(report: Report) -> str:
     """Return the line that closes a check."""
-    files = _count(report.files, "file")
+    files = counted(report.files, "file")
     took = f"({report.seconds:.2f} s)"
     if not report.findings:
-        return f"No findings in {files} of {_count(report.packages, 'package')} {took}."
+        return f"No findings in {files} of {counted(report.packages, 'package')} {took}."
     kinds = ((report.errors, "error"), (report.warnings, "warning"))
-    found = ", ".join(_count(number, noun) for number, noun in kinds if number)
+    found = ", ".join(counted(number, noun) for number, noun in kinds if number)
     fixable = f" {report.fixable} fixable." if report.fixable else ""
     return f"Found {found} in {files} {took}.{fixable}"
 
@@ -76,7 +77,3 @@ def _tail(cause: Iterable[str], hint: Iterable[str], more: str, paint: Paint) ->
         *(f"  {paint('hint:', 'cyan')}  {paint(text, '')}" for text in hint),
         f"  {paint('more:', 'cyan')}  {paint(more, '')}",
     ]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

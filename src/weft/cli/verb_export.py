@@ -7,9 +7,11 @@ from cyclopts import Parameter
 
 from weft.cli.candidates import package_names
 from weft.cli.exits import Exit
+from weft.cli.failure import usage
 from weft.cli.machine_formats import document
 from weft.cli.places import locate_package
 from weft.cli.streams import Streams
+from weft.cli.wording import counted
 from weft.packages.archive import export_package
 
 
@@ -30,11 +32,16 @@ def export(
     """Write a package to a zip file."""
     folder = locate_package(name, streams.settings.workspace)
     target = output or Path(f"{folder.resolve().name}.zip")
+    if target.resolve().is_relative_to(folder.resolve()):
+        elsewhere = folder.parent / target.name if folder.parts else Path("..") / target.name
+        raise usage(f"{target} would lie inside the package", f"weft export {name} -o {elsewhere}")
     manifest = export_package(folder, target)
     if streams.settings.json:
         content = {"file": str(target), "name": manifest.name, "digest": manifest.digest}
         streams.result(document({**content, "files": dict(manifest.files)}))
         return Exit.DONE
     streams.result(str(target))
-    streams.note(f"{manifest.name} with {len(manifest.files)} files, digest {manifest.digest}")
+    streams.note(
+        f"{manifest.name} with {counted(len(manifest.files), 'file')}, digest {manifest.digest}"
+    )
     return Exit.DONE

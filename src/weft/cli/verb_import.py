@@ -7,8 +7,10 @@ from cyclopts import Parameter
 
 from weft.cli.exits import Exit
 from weft.cli.failure import not_found
-from weft.cli.machine_formats import document
+from weft.cli.machine_formats import document, finding_data
 from weft.cli.streams import Streams, clean
+from weft.cli.wording import counted
+from weft.findings import is_error
 from weft.packages.archive import Import, import_package
 
 
@@ -29,8 +31,11 @@ def import_(
     if imported.diff:
         streams.result("\n".join(_painted(line, streams) for line in imported.diff.splitlines()))
     streams.note(_summary(imported, dry_run=dry_run))
-    if not dry_run:
-        streams.note(f"Next: weft check {imported.name}")
+    if imported.findings:
+        errors = sum(is_error(finding) for finding in imported.findings)
+        warnings = len(imported.findings) - errors
+        found = f"{counted(errors, 'error')} and {counted(warnings, 'warning')}"
+        streams.note(f"It has {found}: weft check {imported.name}")
     return Exit.DONE
 
 
@@ -39,7 +44,7 @@ def _document(imported: Import, *, dry_run: bool) -> str:
         {
             "name": imported.name,
             "folder": str(imported.folder),
-            "written": not dry_run,
+            "written": not (dry_run or imported.unchanged),
             "created": imported.created,
             "added": list(imported.added),
             "changed": list(imported.changed),
@@ -47,6 +52,7 @@ def _document(imported: Import, *, dry_run: bool) -> str:
             "diff": imported.diff,
             "old_digest": imported.old_digest,
             "new_digest": imported.new_digest,
+            "findings": [finding_data(finding) for finding in imported.findings],
         }
     )
 
@@ -57,7 +63,7 @@ def _painted(line: str, streams: Streams) -> str:
 
 
 def _summary(imported: Import, *, dry_run: bool) -> str:
-    if imported.old_digest == imported.new_digest:
+    if imported.unchanged:
         return f"{imported.folder} is already as in the file; nothing to do."
     counts = (
         (len(imported.added), "added"),

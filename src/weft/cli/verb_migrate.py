@@ -9,6 +9,7 @@ from weft.cli.exits import Exit
 from weft.cli.machine_formats import document
 from weft.cli.places import locate_packages
 from weft.cli.streams import Streams, clean
+from weft.cli.wording import counted
 from weft.errors import PackageError
 from weft.findings import Finding
 from weft.packages.migration import Migration, plan_migration
@@ -62,8 +63,8 @@ def _print(plans: list[Migration], streams: Streams, *, dry_run: bool) -> None:
 
 
 def _summary(files: int, packages: int, *, dry_run: bool) -> str:
-    looked = f"{packages} package{'' if packages == 1 else 's'}"
+    looked = counted(packages, "package")
     if not files:
         return f"Nothing to rewrite in {looked}."
     done = "Would rewrite" if dry_run else "Rewrote"
-    return f"{done} {files} file{'' if files == 1 else 's'} of {looked}."
+    return f"{done} {counted(files, 'file')} of {looked}."

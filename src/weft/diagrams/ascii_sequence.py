@@ -5,7 +5,7 @@ from typing import Final
 
 from weft.diagrams.ascii_lanes import Lanes
 from weft.diagrams.ascii_text import COLUMNS, cut, plain, wrapped
-from weft.diagrams.sequence import Block, Branch, Message, Note, Sequence, Step
+from weft.diagrams.sequence import Branch, Message, Note, Sequence, Step
 
 #: The narrowest lane in which names and messages can still be read, and the widest that helps.
 _MIN_LANE: Final = 14
@@ -40,7 +40,7 @@ def _in_lanes(steps: Iterable[Step], lanes: Lanes, depth: int) -> Iterator[str]:
                 yield from lanes.message(step.source, step.target, text, dotted=step.before)
             case Note():
                 yield from lanes.note(step.over, plain(step.text))
-            case Block():
+            case _:
                 for number, branch in enumerate(step.branches):
                     yield lanes.divider(_heading(branch, first=number == 0), depth)
                     yield from _in_lanes(branch.steps, lanes, depth + 1)
@@ -56,7 +56,7 @@ def _listed(steps: Iterable[Step], names: dict[str, str], depth: int) -> Iterato
                 yield from _indented(f"{passing}: {plain(step.text)}", depth)
             case Note():
                 yield from _indented(f"[{names[step.over]}] {plain(step.text)}", depth)
-            case Block():
+            case _:
                 for number, branch in enumerate(step.branches):
                     yield from _indented(f"{_heading(branch, first=number == 0)}:", depth)
                     yield from _listed(branch.steps, names, depth + 1)

@@ -10,15 +10,13 @@ COLUMNS: Final = 100
 
 def plain(text: str) -> str:
     """Write text in ASCII: letters without their accents, what has no such form as an escape."""
-    parts: list[str] = []
-    for char in text:
-        base = unicodedata.normalize("NFKD", char).encode("ascii", "ignore").decode()
-        parts.append(base if base.isprintable() and base else _escape(char))
-    return "".join(parts)
+    return "".join(char if char.isascii() else _spelled(char) for char in text)
 
 
-def _escape(char: str) -> str:
-    return char.encode("ascii", "backslashreplace").decode()
+def _spelled(char: str) -> str:
+    pieces = unicodedata.normalize("NFKD", char)
+    base = "".join(piece for piece in pieces if not unicodedata.combining(piece))
+    return base if base and base.isascii() else ascii(char)[1:-1]
 
 
 def cut(text: str, width: int) -> str:

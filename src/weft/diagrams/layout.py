@@ -91,6 +91,8 @@ def _places(graph: Layered, sizes: Sequence[Size]) -> _Places:
     wide = [size[1] for size in sizes]
     across = spread(graph.rows, wide, gaps, list(_pulls(graph)))
     straighten(graph.chains, graph.rows, wide, gaps, across)
+    least = min(at - size / 2 for at, size in zip(across, wide, strict=True))
+    across = [at - least for at in across]
     return _Places(graph, sizes, across, list(_spans(graph, sizes, across)))
 
 

@@ -84,7 +84,7 @@ def _steps(steps: Iterable[Step], ids: dict[str, str], indent: str) -> Iterator[
                 yield f"{indent}{ids[step.source]}{arrow}{ids[step.target]}: {escaped(step.text)}"
             case Note():
                 yield f"{indent}Note over {ids[step.over]}: {escaped(step.text)}"
-            case Block():
+            case _:
                 yield from _block(step, ids, indent)
 
 

@@ -28,8 +28,7 @@ def spread(
         for row in rows if sweep % 2 == 0 else reversed(rows):
             wishes = [_pulled(item, links[item], mass[item], centres) for item in row]
             _settle(row, wishes, [mass[item] or 0.1 for item in row], sizes, gaps, centres)
-    least = min(centres[item] - sizes[item] / 2 for row in rows for item in row)
-    return [centre - least for centre in centres]
+    return centres
 
 
 def straighten(

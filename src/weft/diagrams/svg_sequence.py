@@ -87,7 +87,7 @@ class _Page:
                     self._message(step)
                 case Note():
                     self._note(step)
-                case Block():
+                case _:
                     self._block(step, depth)
 
     def _message(self, message: Message) -> None:

@@ -26,7 +26,7 @@ def _other(char: str) -> float:
         return 0.0
     if char.isascii():
         return _USUAL
-    return _FULL if unicodedata.east_asian_width(char) in "FWA" else 0.8
+    return _FULL if unicodedata.east_asian_width(char) in "FW" else 0.8
 
 
 def lines(text: str, width: float, size: float, *, most: int = 4) -> list[str]:

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from weft.engine.defaults import startup_mode
 from weft.ids import TERMINATE, USER
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition
 from weft.spec.handoffs import Handoff
+from weft.spec.orchestrator import Orchestrator
 from weft.spec.workflow import WorkflowSpec
 
 Why: TypeAlias = Literal["rule", "fallback", "pattern", "default"]
@@ -126,8 +128,13 @@ def _otherwise(spec: WorkflowSpec, agent: str) -> Route:
     target = pattern(names, spec.orchestrator.initial_agent, agent) if pattern else None
     if target is not None:
         return Route(target, "pattern")
-    resting = USER if spec.orchestrator.human_in_the_loop else TERMINATE
-    return Route(spec.orchestrator.default_target or resting, "default")
+    return Route(spec.orchestrator.default_target or _resting(spec.orchestrator), "default")
+
+
+def _resting(orchestrator: Orchestrator) -> str:
+    """Where a run comes to rest: with the user, if there is one to answer."""
+    attended = orchestrator.human_in_the_loop and startup_mode(orchestrator) != "BackendOnly"
+    return USER if attended else TERMINATE
 
 
 def _next_in_line(names: list[str], initial: str, agent: str) -> str | None:  # noqa: ARG001

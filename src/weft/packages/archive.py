@@ -51,7 +51,7 @@ def export_package(folder: Path, target: Path) -> Manifest:
     """Write a package to a zip file; the same package always gives the same bytes."""
     if not folder.is_dir():
         raise PackageError(f"{folder} is not a package folder")
-    if target.resolve().is_relative_to(folder.resolve()):
+    if target.parent.resolve().is_relative_to(folder.resolve()):
         raise PackageError(f"{target} lies inside the package; choose a place outside of it")
     package = read_package(folder)
     content = read_files(folder)

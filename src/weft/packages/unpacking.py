@@ -146,8 +146,6 @@ def _list_faults(entries: list[ZipInfo]) -> Iterator[str]:
         yield f"{MANIFEST} is missing"
     if len(names) > MAX_FILES + 1:
         yield f"the zip file holds more than {MAX_FILES} files"
-    if sum(entry.file_size for entry in entries) > MAX_TOTAL:
-        yield f"the content is larger than {MAX_TOTAL // 1024**2} MiB"
 
 
 def _content_faults(manifest: Manifest, files: dict[str, bytes]) -> Iterator[str]:

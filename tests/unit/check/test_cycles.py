@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.check.cycles import find_cycles
@@ -19,6 +19,7 @@ def test_long_chains_need_no_stack():
 nodes = st.sampled_from("abcdef")
 
 
+@settings(deadline=None)
 @given(st.dictionaries(nodes, st.lists(nodes, max_size=4), max_size=6))
 def test_cycles_are_real_share_no_node_and_break_all_others(graph):
     cycles = list(find_cycles(graph))

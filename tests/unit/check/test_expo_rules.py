@@ -68,6 +68,12 @@ def test_EXPO001_literal_braces_and_known_names():
     assert hits("EXPO001", subject(text)) == []
 
 
+def test_EXPO001_undeclared_variable_that_the_agent_is_shown():
+    checked = subject("{zzz}", exposure={"RouterAgent": ["zzz"]})
+    assert hits("EXPO001", checked) == []
+    assert only("EXPO003", checked)
+
+
 def test_EXPO002_hidden_variable_in_prompt():
     checked = subject("See {plan}.", exposure={"RouterAgent": ["user_tier"]})
     hit = only("EXPO002", checked)

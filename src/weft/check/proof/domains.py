@@ -44,7 +44,7 @@ class Domain:
         outcomes: list[tuple[int, ...]] = []
         for old, value in enumerate(self.values):
             news = {
-                new
+                new if self.allowed is None or (old, new) in self.allowed else old
                 for origin, targets in wanted
                 if origin is UNKNOWN or same(origin, value)
                 for new in targets
