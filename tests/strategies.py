@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.part import Part
-from weft.spec.types import parse_type
+from weft.spec.type_parser import parse_type
 from weft.spec.workflow import WorkflowSpec
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=12)

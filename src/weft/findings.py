@@ -30,11 +30,15 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A position in a file; line and column count from 1, and are None where none is known."""
+    """A position in a file; line and column count from 1, and are None where none is known.
+
+    `length` is how many characters from there on are meant, all on the same line.
+    """
 
     file: str
     line: int | None = None
     column: int | None = None
+    length: int = 1
 
     def __str__(self) -> str:
         return ":".join(str(part) for part in (self.file, self.line, self.column) if part)
@@ -97,7 +101,6 @@ class Finding:
     cause: tuple[str, ...] = ()
     hint: tuple[str, ...] = ()
     fix: Fix | None = None
-    length: int = 1
 
 
 def is_error(finding: Finding) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,9 @@ def test_quiet_leaves_the_summary_out(weft, workspace):
 
 def test_verbose_names_every_package(weft, workspace):
     result = weft("check", "-v")
-    assert result.err.startswith("checked workflows/Support: Support ")
+    first, second = result.err.splitlines()
+    assert first == f"workspace: {workspace}"
+    assert second.startswith("checked workflows/Support: Support ")
 
 
 @pytest.mark.parametrize(
@@ -353,26 +356,23 @@ def test_watch_ends_by_itself_when_there_is_nothing_more_to_watch(monkeypatch, w
 
 def test_watching_is_real(tmp_path):
     """The library is asked in the way it wants to be asked."""
-    (tmp_path / "f").write_text("1")
+    seen = threading.Event()
 
-    class Enough(Exception):
-        pass
+    def change_until_seen() -> None:
+        number = 0
+        while not seen.wait(0.1):
+            number += 1
+            (tmp_path / "f").write_text(str(number))
 
     def again() -> None:
-        raise Enough
+        seen.set()
+        raise KeyboardInterrupt
 
-    def write_later() -> None:
-        import threading
-
-        def write() -> None:
-            (tmp_path / "f").write_text("2")
-
-        for delay in (0.2, 0.6, 1.2, 2.4):
-            threading.Timer(delay, write).start()
-
-    write_later()
-    with pytest.raises(Enough):
+    author = threading.Thread(target=change_until_seen)
+    author.start()
+    with pytest.raises(KeyboardInterrupt):
         watch_folders([tmp_path], again)
+    author.join()
 
 
 @pytest.mark.parametrize("form", ["json", "github", "sarif"])

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from weft.cli.command_line import VERB_NAMES
+from weft.cli.verbs import VERB_NAMES
 
 
 @pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish"])
@@ -13,6 +13,7 @@ def test_every_script_offers_all_verbs_and_options(weft, shell_name: str):
     result = weft("completion", shell_name)
     assert result.code == 0
     assert all(verb in result.out for verb in VERB_NAMES)
+    assert weft("completion", shell_name, "--json").data["script"] + "\n" == result.out
     for option in ("strict", "dry-run", "pattern", "workspace"):
         assert option in result.out
 

@@ -60,9 +60,18 @@ def test_diagram_of_a_path(weft, workspace):
 def test_diagram_to_a_file(weft, workspace, option: str):
     drawn = weft("diagram", "Support").out
     result = weft("diagram", "Support", option, "out/support.mmd")
-    assert (result.code, result.out) == (0, "")
-    assert result.err == "wrote out/support.mmd\n"
+    assert (result.code, result.out) == (0, "wrote out/support.mmd\n")
     assert (workspace / "out" / "support.mmd").read_text() == drawn
+
+
+@pytest.mark.parametrize(
+    ("verb", "example"), [("diagram", "workflows/out.txt"), ("export", "workflows/Support.zip")]
+)
+def test_a_folder_is_no_file(weft, workspace, verb: str, example: str):
+    result = weft(verb, "Support", "-o", "workflows")
+    assert result.code == 2
+    assert result.err.startswith("error[CLI002]: workflows is a folder\n")
+    assert f"hint:  name a file in it, such as {example}\n" in result.err
 
 
 def test_diagram_as_json(weft, workspace):

@@ -11,7 +11,7 @@ from weft.findings import Finding, Place
 
 
 def framed(file: Path, line: int | None, column: int | None, length: int = 1) -> list[str]:
-    finding = Finding("X001", "error", "m", Place(str(file), line, column), length=length)
+    finding = Finding("X001", "error", "m", Place(str(file), line, column, length))
     return frame(finding, SourceLines(), plain)
 
 

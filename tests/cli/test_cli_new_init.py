@@ -190,13 +190,15 @@ def test_schema_lists_names(weft):
     result = weft("schema")
     assert result.out.splitlines() == list(SCHEMA_NAMES)
     assert "weft schema agents" in result.err
-    assert weft("schema", "--json").data["schemas"] == list(SCHEMA_NAMES)
+    assert list(weft("schema", "--json").data["schemas"]) == list(SCHEMA_NAMES)
 
 
 @pytest.mark.parametrize("name", ["agents", "agents.json", "x/agents.yaml", "agents.schema.json"])
 def test_schema_prints_one(weft, name: str):
     result = weft("schema", name)
     assert result.out == schema_files()["agents.schema.json"]
+    data = weft("schema", name, "--json").data
+    assert data == {"schema_version": 1, "schemas": {"agents": json.loads(result.out)}}
 
 
 def test_schema_of_nothing(weft):

@@ -136,12 +136,14 @@ def test_a_folder_that_was_removed_while_one_stood_in_it(shell, tmp_path):
 
 
 def test_a_name_that_is_no_text(shell, workspace, make_package):
-    folder = workspace / "workflows" / os.fsdecode(b"Odd\xff")
-    make_package(folder, workflow_name="Odd")
-    result = shell("check", "--json")
-    assert result.code in {0, 1}
-    assert result.data["schema_version"] == 1
-    assert shell("check").code == result.code
+    folder = workspace / os.fsdecode(b"odd\xff") / "workflows" / "Support"
+    make_package(folder, max_turn=3)
+    for form in ("full", "concise", "json", "github", "sarif"):
+        result = shell("check", "--format", form, cwd=folder.parents[1])
+        assert (result.code, result.err) == (1, "")
+        result = shell("check", folder, "--format", form)
+        assert (result.code, result.err) == (1, "")
+    assert "odd%FF/workflows/Support/orchestrator.json" in result.out
 
 
 def test_a_person_at_a_terminal_sees_colours(support, write):

@@ -1,6 +1,7 @@
 """Findings and failures as text, as JSON, for GitHub and as SARIF."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,10 @@ ERROR = Finding(
     "SCHEMA008",
     "error",
     'unknown key "nmae"',
-    Place("workflows/S/agents.json", 2, 5),
+    Place("workflows/S/agents.json", 2, 5, length=6),
     cause=("the file says so",),
     hint=('did you mean "name"?', "or remove it", "a third hint"),
     fix=FIX,
-    length=6,
 )
 WARNING = Finding("SCHEMA013", "warning", "agent.json is not read", Place("workflows/S/agent.json"))
 
@@ -204,6 +204,7 @@ def test_sarif_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
     assert uri("a b/ü.json") == "a%20b/%C3%BC.json"
     assert uri(tmp_path / "here" / "a.json") == "a.json"
+    assert uri(os.fsdecode(b"odd\xff.json")) == "odd%FF.json"
     assert uri(tmp_path / "there.json") == (tmp_path / "there.json").as_uri()
 
 

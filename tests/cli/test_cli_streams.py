@@ -1,6 +1,7 @@
 """Settings, streams and what happens when the outside world interferes."""
 
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from weft.cli import app, command_line, help_page, streams
 from weft.cli.app import main
+from weft.cli.codes import CODES
 from weft.cli.exits import Exit
 from weft.cli.failure import failure_of
 from weft.cli.settings import Settings, nearest_workspace, read_settings
@@ -73,6 +75,14 @@ def test_the_nearest_workspace(tmp_path):
     assert nearest_workspace(tmp_path) == Path()
 
 
+def test_a_folder_that_may_not_be_looked_at_is_no_workspace(tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    assert nearest_workspace(tmp_path) == Path()
+
+
 def test_a_person_sees_colours_and_columns(terminal):
     screen = terminal()
     assert main(["explain", "SCHEMA001"]) == 0
@@ -80,6 +90,21 @@ def test_a_person_sees_colours_and_columns(terminal):
     assert main(["explain"]) == 0
     assert "\t" not in screen.getvalue()
     assert "SCHEMA001  error    " in screen.getvalue()
+
+
+def test_paragraphs_are_broken_for_a_person_only(terminal, weft):
+    assert CODES["SCHEMA001"].why in weft("explain", "SCHEMA001").out
+    screen = terminal()
+    main(["explain", "SCHEMA001", "--no-color"])
+    assert max(len(line) for line in screen.getvalue().partition("Example")[0].splitlines()) <= 80
+
+
+@pytest.mark.parametrize(("width", "columns"), [(40, 40), (300, 100), (0, 80)])
+def test_the_width_of_a_terminal(terminal, monkeypatch, width: int, columns: int):
+    screen = terminal()
+    monkeypatch.setattr(screen, "fileno", lambda: 1, raising=False)
+    monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((width, 24)))
+    assert read_settings().columns == columns
 
 
 def test_errors_are_coloured_for_a_person(terminal):

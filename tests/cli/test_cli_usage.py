@@ -1,9 +1,13 @@
 """What is said when a command was not understood, and that every way to say a thing works."""
 
+import runpy
+
 import pytest
+from cyclopts import CycloptsError
 
 from weft import __version__
-from weft.cli.command_line import VERB_NAMES
+from weft.cli.usage import usage_failure
+from weft.cli.verbs import VERB_NAMES
 
 
 def test_bare_weft_prints_help_and_exits_2(weft):
@@ -84,13 +88,21 @@ def test_a_misunderstanding_without_a_guess(weft, words: list[str], fact: str):
 
 def test_the_page_to_read_is_that_of_the_verb(weft):
     assert weft("check", "--fxi").err.endswith("  more:  weft check --help\n")
+    assert weft("new", "returns").err.endswith("  more:  weft new --help\n")
     assert weft("chekc").err.endswith("  more:  weft --help\n")
 
 
 def test_a_flag_that_takes_no_value_says_so(weft):
     result = weft("check", "--fix=maybe")
     assert result.code == 2
-    assert result.err.startswith("error[CLI002]: ")
+    assert result.err.startswith('error[CLI002]: "maybe" is no value of --fix\n')
+    assert "hint:  write --fix alone\n" in result.err
+
+
+def test_what_weft_cannot_do_yet_is_said(weft):
+    result = weft("run", "Support")
+    assert result.code == 2
+    assert "it does not run them yet" in result.err
 
 
 @pytest.mark.parametrize(
@@ -110,3 +122,17 @@ def test_failures_are_json_when_json_was_asked_for(weft, words: list[str]):
     assert result.data["schema_version"] == 1
     assert result.data["error"]["message"]
     assert result.err == ""
+
+
+def test_whatever_else_the_library_refuses_is_passed_on():
+    error = CycloptsError(msg="It does not work.")
+    assert usage_failure(error, verbs=[], options=[]).message == "It does not work"
+
+
+def test_python_can_start_it(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["weft", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("weft", run_name="__main__")
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"weft {__version__}\n"
+    runpy.run_module("weft.__main__", run_name="weft.__main__")

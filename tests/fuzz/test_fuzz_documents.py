@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from weft.findings import is_error
 from weft.packages import yaml_text
 from weft.packages.documents import MAX_BYTES, Document, read
-from weft.packages.edits import dump
-from weft.packages.json_text import MAX_DEPTH, MAX_NODES, children_of
+from weft.packages.dumping import dump
+from weft.packages.text_index import MAX_DEPTH, MAX_NODES, children_of
+
+# Time is no part of what is tested here, and other work may run beside the tests.
+untimed = settings(deadline=None)
 
 GOOD = [
     b'{"a": [1, -2.5e3, true, null, "x\\n\\u00e9\\ud83d\\ude00"], /* c */ "b": {"c": {}}, // d\n}',
@@ -87,6 +90,9 @@ def check(document: Document) -> None:
         line, column = finding.place.line or 1, finding.place.column or 1
         assert 1 <= line <= len(lines)
         assert 1 <= column <= len(lines[line - 1]) + 1
+        assert finding.place.length == 1 or (
+            1 < finding.place.length <= len(lines[line - 1]) + 1 - column
+        )
         assert f"{finding.message} {finding.cause} {finding.hint}".encode()
         assert len(finding.message) < 200
         assert "\n" not in finding.message
@@ -108,7 +114,7 @@ def check_both(raw: bytes) -> None:
             check(read("a.yaml", raw))
 
 
-@settings(max_examples=500)
+@settings(untimed, max_examples=500)
 @given(st.binary() | st.text().map(str.encode))
 @example(b"\xef\xbb\xbf")
 @example(b"\xff\xfe{}")
@@ -123,13 +129,13 @@ def test_any_bytes(raw):
     check_both(raw)
 
 
-@settings(max_examples=1000)
+@settings(untimed, max_examples=1000)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_any_sequence_of_signs(text):
     check_both(text.encode())
 
 
-@settings(max_examples=500)
+@settings(untimed, max_examples=500)
 @given(st.sampled_from(GOOD), st.data())
 def test_good_files_damaged(raw, draw):
     for _ in range(draw.draw(st.integers(1, 3))):

@@ -6,8 +6,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from weft.errors import ExpressionError
+from weft.spec.type_field import read_type
 from weft.spec.type_meaning import coerce_text, mismatch
-from weft.spec.types import MAX_DEPTH, parse_type, print_type, read_type
+from weft.spec.type_parser import parse_type
+from weft.spec.types import MAX_DEPTH, print_type
 
 # Time is no part of what is tested here, and other work may run beside the tests.
 untimed = settings(deadline=None)

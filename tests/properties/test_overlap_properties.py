@@ -10,7 +10,7 @@ from weft.engine.conditions import decide
 from weft.errors import ExpressionError
 from weft.spec.conditions import And, Compare, ListOf, Name, Not, Or, Value
 from weft.spec.type_meaning import mismatch
-from weft.spec.types import parse_type
+from weft.spec.type_parser import parse_type
 from weft.spec.variables import Variable
 
 TYPES = (

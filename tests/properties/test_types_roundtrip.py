@@ -6,7 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from weft.spec.type_meaning import finite_values, json_schema, mismatch, references
+from weft.spec.type_field import read_type
+from weft.spec.type_meaning import finite_values, mismatch, references
+from weft.spec.type_parser import parse_type
+from weft.spec.type_schema import json_schema
 from weft.spec.types import (
     ANY,
     DictOf,
@@ -17,9 +20,7 @@ from weft.spec.types import (
     Scalar,
     UnionOf,
     is_model_name,
-    parse_type,
     print_type,
-    read_type,
 )
 
 MODELS = {

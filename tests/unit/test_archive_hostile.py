@@ -117,10 +117,9 @@ def test_names_that_could_do_harm(name, fault, manifest, workspace, tmp_path):
 
 
 def test_a_name_that_goes_on_after_a_zero_byte(manifest, workspace, tmp_path):
-    raw = zipped([*FILES.items(), ("agents.jsonX../x", b"x")], manifest)
-    raw = raw.replace(b"agents.jsonX../x", b"agents.json\0../x")
-    assert "has characters" in messages(raw, workspace, tmp_path)[0] or True
-    assert "leads out" in messages(raw, workspace, tmp_path)[0]
+    raw = zipped([*FILES.items(), ("agents.jsonX/../x", b"x")], manifest)
+    raw = raw.replace(b"agents.jsonX/../x", b"agents.json\0/../x")
+    assert messages(raw, workspace, tmp_path)[0].startswith("'agents.json\\x00/../x' leads out")
 
 
 @pytest.mark.parametrize("mode", [stat.S_IFLNK | 0o777, stat.S_IFIFO | 0o644, stat.S_IFDIR | 0o755])
@@ -348,6 +347,13 @@ def test_a_file_that_may_not_be_read(good, workspace, monkeypatch):
     assert caught.value.findings[0].message == "the file cannot be read: permission denied"
 
 
+def outcome(path):
+    try:
+        return unpack(path).files
+    except PackageError:
+        return "refused"
+
+
 @settings(
     max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -359,9 +365,4 @@ def test_changed_bytes_are_refused_or_change_nothing(data, good, tmp_path):
     raw = raw[: data.draw(st.just(len(raw)) | st.integers(0, len(raw)))]
     path = tmp_path / "changed.zip"
     path.write_bytes(raw)
-    try:
-        found = unpack(path).files
-    except PackageError as error:
-        assert error.findings
-    else:
-        assert found == FILES
+    assert outcome(path) in (FILES, "refused")

@@ -4,7 +4,7 @@ import pytest
 
 from weft.packages.dialect import DIALECTS
 from weft.packages.documents import read_text
-from weft.packages.edits import dump
+from weft.packages.dumping import dump
 from weft.packages.reader import open_document
 
 

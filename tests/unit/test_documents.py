@@ -94,8 +94,8 @@ def test_a_warning_leaves_the_document_good():
 def test_faults_become_findings_with_place_and_length():
     (finding,) = read_text("a.json", '{"a": 1,\n "a": 2}').findings
     assert (finding.code, finding.severity) == ("SCHEMA003", "error")
-    assert finding.place == Place("a.json", 2, 2)
-    assert finding.length == 3
+    assert finding.place == Place("a.json", 2, 2, length=3)
+    assert str(finding.place) == "a.json:2:2"
     assert finding.cause == ("it first stands on line 1, column 2",)
     assert finding.hint
 
@@ -163,13 +163,33 @@ def test_offsets_in_folded_blocks_give_the_start():
     assert at(document, ("a",), offset=5) == (1, 4)
 
 
-def test_length_is_that_of_the_first_line():
-    document = read_text("a.json", '{"key": "value",\n "list": [\n  1\n ]}')
-    assert document.length(("key",)) == 7
-    assert document.length(("key",), key=True) == 5
-    assert document.length(("list",)) == 1
-    assert document.length(("list", 0), key=True) == 1
-    assert read_text("a.yaml", "a:").length(("a",)) == 1
+def test_a_place_is_as_long_as_what_stands_there_on_its_first_line():
+    text = '{"key": "value",\r\n "list": [ \r\n  1\r\n ]}'
+    for document in (read_text("a.json", text), read_text("a.yaml", text)):
+        assert document.place(("key",)).length == 7
+        assert document.place(("key",), key=True).length == 5
+        assert document.place(("list",)).length == 1
+        assert document.place(("list", 0), key=True).length == 1
+        assert document.place(()).length == len('{"key": "value",')
+    assert read_text("a.yaml", "a:").place(("a",)).length == 1
+
+
+def test_a_place_inside_a_value_is_one_character_long_unless_told_otherwise():
+    document = read_text("a.json", '{"key": "value"}')
+    assert document.place(("key",), offset=2) == Place("a.json", 1, 12, length=1)
+    assert document.place(("key",), offset=2, length=3) == Place("a.json", 1, 12, length=3)
+    assert document.place(("key",), length=2) == Place("a.json", 1, 9, length=2)
+
+
+def test_where_a_path_ends_early_the_mark_belongs_to_what_is_there():
+    document = read_text("a.json", '{"key": "value"}')
+    for options in ({}, {"key": True}, {"offset": 3}):
+        assert document.place(("key", "x"), **options) == Place("a.json", 1, 9, length=7)
+
+
+def test_the_mark_of_a_fault_stays_on_its_line():
+    (finding,) = read_text("a.json", '{"a": 1\n     "b": 2}').findings
+    assert finding.place == Place("a.json", 1, 8, length=1)
 
 
 def test_places_of_an_unreadable_file_do_not_fail():

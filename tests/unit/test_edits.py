@@ -1,4 +1,3 @@
-import json
 from difflib import ndiff
 from textwrap import dedent
 
@@ -7,7 +6,7 @@ import pytest
 from weft.errors import PackageError
 from weft.findings import AppendItem, Remove, RenameKey, SetValue
 from weft.packages.documents import read_text
-from weft.packages.edits import apply, dump
+from weft.packages.edits import apply
 
 JSON = dedent("""\
     {
@@ -296,69 +295,3 @@ def test_a_file_that_cannot_be_read_cannot_be_changed():
     with pytest.raises(PackageError, match=r"a\.json cannot be changed before") as raised:
         apply(document, [SetValue((), 1)])
     assert raised.value.findings == document.findings
-
-
-def test_json_is_written_in_one_way():
-    assert (
-        dump({"é": [1, {}], "a": []}, "json") == '{\n  "é": [\n    1,\n    {}\n  ],\n  "a": []\n}\n'
-    )
-
-
-def test_yaml_is_written_to_be_read():
-    data = {
-        "name": "Say hello, then: no",
-        "plain": "Say hello, it's (me).",
-        "words": ["yes", "Null", "12", "-", "", " x", "a: b", "a #b", "über"],
-        "numbers": [1, 1.5, 1e100, -0.0, True, None],
-        "prompt": "One.\n\n  Two.\n",
-        "note": "a\nb",
-        "odd": "a\n\n",
-        "nested": [[1, [2]], {"a": {"b": []}, "c": {}}],
-    }
-    assert dump(data, "yaml") == dedent("""\
-        name: "Say hello, then: no"
-        plain: Say hello, it's (me).
-        words:
-          - "yes"
-          - "Null"
-          - "12"
-          - "-"
-          - ""
-          - " x"
-          - "a: b"
-          - "a #b"
-          - über
-        numbers:
-          - 1
-          - 1.5
-          - 1.0e+100
-          - -0.0
-          - true
-          - null
-        prompt: |
-          One.
-
-            Two.
-        note: |-
-          a
-          b
-        odd: "a\\n\\n"
-        nested:
-          - - 1
-            - - 2
-          - a:
-              b: []
-            c: {}
-        """)
-
-
-@pytest.mark.parametrize("data", [None, 1, "x", "a\nb\n", [], {}])
-def test_a_file_may_hold_one_value(data):
-    for name in ("json", "yaml"):
-        assert json.dumps(read_text(f"a.{name}", dump(data, name)).data) == json.dumps(data)
-
-
-def test_numbers_json_does_not_know_are_refused():
-    for name in ("json", "yaml"):
-        with pytest.raises(ValueError, match="not JSON compliant"):
-            dump([float("inf")], name)

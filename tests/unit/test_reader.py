@@ -71,8 +71,7 @@ def test_unknown_key_is_refused_with_the_nearest_name(folder):
     assert (finding.code, finding.severity) == ("SCHEMA008", "error")
     assert finding.message == 'unknown key "max_turn"'
     assert finding.hint == ('did you mean "max_turns"?',)
-    assert finding.place == Place(str(folder / "orchestrator.json"), 4, 3)
-    assert finding.length == len('"max_turn"')
+    assert finding.place == Place(str(folder / "orchestrator.json"), 4, 3, len('"max_turn"'))
     assert finding.fix is None
 
 
@@ -227,7 +226,8 @@ def test_syntax_error_breaks_only_its_file(folder):
 
 def test_value_places_lead_into_the_files(folder):
     package = read_package(folder)
-    assert package.locate(("agents", 0, "agent_name")) == Place(str(folder / "agents.json"), 4, 21)
+    name = Place(str(folder / "agents.json"), 4, 21, len('"A"'))
+    assert package.locate(("agents", 0, "agent_name")) == name
     assert package.locate(("handoffs", 0)) == Place(str(folder / "handoffs.json"))
 
 

@@ -10,7 +10,7 @@ from weft.packages.reader import read_package
 from weft.spec import plan
 from weft.spec.sources import DerivedSource
 from weft.spec.triggers import AgentTextTrigger, Equals, Exact
-from weft.spec.types import parse_type
+from weft.spec.type_parser import parse_type
 
 FILES = {
     "orchestrator.json": seed.ORCHESTRATOR,

@@ -1,6 +1,5 @@
-"""What types mean: which values fit, as JSON Schema, as finite sets and as text."""
+"""What types mean: which values fit, as finite sets and as text."""
 
-import json
 import time
 
 import pytest
@@ -10,11 +9,10 @@ from weft.spec.type_meaning import (
     MAX_VALUE_DEPTH,
     coerce_text,
     finite_values,
-    json_schema,
     mismatch,
     references,
 )
-from weft.spec.types import parse_type
+from weft.spec.type_parser import parse_type
 
 MODELS = {
     "Item": {"name": parse_type("str"), "count": parse_type("int")},
@@ -145,65 +143,6 @@ def test_unions_of_recursive_models_are_not_tried_in_every_combination():
     start = time.process_time()
     assert explain("Left", value).startswith('expected Left | Right | int, got "wrong" at c.c.c')
     assert time.process_time() - start < 1
-
-
-def test_json_schema_of_every_form():
-    assert json_schema(parse_type("any"), {}) == {
-        "$schema": "https://json-schema.org/draft/2020-12/schema"
-    }
-    text = 'dict[list[optional[str]]] | literal["a", 1, true] | int | float | bool'
-    assert json_schema(parse_type(text), {}) == {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "anyOf": [
-            {
-                "type": "object",
-                "additionalProperties": {
-                    "type": "array",
-                    "items": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-                },
-            },
-            {"enum": ["a", 1, True]},
-            {"type": "integer"},
-            {"type": "number"},
-            {"type": "boolean"},
-        ],
-    }
-
-
-def test_json_schema_holds_the_models_that_are_reached_and_no_others():
-    schema = json_schema(parse_type("optional[Order]"), MODELS)
-    assert schema["anyOf"] == [{"$ref": "#/$defs/Order"}, {"type": "null"}]
-    assert list(schema["$defs"]) == ["Item", "Order"]
-    assert schema["$defs"]["Order"] == {
-        "type": "object",
-        "properties": {
-            "items": {"type": "array", "items": {"$ref": "#/$defs/Item"}},
-            "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-            "free": {},
-        },
-        "required": ["items", "free"],
-        "additionalProperties": False,
-    }
-
-
-def test_json_schema_of_a_recursive_model_is_finite_and_always_written_alike():
-    schema = json_schema(parse_type("Left | Node"), MODELS)
-    assert list(schema["$defs"]) == ["Left", "Node", "Right"]
-    turned = dict(reversed(MODELS.items()))
-    assert json.dumps(json_schema(parse_type("Left | Node"), turned)) == json.dumps(schema)
-
-
-@pytest.mark.parametrize(
-    ("text", "message", "hint"),
-    [
-        ("list[Itm]", "the model Itm is not declared", "did you mean Item?"),
-        ("Qqqq", "the model Qqqq is not declared", "declare it among the models"),
-    ],
-)
-def test_json_schema_refuses_a_model_that_is_not_declared(text, message, hint):
-    with pytest.raises(ExpressionError) as caught:
-        json_schema(parse_type(text), MODELS)
-    assert (str(caught.value), caught.value.hint) == (message, hint)
 
 
 @pytest.mark.parametrize(

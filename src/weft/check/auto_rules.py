@@ -48,10 +48,12 @@ def output_gives_arguments(subject: Subject) -> Iterator[Hit]:
 @rule("TOOL009", "tools", "agents", "registry")
 def automatic_call_is_complete(subject: Subject) -> Iterator[Hit]:
     """An automatic call has its three parts: the agent's mode, one tool, and a bound model."""
+    # Of two agents with one name, which NAME003 reports, either may be the one that is meant.
+    willing = {agent.agent_name for agent in subject.spec.agents if agent.auto_tool_mode}
     for index, agent in enumerate(subject.spec.agents):
         name = agent.agent_name
         tools = automatic_tools(subject, name)
-        if not agent.auto_tool_mode and tools:
+        if name not in willing and tools:
             position, tool = tools[0]
             yield Hit(
                 ("tools", position, "auto_invoke"),

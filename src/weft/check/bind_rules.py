@@ -7,6 +7,7 @@ from weft.check.code_facts import missing_function
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
 from weft.check.suggestions import did_you_mean, respelling
+from weft.check.tool_rules import functions_meant
 from weft.findings import Fix, Path, RenameKey
 from weft.ids import slug
 
@@ -94,12 +95,15 @@ def rights_name_someone(subject: Subject) -> Iterator[Hit]:
     functions = (*spec.tools, *spec.lifecycle_tools, *spec.hooks)
     agents = list(subject.agents)
     writers = [*agents, *dict.fromkeys(one.function for one in functions)]
+    misspelt = subject.once(functions_meant)
     for variable, declared in spec.variables.items():
         path: Path = ("variables", variable)
         for index, name in enumerate(declared.readers or ()):
             what = f"{variable} may be read by"
             yield from _name((*path, "readers", index), what, name, agents, "no agent")
         for index, name in enumerate(declared.writers or ()):
+            if name in misspelt:
+                continue
             what = f"{variable} may be written by"
             role = "neither an agent nor a tool or hook"
             yield from _name((*path, "writers", index), what, name, writers, role)

@@ -62,7 +62,9 @@ def _way_to_environment(subject: Subject, name: str) -> tuple[str, ...]:
     waiting, met = [(name,)], {name}
     for chain in waiting:
         variable = subject.spec.variables.get(chain[-1])
-        source = variable.source if variable else None
+        # A secret is used neither in prompts nor in conditions, whatever its source: other rules
+        # report that.
+        source = variable.source if variable and not variable.secret else None
         if isinstance(source, EnvironmentSource):
             return chain
         if isinstance(source, ComputedSource):

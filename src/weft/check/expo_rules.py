@@ -8,10 +8,9 @@ from weft.check.exposure import code_for, exposed, is_hidden, is_secret, may_rea
 from weft.check.prompts import places_of, prompt_uses, prompts, quoted_words, words
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import did_you_mean, respelling
+from weft.check.suggestions import did_you_mean, respelling, variable_meant
 from weft.check.trigger_places import TOOL_TRIGGERS, placed_triggers
 from weft.findings import AppendItem, Edit, Fix, Path, Remove, SetValue
-from weft.spec.agents import Agent
 from weft.spec.conditions import names
 from weft.spec.triggers import AgentTextTrigger
 
@@ -110,7 +109,7 @@ def exposed_is_used(subject: Subject) -> Iterator[Hit]:
             continue
         if agent not in used:
             used[agent] = _used_by(subject, agent)
-        if name not in used[agent] and not _is_spoken_of(subject.agents[agent], name):
+        if name not in used[agent] and not _is_spoken_of(subject, agent, name):
             yield Hit(
                 path,
                 f"{agent} is shown {name}, but neither its prompt nor its rules nor its tools "
@@ -119,20 +118,23 @@ def exposed_is_used(subject: Subject) -> Iterator[Hit]:
             )
 
 
-def _is_spoken_of(agent: Agent, name: str) -> bool:
-    return any(True for section in agent.prompt_sections for _ in places_of(name, section.content))
+def _is_spoken_of(subject: Subject, agent: str, name: str) -> bool:
+    own = (prompt.text for prompt in prompts(subject) if prompt.agent.agent_name == agent)
+    return any(True for text in own for _ in places_of(name, text))
 
 
 def _used_by(subject: Subject, agent: str) -> frozenset[str]:
-    """Return the names in the conditions and in the code of an agent."""
-    used: set[str] = set()
+    """Return the names that an agent uses; a misspelt one counts as what it means."""
+    used = {use.name for use in prompt_uses(subject) if use.agent == agent}
+    plain: set[str] = set()
     for index, handoff in enumerate(subject.spec.handoffs):
         if handoff.source_agent == agent and handoff.condition:
             parsed = subject.conditions.get(index)
-            used.update(names(parsed) if parsed else words(handoff.condition))
+            used.update(names(parsed) if parsed else ())
+            plain.update(() if parsed else words(handoff.condition))
     for file in code_for(subject, agent):
-        used |= quoted_words(subject.code.get(file, ""))
-    return frozenset(used)
+        plain |= quoted_words(subject.code.get(file, ""))
+    return frozenset(plain.union(variable_meant(subject, name) for name in used))
 
 
 @rule("EXPO005", "agents", "variables", "exposure", "tools", "models", "registry")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from weft.check.bindings import lacks_model
 from weft.check.cycles import find_cycles
 from weft.check.model_uses import (
     endless_models,
@@ -15,6 +16,7 @@ from weft.check.spelling import listed
 from weft.check.subject import Hit, Subject
 from weft.check.suggestions import did_you_mean, respelling
 from weft.findings import Fix, Remove
+from weft.spec.agents import Agent
 
 
 @rule("OUT001", "variables", "models", "orchestrator")
@@ -47,11 +49,16 @@ def bound_model_exists(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("OUT003", "models", "registry", "variables", "orchestrator", "board")
+@rule("OUT003", "models", "registry", "agents", "variables", "orchestrator", "board")
 def model_is_used(subject: Subject) -> Iterator[Hit]:
     """Every model is bound to an agent, or part of a type that is in use."""
     indexes = _indexes(subject)
-    for name in idle_models(subject):
+    # Where an agent waits for its model, the binding is missing, not the use: that is reported.
+    waiting = any(
+        _needs_model(agent) and lacks_model(subject, agent.agent_name)
+        for agent in subject.spec.agents
+    )
+    for name in () if waiting else idle_models(subject):
         yield Hit(
             ("models", indexes[name], "name"),
             f"nothing uses the model {name}",
@@ -91,6 +98,10 @@ def model_can_be_filled(subject: Subject) -> Iterator[Hit]:
             cause=(" -> ".join((*cycle, name)),) if len(cycle) > 1 else (),
             hint=(f"write optional[{following}] or list[{following}]",),
         )
+
+
+def _needs_model(agent: Agent) -> bool:
+    return agent.structured_outputs_required or agent.auto_tool_mode
 
 
 def _indexes(subject: Subject) -> dict[str, int]:

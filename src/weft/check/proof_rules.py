@@ -143,6 +143,6 @@ def every_run_can_end(subject: Subject) -> Iterator[Hit]:
     yield Hit(
         path,
         f"it is not proven that every run can come to an end: {proof.reason}",
-        cause=(f"the shortest way to where it is not: {proof.witness}",) if proof.witness else (),
+        cause=(f"it matters on this way: {proof.witness}",) if proof.witness else (),
         hint=(proof.doubts[0].remedy, _WAY_OUT),
     )

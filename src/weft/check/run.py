@@ -1,6 +1,7 @@
 """Running the rules: a subject in, findings out, each at its place."""
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from typing import Final, Protocol
 
 from weft.catalogue import CATALOGUE
@@ -82,15 +83,15 @@ def findings_of(code: str, hits: Iterable[Hit], locate: Locate) -> Iterator[Find
     """Turn what a rule found into findings."""
     entry = CATALOGUE[code]
     for hit in hits:
+        place = hit.place or locate(hit.path, at_key=hit.at_key, offset=hit.offset)
         yield Finding(
             code=code,
             severity=hit.severity or entry.severity,
             message=hit.message,
-            place=hit.place or locate(hit.path, at_key=hit.at_key, offset=hit.offset),
+            place=replace(place, length=hit.length or place.length),
             cause=hit.cause,
             hint=hit.hint,
             fix=hit.fix,
-            length=hit.length or 1,
         )
 
 

@@ -9,6 +9,7 @@ from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
 from weft.check.suggestions import variable_meant
 from weft.check.trigger_places import assigned, placed_triggers
+from weft.check.usage_rules import read_variables
 from weft.check.values import misfit
 from weft.engine.conditions import same
 from weft.findings import Fix, Json, Path, Remove
@@ -111,12 +112,14 @@ def state_is_reachable(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("STATE003", "variables", "handoffs")
+@rule("STATE003", "variables", "handoffs", "agents", "exposure", "code")
 def end_state_is_noticed(subject: Subject) -> Iterator[Hit]:
     """A state without a way out makes something happen."""
+    # A variable that nothing reads is reported for that alone.
+    read = subject.once(read_variables)
     for machine in _machines(subject):
         for state, following in machine.steps.items():
-            if following or state not in machine.reached:
+            if following or state not in machine.reached or machine.name not in read:
                 continue
             path, value = machine.places[state]
             if not _is_noticed(subject, machine, value):

@@ -6,6 +6,7 @@ from typing import Final
 from weft.check.code_facts import code_of, reached
 from weft.check.declared_code import (
     all_tool_entries,
+    hook_entries,
     lifecycle_entries,
     missing_files,
     missing_functions,
@@ -19,6 +20,7 @@ from weft.check.subject import Hit, Subject
 from weft.check.unused_files import unused_files
 from weft.check.variable_writes import INJECTED
 from weft.findings import Fix, Place, SetValue
+from weft.ids import nearest
 from weft.spec.tools import UiTool
 
 #: How long a description may be; a model reads all of them before every reply.
@@ -37,6 +39,19 @@ def file_exists(subject: Subject) -> Iterator[Hit]:
 def function_exists(subject: Subject) -> Iterator[Hit]:
     """The file of a tool defines or imports its function."""
     return missing_functions(all_tool_entries(subject))
+
+
+def functions_meant(subject: Subject) -> set[str]:
+    """Return the functions that tools and hooks misspell, as the code has them.
+
+    TOOL002 and HOOK002 report these. Whoever else names such a function is right.
+    """
+    near = [
+        nearest(entry.declared.function, entry.module.functions)
+        for entry in (*all_tool_entries(subject), *hook_entries(subject))
+        if entry.module and not entry.module.defines(entry.declared.function)
+    ]
+    return {name for name in near if name}
 
 
 @rule("TOOL003", "code")

@@ -7,6 +7,7 @@ from weft.check.regexes import regex_fault
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
 from weft.check.suggestions import did_you_mean, respelling
+from weft.check.tool_rules import functions_meant
 from weft.check.trigger_places import TOOL_TRIGGERS, PlacedTrigger, placed_triggers
 from weft.check.variable_writes import INJECTED
 from weft.engine.conditions import same
@@ -67,9 +68,10 @@ def _agents_of(placed: PlacedTrigger) -> Iterator[tuple[str, str]]:
 def tool_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
     """A trigger waits for a tool that there is, and for answers only of a UI tool."""
     asking = {tool.function for tool in subject.spec.tools if isinstance(tool, UiTool)}
+    misspelt = subject.once(functions_meant)
     for placed in placed_triggers(subject.spec):
         trigger, path = placed.trigger, (*placed.path, "tool")
-        if not isinstance(trigger, TOOL_TRIGGERS):
+        if not isinstance(trigger, TOOL_TRIGGERS) or trigger.tool in misspelt:
             continue
         if trigger.tool not in subject.tools:
             yield Hit(

@@ -1,8 +1,10 @@
 """Family VAR, fourth part: every variable is set by something and read by something."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from weft.check.code_facts import code_of
+from weft.check.declared_code import all_tool_entries, hook_entries
 from weft.check.prompts import prompt_uses, quoted_words, words
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
@@ -20,8 +22,13 @@ from weft.spec.sources import (
 )
 from weft.spec.templates import references
 
+#: Where a variable may be set or read.
+_READS: Final = (
+    "variables", "agents", "exposure", "handoffs", "tools", "lifecycle_tools", "hooks", "code",
+)  # fmt: skip
 
-@rule("VAR011", "variables", "agents", "exposure", "handoffs", "code")
+
+@rule("VAR011", *_READS)
 def something_sets_it(subject: Subject) -> Iterator[Hit]:
     """A derived variable can change."""
     still = [
@@ -45,6 +52,12 @@ def something_sets_it(subject: Subject) -> Iterator[Hit]:
             )
 
 
+def _lacks_code(subject: Subject) -> bool:
+    """Tell whether declared code is not there: what it would set and read is not known."""
+    declared = (*all_tool_entries(subject), *hook_entries(subject))
+    return any(entry.file not in subject.code for entry in declared)
+
+
 def _has_trigger(source: DerivedSource) -> bool:
     return bool(source.triggers) or any(step.trigger for step in source.transitions)
 
@@ -52,7 +65,7 @@ def _has_trigger(source: DerivedSource) -> bool:
 def _set_by_code(subject: Subject) -> frozenset[str] | None:
     """Return the variables that code sets; None if it may be any."""
     code = code_of(subject)
-    if code.faults:
+    if code.faults or _lacks_code(subject):
         return None
     found = {
         write.variable
@@ -63,9 +76,11 @@ def _set_by_code(subject: Subject) -> frozenset[str] | None:
     return None if None in found else frozenset(name for name in found if name)
 
 
-@rule("VAR012", "variables", "agents", "exposure", "handoffs", "code")
+@rule("VAR012", *_READS)
 def something_reads_it(subject: Subject) -> Iterator[Hit]:
     """A variable is of use to someone."""
+    if _lacks_code(subject):
+        return
     read = subject.once(read_variables)
     for name, variable in subject.spec.variables.items():
         if name not in read and not _is_kept(variable.source):

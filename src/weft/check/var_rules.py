@@ -10,7 +10,7 @@ from weft.check.condition_rules import first_mentions
 from weft.check.cycles import find_cycles
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import did_you_mean, respelling
+from weft.check.suggestions import did_you_mean, respelling, variable_meant
 from weft.check.trigger_places import assigned, placed_triggers
 from weft.check.values import declared_values, misfit, variable_types
 from weft.errors import ExpressionError
@@ -160,14 +160,16 @@ def _condition_hits(subject: Subject, name: str, source: ComputedSource) -> Iter
         hint = error.hint or "write a condition over the inputs"
         yield Hit(path, fact, hint=(hint, _FUNCTION_HINT), offset=error.offset)
         return
-    for entry, offset in used.items():
-        if entry not in source.inputs:
-            fact = f"the computation of {name} uses {entry}, which is not among its inputs"
-            hint = did_you_mean(entry, source.inputs) or (f'add "{entry}" to the inputs',)
-            yield Hit(path, fact, hint=hint, offset=offset, length=len(entry))
+    # An input that nobody declares is reported as such, and once.
+    inputs = {variable_meant(subject, entry) for entry in source.inputs}
+    lacking = [entry for entry in used if entry not in inputs and entry not in source.inputs]
+    for entry in lacking:
+        fact = f"the computation of {name} uses {entry}, which is not among its inputs"
+        hint = did_you_mean(entry, source.inputs) or (f'add "{entry}" to the inputs',)
+        yield Hit(path, fact, hint=hint, offset=used[entry], length=len(entry))
     for index, entry in enumerate(source.inputs):
-        # An input that nobody declares is reported as such, and once.
-        if entry not in used and entry in subject.variable_names:
+        # Where an input is lacking, one that is not used was likely written in its place.
+        if not lacking and entry not in used and entry in subject.variable_names:
             fact = f"the computation of {name} does not use its input {entry}"
             hint = ("remove the input, or use it in the condition",)
             yield Hit(("variables", name, "source", "inputs", index), fact, hint=hint)

@@ -10,6 +10,7 @@ from weft.check.run import Locate, findings_of, nowhere, sort_findings
 from weft.check.subject import Hit
 from weft.check.suggestions import did_you_mean
 from weft.findings import Finding
+from weft.ids import nearest
 from weft.spec.packs import Pack
 from weft.spec.workflow import WorkflowSpec
 
@@ -118,7 +119,7 @@ def journey_stays_inside(subject: WorkspaceSubject) -> Iterator[Hit]:
         for number, journey in enumerate(pack.journeys):
             for step, side_by_side in enumerate(journey.steps):
                 for index, name in enumerate(side_by_side):
-                    if name not in members:
+                    if not _is_inside(subject, members, name):
                         yield Hit(
                             (file, "journeys", number, "steps", step, index),
                             f'the journey {journey.name} leads to "{name}", '
@@ -126,6 +127,12 @@ def journey_stays_inside(subject: WorkspaceSubject) -> Iterator[Hit]:
                             hint=did_you_mean(name, members)
                             or (f'add "{name}" to the workflows of the pack',),
                         )
+
+
+def _is_inside(subject: WorkspaceSubject, members: frozenset[str], name: str) -> bool:
+    """Tell whether a workflow is in a pack, be it misspelt there, which PACK003 reports."""
+    misspelt = members - subject.workflows.keys()
+    return name in members or (name in subject.workflows and nearest(name, misspelt) is not None)
 
 
 WORKSPACE_RULES: Final[dict[str, WorkspaceCheck]] = {

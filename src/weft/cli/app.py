@@ -2,11 +2,13 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from weft.cli.exits import Exit
 from weft.cli.failure import Failure, failure_of
 from weft.cli.settings import fallback_settings
 from weft.cli.streams import OutputLost, Streams, finish, prepare, silence
+from weft.cli.verbs import VERB_NAMES
 from weft.errors import WeftError
 
 
@@ -35,7 +37,7 @@ def _carry_out(words: list[str]) -> Exit:
         silence(sys.stdout)
         outcome = Exit.DONE
     except (WeftError, OSError) as error:
-        outcome = _tell(failure_of(error), json=_asks_for_json(words))
+        outcome = _tell(_with_page(failure_of(error), words), json=_asks_for_json(words))
     except Exception as error:  # noqa: BLE001 - the outermost place: nobody sees a traceback unasked
         outcome = _tell(_bug(error, words), json=_asks_for_json(words))
     finish()
@@ -56,10 +58,17 @@ def _tell(failure: Failure, *, json: bool) -> Exit:
     return failure.exit
 
 
+def _with_page(failure: Failure, words: list[str]) -> Failure:
+    """Name the page that tells how the verb is used, where it was used wrongly."""
+    if failure.exit != Exit.USAGE:
+        return failure
+    verb = next((f"{word} " for word in words if word in VERB_NAMES), "")
+    return replace(failure, more=f"weft {verb}--help")
+
+
 def _bug(error: Exception, words: list[str]) -> Failure:
     # Deferred: this never happens.
     from weft.cli.bug_report import full_story, write_report  # noqa: PLC0415
-    from weft.cli.command_line import VERB_NAMES  # noqa: PLC0415
 
     if {"-v", "--verbose"} & set(words):
         Streams().problem(full_story(error))

@@ -1,6 +1,6 @@
 """A command that cannot be carried out, and how that is told."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from weft.cli.exits import Exit, code_of
@@ -18,7 +18,7 @@ class Failure:
     hint: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     #: The command that tells more; where none is given, the one that explains the code.
-    more: str = field(default="")
+    more: str = ""
 
     @property
     def code(self) -> str:
@@ -34,9 +34,9 @@ class CommandFailed(WeftError):
         self.failure = failure
 
 
-def usage(message: str, *hint: str, more: str = "") -> CommandFailed:
+def usage(message: str, *hint: str) -> CommandFailed:
     """Refuse a request that was not made as it can be understood."""
-    return CommandFailed(Failure(Exit.USAGE, message, hint=hint, more=more))
+    return CommandFailed(Failure(Exit.USAGE, message, hint=hint))
 
 
 def not_found(message: str, *hint: str) -> CommandFailed:

@@ -28,7 +28,7 @@ _INTRODUCTION: Final = """\
 # Findings
 
 Every code Weft prints, in families. `weft explain CODE` shows an entry in the terminal. An error
-keeps the workflow from running; a warning does not, but counts as one with `weft check --strict`.
+keeps the workflow from running. A warning does not; `weft check --strict` fails on both.
 
 This page is generated from the catalogue: `make generate` writes it anew.
 """

@@ -25,7 +25,7 @@ def finding_data(finding: Finding) -> dict[str, Json]:
         "file": finding.place.file,
         "line": finding.place.line,
         "column": finding.place.column,
-        "length": finding.length,
+        "length": finding.place.length,
         "cause": list(finding.cause),
         "hint": list(finding.hint),
         "fix": finding.fix.title if finding.fix else None,

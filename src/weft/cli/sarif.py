@@ -1,6 +1,7 @@
 """Findings as SARIF 2.1.0, the format code-scanning services read."""
 
 import json
+from os import fsencode
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -56,15 +57,16 @@ def _location(finding: Finding) -> dict[str, Json]:
         region = {"startLine": place.line}
         if place.column:
             region["startColumn"] = place.column
-            region["endColumn"] = place.column + finding.length
+            region["endColumn"] = place.column + finding.place.length
         location["region"] = region
     return location
 
 
 def _uri(place: Place) -> str:
     """Return the address of a file, relative to the current folder wherever that is possible."""
-    path = Path(place.file)
-    if not path.is_absolute():
-        return quote(path.as_posix())
-    here = Path.cwd()
-    return quote(path.relative_to(here).as_posix()) if path.is_relative_to(here) else path.as_uri()
+    path, here = Path(place.file), Path.cwd()
+    if path.is_absolute() and not path.is_relative_to(here):
+        return path.as_uri()
+    relative = path.relative_to(here) if path.is_absolute() else path
+    # By its bytes: a name need not be text.
+    return quote(fsencode(relative.as_posix()))

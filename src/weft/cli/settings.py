@@ -25,6 +25,8 @@ class Settings:
     terminal: bool = False
     color: bool = False
     error_color: bool = False
+    #: How wide text may run where a person reads it.
+    columns: int = 80
 
 
 def read_settings(
@@ -51,6 +53,7 @@ def read_settings(
         terminal=sys.stdout.isatty(),
         color=colorful and sys.stdout.isatty(),
         error_color=colorful and sys.stderr.isatty(),
+        columns=_columns(),
     )
 
 
@@ -64,12 +67,28 @@ def color_is_welcome() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def _columns() -> int:
+    """Return the width of the terminal, or of a usual one where there is none; 100 reads best."""
+    try:
+        return min(os.get_terminal_size(sys.stdout.fileno()).columns or 80, 100)
+    except OSError:
+        return 80
+
+
 def nearest_workspace(start: Path) -> Path:
     """Find the nearest folder upward that holds `workflows`, else stay where we are.
 
     The answer is relative, so that the paths in findings stay short and can be opened.
     """
     for steps, folder in enumerate((start, *start.parents)):
-        if (folder / PACKAGES).is_dir():
+        if _is_folder(folder / PACKAGES):
             return Path(*[".."] * steps)
     return Path()
+
+
+def _is_folder(path: Path) -> bool:
+    """Tell whether a folder is there; one that may not be looked at is as good as none."""
+    try:
+        return path.is_dir()
+    except PermissionError:
+        return False

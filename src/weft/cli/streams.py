@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Final, TextIO, TypeAlias
 
 from weft.cli.exits import Exit
@@ -78,6 +79,10 @@ class Streams:
     def problem(self, text: str) -> None:
         """Print an error, which even the quiet want to see."""
         _write(sys.stderr, text)
+
+    def prose(self, text: str) -> str:
+        """Return a paragraph, broken into lines for a person, whole for a program."""
+        return fill(text, self.settings.columns) if self.settings.terminal else text
 
     def rows(self, rows: Sequence[tuple[str, ...]]) -> None:
         """Print rows in columns for a person, with tabs between them for a program."""

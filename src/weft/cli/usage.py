@@ -12,6 +12,7 @@ from cyclopts.exceptions import (
     UnknownOptionError,
     UnusedCliTokensError,
 )
+from cyclopts.token import Token
 
 from weft.cli.exits import Exit
 from weft.cli.failure import Failure
@@ -34,6 +35,8 @@ _OTHER_WORDS: Final = {
     "help": "--help",
     "version": "--version",
 }
+#: Verbs people expect because other tools have them.
+_LATER: Final = frozenset({"run", "serve", "chat", "start", "generate"})
 
 
 def usage_failure(error: CycloptsError, *, verbs: Iterable[str], options: Iterable[str]) -> Failure:
@@ -41,9 +44,8 @@ def usage_failure(error: CycloptsError, *, verbs: Iterable[str], options: Iterab
 
     `options` are those that stand with every verb.
     """
-    more = " ".join(["weft", *(error.command_chain or ()), "--help"])
     fact, hints = _explain(error, list(verbs), list(options))
-    return Failure(Exit.USAGE, fact, hint=tuple(hints), more=more)
+    return Failure(Exit.USAGE, fact, hint=tuple(hints))
 
 
 def _explain(
@@ -60,8 +62,8 @@ def _explain(
             return f"there is no option {word}", _meant(word, [*own, *options])
         case MissingArgumentError():
             return _missing(error), ()
-        case CoercionError() if error.token and get_origin(error.target_type) is Literal:
-            return _wrong_choice(error.token.value, error)
+        case CoercionError(token=Token() as token):
+            return _wrong_value(token, error.target_type)
         case RepeatArgumentError():
             return f"{error.token.keyword} is given twice", ("keep one of them",)
         case UnusedCliTokensError(unused_tokens=[str(word), *_]):
@@ -78,14 +80,18 @@ def _missing(error: MissingArgumentError) -> str:
     return f"{name if name.startswith('-') else name.upper()} is missing"
 
 
-def _wrong_choice(value: str, error: CoercionError) -> tuple[str, Iterable[str]]:
-    choices = [str(choice) for choice in get_args(error.target_type)]
-    name = error.token.keyword if error.token and error.token.keyword else None
+def _wrong_value(token: Token, wanted: type | None) -> tuple[str, Iterable[str]]:
+    value, name = token.value, token.keyword
     fact = f'"{value}" is no value of {name}' if name else f'"{value}" is not known here'
+    if get_origin(wanted) is not Literal:
+        return fact, [f"write {name} alone"] if wanted is bool else []
+    choices = [str(choice) for choice in get_args(wanted)]
     return fact, [*_meant(value, choices), f"choose one of: {', '.join(choices)}"]
 
 
 def _meant_verb(word: str, verbs: list[str]) -> list[str]:
+    if word in _LATER:
+        return ["this version checks, draws and ships workflows; it does not run them yet"]
     if word in _OTHER_WORDS:
         return [f"did you mean weft {_OTHER_WORDS[word]}?"]
     return [f"did you mean weft {verb}?" for verb in [nearest(word, verbs)] if verb]

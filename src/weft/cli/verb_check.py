@@ -112,8 +112,9 @@ def _look(request: _Request, streams: Streams) -> Report:
             for it in mend_package(folder, request.selection, profile=request.profile)
         )
     reviews = [review(place, profile=request.profile) for place in found]
-    for package in (package for it in reviews for package in it.packages):
-        streams.detail(f"checked {package.folder}: {package.name} {package.digest}")
+    if streams.settings.verbose:  # asked first, since a digest is work
+        for package in (package for it in reviews for package in it.packages):
+            streams.detail(f"checked {package.folder}: {package.name} {package.digest}")
     # Places may overlap, as in `weft check . workflows/Support`: each finding is told once.
     told = {repr(finding): finding for it in reviews for finding in it.findings}
     return Report(

@@ -6,6 +6,7 @@ from cyclopts import Parameter
 
 from weft.cli.command_line import build_app
 from weft.cli.exits import Exit
+from weft.cli.machine_formats import document
 from weft.cli.streams import Streams
 
 
@@ -16,5 +17,7 @@ def completion(
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Print a script that lets a shell complete weft commands."""
-    streams.result(build_app().generate_completion(prog_name="weft", shell=shell).rstrip())
+    script = build_app().generate_completion(prog_name="weft", shell=shell).rstrip()
+    as_data = streams.settings.json
+    streams.result(document({"shell": shell, "script": script}) if as_data else script)
     return Exit.DONE

@@ -50,5 +50,5 @@ def diagram(
     elif output is None:
         streams.result(text)
     else:
-        streams.note(f"wrote {output}")
+        streams.result(f"wrote {output}")
     return Exit.DONE

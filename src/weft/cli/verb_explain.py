@@ -12,7 +12,7 @@ from weft.cli.failure import not_found, usage
 from weft.cli.files import write_file
 from weft.cli.findings_page import findings_page
 from weft.cli.machine_formats import document
-from weft.cli.streams import Paint, Streams
+from weft.cli.streams import Streams
 from weft.findings import Json, Rule
 from weft.ids import nearest
 
@@ -42,13 +42,17 @@ def explain(
         raise usage(f"{code} and all codes cannot be asked for at once", "leave one of them out")
     if form == "markdown" and not all_codes:
         raise usage("--format markdown goes with --all", "weft explain --all --format markdown")
+    if form == "markdown" and streams.settings.json:
+        raise usage("--json and --format markdown contradict each other", "keep one of them")
     if write:
         write_file(write, findings_page())
-        streams.note(f"wrote {write}")
+        as_data = streams.settings.json
+        streams.result(document({"file": str(write)}) if as_data else f"wrote {write}")
     elif form == "markdown":
         streams.result(findings_page().rstrip())
     else:
-        _print(_chosen(code), streams, listed=code is None and not all_codes)
+        listed = not all_codes and (code is None or code.upper() in FAMILIES)
+        _print(_chosen(code), streams, listed=listed)
     return Exit.DONE
 
 
@@ -71,7 +75,7 @@ def _print(rules: tuple[Rule, ...], streams: Streams, *, listed: bool) -> None:
     elif listed:
         streams.rows([(entry.code, entry.severity, entry.title) for entry in rules])
     else:
-        streams.result("\n\n".join(_text(entry, streams.paint) for entry in rules))
+        streams.result("\n\n".join(_text(entry, streams) for entry in rules))
 
 
 def _data(entry: Rule) -> dict[str, Json]:
@@ -85,14 +89,16 @@ def _data(entry: Rule) -> dict[str, Json]:
     }
 
 
-def _text(entry: Rule, paint: Paint) -> str:
+def _text(entry: Rule, streams: Streams) -> str:
+    paint = streams.paint
     style = "bold red" if entry.severity == "error" else "bold yellow"
     parts = [
         f"{paint(f'{entry.severity}[{entry.code}]', style)}: {paint(entry.title, 'bold')}",
         "",
-        entry.why,
+        streams.prose(entry.why),
         "",
-        f"{paint('To mend it:', 'cyan')} {entry.fix}",
+        paint("To mend it:", "cyan"),
+        streams.prose(entry.fix),
         "",
         paint("Example:", "cyan"),
         *(f"  {line}" for line in entry.example.splitlines()),

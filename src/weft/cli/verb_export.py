@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from weft.cli.candidates import package_names
 from weft.cli.exits import Exit
 from weft.cli.failure import usage
+from weft.cli.files import refuse_folder
 from weft.cli.machine_formats import document
 from weft.cli.places import locate_package
 from weft.cli.streams import Streams
@@ -32,6 +33,7 @@ def export(
     """Write a package to a zip file."""
     folder = locate_package(name, streams.settings.workspace)
     target = output or Path(f"{folder.resolve().name}.zip")
+    refuse_folder(target, example=f"{folder.resolve().name}.zip")
     if target.resolve().is_relative_to(folder.resolve()):
         elsewhere = folder.parent / target.name if folder.parts else Path("..") / target.name
         raise usage(f"{target} would lie inside the package", f"weft export {name} -o {elsewhere}")

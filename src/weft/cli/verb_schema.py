@@ -1,5 +1,6 @@
 """weft schema: the JSON Schemas of package files."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -33,11 +34,11 @@ def schema(
         files = {wanted: files[wanted]}
     if write is not None:
         _write(write, files, streams)
-    elif name is not None:
-        # A schema is a JSON document already; --json changes nothing about it.
-        streams.result("".join(files.values()).rstrip())
     elif streams.settings.json:
-        streams.result(document({"schemas": list(SCHEMA_NAMES)}))
+        listed = {file.partition(".")[0]: json.loads(text) for file, text in files.items()}
+        streams.result(document({"schemas": listed}))
+    elif name is not None:
+        streams.result("".join(files.values()).rstrip())
     else:
         streams.result("\n".join(SCHEMA_NAMES))
         streams.note("\nprint one: weft schema agents\nwrite all: weft schema --write schemas")

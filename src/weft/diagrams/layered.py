@@ -56,16 +56,20 @@ def layered(nodes: int, links: Sequence[Link]) -> Layered:
         after[source].append(chain[0])
         before[target].append(chain[-1])
         chains.append(chain)
-    rows: Rows = [[] for _ in range(max(rank) + 1)]
-    for item, here in enumerate(rank):
-        rows[here].append(item)
     return Layered(
         nodes=nodes,
         links=tuple(forward),
         turned=tuple(one != other for one, other in zip(forward, links, strict=True)),
         chains=tuple(chains),
         rank=tuple(rank),
-        rows=order(rows, before, after),
+        rows=order(_rows(rank), before, after),
         before=tuple(before),
         after=tuple(after),
     )
+
+
+def _rows(rank: Sequence[int]) -> Rows:
+    rows: Rows = [[] for _ in range(max(rank) + 1)]
+    for item, here in enumerate(rank):
+        rows[here].append(item)
+    return rows

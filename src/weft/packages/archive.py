@@ -147,10 +147,7 @@ def _mismatches(manifest: Manifest, package: Package) -> list[str]:
 
 def _moved(finding: Finding, staged: Path, to: Path) -> Finding:
     """Name the place where the reader will look, not where the files stood for a moment."""
-    path = Path(finding.place.file)
-    if not path.is_relative_to(staged):
-        return finding
-    file = str(to / path.relative_to(staged))
+    file = finding.place.file.replace(str(staged), str(to), 1)
     return replace(finding, place=replace(finding.place, file=file))
 
 

@@ -4,7 +4,8 @@ from typing import Final
 
 from weft.errors import ExpressionError
 from weft.packages.rewrite import Map, Rewrite, is_map
-from weft.spec.types import print_type, read_type
+from weft.spec.type_field import read_type
+from weft.spec.types import print_type
 
 _TYPE_KEYS: Final = ("items", "values", "enum", "variants", "options", "of", "inner", "item")
 

@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias, cast
 from weft.catalogue import CATALOGUE
 from weft.findings import Finding, Json, Path, Place, is_error
 from weft.packages import json_text, yaml_text
-from weft.packages.json_text import Container, Data, Node, Parsed, Problem, line_column
+from weft.packages.text_index import Container, Data, Fault, Node, Parsed, line_column
 
 Format: TypeAlias = Literal["json", "yaml"]
 
@@ -70,26 +70,24 @@ class Document:
         """
         return {id(container): path for path, container in self._containers}
 
-    def place(self, path: Path, *, key: bool = False, offset: int = 0) -> Place:
+    def place(
+        self, path: Path, *, key: bool = False, offset: int = 0, length: int | None = None
+    ) -> Place:
         """Return where a value stands, or its key, or the character `offset` of a string.
 
-        A path that does not exist gives the place of its deepest part that does.
+        A path that does not exist gives the place of its deepest part that does. The mark is as
+        long as the value or key is on its first line, or one character at an offset, unless
+        `length` says otherwise.
         """
         node, found = self._find(path)
-        start = node.start
+        start, end = node.start, node.end
         if found and key and node.key_start >= 0:
-            start = node.key_start
+            start, end = node.key_start, node.key_end
         elif found and offset:
             start = _inside(self.text, node, offset)
-        return Place(self.file, *line_column(self.text, start))
-
-    def length(self, path: Path, *, key: bool = False) -> int:
-        """Return how many characters of the first line a value (or its key) takes, at least 1."""
-        node, _ = self._find(path)
-        start, end = node.start, node.end
-        if key and node.key_start >= 0:
-            start, end = node.key_start, node.key_end
-        return max(len(self.text[start:end].split("\n", 1)[0].rstrip()), 1)
+            end = start + 1
+        width = _width(self.text, start, end) if length is None else length
+        return Place(self.file, *line_column(self.text, start), width)
 
     def _find(self, path: Path) -> tuple[Node, bool]:
         node = self.index
@@ -110,7 +108,7 @@ def too_large(file: str, size: int) -> Finding | None:
     return Finding("SCHEMA001", "error", message, Place(file), hint=hint)
 
 
-def decode(raw: bytes) -> tuple[str, Problem | None]:
+def decode(raw: bytes) -> tuple[str, Fault | None]:
     """Turn the bytes of a file into text; on a fault, the text before it and the fault."""
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "", _encoding("the file is saved as UTF-16, not as UTF-8", 0)
@@ -133,9 +131,9 @@ def read(file: str, raw: bytes) -> Document:
     """Read the bytes of one declared file; whatever they are, the result is a document."""
     if refusal := too_large(file, len(raw)):
         return Document(file, "", format_of(file), None, (refusal,), Node(0, 0))
-    text, problem = decode(raw)
-    if problem:
-        refusal = finding(file, text, problem)
+    text, fault = decode(raw)
+    if fault:
+        refusal = finding(file, text, fault)
         return Document(file, text, format_of(file), None, (refusal,), Node(0, 0))
     return read_text(file, text)
 
@@ -144,7 +142,7 @@ def read_text(file: str, text: str) -> Document:
     """Read the text of one declared file; its name tells JSON from YAML."""
     form = format_of(file)
     parsed = json_text.load(text) if form == "json" else yaml_text.parse(text)
-    findings = tuple(finding(file, text, problem) for problem in parsed.problems)
+    findings = tuple(finding(file, text, fault) for fault in parsed.faults)
     return Document(file, text, form, parsed.data, findings, parsed.root)
 
 
@@ -163,23 +161,16 @@ def container_paths(data: Json) -> dict[int, Path]:
     return {id(container): path for path, container in _containers(cast("Data", data))}
 
 
-def finding(file: str, text: str, problem: Problem) -> Finding:
+def finding(file: str, text: str, fault: Fault) -> Finding:
     """Turn a fault at an offset into a finding at a line and column."""
-    place = Place(file, *line_column(text, problem.start))
-    severity = CATALOGUE[problem.code].severity
-    return Finding(
-        problem.code,
-        severity,
-        problem.message,
-        place,
-        problem.cause,
-        problem.hint,
-        length=problem.length,
-    )
+    width = _width(text, fault.start, fault.start + fault.length)
+    place = Place(file, *line_column(text, fault.start), width)
+    severity = CATALOGUE[fault.code].severity
+    return Finding(fault.code, severity, fault.message, place, fault.cause, fault.hint)
 
 
-def _encoding(message: str, start: int) -> Problem:
-    return Problem("SCHEMA001", message, start, hint=("save the file as UTF-8 text",))
+def _encoding(message: str, start: int) -> Fault:
+    return Fault("SCHEMA001", message, start, hint=("save the file as UTF-8 text",))
 
 
 def _containers(data: Data) -> list[tuple[Path, Container]]:
@@ -192,6 +183,11 @@ def _containers(data: Data) -> list[tuple[Path, Container]]:
             ((*path, key), value) for key, value in entries if isinstance(value, dict | list)
         )
     return found
+
+
+def _width(text: str, start: int, end: int) -> int:
+    """Return how many characters of its first line a piece of text takes, at least 1."""
+    return max(len(text[start:end].split("\n", 1)[0].rstrip()), 1)
 
 
 def _inside(text: str, node: Node, offset: int) -> int:

@@ -1,4 +1,4 @@
-"""Changing a file by small edits of its text, and writing data as text.
+"""Changing a file by small edits of its text.
 
 An edit touches only the characters it must, so comments, order and layout stay. Every new text is
 read again and compared with the data as it should be. Where the two differ, because the place is
@@ -9,15 +9,16 @@ the comments at the head of a YAML file and no others.
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
 from weft.errors import PackageError
-from weft.findings import AppendItem, Edit, Json, Path, Remove, RenameKey, SetValue
+from weft.findings import Edit, Path, RenameKey, SetValue
 from weft.packages.documents import Document, Format, parse_text
-from weft.packages.json_text import Container, Data, Node, Parsed, show
+from weft.packages.dumping import block_lines, compact, dump, inline_lines, scalar
+from weft.packages.edit_steps import Insert, Step, carried_out, resolve
+from weft.packages.text_index import Container, Data, Node, Parsed
 
 _HEAD: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*+")
 _COMMA: Final = {
@@ -26,10 +27,6 @@ _COMMA: Final = {
 }
 _REST: Final = re.compile(r"[ \t]*(?:(?://|#)[^\n]*|/\*[^\n]*\*/[ \t\r]*)?(?:\n|\Z)")
 _INDENT: Final = re.compile(r"\n([ \t]+)\S")
-#: Characters that YAML refuses, or reads as line breaks, unless they are written as escapes.
-_UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-#: Words that some YAML readers take for something else than text.
-_TAKEN: Final = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 
 def apply(document: Document, edits: Sequence[Edit]) -> str:
@@ -46,33 +43,10 @@ def apply(document: Document, edits: Sequence[Edit]) -> str:
     return text
 
 
-def dump(data: Json, form: Format) -> str:
-    """Return data as the text of a whole file: JSON, or YAML in block style."""
-    value = cast("Data", data)
-    if form == "json":
-        return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    lines = (
-        _block(value, "") if value and isinstance(value, dict | list) else _inline("", value, "")
-    )
-    return "\n".join(lines).lstrip(" ") + "\n"
-
-
-@dataclass(frozen=True, slots=True)
-class _Insert:
-    """Add an entry or an item at the end of the container at `path`."""
-
-    path: Path
-    key: str | int
-    value: Data
-
-
-_Step: TypeAlias = SetValue | RenameKey | Remove | _Insert
-
-
 def _change(document: Document, text: str, edit: Edit) -> str:
     parsed = parse_text(text, document.format)
-    step = _resolve(document.file, parsed.data, edit)
-    wanted = _carried_out(deepcopy(parsed.data), step)
+    step = resolve(document.file, parsed.data, edit)
+    wanted = carried_out(deepcopy(parsed.data), step)
     changed = _Text(text, document.format, parsed.root or Node(0, 0)).after(step)
     if changed is not None and _same(parse_text(changed, document.format), wanted):
         return changed
@@ -82,88 +56,8 @@ def _change(document: Document, text: str, edit: Edit) -> str:
 
 def _same(parsed: Parsed, wanted: Data) -> bool:
     # As text, because 1, 1.0 and True are equal to each other, and so are dicts in any order.
-    faultless = not any(problem.code != "SCHEMA006" for problem in parsed.problems)
+    faultless = not any(fault.code != "SCHEMA006" for fault in parsed.faults)
     return faultless and json.dumps(parsed.data) == json.dumps(wanted)
-
-
-def _resolve(file: str, data: Data, edit: Edit) -> _Step:
-    """Check an edit against the data, and tell adding from replacing."""
-    trail = _trail(data, edit.path)
-    there, missing = trail[-1], edit.path[len(trail) - 1 :]
-    parent = trail[-2] if len(trail) > 1 else None
-    match edit:
-        case AppendItem() if isinstance(there, list) and not missing:
-            return _Insert(edit.path, len(there), cast("Data", edit.value))
-        case AppendItem() if there is None or missing:
-            return _resolve(file, data, SetValue(edit.path, [edit.value]))
-        case SetValue() if not missing:
-            return edit
-        case SetValue() if step := _addition(there, edit, len(trail) - 1):
-            return step
-        case Remove() if parent and not missing:
-            return edit
-        case RenameKey() if isinstance(parent, dict) and not missing and edit.key not in parent:
-            return edit
-        case _:
-            path = ".".join(str(part) for part in edit.path)
-            what = f"{type(edit).__name__} does not fit what stands at {show(path)}"
-            raise PackageError(f"{file} cannot be changed: {what}")
-
-
-def _trail(data: Data, path: Path) -> list[Data]:
-    """Return the values along a path, from the root as far as the path exists."""
-    trail = [data]
-    for part in path:
-        here = trail[-1]
-        in_list = isinstance(here, list) and isinstance(part, int) and 0 <= part < len(here)
-        if not in_list and not (isinstance(here, dict) and part in here):
-            break
-        trail.append(_entries(here)[part])
-    return trail
-
-
-def _addition(there: Data, edit: SetValue, depth: int) -> _Step | None:
-    """Return the step that adds a missing entry, with the objects around it, if one can."""
-    path, key, inner = edit.path[:depth], edit.path[depth], edit.path[depth + 1 :]
-    value: Data = cast("Data", edit.value)
-    for part in reversed(inner):
-        value = {str(part): value}
-    if any(isinstance(part, int) for part in inner):
-        return None
-    if (isinstance(there, list) and key == len(there)) or (
-        isinstance(there, dict) and isinstance(key, str)
-    ):
-        return _Insert(path, key, value)
-    return SetValue(path, {key: value}) if there is None and isinstance(key, str) else None
-
-
-def _carried_out(data: Data, step: _Step) -> Data:
-    """Change the data as the text is to be changed."""
-    if isinstance(step, _Insert):
-        container = _trail(data, step.path)[-1]
-        if isinstance(container, list):
-            container.append(step.value)
-        else:
-            _entries(container)[step.key] = step.value
-        return data
-    if not step.path:
-        return cast("Data", step.value) if isinstance(step, SetValue) else data
-    last, entries = step.path[-1], _entries(_trail(data, step.path)[-2])
-    match step:
-        case SetValue():
-            entries[last] = cast("Data", step.value)
-        case Remove():
-            del entries[last]
-        case _:
-            renamed = {step.key if key == last else key: item for key, item in entries.items()}
-            entries.clear()
-            entries.update(renamed)
-    return data
-
-
-def _entries(container: Data) -> dict[str | int, Data]:
-    """Treat a list like an object whose keys are its indexes, which reading and writing allow."""
-    return cast("dict[str | int, Data]", container)
 
 
 def _wrapped(key: str | int, value: Data) -> Container:
@@ -179,18 +73,18 @@ class _Text:
         self.root = root
         self.newline = "\r\n" if "\r\n" in text else "\n"
 
-    def after(self, step: _Step) -> str | None:
+    def after(self, step: Step) -> str | None:
         """Return the changed text; None where only writing the whole file anew can do."""
         trail = [self.root]
         for part in step.path:
             trail.append((trail[-1].children or {})[part])
         match step:
-            case _Insert():
+            case Insert():
                 return self.insert(trail, step)
             case SetValue():
                 return self.replace(trail, step.path, cast("Data", step.value))
             case RenameKey():
-                key = self.compact(step.key) if self.in_flow(trail[:-1]) else _scalar(step.key)
+                key = compact(step.key, self.form) if self.in_flow(trail[:-1]) else scalar(step.key)
                 return self.splice(trail[-1].key_start, trail[-1].key_end, key)
             case _:
                 return self.remove(trail, step.path)
@@ -213,10 +107,10 @@ class _Text:
             return self.replace_block(node, path[-1], value) if path else None
         above = trail[-2].start if path else 0
         spread = "\n" in self.text[above : node.start] or (not path and "\n" in self.text)
-        new = self.spread(value, node.start) if spread else self.compact(value)
+        new = self.spread(value, node.start) if spread else compact(value, self.form)
         return self.put(node, new)
 
-    def insert(self, trail: list[Node], step: _Insert) -> str | None:
+    def insert(self, trail: list[Node], step: Insert) -> str | None:
         node = trail[-1]
         children = list((node.children or {}).values())
         if not children:
@@ -229,8 +123,10 @@ class _Text:
         first, last = children[0], children[-1]
         pad = self.text[node.start + 1 : self.begin(first, flow=True)]
         multiline = "\n" in pad
-        value = self.spread(step.value, first.start) if multiline else self.compact(step.value)
-        entry = f"{self.compact(step.key)}: {value}" if isinstance(step.key, str) else value
+        value = (
+            self.spread(step.value, first.start) if multiline else compact(step.value, self.form)
+        )
+        entry = f"{compact(step.key, self.form)}: {value}" if isinstance(step.key, str) else value
         comma = "" if self.comma(last.end) >= 0 else ","
         end = len(self.text[: node.end - 1].rstrip())
         gap = self.newline + self.indent(first.start) if multiline else " "
@@ -267,7 +163,9 @@ class _Text:
         """Replace a value in a YAML block: in its line if it fits there, else with its entry."""
         old = self.text[node.start : node.end]
         in_line = "\n" not in old and (node.children is None or old[0] in "{[")
-        lines = [] if value and isinstance(value, dict | list) else list(_inline("", value, ""))
+        lines = (
+            [] if value and isinstance(value, dict | list) else list(inline_lines("", value, ""))
+        )
         if in_line and len(lines) == 1:
             return self.put(node, lines[0].lstrip())
         begin = self.begin(node, flow=False)
@@ -275,15 +173,11 @@ class _Text:
 
     def block(self, key: str | int, value: Data, column: int) -> str:
         """Return an entry or item in block style, to be put at a column."""
-        return self.newline.join(_block(_wrapped(key, value), " " * column)).lstrip(" ")
-
-    def compact(self, value: Data) -> str:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        return text if self.form == "json" else _UNSAFE.sub(_escape, text)
+        return self.newline.join(block_lines(_wrapped(key, value), " " * column)).lstrip(" ")
 
     def spread(self, value: Data, start: int) -> str:
         if self.form == "yaml":
-            return self.compact(value)
+            return compact(value, self.form)
         unit = _INDENT.search(self.text)
         indent = unit[1] if unit else "  "
         text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
@@ -319,71 +213,3 @@ def _cut(text: str, begin: int, end: int) -> str:
         return text[:left] + text[rest.end() :] if rest else text[:begin] + text[end:].lstrip(" \t")
     follows = text[end:].lstrip(" \t")
     return text[:left] + text[end:] if rest or follows[0] in "]}" else text[:begin] + follows
-
-
-def _block(value: Container, pad: str) -> Iterator[str]:
-    """Write an object or a list that is not empty, one line after the other."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            text = _scalar(key)
-            # A key in front of its colon may have at most 1024 characters.
-            head = f"{pad}{text}:" if len(text) < 1000 else f"{pad}? {text}\n{pad}:"
-            if item and isinstance(item, dict | list):
-                yield head
-                yield from _block(item, pad + "  ")
-            else:
-                yield from _inline(head, item, pad)
-    else:
-        for item in value:
-            if item and isinstance(item, dict | list):
-                first, *others = _block(item, pad + "  ")
-                yield f"{pad}- {first.lstrip(' ')}"
-                yield from others
-            else:
-                yield from _inline(f"{pad}-", item, pad)
-
-
-def _inline(head: str, value: Data, pad: str) -> Iterator[str]:
-    """Write a value that follows its key or dash: in the same line, or as a literal block."""
-    if not (isinstance(value, str) and _is_literal(value)):
-        yield f"{head} {_scalar(value)}"
-        return
-    yield f"{head} |" if value.endswith("\n") else f"{head} |-"
-    for line in value.removesuffix("\n").split("\n"):
-        yield f"{pad}  {line}" if line else ""
-
-
-def _scalar(value: Data) -> str:
-    """Write a value in one line."""
-    if isinstance(value, str):
-        quoted = json.dumps(value, ensure_ascii=False)
-        return value if _is_plain(value) else _UNSAFE.sub(_escape, quoted)
-    text = json.dumps(value, allow_nan=False)
-    # Some readers take a number for one with an exponent only if it has a point too.
-    return text.replace("e", ".0e") if isinstance(value, float) and "." not in text else text
-
-
-def _is_plain(text: str) -> bool:
-    """Tell whether text can stand in a YAML block without quotes, for every reader."""
-    return (
-        (text[:1].isalpha() or text.startswith("_"))
-        and text.isprintable()
-        and not text.endswith((" ", ":"))
-        and ": " not in text
-        and " #" not in text
-        and text.lower() not in _TAKEN
-    )
-
-
-def _is_literal(text: str) -> bool:
-    """Tell whether text of several lines can stand as a literal block."""
-    return (
-        "\n" in text
-        and not text[0].isspace()
-        and not text.endswith("\n\n")
-        and not _UNSAFE.search(text)
-    )
-
-
-def _escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"

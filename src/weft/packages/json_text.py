@@ -8,17 +8,27 @@ recursion, and goes on after small faults so that one look finds several.
 import json
 import math
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, NoReturn
 
-MAX_DEPTH: Final = 100
-MAX_NODES: Final = 100_000
-MAX_PROBLEMS: Final = 20
-INTEGERS: Final = range(-(2**63), 2**63)
-
-Data: TypeAlias = "bool | int | float | str | Container | None"
-Container: TypeAlias = "dict[str, Data] | list[Data]"
+from weft.packages.text_index import (
+    INTEGERS,
+    MAX_DEPTH,
+    MAX_FAULTS,
+    MAX_NODES,
+    Container,
+    Data,
+    Fault,
+    Node,
+    Parsed,
+    UnreadableError,
+    children_of,
+    duplicate,
+    out_of_range,
+    show,
+    spot,
+    too_deep,
+    too_many,
+)
 
 _BLANK: Final = re.compile(r"(?:[ \t\n\r]++|//[^\n]*+|/\*(?s:.*?)\*/)*+")
 _HEX: Final = "[0-9a-fA-F]"
@@ -33,101 +43,6 @@ _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*+)((?:\.[0-9]++)?(?:[eE][-+]?[0-
 _CLOSE: Final = {"{": "}", "[": "]"}
 _WORDS: Final[dict[str, Data]] = {"true": True, "false": False, "null": None}
 _MEANT: Final = {"True": "true", "False": "false", "None": "null"}
-
-
-@dataclass(slots=True, eq=False)
-class Node:
-    """Where a value and its key stand in a text, as offsets; children by key or index."""
-
-    start: int
-    end: int
-    key_start: int = -1
-    key_end: int = -1
-    children: "dict[str | int, Node] | None" = None
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A fault in a text, at an offset."""
-
-    code: str
-    message: str
-    start: int
-    cause: tuple[str, ...] = ()
-    hint: tuple[str, ...] = ()
-    length: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """What a text holds; `root` is None where no index was made, `data` where a fault forbids."""
-
-    data: Data
-    root: Node | None
-    problems: tuple[Problem, ...] = ()
-
-
-class UnreadableError(Exception):
-    """A fault after which nothing more can be read; never leaves the readers."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.message)
-        self.problem = problem
-
-
-def line_column(text: str, offset: int) -> tuple[int, int]:
-    """Return line and column, both counted from 1, of an offset."""
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
-
-
-def spot(text: str, offset: int) -> str:
-    """Return an offset in words."""
-    line, column = line_column(text, offset)
-    return f"line {line}, column {column}"
-
-
-def show(text: str, quote: str = "'") -> str:
-    """Quote a piece of text for a message, shortened and with invisible characters named."""
-    short = text if len(text) <= 40 else text[:37] + "..."
-    return f"{quote}{short}{quote}" if short.isprintable() else ascii(short)
-
-
-def children_of(value: Data) -> Iterable[Data]:
-    """Return the values directly inside a value: none unless it is an object or a list."""
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
-
-
-def duplicate(text: str, key: str, first: Node, start: int, end: int) -> Problem:
-    """Describe a key that stands twice in one object."""
-    return Problem(
-        "SCHEMA003",
-        f"the key {show(key)} stands twice in one object",
-        start,
-        (f"it first stands on {spot(text, first.key_start)}",),
-        ("keep one of the two, or give one of them another key",),
-        end - start,
-    )
-
-
-def too_deep(start: int) -> Problem:
-    """Describe nesting beyond the limit."""
-    message = f"the file nests more than {MAX_DEPTH} levels deep"
-    return Problem("SCHEMA004", message, start, hint=("flatten the structure",))
-
-
-def too_many(start: int) -> Problem:
-    """Describe more values than the limit."""
-    message = f"the file holds more than {MAX_NODES:,} values"
-    return Problem("SCHEMA004", message, start, hint=("split it, or use fewer aliases",))
-
-
-def out_of_range(digits: str, start: int) -> Problem:
-    """Describe a number that other programs would not read back as the same value."""
-    message = f"the number {show(digits)} is out of range"
-    hint = ("whole numbers must fit in 64 bits, others must be finite; put names in quotes",)
-    return Problem("SCHEMA004", message, start, hint=hint, length=len(digits))
 
 
 def load(text: str) -> Parsed:
@@ -205,7 +120,7 @@ class _Reader:
         self.at = 0
         self.count = 0
         self.relaxed = -1
-        self.problems: list[Problem] = []
+        self.faults: list[Fault] = []
         self.open: list[tuple[Node, Container]] = []
         self.data: Data = None
         self.root = Node(0, 0)
@@ -214,13 +129,13 @@ class _Reader:
         try:
             self.document()
         except UnreadableError as error:
-            self.problems.append(error.problem)
-        data = None if self.problems else self.data
+            self.faults.append(error.fault)
+        data = None if self.faults else self.data
         if self.relaxed >= 0:
             message = "the file has comments or trailing commas, which JSON does not know"
             hint = ("remove them, or save the file as YAML",)
-            self.problems.append(Problem("SCHEMA006", message, self.relaxed, hint=hint))
-        return Parsed(data, self.root, tuple(self.problems))
+            self.faults.append(Fault("SCHEMA006", message, self.relaxed, hint=hint))
+        return Parsed(data, self.root, tuple(self.faults))
 
     def document(self) -> None:
         if not self.peek():
@@ -362,15 +277,15 @@ class _Reader:
         rest = word[0] if word else self.text[self.at : self.at + 1]
         return show(rest) if rest else "the end of the file"
 
-    def keep(self, problem: Problem) -> None:
-        self.problems.append(problem)
-        if len(self.problems) == MAX_PROBLEMS:
+    def keep(self, fault: Fault) -> None:
+        self.faults.append(fault)
+        if len(self.faults) == MAX_FAULTS:
             self.stop("the file has more faults than are listed", hint="correct these first")
 
     def note(self, message: str, start: int, *, hint: str) -> None:
         """Keep a fault after which reading goes on."""
         length = max(self.at - start, 1)
-        self.keep(Problem("SCHEMA002", message, start, hint=(hint,), length=length))
+        self.keep(Fault("SCHEMA002", message, start, hint=(hint,), length=length))
 
     def stop(self, message: str, *, hint: str = "", at: int = -1) -> NoReturn:
         """Give up at a fault, naming the bracket that is still open."""
@@ -380,4 +295,4 @@ class _Reader:
             cause = (f"'{self.text[start]}' was opened on {spot(self.text, start)}",)
         hints = (hint,) if hint else ()
         start = self.at if at < 0 else at
-        raise UnreadableError(Problem("SCHEMA002", message, start, cause, hints))
+        raise UnreadableError(Fault("SCHEMA002", message, start, cause, hints))

@@ -111,8 +111,8 @@ def _understand(kind: FileKind, declared: DeclaredFile) -> tuple[Part | None, li
 
 
 def _refusal(declared: DeclaredFile, problem: Problem) -> Finding:
-    document, origin = declared.document, declared.rewrite.came_from(problem.path)
-    place = document.place(origin, key=problem.at_key, offset=problem.offset)
+    origin = declared.rewrite.came_from(problem.path)
+    place = declared.document.place(origin, key=problem.at_key, offset=problem.offset)
     certain = problem.rename and slug(problem.rename) == slug(str(problem.path[-1]))
     fix = None
     if problem.rename and certain:
@@ -125,7 +125,6 @@ def _refusal(declared: DeclaredFile, problem: Problem) -> Finding:
         place=place,
         hint=problem.hint,
         fix=fix,
-        length=document.length(origin, key=problem.at_key),
     )
 
 

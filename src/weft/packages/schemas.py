@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from weft.packages.edits import dump
+from weft.packages.dumping import dump
 from weft.packages.layout import FILE_KINDS
 from weft.spec.packs import Pack
 from weft.spec.part import Part

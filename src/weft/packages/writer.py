@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from weft.packages.documents import Format
-from weft.packages.edits import dump
+from weft.packages.dumping import dump
 from weft.packages.layout import FILE_KINDS, FileKind
 from weft.packages.staging import create_folder
 from weft.spec.canonical import plain

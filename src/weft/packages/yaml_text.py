@@ -4,7 +4,6 @@ Built from PyYAML's events, not from its objects. So scalars follow YAML 1.2 (`y
 `off` are text), an alias costs what it stands for, and depth never becomes recursion.
 """
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,16 +11,15 @@ from typing import Any, Final, NoReturn
 
 import yaml
 
-from weft.packages.json_text import (
-    INTEGERS,
+from weft.packages.text_index import (
     MAX_DEPTH,
+    MAX_FAULTS,
     MAX_NODES,
-    MAX_PROBLEMS,
     Container,
     Data,
+    Fault,
     Node,
     Parsed,
-    Problem,
     UnreadableError,
     duplicate,
     out_of_range,
@@ -30,6 +28,7 @@ from weft.packages.json_text import (
     too_deep,
     too_many,
 )
+from weft.packages.yaml_scalars import plain
 
 _TAG: Final = "tag:yaml.org,2002:"
 _TYPES: Final = {
@@ -38,14 +37,6 @@ _TYPES: Final = {
     _TAG + "float": float,
     _TAG + "null": type(None),
 }
-_WORDS: Final[dict[str, Data]] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
-_INTEGER: Final = re.compile(r"[-+]?[0-9]++|0o[0-7]++|0x[0-9a-fA-F]++")
-_REAL: Final = re.compile(r"[-+]?(?:\.[0-9]++|[0-9]++(?:\.[0-9]*+)?)(?:[eE][-+]?[0-9]++)?")
-_INFINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _FORBIDDEN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]"
 )
@@ -82,27 +73,6 @@ def parse(text: str) -> Parsed:
     return _Builder(text).read()
 
 
-def plain(text: str) -> Data:
-    """Return what an unquoted scalar means; numbers out of range raise ValueError."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[0] not in "0123456789+-.":
-        return text
-    value: Data = text
-    if _INTEGER.fullmatch(text):
-        base = {"0o": 8, "0x": 16}.get(text[:2], 10)
-        value = int(text, base) if len(text) < 100 else INTEGERS.stop
-        if value not in INTEGERS:
-            raise ValueError
-    elif _REAL.fullmatch(text):
-        value = float(text)
-        if math.isinf(value):
-            raise ValueError
-    elif _INFINITE.fullmatch(text):
-        raise ValueError
-    return value
-
-
 @dataclass(slots=True)
 class _Open:
     """A collection whose end has not been seen; `key` waits for its value, None for a key."""
@@ -124,8 +94,7 @@ class _Builder:
     def __init__(self, text: str) -> None:
         self.text = text
         self.count = 0
-        self.documents = 0
-        self.problems: list[Problem] = []
+        self.faults: list[Fault] = []
         self.open: list[_Open] = []
         self.anchors: dict[str, tuple[Data, Node, int] | None] = {}
         self.data: Data = None
@@ -135,14 +104,14 @@ class _Builder:
         try:
             self.document()
         except UnreadableError as error:
-            self.problems.append(error.problem)
+            self.faults.append(error.fault)
         except yaml.MarkedYAMLError as error:
-            self.problems.append(_explain(self.text, error))
+            self.faults.append(_explain(self.text, error))
         except (ValueError, OverflowError):
             # PyYAML lets these out where an escape names a character that does not exist.
             message = "an escape in this file stands for no character"
-            self.problems.append(Problem("SCHEMA002", message, 0))
-        return Parsed(None if self.problems else self.data, self.root, tuple(self.problems))
+            self.faults.append(Fault("SCHEMA002", message, 0))
+        return Parsed(None if self.faults else self.data, self.root, tuple(self.faults))
 
     def document(self) -> None:
         if bad := _FORBIDDEN.search(self.text):
@@ -289,26 +258,26 @@ class _Builder:
             top.value.append(value)
             top.key = len(top.value)
 
-    def keep(self, problem: Problem) -> None:
-        self.problems.append(problem)
-        if len(self.problems) == MAX_PROBLEMS:
-            self.stop("the file has more faults than are listed", problem.start)
+    def keep(self, fault: Fault) -> None:
+        self.faults.append(fault)
+        if len(self.faults) == MAX_FAULTS:
+            self.stop("the file has more faults than are listed", fault.start)
 
     def note(self, message: str, start: int, hint: str) -> None:
         """Keep a use of YAML that JSON cannot express; reading goes on."""
-        self.keep(Problem("SCHEMA005", message, start, hint=(hint,)))
+        self.keep(Fault("SCHEMA005", message, start, hint=(hint,)))
 
     def stop(self, message: str, start: int, *, code: str = "SCHEMA002") -> NoReturn:
-        raise UnreadableError(Problem(code, message, start))
+        raise UnreadableError(Fault(code, message, start))
 
 
-def _explain(text: str, error: yaml.MarkedYAMLError) -> Problem:
+def _explain(text: str, error: yaml.MarkedYAMLError) -> Fault:
     mark = error.problem_mark or error.context_mark
     start = mark.index if mark else 0
-    problem = f"{error.problem} {text[start : start + 1]!r}"
+    said = f"{error.problem} {text[start : start + 1]!r}"
     began = error.context_mark
     cause = (f"it began on {spot(text, began.index)}",) if began and began.index < start else ()
     for pattern, message, hint in _WORDING:
-        if re.search(pattern, problem):
-            return Problem("SCHEMA002", message, start, cause, (hint,))
-    return Problem("SCHEMA002", f"this is not YAML: {show(error.problem or '')}", start, cause)
+        if re.search(pattern, said):
+            return Fault("SCHEMA002", message, start, cause, (hint,))
+    return Fault("SCHEMA002", f"this is not YAML: {show(error.problem or '')}", start, cause)

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from weft.spec.part import Name, Part
-from weft.spec.types import TypeField
+from weft.spec.type_field import TypeField
 
 
 class ModelField(Part):

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from weft.spec.part import Name, Part
 from weft.spec.sources import Source
-from weft.spec.types import TypeField
+from weft.spec.type_field import TypeField
 
 
 class Variable(Part):

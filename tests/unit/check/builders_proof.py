@@ -25,10 +25,10 @@ def said(agent, text="GO", value=True):
     return {"type": "agent_text", "agent": agent, "match": match, "value": value}
 
 
-def derived(*triggers, type="bool", default=False, writers=None, **source):
+def derived(*triggers, kind="bool", default=False, writers=None, **source):
     """A derived variable."""
     return {
-        "type": type,
+        "type": kind,
         "source": {"type": "derived", "default": default, "triggers": list(triggers), **source},
         "writers": writers,
     }

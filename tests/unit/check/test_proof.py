@@ -1,9 +1,14 @@
 """The reachability proof: verdicts, witnesses, and what may happen in a run."""
 
+from itertools import pairwise
+
 import pytest
 
-from unit.check.builders_proof import derived, judged, proof, rule, said, tool, unknown
+from unit.check.builders_proof import derived, judged, proof, rule, said, tool, unknown, workflow
 from weft.check.proof import STATE_LIMIT
+from weft.check.proof.draw import draw
+from weft.check.proof.ground import survey
+from weft.check.proof.reach import shortest
 
 
 def test_a_run_that_just_ends_is_proven():
@@ -31,6 +36,7 @@ def test_the_user_answers_the_agent_that_asked():
         rule("A", "B"),
         rule("B", "user"),
         rule("B", "A", "heard", condition_scope="pre"),
+        rule("A", "terminate", "heard"),
         variables={"heard": derived({"type": "user_text", "match": {"contains": "yes"}})},
     )
     assert found.status == "proven"
@@ -74,8 +80,8 @@ def test_a_circle_of_agents_is_a_cycle_and_no_dead_end():
     assert found.dead_ends == ()
     (cycle,) = found.cycles
     assert cycle.agents == ("B", "C")
-    assert cycle.witness == "A"
-    assert cycle.cycle == "A -> B -> C -> B"
+    assert cycle.witness == "A -> B"
+    assert cycle.cycle == "B -> C -> B"
 
 
 def test_rules_before_the_reply_that_pass_the_word_in_a_circle():
@@ -103,10 +109,18 @@ def test_each_agent_is_named_in_one_trap_only():
         rule("C", "D"),
         rule("D", "C"),
         agents="ABCD",
-        variables={"x": derived(*(said("A", str(n), n) for n in (1, 2, 3)), type="int", default=0)},
+        variables={"x": derived(*(said("A", str(n), n) for n in (1, 2, 3)), kind="int", default=0)},
     )
     assert [end.agents for end in found.dead_ends] == [("B",)]
     assert [cycle.agents for cycle in found.cycles] == [("C", "D")]
+
+
+def test_no_more_than_ten_traps_are_described():
+    names = [f"A{n}" for n in range(13)]
+    handoffs = [judged("A0", name) for name in names[1:]] + [rule(n, n) for n in names[1:]]
+    assert [end.agents for end in proof(*handoffs, agents=names).dead_ends] == [
+        (name,) for name in names[1:11]
+    ]
 
 
 def test_a_trap_behind_other_states_without_escape():
@@ -120,20 +134,48 @@ def test_a_trap_behind_other_states_without_escape():
     )
     (end,) = found.dead_ends
     assert end.agents == ("C",)
-    assert end.witness == "A"
-    assert end.cycle == "A -> B -> (go = true) -> C -> C"
+    assert end.witness == "A -> B -> (go = true) -> C"
+    assert end.cycle == "C -> C"
+
+
+def test_lost_before_it_is_known_which_way_it_goes():
+    found = proof(
+        rule("A", "terminate", "not go"),
+        rule("A", "B", "puzzle == 1"),
+        rule("A", "C"),
+        rule("B", "B"),
+        rule("C", "C"),
+        agents="ABC",
+        variables={"go": derived(said("A")), "puzzle": unknown()},
+    )
+    assert found.status == "refuted"
+    (end,) = found.dead_ends
+    assert end.agents == ("B",)
+    assert end.witness == "A -> (go = true) -> B"
+
+
+def test_the_nearest_of_many_traps_is_shown():
+    found = proof(rule("A", "B", "x or not x"), rule("B", "B"), variables={"x": derived(said("A"))})
+    assert found.dead_ends[0].witness == "A -> B"
 
 
 def test_a_long_way_is_shortened():
     names = [f"A{n}" for n in range(30)]
-    links = [rule(one, other) for one, other in zip(names, names[1:], strict=False)]
+    links = [rule(one, other) for one, other in pairwise(names)]
     found = proof(*links, rule("A29", "A29"), rule("A0", "terminate", "x"), agents=names,
                   variables={"x": derived(said("A0"))})  # fmt: skip
     (end,) = found.dead_ends
-    assert end.witness == "A0 -> A1"
-    assert end.cycle.startswith("A1 -> A2 ->")
-    assert " -> ... -> " in end.cycle
-    assert end.cycle.endswith("A28 -> A29 -> A29")
+    assert end.witness.startswith("A0 -> A1 -> A2 ->")
+    assert " -> ... -> " in end.witness
+    assert end.witness.endswith("A28 -> A29")
+    assert end.cycle == "A29 -> A29"
+
+
+def test_there_is_no_way_to_where_none_leads():
+    subject = workflow()
+    chart = draw(subject, survey(subject, 1))
+    with pytest.raises(LookupError):
+        shortest(chart, chart.begin(chart.initial), [0] * len(chart.points))
 
 
 # What is not known
@@ -144,12 +186,12 @@ def test_an_exit_that_rests_on_something_unknown_is_not_proven():
         rule("A", "terminate", "score > wanted"),
         rule("A", "A"),
         agents="A",
-        variables={"score": derived(said("A"), type="any", writers=["A"]), "wanted": unknown()},
+        variables={"score": derived(said("A"), kind="any", writers=["A"]), "wanted": unknown()},
     )
     assert found.status == "not proven"
     assert [doubt.variable for doubt in found.doubts] == ["score", "wanted"]
     assert found.reason == "score cannot be followed: its type any has too many values"
-    assert found.witness == ""
+    assert found.witness == "A -> end"
     assert (found.dead_ends, found.cycles) == ((), ())
 
 
@@ -384,7 +426,7 @@ def test_several_values_for_one_event_may_each_be_set():
         rule("A", "B", "x == 1"),
         rule("A", "C", "x == 2"),
         agents="ABC",
-        variables={"x": derived(said("A", value=1), said("A", value=2), type="int", default=0)},
+        variables={"x": derived(said("A", value=1), said("A", value=2), kind="int", default=0)},
     )
     assert found.unused_rules == ()
 
@@ -392,12 +434,12 @@ def test_several_values_for_one_event_may_each_be_set():
 def test_transitions_refuse_every_other_change():
     chain = [{"from": "new", "to": "open"}, {"from": "open", "to": "done"}]
     handoffs = (rule("A", "terminate", "x == 'done'"), rule("A", "A"))
-    refused = derived(said("A", value="done"), type="str", default="new", transitions=chain)
+    refused = derived(said("A", value="done"), kind="str", default="new", transitions=chain)
     assert proof(*handoffs, agents="A", variables={"x": refused}).status == "refuted"
-    free = derived(type="str", default="new", transitions=chain, writers=["A"])
+    free = derived(kind="str", default="new", transitions=chain, writers=["A"])
     assert proof(*handoffs, agents="A", variables={"x": free}).status == "proven"
     by_word = [{**step, "trigger": said("A")} for step in chain]
-    stepped = derived(type="str", default="new", transitions=by_word)
+    stepped = derived(kind="str", default="new", transitions=by_word)
     assert proof(*handoffs, agents="A", variables={"x": stepped}).status == "proven"
 
 
@@ -425,17 +467,29 @@ def test_every_trigger_may_fire(trigger):
     assert proof(*handoffs, variables={"x": derived()}, **spec).status == "refuted"
 
 
+def test_an_event_may_set_what_cannot_be_followed_as_well():
+    variables = {
+        "x": derived(said("A")),
+        "u": derived(said("A"), kind="any", writers=["A"]),
+    }
+    found = proof(
+        rule("A", "terminate", "x"), rule("A", "A", "u"), rule("A", "A"), agents="A",
+        variables=variables,
+    )  # fmt: skip
+    assert found.status == "proven"
+
+
 # Limits
 
 
 def test_beyond_the_limit_nothing_is_claimed():
     variables = {f"x{n}": derived(said("A", f"{n}")) for n in range(4)}
-    variables["many"] = derived(*(said("A", f"{n}", n) for n in range(9)), type="int", default=0)
+    variables["many"] = derived(*(said("A", f"{n}", n) for n in range(9)), kind="int", default=0)
     handoffs = [rule("A", "A", f"{name}") for name in variables]
     found = proof(*handoffs, agents="A", variables=variables, limit=143)
     assert found.status == "not proven"
     assert found.reason == (
-        "1 agents and 144 combinations of values make more than 143 states; "
+        "agents times combinations of values make 1 x 144 states, more than 143; "
         "the most come from many, x0, x1"
     )
     assert (found.states, found.unused_rules) == (0, ())
@@ -444,11 +498,11 @@ def test_beyond_the_limit_nothing_is_claimed():
 
 def test_more_agents_than_states_allowed():
     found = proof(agents="AB", limit=1)
-    assert found.reason == "2 agents and 1 combinations of values make more than 1 states"
+    assert found.reason.endswith("make 2 x 1 states, more than 1")
 
 
 def test_the_limit_holds_twenty_agents_with_sixteen_booleans():
-    assert 20 * 2**16 <= STATE_LIMIT
+    assert STATE_LIMIT >= 20 * 2**16
 
 
 # What is not explored
@@ -466,8 +520,8 @@ def test_the_limit_holds_twenty_agents_with_sixteen_booleans():
         ([], {"tools": [tool("X")]}, "a tool or a hook belongs to an agent that does not exist"),
         ([rule("X", "A")], {}, "a handoff names an agent that does not exist"),
         ([rule("A", "X")], {}, "a handoff names an agent that does not exist"),
-        ([rule("A", "B", "x ==")], {}, "a handoff has no condition that can be read"),
-        ([rule("A", "B", condition_type="llm")], {}, "a handoff has no condition that can be read"),
+        ([rule("A", "B", "x ==")], {}, "a handoff has no condition"),
+        ([rule("A", "B", condition_type="llm")], {}, "a handoff has no condition"),
         (
             [rule("A", "B", condition_scope="pre")],
             {},
@@ -478,7 +532,8 @@ def test_the_limit_holds_twenty_agents_with_sixteen_booleans():
 )
 def test_what_other_rules_report_is_not_explored(handoffs, spec, reason):
     found = proof(*handoffs, **spec)
-    assert (found.status, found.reason) == ("not checked", reason)
+    assert found.status == "not checked"
+    assert found.reason.startswith(reason)
 
 
 def computed(text):

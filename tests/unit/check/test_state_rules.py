@@ -31,6 +31,7 @@ def subject(*steps, default="open", triggers=(), conditions=(), type_="any", jud
             {
                 "orchestrator": {"workflow_name": "Demo", "initial_agent": "RouterAgent"},
                 "agents": [{"agent_name": "RouterAgent"}],
+                "exposure": {"RouterAgent": ["phase"]},
                 "variables": {
                     "phase": phase,
                     "flag": {"type": "bool", "source": {"type": "derived", "default": False}},
@@ -150,6 +151,12 @@ def test_STATE003_a_computation_may_notice():
     computed = {"type": "computed", "computation": "phase == 'done'", "inputs": ["phase"]}
     late = {"type": "bool", "source": computed}
     assert hits("STATE003", subject(step("open", "done"), late=late)) == []
+
+
+def test_STATE003_what_nothing_reads_is_reported_for_that_alone():
+    checked = subject(step("open", "done"))
+    unread = checked.spec.model_copy(update={"exposure": {}})
+    assert hits("STATE003", Subject(unread)) == []
 
 
 def test_STATE003_state_that_leads_on():

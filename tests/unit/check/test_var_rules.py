@@ -35,7 +35,7 @@ def subject(variables, *, prompt="", code=None, **more):
             }
         ),
         folder="Demo",
-        code=code or {},
+        code={"tools/look.py": "", "tools/ask.py": "", **(code or {})},
     )
 
 

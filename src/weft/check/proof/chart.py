@@ -93,6 +93,11 @@ class Chart:
         return self._sorted(lambda edge: edge.target)
 
     @cached_property
+    def numbers(self) -> dict[Point, int]:
+        """The number of each point."""
+        return {point: number for number, point in enumerate(self.points)}
+
+    @cached_property
     def groups(self) -> dict[int, list[Edge]]:
         """The edges of each group."""
         found: dict[int, list[Edge]] = {}

@@ -29,8 +29,9 @@ def written(subject: Subject, variables: Mapping[str, Variable]) -> Iterator[Eve
     for caller in callers(subject) if writable else ():
         for event in _events(subject, caller, writable):
             yield event
-            name = event.settings[0].variable
-            shown |= {(caller.function, name), (caller.agent or "", name)}
+            for setting in event.settings:
+                name = setting.variable
+                shown |= {(caller.function, name), (caller.agent or "", name)}
     for name, variable in writable.items():
         for writer in variable.writers or ():
             if (writer, name) not in shown:
@@ -59,6 +60,7 @@ def _events(subject: Subject, caller: Caller, writable: Mapping[str, Variable]) 
         for name in allowed:
             yield Event(caller.when, (Setting(name, UNKNOWN),), doubt)
         return
+    shown: list[Setting] = []
     for write in dict.fromkeys(writes_of(subject, path, caller.function)):
         if write.variable is None:
             why = f"{path} sets variables whose names are worked out at run time"
@@ -66,7 +68,12 @@ def _events(subject: Subject, caller: Caller, writable: Mapping[str, Variable]) 
             for name in allowed:
                 yield Event(caller.when, (Setting(name, UNKNOWN),), doubt)
         elif write.variable in allowed:
-            yield Event(caller.when, (Setting(write.variable, _value(write)),))
+            shown.append(Setting(write.variable, _value(write)))
+    for setting in shown:
+        yield Event(caller.when, (setting,))
+    if shown and caller.at:
+        why = f"{caller.function} may leave {shown[0].variable} as it is"
+        yield Event(caller.at, tuple(shown), Doubt(why, "let a trigger set it", shown[0].variable))
 
 
 def _may_write(variable: Variable, caller: Caller) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.check.proof.events import Event, Setting
-from weft.check.proof.samples import Tests, samples
+from weft.check.proof.samples import Questions, samples
 from weft.engine.conditions import UNKNOWN, same
 from weft.findings import Json
 from weft.spec.sources import (
@@ -57,7 +57,9 @@ class Domain:
         return self.numbers[_key(value)]
 
 
-def domain_of(name: str, variable: Variable, events: Iterable[Event], tests: Tests) -> Domain | str:
+def domain_of(
+    name: str, variable: Variable, events: Iterable[Event], asked: Questions
+) -> Domain | str:
     """Return the values a variable can have, or say in words why they cannot be listed."""
     if variable.secret:
         return "it is secret"
@@ -67,7 +69,7 @@ def domain_of(name: str, variable: Variable, events: Iterable[Event], tests: Tes
         setting.value for event in events for setting in event.settings if setting.variable == name
     ]
     fixed, anything = _begin(variable.source)
-    free = _free(variable, tests) if anything or UNKNOWN in wanted else ()
+    free = _free(variable, asked) if anything or UNKNOWN in wanted else ()
     if free is None:
         return f"its type {print_type(variable.type)} has too many values"
     begin = (*free, *fixed) if anything else fixed
@@ -86,12 +88,12 @@ def _begin(source: Source) -> tuple[tuple[Json, ...], bool]:
             return (source.default,), True
 
 
-def _free(variable: Variable, tests: Tests) -> tuple[Json, ...] | None:
+def _free(variable: Variable, asked: Questions) -> tuple[Json, ...] | None:
     """Return what an event without a fixed value can set: with transitions, where they lead."""
     source = variable.source
     if isinstance(source, DerivedSource) and source.transitions:
         return tuple(transition.to for transition in source.transitions)
-    return samples(variable.type, tests)
+    return samples(variable.type, asked)
 
 
 def _domain(

@@ -11,7 +11,7 @@ from functools import partial
 from weft.check.proof.cases import Case, cases
 from weft.check.proof.chart import END, START, Chart, Edge, Point, Use
 from weft.check.proof.decisions import Way, edges_of
-from weft.check.proof.events import Moment, Setting
+from weft.check.proof.events import Event, Moment, Setting
 from weft.check.proof.ground import Ground
 from weft.check.proof.space import Change, change, forward
 from weft.check.subject import Subject
@@ -30,6 +30,12 @@ def draw(subject: Subject, ground: Ground) -> Chart:
     return drawing.chart()
 
 
+def settings_of(events: Iterable[Event]) -> Iterator[Setting]:
+    """Yield all that events set."""
+    for event in events:
+        yield from event.settings
+
+
 @dataclass
 class _Drawing:
     """A chart while it is being drawn."""
@@ -46,14 +52,22 @@ class _Drawing:
         turns = (Point(kind, agent) for agent in self.agents for kind in kinds)
         self.points = (START, END, *turns)
         self.numbers = {point: number for number, point in enumerate(self.points)}
-        self.events = [(event, self.changes(event.settings)) for event in self.ground.events]
+        # Events that set nothing that is followed are left out.
+        followed = self.ground.domains
+        self.events = [
+            event
+            for event in self.ground.events
+            if any(setting.variable in followed for setting in event.settings)
+        ]
 
     def start(self, orchestrator: Orchestrator) -> None:
         """Draw the start: the user or the initial agent speaks first."""
         kind = "wait" if startup_mode(orchestrator) == "UserDriven" else "enter"
         first = self.numbers[Point(kind, orchestrator.initial_agent)]
         self.happen(self.numbers[START], "prepare")
-        self.edges.append(Edge(self.numbers[START], first))
+        # What triggers set when a run begins already holds at the start.
+        called = [event for event in self.at("begin") if event.doubt]
+        self.take_place(self.numbers[START], first, called)
 
     def turn(self, agent: str) -> None:
         """Draw a turn of an agent, with all that may follow it."""
@@ -62,16 +76,16 @@ class _Drawing:
         )
         self.happen(wait, "wait")
         self.edges.append(Edge(wait, enter))
-        opening = self.changes(self.set_at("open", agent))
+        opening = self.changes(settings_of(self.at("open", agent)))
         for case, ways in self.cases(agent, before=True):
             # A rule that certainly applies is the last to be asked, and leaves no room for a reply.
             if True not in case.answers.values():
                 ways.append(Way(speak, opening, case.bits))
             self.decide(enter, ways)
         self.happen(speak, "turn", agent)
-        closing = self.changes(self.set_at("close", agent))
+        closing = self.at("close", agent)
         if closing:
-            self.edges.append(Edge(speak, decide, changes=closing))
+            self.take_place(speak, decide, closing)
         for _, ways in self.cases(agent, before=False):
             self.decide(decide if closing else speak, ways)
 
@@ -85,7 +99,7 @@ class _Drawing:
         """Return where a route leads; what the user says goes to the agent that handed over."""
         rests = {TERMINATE: END, USER: Point("wait", agent)}
         target = self.numbers[rests.get(route.target, Point("enter", route.target))]
-        changes = self.changes(self.set_at("pass", agent, route.target))
+        changes = self.changes(settings_of(self.at("pass", agent, route.target)))
         rule, ground = route.rule, self.ground
         if rule is not None and rule in ground.truths and case.answers[rule] is None:
             bits = case.bits & ground.truths[rule].open
@@ -98,20 +112,31 @@ class _Drawing:
         self.groups += 1
         self.uses += [Use(way.rule, at, way.bits) for way in ways if way.rule is not None]
 
-    def happen(self, at: int, moment: Moment, agent: str | None = None) -> None:
+    def happen(self, here: int, moment: Moment, agent: str = "") -> None:
         """Draw the events that may happen at a point, again and again."""
-        for event, changes in self.events:
-            if changes and event.when.moment == moment and event.when.agent in (None, agent):
-                doubts = (event.doubt,) if event.doubt else ()
-                self.edges.append(Edge(at, at, changes=changes, doubts=doubts))
+        for event in self.at(moment, agent):
+            doubts = (event.doubt,) if event.doubt else ()
+            changes = self.changes(event.settings)
+            self.edges.append(Edge(here, here, changes=changes, doubts=doubts))
 
-    def set_at(self, moment: Moment, agent: str, target: str | None = None) -> Iterator[Setting]:
-        """Yield what is set without fail at a moment."""
-        for event in self.ground.events:
-            when = event.when
-            concerns = when.agent in (None, agent) and when.target in (None, target)
-            if when.moment == moment and concerns:
-                yield from event.settings
+    def take_place(self, source: int, target: int, events: Sequence[Event]) -> None:
+        """Draw the way on which events take place; code may leave its variables as they are."""
+        sure = [event for event in events if not event.doubt]
+        doubts = tuple(event.doubt for event in events if event.doubt)
+        self.edges.append(Edge(source, target, changes=self.changes(settings_of(events))))
+        if doubts:
+            changes = self.changes(settings_of(sure))
+            self.edges.append(Edge(source, target, changes=changes, doubts=doubts))
+
+    def at(self, moment: Moment, agent: str = "", target: str | None = None) -> list[Event]:
+        """Return the events of a moment."""
+        return [
+            event
+            for event in self.events
+            if event.when.moment == moment
+            and event.when.agent in (None, agent)
+            and event.when.target in (None, target)
+        ]
 
     def changes(self, settings: Iterable[Setting]) -> tuple[Change, ...]:
         """Turn settings into changes; those of variables that are not followed are left out."""
@@ -126,7 +151,9 @@ class _Drawing:
 
     def chart(self) -> Chart:
         """Return the finished chart."""
-        ground, beginning = self.ground, self.changes(self.set_at("begin", ""))
+        ground = self.ground
+        triggered = [event for event in self.at("begin") if not event.doubt]
+        beginning = self.changes(settings_of(triggered))
         certain = {name: domain.initial for name, domain in ground.domains.items()}
         possible = {name: domain.possible for name, domain in ground.domains.items()}
         return Chart(

@@ -8,9 +8,9 @@ from weft.check.subject import Subject
 from weft.engine.conditions import UNKNOWN
 from weft.findings import Json
 
-#: At `begin`, `open`, `close` and `pass` variables are set without fail: when a run begins, when a
-#: turn opens or closes, and when the word passes on. At the others an event may happen or not:
-#: while the run is prepared, during a turn, and while the user is waited for.
+#: At `begin`, `open`, `close` and `pass` an event takes place without fail: when a run begins, when
+#: a turn opens or closes, and when the word passes on. At the others it may happen or not, and more
+#: than once: while the run is prepared, during a turn, and while the user is waited for.
 Moment: TypeAlias = Literal["begin", "open", "close", "pass", "prepare", "turn", "wait"]
 
 
@@ -48,7 +48,11 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Settings that happen together; `doubt` says why it is not certain that they ever do."""
+    """Settings that happen together.
+
+    `doubt` says why it is not certain that they ever do, or, where they should happen without
+    fail, that they always do.
+    """
 
     when: When
     settings: tuple[Setting, ...]
@@ -57,13 +61,17 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A function of the package, where its code stands, and when it is called."""
+    """A function of the package, where its code stands, and when it is called.
+
+    `at` is the moment by which it has certainly been called; None if an agent may leave it.
+    """
 
     function: str
     folder: Literal["tools", "hooks"]
     file: str
     agent: str | None
     when: When
+    at: When | None = None
 
 
 def callers(subject: Subject) -> Iterator[Caller]:
@@ -72,17 +80,16 @@ def callers(subject: Subject) -> Iterator[Caller]:
         when = When("turn", tool.agent)
         yield Caller(tool.function, "tools", tool.file, tool.agent, when)
     for tool in subject.spec.lifecycle_tools:
-        when = _called(tool.trigger, tool.agent)
-        if when:
-            yield Caller(tool.function, "tools", tool.file, tool.agent, when)
+        for when, at in _called(tool.trigger, tool.agent):
+            yield Caller(tool.function, "tools", tool.file, tool.agent, when, at)
     for hook in subject.spec.hooks:
-        when = _called(hook.hook_type, hook.agent)
-        if when:
-            yield Caller(hook.function, "hooks", hook.file, hook.agent, when)
+        for when, at in _called(hook.hook_type, hook.agent):
+            yield Caller(hook.function, "hooks", hook.file, hook.agent, when, at)
 
 
-def _called(point: str, agent: str | None) -> When | None:
+def _called(point: str, agent: str | None) -> Iterator[tuple[When, When]]:
     """Place a call; what is called after the run can no longer change its way."""
-    if point == "after_chat":
-        return None
-    return When("prepare") if point == "before_chat" else When("turn", agent)
+    if point == "before_chat":
+        yield When("prepare"), When("begin")
+    elif point != "after_chat":
+        yield When("turn", agent), When("close", agent)

@@ -8,10 +8,17 @@ from graphlib import TopologicalSorter
 from weft.check.proof.code_events import outside, written
 from weft.check.proof.domains import Domain, domain_of
 from weft.check.proof.events import Doubt, Event
-from weft.check.proof.samples import tests_in
+from weft.check.proof.samples import questions_in
 from weft.check.proof.space import Space, lay_out
 from weft.check.proof.trigger_events import triggered
-from weft.check.proof.truth import Blocks, Truth, blocks, truth
+from weft.check.proof.truth import (
+    ALL_QUESTIONS,
+    MOST_QUESTIONS,
+    Blocks,
+    Truth,
+    blocks,
+    truth,
+)
 from weft.check.subject import Subject
 from weft.engine.conditions import UNKNOWN
 from weft.errors import ExpressionError
@@ -52,7 +59,7 @@ def survey(subject: Subject, limit: int) -> Ground | TooLarge:
     behind = {index: _behind(found, computed) for index, found in subject.conditions.items()}
     followed = {name for found in behind.values() for name in found}
     computed = {name: found for name, found in computed.items() if name in followed}
-    tests = tests_in((*subject.conditions.values(), *computed.values()))
+    asked = questions_in((*subject.conditions.values(), *computed.values()))
     sources = {
         name: variable
         for name, variable in subject.spec.variables.items()
@@ -60,7 +67,7 @@ def survey(subject: Subject, limit: int) -> Ground | TooLarge:
     }
     events = (*triggered(subject, sources), *written(subject, sources), *outside(sources))
     found = {
-        name: domain_of(name, variable, events, tests[name]) for name, variable in sources.items()
+        name: domain_of(name, variable, events, asked[name]) for name, variable in sources.items()
     }
     domains = {name: domain for name, domain in found.items() if isinstance(domain, Domain)}
     combinations = math.prod(len(domain.values) for domain in domains.values())
@@ -100,13 +107,14 @@ def _truths(
     values: dict[str, Blocks] = dict.fromkeys(unknown, ((UNKNOWN, space.full),))
     for name, axis in space.axes.items():
         values[name] = tuple(zip(axis.values, axis.masks, strict=True))
+    # The same condition often stands in several rules, and equal texts are parsed only once.
+    distinct = {id(condition): condition for condition in subject.conditions.values()}
+    most = min(MOST_QUESTIONS, ALL_QUESTIONS // (len(distinct) + len(computed) + 1))
     graph = {name: names(condition) for name, condition in computed.items()}
     for name in TopologicalSorter(graph).static_order():
         if name in computed:
-            values[name] = blocks(truth(computed[name], values, space.full))
-    # The same condition often stands in several rules, and equal texts are parsed only once.
-    found = {id(condition): condition for condition in subject.conditions.values()}
-    known = {key: truth(condition, values, space.full) for key, condition in found.items()}
+            values[name] = blocks(truth(computed[name], values, space.full, most))
+    known = {key: truth(found, values, space.full, most) for key, found in distinct.items()}
     return {index: known[id(condition)] for index, condition in subject.conditions.items()}
 
 

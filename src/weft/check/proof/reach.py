@@ -29,6 +29,11 @@ class Path:
         return self.steps[-1][1] if self.steps else self.start
 
 
+def joined(*paths: Path) -> Path:
+    """Join ways of which each begins where the one before ends."""
+    return Path(paths[0].start, tuple(step for path in paths for step in path.steps))
+
+
 def reached(chart: Chart, start: States, *, certain: bool = False) -> States:
     """Return what can be reached from `start`, itself included; `certain`: without any doubt."""
     seen, fresh = list(start), list(start)

@@ -7,6 +7,7 @@ That makes texts and numbers as good as listed values, if they are only compared
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from weft.findings import Json
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or
@@ -14,12 +15,15 @@ from weft.spec.conditions import Scalar as Constant
 from weft.spec.type_meaning import finite_values
 from weft.spec.types import LiteralOf, OptionalOf, Scalar, TypeExpr, UnionOf
 
+#: A variable that is compared with more constants has too many values to try.
+MOST_CONSTANTS: Final = 64
+
 
 @dataclass
-class Tests:
-    """How conditions look at one variable.
+class Questions:
+    """What conditions ask about one variable.
 
-    `ordered` tells of `<` and the like, `opaque` of tests for which no few values can stand in.
+    `ordered` tells of `<` and the like, `opaque` of what no few values can stand in for.
     """
 
     constants: list[Constant] = field(default_factory=list[Constant])
@@ -27,60 +31,64 @@ class Tests:
     opaque: bool = False
 
 
-def tests_in(conditions: Iterable[Condition]) -> dict[str, Tests]:
-    """Collect how conditions look at each variable they mention."""
-    found: dict[str, Tests] = {}
+def questions_in(conditions: Iterable[Condition]) -> dict[str, Questions]:
+    """Collect what conditions ask about each variable they mention."""
+    found: dict[str, Questions] = {}
     waiting = list(conditions)
     while waiting:
         match waiting.pop():
             case Name(name):
                 # Alone, a variable asks whether it is empty or zero.
-                found.setdefault(name, Tests()).constants.extend(("", 0))
+                found.setdefault(name, Questions()).constants.extend(("", 0))
             case And(operands) | Or(operands):
                 waiting.extend(operands)
             case Not(operand):
                 waiting.append(operand)
-            case Compare() as comparison:
+            case comparison:
                 _note(comparison, found)
     return found
 
 
-def _note(comparison: Compare, found: dict[str, Tests]) -> None:
+def _note(comparison: Compare, found: dict[str, Questions]) -> None:
     op, left, right = comparison.op, comparison.left, comparison.right
     for side, other in ((left, right), (right, left)):
         if not isinstance(side, Name):
             continue
-        tests = found.setdefault(side.name, Tests())
+        questions = found.setdefault(side.name, Questions())
         if isinstance(other, ListOf):
-            tests.constants.extend(item.value for item in other.items)
+            questions.constants.extend(item.value for item in other.items)
         elif isinstance(other, Name) or op in ("in", "not in"):
-            tests.opaque = True
+            questions.opaque = True
         else:
-            tests.constants.append(other.value)
-            tests.ordered = tests.ordered or op not in ("==", "!=")
+            questions.constants.append(other.value)
+            questions.ordered = questions.ordered or op not in ("==", "!=")
 
 
-def samples(type_: TypeExpr, tests: Tests) -> tuple[Json, ...] | None:
-    """Return values of the type of which one answers every test like any other value would.
+def samples(type_: TypeExpr, questions: Questions) -> tuple[Json, ...] | None:
+    """Return values of the type of which one answers every question like any other value would.
 
     None means that there are too many, or no telling.
     """
     listed = finite_values(type_)
     if listed is not None:
         return listed
-    if tests.opaque:
+    if questions.opaque or len(set(questions.constants)) > MOST_CONSTANTS:
         return None
     match type_:
         case OptionalOf(of):
-            return _all([(None,), samples(of, tests)])
+            return _all([(None,), samples(of, questions)])
         case UnionOf(members):
-            return _all([samples(member, tests) for member in members])
+            return _all([samples(member, questions) for member in members])
         case LiteralOf(values):
-            return None if tests.ordered else _listed(values, tests.constants)
+            return None if questions.ordered else _listed(values, questions.constants)
         case Scalar("str"):
-            return None if tests.ordered else _texts(tests.constants)
+            return None if questions.ordered else _texts(questions.constants)
         case Scalar("int" | "float" as kind):
-            numbers = {c for c in tests.constants if isinstance(c, int | float)}
+            numbers = {
+                c
+                for c in questions.constants
+                if isinstance(c, int | float) and not isinstance(c, bool)
+            }
             return _numbers(sorted(numbers), whole=kind == "int")
         case _:
             return None
@@ -106,22 +114,24 @@ def _texts(constants: Sequence[Constant]) -> tuple[Json, ...]:
     return (*asked, other)
 
 
-def _numbers(constants: Sequence[float], *, whole: bool) -> tuple[Json, ...] | None:
+def _numbers(constants: Iterable[Constant], *, whole: bool) -> tuple[Json, ...] | None:
     """Take one number from every stretch that the constants cut the line into."""
+    numbers = (c for c in constants if isinstance(c, int | float) and not isinstance(c, bool))
+    cuts = sorted(set(numbers))
     found: dict[tuple[bool, ...], float] = {}
-    for number in _near(constants, whole=whole):
-        sides = tuple(side for c in constants for side in (number < c, number == c))
+    for number in _near(cuts, whole=whole):
+        sides = tuple(side for cut in cuts for side in (number < cut, number == cut))
         found.setdefault(sides, number)
     # Between two numbers a computer cannot tell apart there may be others it cannot write.
-    complete = whole or len(found) == 2 * len(constants) + 1
+    complete = whole or len(found) == 2 * len(cuts) + 1
     return tuple(found.values()) if complete else None
 
 
-def _near(constants: Sequence[float], *, whole: bool) -> Iterator[float]:
-    if not constants:
+def _near(cuts: Sequence[float], *, whole: bool) -> Iterator[float]:
+    if not cuts:
         yield 0
-    for index, constant in enumerate(constants):
-        base = math.floor(constant) if whole else constant
+    for index, cut in enumerate(cuts):
+        base = math.floor(cut) if whole else cut
         yield from (base - 1, base, base + 1)
         if index and not whole:
-            yield (constants[index - 1] + constant) / 2
+            yield (cuts[index - 1] + cut) / 2

@@ -4,22 +4,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from weft.check.proof.chart import Chart, States
-from weft.check.proof.reach import Path, State, leading, reached, shortest
+from weft.check.proof.reach import Path, State, joined, leading, reached, shortest
 from weft.check.proof.space import first
 
 
 @dataclass(frozen=True, slots=True)
 class Trap:
-    """States from which no others can be reached, and how a run gets into them.
+    """Agents that keep the word among themselves, and how a run gets to that.
 
-    `into` leads to the state from which there is no escape any more, `onward` from there into the
-    trap, and `around` once around inside it.
+    `states` are all states without escape in which one of them has the word, `into` leads from the
+    start into the trap, and `around` once around inside it.
     """
 
     agents: tuple[str, ...]
     states: States
     into: Path
-    onward: Path
     around: Path
 
 
@@ -32,15 +31,16 @@ def traps(chart: Chart, lost: States, certainly: States) -> Iterator[Trap]:
     remaining = list(certainly)
     while any(remaining):
         into = shortest(chart, begin, remaining, certain=True)
-        states = _trap(chart, into.last)
-        trapped = {point.agent for point, bits in zip(chart.points, states, strict=True) if bits}
-        onward = shortest(chart, only(chart, into.last), _entries(chart, states))
-        around = _around(chart, onward.last)
-        yield Trap(_in_order(chart, trapped), states, into, onward, around)
-        theirs = [
-            bits if point.agent in trapped else 0
-            for point, bits in zip(chart.points, lost, strict=True)
-        ]
+        region = _region(chart, lost, _agents(chart, _core(chart, into.last)))
+        nearest = [a & b for a, b in zip(entries(chart, region), remaining, strict=True)]
+        if any(nearest):
+            into = shortest(chart, begin, nearest, certain=True)
+        # Up to here all is certain; what follows cannot be avoided, whichever way it goes.
+        core = _core(chart, into.last)
+        agents = _agents(chart, core)
+        onward = shortest(chart, only(chart, into.last), entries(chart, core))
+        theirs = _of(chart, lost, agents)
+        yield Trap(agents, theirs, joined(into, onward), _around(chart, onward.last))
         told = leading(chart, theirs, lost)
         remaining = [bits & ~known for bits, known in zip(remaining, told, strict=True)]
 
@@ -50,7 +50,27 @@ def only(chart: Chart, state: State) -> States:
     return [1 << state.values if n == state.point else 0 for n in range(len(chart.points))]
 
 
-def _trap(chart: Chart, state: State) -> States:
+def _region(chart: Chart, lost: States, agents: tuple[str, ...]) -> States:
+    """Return the states without escape in which the word can only stay with these agents."""
+    theirs = _of(chart, lost, agents)
+    others = [bits & ~own for bits, own in zip(lost, theirs, strict=True)]
+    leaving = leading(chart, others, lost)
+    return [bits & ~known for bits, known in zip(theirs, leaving, strict=True)]
+
+
+def _of(chart: Chart, states: States, agents: tuple[str, ...]) -> States:
+    return [
+        bits if point.agent in agents else 0
+        for point, bits in zip(chart.points, states, strict=True)
+    ]
+
+
+def _agents(chart: Chart, states: States) -> tuple[str, ...]:
+    found = (point.agent for point, bits in zip(chart.points, states, strict=True) if bits)
+    return tuple(dict.fromkeys(found))
+
+
+def _core(chart: Chart, state: State) -> States:
     """Return states around `state` or beyond it that all lead to each other and nowhere else."""
     while True:
         ahead = reached(chart, only(chart, state))
@@ -62,7 +82,8 @@ def _trap(chart: Chart, state: State) -> States:
         state = State(point, first(beyond[point]))
 
 
-def _entries(chart: Chart, states: States) -> States:
+def entries(chart: Chart, states: States) -> States:
+    """Return those of the states in which an agent is about to speak."""
     return [
         bits if point.kind == "enter" else 0
         for point, bits in zip(chart.points, states, strict=True)
@@ -82,7 +103,3 @@ def _around(chart: Chart, state: State) -> Path:
         if edge.target == back.start.point and edge.forward(1 << state.values) & after_one
     )
     return Path(state, ((edge, back.start), *back.steps))
-
-
-def _in_order(chart: Chart, agents: set[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(point.agent for point in chart.points if point.agent in agents))

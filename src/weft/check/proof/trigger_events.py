@@ -12,7 +12,6 @@ from weft.spec.tools import LifecyclePoint
 from weft.spec.triggers import (
     AgentTextTrigger,
     AgentTurnCountTrigger,
-    FunctionTrigger,
     HandoffTrigger,
     LifecycleTrigger,
     TimerExpiredTrigger,
@@ -81,8 +80,8 @@ def _firing(trigger: Trigger, calls: Mapping[str, tuple[When, ...]]) -> _Firing:
             found = _Firing((When("turn", agent),), ("counted", count), value)
         case TimerExpiredTrigger(after_seconds=seconds, value=value):
             found = _Firing((When("turn"), When("wait")), ("expired", seconds), value)
-        case FunctionTrigger(function=function):
-            found = _Firing((When("turn"),), ("asked", function), UNKNOWN)
+        case _:
+            found = _Firing((When("turn"),), ("asked", trigger.function), UNKNOWN)
     return found
 
 
@@ -95,5 +94,5 @@ def _at(point: LifecyclePoint, agent: str | None) -> Iterator[When]:
             yield When("open", agent)
         case "after_agent":
             yield When("close", agent)
-        case "after_chat":
+        case _:
             return

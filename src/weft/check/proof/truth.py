@@ -12,9 +12,11 @@ from weft.spec.conditions import Condition, names
 #: The values of a variable, each with the set of combinations in which it has that value.
 Blocks: TypeAlias = tuple[tuple[Json, int], ...]
 
-#: How often one condition is asked before the rest counts as open. Conditions people write need
-#: a few dozen questions, for one false part of an `and` settles it whatever the others are.
-MAX_QUESTIONS: Final = 2_000
+#: How often one condition is asked before the rest counts as open, and all of them together.
+#: Conditions people write need a few dozen questions each, for one false part of an `and` settles
+#: it whatever the others are.
+MOST_QUESTIONS: Final = 2_000
+ALL_QUESTIONS: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,9 @@ class Truth:
     open: int
 
 
-def truth(condition: Condition, variables: Mapping[str, Blocks], full: int) -> Truth:
+def truth(
+    condition: Condition, variables: Mapping[str, Blocks], full: int, most: int = MOST_QUESTIONS
+) -> Truth:
     """Ask the condition about every combination, all at once where a part of it decides."""
     found = {True: 0, False: 0, None: 0}
     questions = 0
@@ -37,7 +41,7 @@ def truth(condition: Condition, variables: Mapping[str, Blocks], full: int) -> T
         questions += 1
         answer = _ask(condition, {**free, **known})
         undecided = [name for name in free if name not in known]
-        if answer is not None or not undecided or questions > MAX_QUESTIONS:
+        if answer is not None or not undecided or questions > most:
             found[answer] |= bits
             continue
         name = undecided[0]

@@ -68,10 +68,10 @@ def _facts(chart: Chart, index: int) -> Iterator[str]:
 def _asked_with(chart: Chart, seen: States, agent: str, *, before: bool) -> int:
     """Return the combinations with which the rules of an agent are asked."""
     if before:
-        return seen[chart.points.index(Point("enter", agent))]
-    decide = chart.points.index(Point("decide", agent))
+        return seen[chart.numbers[Point("enter", agent)]]
     # The point exists in every chart, but only agents whose turns set something come by it.
-    return seen[decide] or seen[chart.points.index(Point("speak", agent))]
+    decided = seen[chart.numbers[Point("decide", agent)]]
+    return decided or seen[chart.numbers[Point("speak", agent)]]
 
 
 def _shadow(chart: Chart, rules: tuple[RoutingRule, ...], index: int, bits: int) -> str:

@@ -2,18 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final, Literal, TypeAlias
 
 from weft.check.proof.chart import Chart, PointKind, States
 from weft.check.proof.draw import draw
 from weft.check.proof.events import Doubt
 from weft.check.proof.ground import TooLarge, survey
-from weft.check.proof.reach import leading, reached, shortest
+from weft.check.proof.reach import joined, leading, reached, shortest
 from weft.check.proof.ready import obstacle
 from weft.check.proof.space import union
-from weft.check.proof.traps import Trap, only, traps
+from weft.check.proof.traps import Trap, entries, only, traps
 from weft.check.proof.unused import UnusedRule, unused_rules
-from weft.check.proof.witness import in_words, joined, show
+from weft.check.proof.witness import in_words, show
 from weft.check.subject import Subject
 
 Status: TypeAlias = Literal["proven", "refuted", "not proven", "not checked"]
@@ -22,13 +23,16 @@ Status: TypeAlias = Literal["proven", "refuted", "not proven", "not checked"]
 #: at most, and about a hundred megabytes.
 STATE_LIMIT: Final = 2_000_000
 
+#: So many ways of going on for ever are described; more would not help anybody.
+MOST_TRAPS: Final = 10
+
 
 @dataclass(frozen=True, slots=True)
 class EndlessRun:
     """Agents that keep the word among themselves for ever.
 
     `values` are what the variables that decide about it have for good, `witness` is the shortest
-    way to where there is no escape any more, and `cycle` how it goes on from there.
+    way there, and `cycle` how it goes on.
     """
 
     agents: tuple[str, ...]
@@ -45,7 +49,7 @@ class Proof:
     speak; of these, the word does not even come to the `unvisited_agents`, the others are always
     passed over. That these never speak, and that the `unused_rules` never apply, is certain
     whatever the status is. `doubts` and `witness` belong to the status "not proven": what stands
-    in the way, and the shortest way to where it does.
+    in the way of a proof, and the shortest way on which it does.
     """
 
     status: Status
@@ -75,8 +79,8 @@ def prove(subject: Subject, *, limit: int = STATE_LIMIT) -> Proof:
 def _too_large(subject: Subject, found: TooLarge, limit: int) -> Doubt:
     largest = f"; the most come from {', '.join(found.variables[:3])}" if found.variables else ""
     return Doubt(
-        f"{len(subject.agents)} agents and {found.combinations:,} combinations of values make "
-        f"more than {limit:,} states{largest}",
+        f"agents times combinations of values make {len(subject.agents)} x {found.combinations:,} "
+        f"states, more than {limit:,}{largest}",
         "let fewer variables decide handoffs, or give them fewer values",
     )
 
@@ -86,13 +90,14 @@ def _explore(subject: Subject, chart: Chart) -> Proof:
     lost = _without(seen, leading(chart, chart.rests, seen))
     doubtful = chart.initial != chart.possible or any(edge.doubts for edge in chart.edges)
     certain = reached(chart, chart.begin(chart.initial), certain=True) if doubtful else seen
-    endless = [_endless(chart, trap) for trap in traps(chart, lost, _both(lost, certain))]
+    found = islice(traps(chart, lost, _both(lost, certain)), MOST_TRAPS)
+    endless = [_endless(chart, trap) for trap in found]
     proof = Proof(
         "proven",
         "from every state that a run can get to, an end can be reached",
         states=sum(bits.bit_count() for bits in seen),
-        dead_ends=tuple(found for found in endless if len(found.agents) == 1),
-        cycles=tuple(found for found in endless if len(found.agents) > 1),
+        dead_ends=tuple(run for run in endless if len(run.agents) == 1),
+        cycles=tuple(run for run in endless if len(run.agents) > 1),
         unused_rules=tuple(unused_rules(subject, chart, seen)),
         unreachable_agents=tuple(_never(chart, seen, "speak")),
         unvisited_agents=tuple(_never(chart, seen, "enter")),
@@ -116,12 +121,12 @@ def _endless(chart: Chart, trap: Trap) -> EndlessRun:
         agents=trap.agents,
         values=tuple(_lasting(chart, trap)),
         witness=in_words(chart, trap.into),
-        cycle=in_words(chart, joined(trap.onward, trap.around)),
+        cycle=in_words(chart, trap.around),
     )
 
 
 def _lasting(chart: Chart, trap: Trap) -> Iterator[tuple[str, str]]:
-    """Yield the variables that the trapped agents' rules test and that keep one value for good."""
+    """Yield the variables that the trapped agents' rules test, if one value alone is the trap."""
     bits = union(trap.states)
     tested = {
         name
@@ -138,14 +143,16 @@ def _lasting(chart: Chart, trap: Trap) -> Iterator[tuple[str, str]]:
 
 
 def _doubted(chart: Chart, proof: Proof, unsure: States, lost: States) -> Proof:
-    """Name what stands in the way, at the nearest state from which an end is not assured."""
-    way = shortest(chart, chart.begin(chart.possible), unsure)
-    here = way.last
-    hopeless = lost[here.point] >> here.values & 1
-    # Either it is not certain that a run gets there, or it is not certain that it gets away.
-    doubtful = way if hopeless else shortest(chart, only(chart, here), chart.rests)
-    doubts = [doubt for edge, _ in doubtful.steps for doubt in edge.doubts]
-    if hopeless and not doubts:
+    """Name what stands in the way of a proof.
+
+    Either a run may get to where there is no end, which is not certain, or the ways to an end
+    from where it can get to are not certain.
+    """
+    stuck = any(lost)
+    way = shortest(chart, chart.begin(chart.possible), lost if stuck else unsure)
+    onward = shortest(chart, only(chart, way.last), entries(chart, lost) if stuck else chart.rests)
+    doubts = [doubt for edge, _ in (way if stuck else onward).steps for doubt in edge.doubts]
+    if not doubts:
         why = "a value kept from an earlier run may lead there"
         doubts = [Doubt(why, 'do not let a variable with "persist": true decide about it')]
     return replace(
@@ -153,7 +160,7 @@ def _doubted(chart: Chart, proof: Proof, unsure: States, lost: States) -> Proof:
         status="not proven",
         reason=doubts[0].why,
         doubts=tuple(dict.fromkeys(doubts)),
-        witness=in_words(chart, way),
+        witness=in_words(chart, joined(way, onward)),
     )
 
 

@@ -24,11 +24,6 @@ def in_words(chart: Chart, path: Path) -> str:
     return " -> ".join(words)
 
 
-def joined(*paths: Path) -> Path:
-    """Join ways of which each begins where the one before ends."""
-    return Path(paths[0].start, tuple(step for path in paths for step in path.steps))
-
-
 def show(value: Json) -> str:
     """Write a value; texts that are not empty go without quotes."""
     return value if isinstance(value, str) and value else json.dumps(value)

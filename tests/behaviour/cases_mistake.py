@@ -1,0 +1,110 @@
+"""A case: the smallest mistake that raises a code, and where the finding must point."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from behaviour.cases_base import PACKAGE, WORKSPACE
+
+Files: TypeAlias = dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Write something else for a text that stands once in a file.
+
+    A surrogate such as \\udce9 in the new text becomes the single byte 0xe9.
+    """
+
+    file: str
+    old: str
+    new: str
+
+    def spoil(self, files: Files) -> None:
+        """Change the file."""
+        text = files[self.file].decode()
+        assert text.count(self.old) == 1, f"{self.old!r} does not stand once in {self.file}"
+        files[self.file] = text.replace(self.old, self.new).encode(errors="surrogateescape")
+
+
+@dataclass(frozen=True)
+class Rename:
+    """Use another name in every file, and in the names of files."""
+
+    old: str
+    new: str
+
+    def spoil(self, files: Files) -> None:
+        """Change all files."""
+        old, new = self.old.encode(), self.new.encode()
+        changed = {name.replace(self.old, self.new): raw for name, raw in files.items()}
+        files.clear()
+        files.update({name: raw.replace(old, new) for name, raw in changed.items()})
+
+
+@dataclass(frozen=True)
+class Add:
+    """Put another file beside the others."""
+
+    file: str
+    text: str
+
+    def spoil(self, files: Files) -> None:
+        """Add the file."""
+        assert self.file not in files, f"{self.file} is there already"
+        files[self.file] = self.text.encode()
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Take a file away."""
+
+    file: str
+
+    def spoil(self, files: Files) -> None:
+        """Remove the file."""
+        del files[self.file]
+
+
+Mistake: TypeAlias = Swap | Rename | Add | Drop
+
+
+@dataclass(frozen=True)
+class Case:
+    """One mistake.
+
+    `mark` is the text that begins where the finding points. It stands once in the file, so that
+    it tells exactly one place; None means that the finding is about the file as a whole.
+    """
+
+    code: str
+    file: str
+    mark: str | None
+    mistakes: tuple[Mistake, ...]
+    #: Codes that cannot but come along, each with the reason.
+    also: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.mark or self.file}"
+
+    def write(self, folder: Path) -> None:
+        """Write the package, or for a pack the workspace, with the mistake in it."""
+        base = WORKSPACE if self.code.startswith("PACK") else PACKAGE
+        files = {name: text.encode() for name, text in base.items()}
+        for mistake in self.mistakes:
+            mistake.spoil(files)
+        write_files(folder, files)
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files below a folder."""
+    for name, raw in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(raw)
+
+
+def swapped(code: str, file: str, old: str, new: str, mark: str) -> Case:
+    """Return the case of one changed text, reported in the file it stands in."""
+    return Case(code, file, mark, (Swap(file, old, new),))
