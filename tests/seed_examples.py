@@ -1,4 +1,4 @@
-"""The examples of the seed documents, typed in field by field: shapes and names, not their prose."""
+"""The examples of the seed documents, typed in field by field: names and shapes, not prose."""
 
 from typing import Any
 

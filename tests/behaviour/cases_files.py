@@ -18,8 +18,12 @@ CASES: Final = [
     swapped("SCHEMA001", "tools/orders.py", "Orders", "Caf\udce9", "X"),
     swapped("SCHEMA002", "orchestrator.json", _TURNS, '"max_turns": 30', '"human_in_the_loop"'),
     *_CUT_OFF,
-    swapped("SCHEMA003", "orchestrator.json", _TURNS, f'{_TURNS} "max_turns": 9,', '"max_turns": 9'),
-    swapped("SCHEMA004", "orchestrator.json", "30,", "30123456789012345678,", "30123456789012345678"),
+    swapped(
+        "SCHEMA003", "orchestrator.json", _TURNS, f'{_TURNS} "max_turns": 9,', '"max_turns": 9'
+    ),
+    swapped(
+        "SCHEMA004", "orchestrator.json", "30,", "30123456789012345678,", "30123456789012345678"
+    ),
     Case(
         "SCHEMA005",
         "flow.yaml",

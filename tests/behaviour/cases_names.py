@@ -61,16 +61,41 @@ _BIND: Final = [
     swapped("BIND003", _OUTPUTS, '"ClerkAgent"', '"ClerkAgnt"', '"ClerkAgnt"'),
     swapped("BIND003", _OUTPUTS, '"ClerkAgent"', '"clerk_agent"', '"clerk_agent"'),
     swapped("BIND004", "hooks.json", '"file"', '"agent": "FrontAgnt", "file"', '"FrontAgnt"'),
-    swapped("BIND004", "tools.json", '"trigger"', '"agent": "frontagent", "trigger"', '"frontagent"'),
-    swapped("BIND005", "orchestrator.json", '"initial_agent": "FrontAgent"', '"initial_agent": "FrontAgnt"', '"FrontAgnt"'),
-    swapped("BIND005", "orchestrator.json", '"initial_agent": "FrontAgent"', '"initial_agent": "front_agent"', '"front_agent"'),
+    swapped(
+        "BIND004", "tools.json", '"trigger"', '"agent": "frontagent", "trigger"', '"frontagent"'
+    ),
+    swapped(
+        "BIND005",
+        "orchestrator.json",
+        '"initial_agent": "FrontAgent"',
+        '"initial_agent": "FrontAgnt"',
+        '"FrontAgnt"',
+    ),
+    swapped(
+        "BIND005",
+        "orchestrator.json",
+        '"initial_agent": "FrontAgent"',
+        '"initial_agent": "front_agent"',
+        '"front_agent"',
+    ),
     swapped("BIND006", "orchestrator.json", '"RefundAgent"', '"RefundAgnt"', '"RefundAgnt"'),
     swapped("BIND006", "orchestrator.json", '"RefundAgent"', '"refund agent"', '"refund agent"'),
     swapped("BIND007", _OUTPUTS, '"model": "Ticket"', '"model": null', "X"),
-    Case("BIND007", "agents.json", "true,\n      \"prompt_sections\"", (Swap(_OUTPUTS, '"model": "Ticket"', '"model": null'),)),
+    Case(
+        "BIND007",
+        "agents.json",
+        'true,\n      "prompt_sections"',
+        (Swap(_OUTPUTS, '"model": "Ticket"', '"model": null'),),
+    ),
     swapped("BIND008", _CONTEXT, '["find_order"]', '["find_odrer"]', '"find_odrer"'),
     swapped("BIND008", _CONTEXT, '["find_order"]', '["findOrder"]', '"findOrder"'),
-    swapped("BIND008", _CONTEXT, '"writers": ["find_order"]', '"writers": ["find_order"], "readers": ["ClerkAgent", "Nobody"]', '"Nobody"'),
+    swapped(
+        "BIND008",
+        _CONTEXT,
+        '"writers": ["find_order"]',
+        '"writers": ["find_order"], "readers": ["ClerkAgent", "Nobody"]',
+        '"Nobody"',
+    ),
     swapped("BIND009", "orchestrator.json", "get_router", "get_routes", '"tools.api:get_routes"'),
     swapped("BIND009", "orchestrator.json", "tools.api:", "tools.apis:", '"tools.apis:get_router"'),
 ]
@@ -78,13 +103,31 @@ _BIND: Final = [
 _OUT: Final = [
     swapped("OUT001", _CONTEXT, '"type": "dict"', '"type": "Tickt"', '"Tickt"'),
     swapped("OUT001", _CONTEXT, '"type": "dict"', '"type": "TICKET"', '"TICKET"'),
-    swapped("OUT001", _OUTPUTS, '"body": {"type": "str"}', '"body": {"type": "Letter"}', '"Letter"'),
+    swapped(
+        "OUT001", _OUTPUTS, '"body": {"type": "str"}', '"body": {"type": "Letter"}', '"Letter"'
+    ),
     swapped("OUT002", _OUTPUTS, '"model": "Ticket"', '"model": "Tickt"', '"Tickt"'),
     swapped("OUT002", _OUTPUTS, '"model": "Ticket"', '"model": "ticket"', '"ticket"'),
-    swapped("OUT003", _OUTPUTS, _TICKET, '{"name": "Letter", "fields": {}},\n    ' + _TICKET, '"Letter"'),
-    swapped("OUT004", _OUTPUTS, '"model": "Ticket"}', '"model": "Ticket"}, {"agent": "ClerkAgent", "model": null}', '"ClerkAgent", "model": null'),
-    swapped("OUT004", _OUTPUTS, '"model": "Ticket"}', '"model": "Ticket"}, {"agent": "ClerkAgent", "model": "Ticket" }', '"ClerkAgent", "model": "Ticket" }'),
-    swapped("OUT005", _OUTPUTS, '"body": {"type": "str"}', '"body": {"type": "Ticket"}', '"Ticket"}}'),
+    swapped(
+        "OUT003", _OUTPUTS, _TICKET, '{"name": "Letter", "fields": {}},\n    ' + _TICKET, '"Letter"'
+    ),
+    swapped(
+        "OUT004",
+        _OUTPUTS,
+        '"model": "Ticket"}',
+        '"model": "Ticket"}, {"agent": "ClerkAgent", "model": null}',
+        '"ClerkAgent", "model": null',
+    ),
+    swapped(
+        "OUT004",
+        _OUTPUTS,
+        '"model": "Ticket"}',
+        '"model": "Ticket"}, {"agent": "ClerkAgent", "model": "Ticket" }',
+        '"ClerkAgent", "model": "Ticket" }',
+    ),
+    swapped(
+        "OUT005", _OUTPUTS, '"body": {"type": "str"}', '"body": {"type": "Ticket"}', '"Ticket"}}'
+    ),
 ]
 
 CASES: Final = [*_NAME, *_BIND, *_OUT]

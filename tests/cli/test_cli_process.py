@@ -57,30 +57,27 @@ def test_piped_output_has_no_colours_and_is_never_cut(shell, faulty):
 @pytest.mark.parametrize("words", [["check"], ["check", "--json"], ["explain"], ["--help"]])
 def test_a_reader_that_leaves_early(faulty, words: list[str]):
     """`weft check | head -1` shows one line and no complaint."""
-    process = subprocess.Popen(
-        [PYTHON, "-m", "weft", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdout
-    assert process.stderr
-    assert process.stdout.read(10)
-    process.stdout.close()
-    assert process.wait(timeout=60) == (1 if words[0] == "check" else 0)
-    assert process.stderr.read() == b""
-    process.stderr.close()
+    code, complaint = read_a_little([PYTHON, "-m", "weft", *words])
+    assert code == (1 if words[0] == "check" else 0)
+    assert complaint == b""
+
+
+def read_a_little(command: list[str]) -> tuple[int, bytes]:
+    """Start a command, read ten bytes of its output and leave."""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.read(10)
+        process.stdout.close()
+        complaint = process.stderr.read()
+        return process.wait(timeout=60), complaint
 
 
 def test_completion_candidates_for_a_reader_that_leaves_early():
-    process = subprocess.Popen(
-        [PYTHON, "-m", "weft", "__complete", "explain", ""],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stdout
-    assert process.stderr
-    process.stdout.close()
-    assert process.wait(timeout=60) == 0
-    assert process.stderr.read() == b""
-    process.stderr.close()
+    command = [PYTHON, "-m", "weft", "__complete", "explain", ""]
+    assert read_a_little(command) == (0, b"")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
@@ -95,19 +92,27 @@ def test_a_full_disk(words: list[str]):
     assert b"Exception ignored" not in result.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+@pytest.mark.parametrize(("words", "code"), [(["explain"], 3), (["chekc"], 2)])
+def test_nobody_left_to_tell(words: list[str], code: int):
+    with Path("/dev/full").open("wb") as full:
+        command = [PYTHON, "-m", "weft", *words]
+        assert subprocess.run(command, stdout=full, stderr=full, check=False).returncode == code
+
+
 def test_ctrl_c_ends_watching_with_130(workspace):
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [PYTHON, "-m", "weft", "check", "--watch"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    assert process.stderr
-    assert process.stdout
-    assert process.stderr.readline() == "Watching for changes. Ctrl-C ends it.\n"
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    ) as process:
+        assert process.stderr
+        first = process.stderr.readline()
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert first == "Watching for changes. Ctrl-C ends it.\n"
     assert process.returncode == 130
     assert out.startswith("No findings")
     assert err == "stopped\n"

@@ -241,6 +241,12 @@ def test_a_full_disk_is_told_on_the_other_stream(monkeypatch, capsys, at: str, w
     assert "error[CLI003]: the output cannot be written: no space left on device" in told
 
 
+def test_errors_that_cannot_be_printed_change_no_exit_code(monkeypatch):
+    monkeypatch.setattr(streams, "silence", lambda _: None)
+    monkeypatch.setattr(sys, "stderr", Full("write"))
+    assert main(["chekc"]) == 2
+
+
 def test_lost_output_without_a_reason():
     assert "oserror" in OutputLost(OSError("odd")).failure.message
 

@@ -100,7 +100,7 @@ def test_a_fallback_alone_is_taken_always():
     [
         ("a   ==  'x'", "expression", 'a == "x"'),
         ("needs (bad\nsyntax", "expression", "needs (bad syntax"),
-        ("", "expression", "(blank)"),
+        (" ", "expression", "(blank)"),
         ("the user is  angry", "llm", "a model says: the user is angry"),
         ("x\u202e\x00y", "llm", "a model says: x\ufffd\ufffdy"),
     ],

@@ -5,8 +5,8 @@ from weft.check.subject import Hit
 from weft.findings import Place
 
 
-def locate(path, *, at_key=False, offset=0):
-    return Place("a.json", 1, 1 + offset, length=7)
+def locate(path, *, at_key=False, offset=None):
+    return Place("a.json", 1, 1 + (offset or 0), length=7)
 
 
 def place_of(hit):

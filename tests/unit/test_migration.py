@@ -3,8 +3,8 @@
 import json
 
 import pytest
-import seed_examples as seed
 
+import seed_examples as seed
 from weft.errors import PackageError
 from weft.packages.migration import plan_migration
 from weft.packages.reader import read_package

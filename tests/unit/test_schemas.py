@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-import seed_examples as seed
 from jsonschema import Draft202012Validator
 
+import seed_examples as seed
 from weft.packages.layout import FILE_KINDS
 from weft.packages.schemas import SCHEMA_NAMES, schema, schema_files
 

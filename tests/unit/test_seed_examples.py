@@ -3,8 +3,8 @@
 import json
 
 import pytest
-import seed_examples as seed
 
+import seed_examples as seed
 from weft.findings import is_error
 from weft.packages.reader import read_package
 from weft.spec import plan

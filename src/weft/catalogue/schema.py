@@ -102,7 +102,8 @@ RULES: Final[tuple[Rule, ...]] = (
             "that is not in the list of allowed ones means nothing."
         ),
         fix=(
-            "Write a value of the kind the message names. `weft schema` prints what every key takes."
+            "Write a value of the kind the message names. `weft schema NAME` prints what every key "
+            "takes."
         ),
         example='{"workflow_name": "Support", "initial_agent": "Router", "max_turns": "thirty"}',
     ),

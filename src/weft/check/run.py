@@ -54,12 +54,12 @@ RULES: Final[tuple[CheckRule, ...]] = rules_of(
 class Locate(Protocol):
     """Tells where in the author's files a value of the spec stands."""
 
-    def __call__(self, path: Path, *, at_key: bool = False, offset: int = 0) -> Place:
+    def __call__(self, path: Path, *, at_key: bool = False, offset: int | None = None) -> Place:
         """Return the place of the value at `path`, `offset` characters into it."""
         ...
 
 
-def nowhere(path: Path, *, at_key: bool = False, offset: int = 0) -> Place:  # noqa: ARG001
+def nowhere(path: Path, *, at_key: bool = False, offset: int | None = None) -> Place:  # noqa: ARG001
     """Place a finding by its path in the spec: for specs that were not read from files."""
     return Place(".".join(str(step) for step in path))
 

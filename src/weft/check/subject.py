@@ -32,7 +32,7 @@ class Hit:
     fix: Fix | None = None
     severity: Severity | None = None
     place: Place | None = None
-    offset: int = 0
+    offset: int | None = None
     length: int | None = None
     at_key: bool = False
 

@@ -114,11 +114,8 @@ def finish() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:
-            silence(stream)
         except OSError as error:
-            silence(stream)
-            raise OutputLost(error) from error
+            _lose(stream, error)
 
 
 def silence(stream: TextIO) -> None:
@@ -133,11 +130,18 @@ def _nowhere() -> TextIO:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """Write a line. A reader that has had enough is no error: the exit code still tells all."""
     try:
         stream.write(text + "\n")
-    except BrokenPipeError:
-        silence(stream)
     except OSError as error:
-        silence(stream)
+        _lose(stream, error)
+
+
+def _lose(stream: TextIO, error: OSError) -> None:
+    """Give a stream up; only results that are lost without anybody having asked for it are told.
+
+    A reader that has had enough is no error: the exit code still tells all. And where not even
+    errors can be printed, there is nobody left to tell.
+    """
+    silence(stream)
+    if stream is sys.stdout and not isinstance(error, BrokenPipeError):
         raise OutputLost(error) from error

@@ -70,24 +70,20 @@ class Document:
         """
         return {id(container): path for path, container in self._containers}
 
-    def place(
-        self, path: Path, *, key: bool = False, offset: int = 0, length: int | None = None
-    ) -> Place:
+    def place(self, path: Path, *, key: bool = False, offset: int | None = None) -> Place:
         """Return where a value stands, or its key, or the character `offset` of a string.
 
         A path that does not exist gives the place of its deepest part that does. The mark is as
-        long as the value or key is on its first line, or one character at an offset, unless
-        `length` says otherwise.
+        long as the value or key is on its first line, or one character at an offset.
         """
         node, found = self._find(path)
         start, end = node.start, node.end
         if found and key and node.key_start >= 0:
             start, end = node.key_start, node.key_end
-        elif found and offset:
+        elif found and offset is not None:
             start = _inside(self.text, node, offset)
             end = start + 1
-        width = _width(self.text, start, end) if length is None else length
-        return Place(self.file, *line_column(self.text, start), width)
+        return Place(self.file, *line_column(self.text, start), _width(self.text, start, end))
 
     def _find(self, path: Path) -> tuple[Node, bool]:
         node = self.index

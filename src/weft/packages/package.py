@@ -45,7 +45,7 @@ class Package:
         """The content of the package as one number: spec and code, however they are written."""
         return digest(self.spec, self.code)
 
-    def locate(self, path: SpecPath, *, at_key: bool = False, offset: int = 0) -> Place:
+    def locate(self, path: SpecPath, *, at_key: bool = False, offset: int | None = None) -> Place:
         """Return where in the author's files a value of the spec stands."""
         kind, inner = file_path(path)
         declared = self.files.get(kind.stem)

@@ -39,7 +39,7 @@ class Problem:
     message: str
     hint: tuple[str, ...] = ()
     at_key: bool = False
-    offset: int = 0
+    offset: int | None = None
     #: For an unknown key that is a known one written otherwise: the known one.
     rename: str | None = None
 

@@ -66,7 +66,7 @@ class _Locator:
     packages: Mapping[str, Package] = field(default_factory=dict[str, Package])
     packs: Mapping[str, PackFile] = field(default_factory=dict[str, PackFile])
 
-    def __call__(self, path: SpecPath, *, at_key: bool = False, offset: int = 0) -> Place:
+    def __call__(self, path: SpecPath, *, at_key: bool = False, offset: int | None = None) -> Place:
         name, *rest = path
         package = self.packages.get(str(name))
         if package:

@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from weft.spec.part import Name, Part, Text
+from weft.spec.part import Name, Part, Words
 
 ConditionScope: TypeAlias = Literal["pre", "post"]
 ConditionType: TypeAlias = Literal["expression", "llm"]
@@ -15,7 +15,7 @@ class Handoff(Part):
 
     source_agent: Name
     target_agent: Name = Field(description='An agent, "user" or "terminate".')
-    condition: Text | None = Field(
+    condition: Words | None = Field(
         default=None, description="When the rule applies; null makes it the agent's fallback."
     )
     condition_type: ConditionType = Field(
@@ -25,4 +25,4 @@ class Handoff(Part):
         default="post", description="pre: before the agent replies; post: after."
     )
     priority: int = Field(default=1, description="Lower comes first; equal ones in file order.")
-    reason: Text | None = Field(default=None, description="Why the run ends, for terminate.")
+    reason: Words | None = Field(default=None, description="Why the run ends, for terminate.")

@@ -4,7 +4,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, JsonValue, StringConstraints
 
-__all__ = ["FunctionRef", "JsonMap", "JsonValue", "Name", "Part", "Text"]
+__all__ = ["FunctionRef", "JsonMap", "JsonValue", "Name", "Part", "Text", "Words"]
 
 #: A name as an author writes it; which names are well formed is the checker's matter.
 Name: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -12,9 +12,13 @@ Name: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)
 #: Prose for people or models; bounded so that one value cannot fill the memory.
 Text: TypeAlias = Annotated[str, StringConstraints(max_length=200_000)]
 
+#: Text that says something: where nothing is meant, the key is left out.
+Words: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200_000)]
+
 #: A function of the package, `module:function`, relative to the package folder.
 FunctionRef: TypeAlias = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$", max_length=400)
+    str,
+    StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$", max_length=400),
 ]
 
 JsonMap: TypeAlias = dict[str, JsonValue]

@@ -80,9 +80,7 @@ class WorkflowStrategy(Part):
 
     workflow_name: Name
     workflow_description: Text
-    human_in_loop: bool = Field(
-        validation_alias=AliasChoices("human_in_loop", "human_in_the_loop")
-    )
+    human_in_loop: bool = Field(validation_alias=AliasChoices("human_in_loop", "human_in_the_loop"))
     pattern: tuple[PatternName, ...] = Field(min_length=1)
     trigger: Trigger
     initiated_by: InitiatedBy

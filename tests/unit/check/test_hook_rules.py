@@ -1,7 +1,5 @@
 """Family HOOK."""
 
-# ruff: noqa: N802 - a test is named after the code it is about
-
 from typing import get_args
 
 import pytest

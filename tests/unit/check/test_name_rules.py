@@ -1,7 +1,5 @@
 """Family NAME."""
 
-# ruff: noqa: N802 - a test is named after the code it is about
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Family OUT."""
 
-# ruff: noqa: N802 - a test is named after the code it is about
-
 from itertools import pairwise
 from typing import Any
 

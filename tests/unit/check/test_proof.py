@@ -224,8 +224,11 @@ def test_an_unknown_choice_between_ways_to_one_place_is_certain():
     found = proof(
         rule("A", "B", "puzzle == 1"),
         rule("A", "B"),
-        rule("B", "B"),
-        variables={"puzzle": unknown()},
+        rule("B", "C", "go"),
+        rule("B", "terminate"),
+        rule("C", "C"),
+        agents="ABC",
+        variables={"puzzle": unknown(), "go": derived(said("B"))},
     )
     assert found.status == "refuted"
     assert found.unused_rules == ()

@@ -1,7 +1,5 @@
 """Family SCHEMA, the part that speaks about a spec."""
 
-# ruff: noqa: N802 - a test is named after the code it is about
-
 from typing import Any
 
 import pytest

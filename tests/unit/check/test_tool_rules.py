@@ -1,7 +1,5 @@
 """Family TOOL."""
 
-# ruff: noqa: N802 - a test is named after the code it is about
-
 import pytest
 
 from unit.check.builders_code import (

@@ -1,7 +1,5 @@
 """Family UI."""
 
-# ruff: noqa: N802 - a test is named after the code it is about
-
 import time
 from typing import Any
 
