@@ -1,6 +1,5 @@
 """Shell completion: scripts that shells accept, and what they offer."""
 
-import shutil
 import subprocess
 
 import pytest
@@ -18,14 +17,10 @@ def test_every_script_offers_all_verbs_and_options(weft, shell_name: str):
         assert option in result.out
 
 
-@pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish"])
-def test_shells_accept_their_script(weft, tmp_path, shell_name: str):
-    program = shutil.which(shell_name)
-    if program is None:
-        pytest.skip(f"{shell_name} is not installed")
+def test_bash_accepts_its_script(weft, tmp_path):
     script = tmp_path / "script"
-    script.write_text(weft("completion", shell_name).out)
-    subprocess.run([program, "-n", str(script)], check=True)
+    script.write_text(weft("completion", "bash").out)
+    subprocess.run(["bash", "-n", str(script)], check=True)
 
 
 def complete_in_bash(script: str, line: str) -> list[str]:
@@ -41,7 +36,6 @@ def complete_in_bash(script: str, line: str) -> list[str]:
     return answer.stdout.split()
 
 
-@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 def test_bash_completes_verbs_options_and_values(weft):
     script = weft("completion", "bash").out
     assert complete_in_bash(script, "weft mig") == ["migrate"]

@@ -41,7 +41,7 @@ TYPES = (
 )  # fmt: skip
 CONDITIONS = (
     "plan", "not is_done", "plan == 'a'", "phase in ['a', 1, null]", "plan < 5", "phase >= 'b'",
-    "is_done == plan", "'a' in phase", "${pln} is not null", "1 == 2", "3 in [1]", "plan =", "",
+    "is_done == plan", "'a' in phase", "${pln} is not null", "1 == 2", "3 in [1]", "plan =", " ",
     "When plan is a AND phase is true", "5 in user_id", "api_key in 'x'", "plan and (phase or pln)",
     " ",
 )  # fmt: skip

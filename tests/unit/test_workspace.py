@@ -1,6 +1,7 @@
 """Workspaces: finding packages, reading packs, checking all of it together."""
 
 import json
+import os
 
 import pytest
 
@@ -108,3 +109,36 @@ def test_review_puts_code_findings_into_the_folder(tmp_path):
 def test_package_that_cannot_be_read_is_left_out_of_the_joint_check(tmp_path):
     write(make(tmp_path / "workflows" / "W") / "orchestrator.json", "{")
     assert {finding.code for finding in review(tmp_path).findings} == {"SCHEMA002"}
+
+
+def test_package_alone_is_not_asked_for_the_others(tmp_path):
+    needs = {"workflow_dependencies": {"required_workflows": ["Gone"]}}
+    folder = make(tmp_path / "workflows" / "W", **needs)
+    assert "PACK001" not in {finding.code for finding in review(folder).findings}
+
+
+def test_package_that_cannot_be_read_is_there_for_those_that_need_it(tmp_path):
+    write(make(tmp_path / "workflows" / "V", "V") / "orchestrator.json", "{")
+    make(tmp_path / "workflows" / "W", workflow_dependencies={"required_workflows": ["V"]})
+    assert {finding.code for finding in review(tmp_path).findings} == {"SCHEMA002"}
+
+
+def test_folder_one_may_not_look_into_is_reported(tmp_path, monkeypatch):
+    folder = make(tmp_path / "workflows" / "W")
+    (tmp_path / "workflows" / "X").mkdir()
+    real = type(folder).stat
+
+    def refuse(path, **options):
+        if path.parent.name == "X":
+            raise PermissionError(13, "Permission denied")
+        return real(path, **options)
+
+    monkeypatch.setattr("pathlib.Path.stat", refuse)
+    assert [found.name for found in find_packages(tmp_path)] == ["W", "X"]
+
+
+def test_folder_whose_name_is_no_text(tmp_path):
+    folder = tmp_path / os.fsdecode(b"W\xff")
+    folder.mkdir()
+    (folder / "agents.json").write_text("{")
+    assert {finding.code for finding in review(folder).findings} == {"SCHEMA002", "SCHEMA012"}

@@ -96,11 +96,13 @@ def judging_is_enabled(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("HAND016", "handoffs")
+@rule("HAND016", "handoffs", "agents")
 def reason_of_an_end(subject: Subject) -> Iterator[Hit]:
     """A reason is given only where the run ends."""
+    # A target that does not exist, such as a misspelt "terminate", is reported by HAND001.
+    going_on = (*subject.agents, USER)
     for index, handoff in enumerate(subject.spec.handoffs):
-        if handoff.reason is not None and handoff.target_agent != TERMINATE:
+        if handoff.reason is not None and handoff.target_agent in going_on:
             yield Hit(
                 ("handoffs", index, "reason"),
                 f"{handoff.source_agent} hands off to {handoff.target_agent} with a reason, "

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from weft.check import condition_rules, usage_rules
+from weft.check import condition_rules, state_rules, usage_rules
 from weft.check.proof import EndlessRun, Proof, UnusedRule, gathered, prove
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
@@ -79,7 +79,7 @@ def _is_told_elsewhere(subject: Subject, proof: Proof, unused: UnusedRule) -> bo
         or handoff.target_agent in proof.unreachable_agents
         or path in subject.once(_senseless)
         or path in subject.once(_tied)
-        or (unused.always_false and _is_never_set(subject, unused.index))
+        or (unused.always_false and _is_about_stuck_variable(subject, unused.index))
     )
 
 
@@ -91,10 +91,19 @@ def _tied(subject: Subject) -> frozenset[Path]:
     return frozenset(hit.path for hit in condition_rules.priorities_differ.check(subject))
 
 
-def _is_never_set(subject: Subject, index: int) -> bool:
-    tested = names(subject.conditions[index])
-    unset = {hit.path[1] for hit in usage_rules.something_sets_it.check(subject)}
-    return not unset.isdisjoint(tested)
+def _is_about_stuck_variable(subject: Subject, index: int) -> bool:
+    """Tell whether a rule about variables speaks of one that the condition tests."""
+    return not subject.once(_stuck_variables).isdisjoint(names(subject.conditions[index]))
+
+
+def _stuck_variables(subject: Subject) -> frozenset[str | int]:
+    rules = (
+        usage_rules.something_sets_it,
+        state_rules.default_is_a_state,
+        state_rules.state_is_reachable,
+        state_rules.trigger_follows_a_transition,
+    )
+    return frozenset(hit.path[1] for found in rules for hit in found.check(subject))
 
 
 @rule("HAND010", *_READS)

@@ -76,15 +76,27 @@ def _machines(subject: Subject) -> Iterator[_Machine]:
             yield _Machine(name, source)
 
 
+def _sound(subject: Subject) -> list[_Machine]:
+    """Return the machines whose values fit their type; of any other VAR002 speaks alone."""
+    return [machine for machine in _machines(subject) if _fits(subject, machine)]
+
+
+def _fits(subject: Subject, machine: _Machine) -> bool:
+    type_, default = subject.spec.variables[machine.name].type, machine.source.default
+    values = [value for _, value in machine.places.values()]
+    values += [] if default is None else [default]
+    return not any(misfit(type_, value, subject.models) for value in values)
+
+
 def _listed(states: list[str]) -> str:
     text = ", ".join(states)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-@rule("STATE001", "variables")
+@rule("STATE001", "variables", "models")
 def default_is_a_state(subject: Subject) -> Iterator[Hit]:
     """The value at the start is a state that transitions know."""
-    for machine in _machines(subject):
+    for machine in subject.once(_sound):
         if machine.start in machine.steps:
             continue
         hint = (f"the states are {_listed(list(machine.steps))}",)
@@ -96,10 +108,10 @@ def default_is_a_state(subject: Subject) -> Iterator[Hit]:
             yield Hit((*machine.path, "default"), fact, hint=hint)
 
 
-@rule("STATE002", "variables")
+@rule("STATE002", "variables", "models")
 def state_is_reachable(subject: Subject) -> Iterator[Hit]:
     """Every state can be reached from the default."""
-    for machine in _machines(subject):
+    for machine in subject.once(_sound):
         orphans = [state for state in machine.steps if state not in machine.reached]
         # A start outside the machine makes orphans of all states; STATE001 reports it.
         if orphans and machine.start in machine.steps:
@@ -112,12 +124,12 @@ def state_is_reachable(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("STATE003", "variables", "handoffs", "agents", "exposure", "code")
+@rule("STATE003", "variables", "models", "handoffs", "agents", "exposure", "code")
 def end_state_is_noticed(subject: Subject) -> Iterator[Hit]:
     """A state without a way out makes something happen."""
     # A variable that nothing reads is reported for that alone.
     read = subject.once(read_variables)
-    for machine in _machines(subject):
+    for machine in subject.once(_sound):
         for state, following in machine.steps.items():
             if following or state not in machine.reached or machine.name not in read:
                 continue

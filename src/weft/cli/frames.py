@@ -48,8 +48,8 @@ def frame(finding: Finding, lines: SourceLines, paint: Paint) -> list[str]:
         return [bar, f"{head} {_shown(_shortened(text, _BEFORE + _AFTER))}"]
     start = min(place.column - 1, len(text))
     before = _shown(_tail(text[:start]))
-    marked = _shown(_shortened(text[start : start + finding.place.length], _MARKED))
-    after = _shown(_shortened(text[start + finding.place.length :], _AFTER))
+    marked = _shown(_shortened(text[start : start + place.length], _MARKED))
+    after = _shown(_shortened(text[start + place.length :], _AFTER))
     style = "bold red" if finding.severity == "error" else "bold yellow"
     mark = " " * _width(before) + paint("^" * max(_width(marked), 1), style)
     return [bar, f"{head} {before}{marked}{after}".rstrip(), f"{bar} {mark}"]

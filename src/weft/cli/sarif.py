@@ -57,7 +57,7 @@ def _location(finding: Finding) -> dict[str, Json]:
         region = {"startLine": place.line}
         if place.column:
             region["startColumn"] = place.column
-            region["endColumn"] = place.column + finding.place.length
+            region["endColumn"] = place.column + place.length
         location["region"] = region
     return location
 

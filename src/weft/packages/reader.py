@@ -166,7 +166,8 @@ def _broken(
 
 def _assemble(folder: Path, parts: Mapping[str, Part]) -> WorkflowSpec:
     """Put the parts together. What is missing stays empty; `broken` keeps rules from judging it."""
-    stand_in = Orchestrator(workflow_name=folder.name or "Workflow", initial_agent="?")
+    name = folder.name.encode(errors="replace").decode() or "Workflow"
+    stand_in = Orchestrator(workflow_name=name, initial_agent="?")
     fields: dict[str, Any] = {"orchestrator": stand_in}
     for stem, part in parts.items():
         for field, inner in FILE_KINDS[stem].holds.items():

@@ -11,7 +11,7 @@ from weft.findings import Finding, Place, is_error
 from weft.findings import Path as SpecPath
 from weft.packages.package import Package
 from weft.packages.reader import read_package
-from weft.packages.workspace import PackFile, find_packages, read_packs
+from weft.packages.workspace import PackFile, find_packages, is_package, read_packs
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,10 @@ def review(path: Path, *, profile: Profile = "development") -> Review:
     """Read and check a package, or a workspace with all its packages and packs."""
     packages = [read_package(folder) for folder in find_packages(path)]
     packs = read_packs(path)
+    alone = is_package(path)
     said = [finding for it in packages for finding in review_package(it, profile=profile)]
     said += [finding for pack in packs for finding in pack.findings]
-    said += _joined(packages, packs)
+    said += () if alone else _joined(packages, packs)
     files = sum(len(it.files) + len(it.code) for it in packages) + len(packs)
     return Review(tuple(packages), sort_findings(said), files)
 
@@ -76,11 +77,14 @@ class _Locator:
 
 
 def _joined(packages: list[Package], packs: list[PackFile]) -> tuple[Finding, ...]:
-    """Check what packages say about each other. A package alone is judged by itself."""
-    readable = {it.name: it for it in packages if "orchestrator" not in it.broken}
+    """Check what packages say about each other.
+
+    One that could not be read is known by its folder, so that those which need it are not blamed.
+    """
+    named = {it.name: it for it in packages}
     whole = {it.declared.name: it for it in packs if it.pack}
     subject = WorkspaceSubject(
-        workflows={name: it.spec for name, it in readable.items()},
+        workflows={name: it.spec for name, it in named.items()},
         packs={name: it.pack for name, it in whole.items() if it.pack},
     )
-    return check_workspace(subject, locate=_Locator(readable, whole))
+    return check_workspace(subject, locate=_Locator(named, whole))

@@ -207,6 +207,18 @@ def test_it_does_not_matter_what_is_unknown_if_all_ways_lead_on():
     assert found.unreachable_agents == ()
 
 
+def test_only_the_ways_that_are_open_must_lead_on():
+    given = {"type": "bool", "source": {"type": "environment", "env_var": "X"}}
+    found = proof(
+        rule("A", "B", "x and puzzle == 1"),
+        rule("A", "C", "y and puzzle == 2"),
+        rule("A", "user"),
+        agents="ABC",
+        variables={"x": given, "y": given, "puzzle": unknown()},
+    )
+    assert found.status == "proven"
+
+
 def test_all_ways_of_an_unknown_choice_must_lead_on():
     found = proof(
         rule("A", "B", "puzzle == 1"),
@@ -444,6 +456,13 @@ def test_transitions_refuse_every_other_change():
     by_word = [{**step, "trigger": said("A")} for step in chain]
     stepped = derived(kind="str", default="new", transitions=by_word)
     assert proof(*handoffs, agents="A", variables={"x": stepped}).status == "proven"
+
+
+def test_a_whole_number_is_one_value_however_it_is_written():
+    steps = [{"from": 0.0, "to": 1.0}]
+    number = derived(said("A", value=1), kind="int", default=0, transitions=steps)
+    handoffs = (rule("A", "terminate", "x == 1"), rule("A", "A"))
+    assert proof(*handoffs, agents="A", variables={"x": number}).status == "proven"
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from unit.check.builders_proof import (
 )
 from weft.catalogue import CATALOGUE
 from weft.check.condition_rules import comparison_makes_sense, priorities_differ
+from weft.check.state_rules import state_is_reachable
 from weft.check.usage_rules import something_sets_it
 
 
@@ -217,6 +218,16 @@ def test_HAND009_is_silent_where_priorities_tie():
 def test_HAND009_is_silent_where_nothing_sets_the_variable():
     subject = workflow(rule("A", "B"), rule("A", "user", "x"), variables={"x": derived()})
     assert list(something_sets_it.check(subject))
+    assert nothing(subject)
+
+
+def test_HAND009_is_silent_where_a_state_is_an_orphan():
+    steps = [{"from": "new", "to": "open"}, {"from": "old", "to": "gone"}]
+    status = derived(said("A", value="open"), kind="str", default="new", transitions=steps)
+    subject = workflow(
+        rule("A", "B"), rule("A", "user", "status == 'gone'"), variables={"status": status}
+    )
+    assert list(state_is_reachable.check(subject))
     assert nothing(subject)
 
 

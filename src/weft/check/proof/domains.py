@@ -119,5 +119,7 @@ def _domain(
 
 
 def _key(value: Json) -> str:
-    """Tell values apart as JSON does: 1 is not true."""
+    """Tell values apart as conditions do: 1 is not true, but it is 1.0."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return json.dumps(value, sort_keys=True)
