@@ -98,8 +98,10 @@ _CONTEXT_VARIABLES: Final = """\
           "type": "derived",
           "default": "unknown",
           "triggers": [
-            {"type": "agent_text", "agent": "FrontAgent", "match": {"equals": "TECH"}, "value": "tech"},
-            {"type": "agent_text", "agent": "FrontAgent", "match": {"regex": "REFUNDS?"}, "value": "refund"}
+            {"type": "agent_text", "agent": "FrontAgent",
+             "match": {"equals": "TECH"}, "value": "tech"},
+            {"type": "agent_text", "agent": "FrontAgent",
+             "match": {"regex": "REFUNDS?"}, "value": "refund"}
           ]
         }
       },
@@ -124,7 +126,9 @@ _CONTEXT_VARIABLES: Final = """\
         "source": {
           "type": "derived",
           "default": false,
-          "triggers": [{"type": "ui_response", "tool": "approve_refund", "response_key": "accepted"}]
+          "triggers": [
+            {"type": "ui_response", "tool": "approve_refund", "response_key": "accepted"}
+          ]
         }
       },
       "ticket_state": {
@@ -133,7 +137,8 @@ _CONTEXT_VARIABLES: Final = """\
           "type": "derived",
           "default": "open",
           "transitions": [
-            {"from": "open", "to": "saved", "trigger": {"type": "tool_call", "tool": "save_ticket"}}
+            {"from": "open", "to": "saved",
+             "trigger": {"type": "tool_call", "tool": "save_ticket"}}
           ]
         }
       },
@@ -175,13 +180,15 @@ _CONTEXT_VARIABLES: Final = """\
 _HANDOFFS: Final = """\
 {
   "handoff_rules": [
-    {"source_agent": "FrontAgent", "target_agent": "TechAgent", "condition": "domain == 'tech'"},
-    {"source_agent": "FrontAgent", "target_agent": "RefundAgent", "condition": "domain == 'refund'"},
+    {"source_agent": "FrontAgent", "target_agent": "TechAgent",
+     "condition": "domain == 'tech'"},
+    {"source_agent": "FrontAgent", "target_agent": "RefundAgent",
+     "condition": "domain == 'refund'"},
     {"source_agent": "TechAgent", "target_agent": "ClerkAgent", "condition": "order_found"},
     {"source_agent": "TechAgent", "target_agent": "user"},
     {"source_agent": "RefundAgent", "target_agent": "ClerkAgent", "condition": "refund_approved"},
-    {"source_agent": "ClerkAgent", "target_agent": "terminate", "condition": "ticket_state == 'saved'",
-     "reason": "The ticket is written."}
+    {"source_agent": "ClerkAgent", "target_agent": "terminate",
+     "condition": "ticket_state == 'saved'", "reason": "The ticket is written."}
   ]
 }
 """

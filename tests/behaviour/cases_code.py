@@ -2,143 +2,116 @@
 
 from typing import Final
 
-from behaviour.cases_mistake import Add, Case, Drop, Rename, Swap, swapped
+from behaviour.cases_mistake import Add, Case, Drop, Rename, Swap, swapped_in
 
-_LONG: Final = "Finds an order. " * 9
-_FIND: Final = '"Finds an order by its number."'
+_ORDERS: Final = "tools/orders.py"
+_REFUNDS: Final = "tools/refunds.py"
 _TICKETS: Final = "tools/tickets.py"
+_CARD: Final = "tools/RefundCard.jsx"
+
+_in_card: Final = swapped_in(_CARD)
+_in_context: Final = swapped_in("context_variables.json")
+_in_hooks: Final = swapped_in("hooks.json")
+_in_masking: Final = swapped_in("hooks/masking.py")
+_in_orders: Final = swapped_in(_ORDERS)
+_in_tools: Final = swapped_in("tools.json")
+
+_DESCRIBED: Final = '"Finds an order by its number."'
+_LONG: Final = "Finds an order. " * 9
+_ASKED: Final = 'await use_ui_tool(tool_id="approve_refund", payload={"amount": amount})'
+_AUTOMATIC: Final = '"auto_invoke": true}'
+_SECOND: Final = """,
+    {"agent": "ClerkAgent", "file": "tickets.py", "function": "send_ticket",
+     "description": "Sends a ticket.", "auto_invoke": true }"""
+_SENDING: Final = """
+
+def send_ticket(title: str) -> str:
+    return title
+"""
 
 _TOOL: Final = [
-    swapped("TOOL001", "tools.json", '"orders.py"', '"order.py"', '"order.py"'),
-    swapped("TOOL001", "tools.json", '"orders.py"', '"Orders.py"', '"Orders.py"'),
-    Case("TOOL001", "tools.json", '"orders.py"', (Drop("tools/orders.py"),)),
+    _in_tools("TOOL001", '"orders.py"', '"order.py"', '"order.py"'),
+    _in_tools("TOOL001", '"orders.py"', '"Orders.py"', '"Orders.py"', mends=True),
+    Case("TOOL001", "tools.json", '"orders.py"', (Drop(_ORDERS),)),
     Case("TOOL001", "tools.json", '"greeting.py"', (Drop("tools/greeting.py"),)),
-    swapped("TOOL002", "tools.json", '"find_order"', '"find_orders"', '"find_orders"'),
+    _in_tools("TOOL002", '"find_order"', '"find_orders"', '"find_orders"'),
+    _in_tools("TOOL002", '"find_order"', '"findOrder"', '"findOrder"', mends=True),
+    Case("TOOL002", "tools.json", '"find_order"', (Swap(_ORDERS, "def find_order", "def get"),)),
+    _in_orders("TOOL003", "order_id: str,", "order_id: str;", "; context"),
+    _in_masking("TOOL003", "return messages", "return messages)", ")\n"),
+    _in_orders("TOOL004", "order_id: str,", "order_id,", "order_id, context"),
+    swapped_in("tools/greeting.py")("TOOL005", "context_variables)", "language)", "language"),
     Case(
-        "TOOL002",
-        "tools.json",
-        '"find_order"',
-        (Swap("tools/orders.py", "def find_order", "def find_orders"),),
+        "TOOL006", "tools.json", '"find_order"', (Swap("tools.json", _DESCRIBED, '""'),), mends=True
     ),
-    Case(
-        "TOOL002",
-        "tools.json",
-        '"find_order"',
-        (Swap("tools/orders.py", "def find_order", "def findOrder"),),
-    ),
-    Case(
-        "TOOL002", "tools.json", '"save_ticket"', (Swap(_TICKETS, "def save_ticket", "def keep"),)
-    ),
-    swapped("TOOL003", "tools/orders.py", "order_id: str,", "order_id: str, 5", "5 context"),
-    swapped("TOOL003", "hooks/masking.py", "return messages", "return messages)", ")\n"),
-    swapped("TOOL004", "tools/orders.py", "order_id: str,", "order_id,", "order_id, context"),
-    swapped(
-        "TOOL005",
-        "tools/greeting.py",
-        "context_variables)",
-        "context_variables, language)",
-        "language",
-    ),
-    Case("TOOL006", "tools.json", '"find_order"', (Swap("tools.json", _FIND, '""'),)),
-    Case("TOOL006", "tools.json", 'Finds an order. "', (Swap("tools.json", _FIND, f'"{_LONG}"'),)),
+    _in_tools("TOOL006", _DESCRIBED, f'"{_LONG}"', f'{_LONG[140:]}"'),
     Case("TOOL007", "tools/old.py", '"""Old', (Add("tools/old.py", '"""Old."""\n'),)),
-    Case(
-        "TOOL008", "tools.json", '"save_ticket"', (Swap(_TICKETS, "(title: str", "(headline: str"),)
-    ),
+    Case("TOOL008", "tools.json", '"save_ticket"', (Swap(_TICKETS, "(title: str", "(name: str"),)),
     Case(
         "TOOL009",
         "agents.json",
         'true,\n      "structured',
-        (Swap("tools.json", ', "auto_invoke": true', ""),),
+        (Swap("tools.json", _AUTOMATIC, '"auto_invoke": false}'),),
     ),
     Case(
         "TOOL009",
         "tools.json",
         "true}",
-        (Swap("agents.json", '      "auto_tool_mode": true,\n', ""),),
+        (Swap("agents.json", '"auto_tool_mode": true', '"auto_tool_mode": false'),),
     ),
-    Case(
-        "TOOL010",
-        "tools/refunds.py",
-        "async def",
-        (
-            Swap(
-                "tools/refunds.py",
-                'await use_ui_tool(tool_id="approve_refund", payload={"amount": amount})',
-                '{"amount": amount}',
-            ),
-        ),
-    ),
-    swapped("TOOL011", "tools.json", '"orders.py"', '"../orders.py"', '"../orders.py"'),
-    swapped("TOOL011", "tools.json", '"orders.py"', '"tools\\\\orders.py"', '"tools\\\\orders.py"'),
+    Case("TOOL010", _REFUNDS, "async def", (Swap(_REFUNDS, _ASKED, "{}"),)),
+    _in_tools("TOOL011", '"orders.py"', '"../orders.py"', '"../orders.py"'),
+    _in_tools("TOOL011", '"orders.py"', r'"tools\\orders.py"', r'"tools\\orders.py"', mends=True),
     Case(
         "TOOL012",
         "tools.json",
         "true }",
         (
-            Swap(
-                "tools.json",
-                '"auto_invoke": true}',
-                '"auto_invoke": true},\n    {"agent": "ClerkAgent", "file": "tickets.py", "function": "send_ticket",\n     "description": "Sends a ticket.", "auto_invoke": true }',
-            ),
-            Swap(
-                _TICKETS,
-                "    return title + body\n",
-                "    return title + body\n\n\ndef send_ticket(title: str) -> str:\n    return title\n",
-            ),
+            Swap("tools.json", _AUTOMATIC, _AUTOMATIC + _SECOND),
+            Swap(_TICKETS, "title + body\n", "title + body\n" + _SENDING),
         ),
     ),
 ]
 
 _HOOK: Final = [
-    swapped("HOOK001", "hooks.json", '"masking.py"', '"maskin.py"', '"maskin.py"'),
-    swapped("HOOK001", "hooks.json", '"masking.py"', '"Masking.py"', '"Masking.py"'),
+    _in_hooks("HOOK001", '"masking.py"', '"maskin.py"', '"maskin.py"'),
+    _in_hooks("HOOK001", '"masking.py"', '"Masking.py"', '"Masking.py"', mends=True),
     Case("HOOK001", "hooks.json", '"masking.py"', (Drop("hooks/masking.py"),)),
-    swapped("HOOK002", "hooks.json", '"mask"', '"msk"', '"msk"'),
-    swapped("HOOK002", "hooks.json", '"mask"', '"Mask"', '"Mask"'),
-    swapped(
-        "HOOK003",
-        "hooks/masking.py",
-        "mask(messages: list[dict[str, object]])",
-        "mask()",
-        "def mask",
-    ),
+    _in_hooks("HOOK002", '"mask"', '"msk"', '"msk"'),
+    _in_hooks("HOOK002", '"mask"', '"Mask"', '"Mask"', mends=True),
+    _in_masking("HOOK003", "messages: list[dict[str, object]]", "", "def mask"),
     Case("HOOK004", "hooks/old.py", '"""Old', (Add("hooks/old.py", '"""Old."""\n'),)),
-    swapped("HOOK005", "hooks.json", '"masking.py"', '"../masking.py"', '"../masking.py"'),
-    swapped(
-        "HOOK005", "hooks.json", '"masking.py"', '"hooks\\\\masking.py"', '"hooks\\\\masking.py"'
+    _in_hooks("HOOK005", '"masking.py"', '"../masking.py"', '"../masking.py"'),
+    _in_hooks(
+        "HOOK005", '"masking.py"', r'"hooks\\masking.py"', r'"hooks\\masking.py"', mends=True
     ),
 ]
 
-_SCHEMA: Final = ',\n     "response_schema": {"type": "object", "properties": {"accepted": {"type": "boolean"}}}}'
+_ANSWER: Final = """,
+     "response_schema": {"type": "object", "properties": {"accepted": {"type": "boolean"}}}}"""
+_NO_FORM: Final = Swap("tools.json", _ANSWER, "}")
 
 _UI: Final = [
-    Case(
-        "UI001",
-        "tools.json",
-        '"RefundCard"',
-        (Swap("tools.json", _SCHEMA, "}"), Drop("tools/RefundCard.jsx")),
-    ),
+    Case("UI001", "tools.json", '"RefundCard"', (_NO_FORM, Drop(_CARD))),
     Case(
         "UI001",
         "tools.json",
         '"RefundCrd"',
-        (Swap("tools.json", _SCHEMA, "}"), Swap("tools.json", "RefundCard", "RefundCrd")),
+        (_NO_FORM, Swap("tools.json", "RefundCard", "RefundCrd")),
     ),
     Case(
         "UI001",
         "tools.json",
-        '"refundCard"',
-        (Swap("tools.json", _SCHEMA, "}"), Swap("tools.json", "RefundCard", "refundCard")),
+        '"Refundcard"',
+        (_NO_FORM, Swap("tools.json", "RefundCard", "Refundcard")),
+        mends=True,
     ),
-    swapped("UI002", "context_variables.json", '"accepted"', '"acepted"', 'acepted"'),
-    swapped("UI002", "context_variables.json", '"accepted"', '"Accepted"', 'Accepted"'),
-    swapped("UI003", "tools.json", '"boolean"', '"bool"', '"bool"'),
+    _in_context("UI002", '"accepted"', '"acepted"', 'acepted"'),
+    _in_context("UI002", '"accepted"', '"Accepted"', 'Accepted"', mends=True),
+    _in_tools("UI003", '"boolean"', '"bool"', '"bool"', mends=True),
     Case("UI004", "tools.json", '"refundCard"', (Rename("RefundCard", "refundCard"),)),
-    swapped("UI005", "tools/RefundCard.jsx", "export default ", "", "function RefundCard"),
-    swapped(
-        "UI005", "tools/RefundCard.jsx", "\n}\n", "\n}\n\nexport default 5;\n", "export default 5"
-    ),
+    _in_card("UI005", "export default ", "", "function RefundCard"),
+    _in_card("UI005", "\n}\n", "\n}\n\nexport default 5;\n", "export default 5"),
     Case(
         "UI006",
         "context_variables.json",

@@ -2,205 +2,154 @@
 
 from typing import Final
 
-from behaviour.cases_mistake import Case, Rename, Swap, swapped
+from behaviour.cases_mistake import Case, Rename, Swap, swapped_in
 
 _FILE: Final = "context_variables.json"
+
+_in_agents: Final = swapped_in("agents.json")
+_in_context: Final = swapped_in(_FILE)
+
 _SHOP: Final = '{"type": "static", "value": "Corner Shop"}'
+_SHOWN: Final = '["shop_name"]'
+_TO_FRONT: Final = '      "FrontAgent": {"variables": ["shop_name"]},\n'
+_TO_CLERK: Final = '["order_record"]'
 
 _EXPO: Final = [
-    swapped("EXPO001", "agents.json", "{shop_name}", "{shop_nam}", "shop_nam}"),
-    swapped("EXPO001", "agents.json", "{shop_name}", "{shop_name} and {friends}", "friends}"),
-    Case(
-        "EXPO002",
-        "agents.json",
-        "shop_name}",
-        (Swap(_FILE, '{"variables": ["shop_name"]}', '{"variables": []}'),),
-    ),
-    Case(
-        "EXPO002",
-        "agents.json",
-        "shop_name}",
-        (Swap(_FILE, '      "FrontAgent": {"variables": ["shop_name"]},\n', ""),),
-    ),
-    swapped("EXPO003", _FILE, '["shop_name"]', '["shop_nam"]', '"shop_nam"'),
-    swapped("EXPO003", _FILE, '["shop_name"]', '["shopName"]', '"shopName"'),
-    swapped("EXPO003", _FILE, '["shop_name"]', '["shop_name", "weather"]', '"weather"'),
-    swapped(
-        "EXPO004",
-        _FILE,
-        '["order_record"]',
-        '["order_record", "shop_name"]',
-        '"shop_name"]}\n    }',
-    ),
-    swapped(
-        "EXPO005",
-        "agents.json",
-        "You find orders.",
-        "You find orders by order_found.",
-        "order_found",
-    ),
-    swapped("EXPO006", "agents.json", "{shop_name}", "{ shop_name }", "{ shop_name }"),
-    swapped("EXPO006", "agents.json", "{shop_name}", "${shop_name}", "${shop_name}"),
+    _in_agents("EXPO001", "{shop_name}", "{shop_nam}", "shop_nam}"),
+    _in_agents("EXPO001", "{shop_name}", "{shop_name} and {friends}", "friends}"),
+    Case("EXPO002", "agents.json", "shop_name}", (Swap(_FILE, _SHOWN, "[]"),), mends=True),
+    Case("EXPO002", "agents.json", "shop_name}", (Swap(_FILE, _TO_FRONT, ""),), mends=True),
+    _in_context("EXPO003", _SHOWN, '["shop_nam"]', '"shop_nam"'),
+    _in_context("EXPO003", _SHOWN, '["shopName"]', '"shopName"', mends=True),
+    _in_context("EXPO003", _SHOWN, '["shop_name", "weather"]', '"weather"'),
+    _in_context("EXPO004", _TO_CLERK, '["order_record", "shop_name" ]', '"shop_name" ]'),
+    _in_agents("EXPO005", "You welcome", "Read order_found, welcome", "order_found"),
+    _in_agents("EXPO006", "{shop_name}", "{ shop_name }", "{ shop_name }"),
+    _in_agents("EXPO006", "{shop_name}", "${shop_name}", "${shop_name}"),
     Case(
         "EXPO007",
         _FILE,
         '"shop_name"]',
         (Swap(_FILE, _SHOP, f'{_SHOP}, "readers": ["TechAgent"]'),),
     ),
-    swapped("EXPO008", _FILE, '["order_record"]', '["order_record", "crm_key"]', '"crm_key"]'),
-    swapped("EXPO008", "agents.json", "{shop_name}", "{shop_name} {crm_key}", "crm_key}"),
-    swapped(
-        "EXPO009", _FILE, '["order_record"]', '["order_record", "order_record"]', '"order_record"]'
+    _in_context("EXPO008", _TO_CLERK, '["order_record", "crm_key"]', '"crm_key"]'),
+    _in_agents("EXPO008", "{shop_name}", "{shop_name} {crm_key}", "crm_key}"),
+    _in_context(
+        "EXPO009", _TO_CLERK, '["order_record", "order_record" ]', '"order_record" ]', mends=True
     ),
 ]
 
-_FOUND: Final = '"triggers": [{"type": "tool_call", "tool": "find_order"}]'
+_INPUTS: Final = '["order_found", "is_upset"]'
+_ON_CALL: Final = '"triggers": [{"type": "tool_call", "tool": "find_order"}]'
+_UNSET: Final = """\
+{
+          "type": "derived",
+          "default": false,
+          "triggers": []"""
+_ARGUMENT: Final = '"argument": "order_id"'
+_SAYING_TECH: Final = """\
+"FrontAgent",
+             "match": {"equals\""""
+_KEPT: Final = '"inputs": ["customer_plan"]'
+_KEY: Final = '{"type": "environment", "env_var": "CRM_KEY"}'
 
-_VAR: Final = [
-    swapped("VAR001", _FILE, ', "search_by": "user_id"', "", '{"type": "database"'),
-    swapped("VAR002", _FILE, '"Corner Shop"', "5", "5}"),
-    swapped(
-        "VAR002",
-        _FILE,
-        '"TECH"}, "value": "tech"',
-        '"TECH"}',
-        '{"type": "agent_text", "agent": "FrontAgent", "match": {"equals"',
-    ),
+_DECLARATIONS: Final = [
+    _in_context("VAR001", ', "search_by": "user_id"', "", '{"type": "database"'),
+    _in_context("VAR002", '"Corner Shop"', "5", "5}"),
     Case(
         "VAR003",
         _FILE,
         '["is_urgent", "is_upset"]\n',
         (
-            Swap(_FILE, '["order_found", "is_upset"]', '["is_urgent", "is_upset"]'),
+            Swap(_FILE, _INPUTS, '["is_urgent", "is_upset"]'),
             Swap(_FILE, "order_found and", "is_urgent and"),
         ),
     ),
-    swapped("VAR004", _FILE, "order_found and is_upset", "order_found and is_vip", 'is_vip"'),
-    swapped("VAR004", _FILE, "order_found and is_upset", "order_found and", "X"),
-    swapped("VAR004", _FILE, "tools.moods:is_vip", "tools.moods:is_vp", '"tools.moods:is_vp"'),
-    swapped("VAR004", _FILE, "tools.moods:is_vip", "tools.mods:is_vip", '"tools.mods:is_vip"'),
-    swapped(
-        "VAR004", _FILE, '["order_found", "is_upset"]', '["orderFound", "is_upset"]', '"orderFound"'
+    _in_context(
+        "VAR004", "and is_upset", "and is_vip", 'is_vip",\n          "inputs": ["order_found"'
     ),
-    swapped("VAR005", _FILE, '"Corner Shop"', '"sk-3fT9vL2mQ8xWz41k"', '"sk-'),
+    _in_context("VAR004", "and is_upset", "and", '",\n          "inputs": ["order_found"'),
+    _in_context("VAR004", "moods:is_vip", "moods:is_vp", '"tools.moods:is_vp"'),
+    _in_context("VAR004", "moods:is_vip", "mods:is_vip", '"tools.mods:is_vip"'),
+    _in_context("VAR004", _INPUTS, '["orderFound", "is_upset"]', '"orderFound"', mends=True),
+    _in_context("VAR005", '"Corner Shop"', '"sk-3fT9vL2mQ8xWz41k"', '"sk-'),
     Case("VAR006", _FILE, '"weft_name": {', (Rename("shop_name", "weft_name"),)),
     Case("VAR006", _FILE, '"chat_id": {', (Rename("shop_name", "chat_id"),)),
-    swapped(
-        "VAR007",
-        _FILE,
-        '"FrontAgent", "match": {"equals"',
-        '"FrontAgnt", "match": {"equals"',
-        '"FrontAgnt"',
+    _in_context("VAR013", _SHOP, f'{_SHOP}, "writers": ["FrontAgent"]', '["FrontAgent"]'),
+    _in_context("VAR017", _KEPT, f'{_KEPT}, "persist_to": "shop_name" ', '"shop_name" '),
+    _in_context(
+        "VAR017", _KEPT, f'{_KEPT}, "persist_to": "orderRecord"', '"orderRecord"', mends=True
     ),
-    swapped(
-        "VAR007",
-        _FILE,
-        '"FrontAgent", "match": {"equals"',
-        '"frontAgent", "match": {"equals"',
-        '"frontAgent"',
+    _in_context("VAR018", "data/prices.txt", "../prices.txt", '"../prices.txt"'),
+    _in_context("VAR018", "data/prices.txt", "data/.env", '"data/.env"'),
+    _in_context("VAR019", '"search_by": "order_id"', '"search_by": "number"', '"number"'),
+    _in_context(
+        "VAR019", '"search_by": "order_id"', '"search_by": "orderId"', '"orderId"', mends=True
     ),
-    swapped("VAR008", _FILE, '"tool": "find_order"}', '"tool": "find_ordr"}', '"find_ordr"'),
-    swapped("VAR008", _FILE, '"tool": "find_order"}', '"tool": "findOrder"}', '"findOrder"'),
-    swapped("VAR008", _FILE, '"approve_refund"', '"find_order"', '"find_order", "response_key"'),
-    swapped("VAR009", _FILE, "REFUNDS?", "REFUND(S", "(S"),
-    swapped("VAR009", _FILE, "REFUNDS?", "REFUND(S+)+", "(S+)+"),
-    swapped("VAR010", _FILE, '"TECH"', '"TECHNICAL"', '"TECHNICAL"'),
-    swapped(
-        "VAR011",
-        _FILE,
-        _FOUND,
-        '"triggers": []',
-        '{\n          "type": "derived",\n          "default": false,\n          "triggers": []',
-    ),
+    _in_context("VAR020", _KEY, '{"type": "static" , "value": "open sesame"}', '"static" ,'),
+]
+
+_EVENTS: Final = [
+    _in_context("VAR007", _SAYING_TECH, _SAYING_TECH.replace("Agent", "Agnt"), '"FrontAgnt"'),
+    _in_context("VAR007", _SAYING_TECH, _SAYING_TECH.replace("A", "a"), '"Frontagent"', mends=True),
+    _in_context("VAR008", '"find_order"}', '"find_ordr"}', '"find_ordr"'),
+    _in_context("VAR008", '"find_order"}', '"findOrder"}', '"findOrder"', mends=True),
+    _in_context("VAR009", "REFUNDS?", "REFUND(S", "(S"),
+    _in_context("VAR009", "REFUNDS?", "REFUND(S+)+", "(S+)+"),
+    _in_context("VAR010", '"TECH"', '"TECHNICAL"', '"TECHNICAL"'),
+    _in_context("VAR011", _ON_CALL, '"triggers": []', _UNSET),
     Case(
         "VAR012",
         _FILE,
         '"is_vip": {',
         (Swap(_FILE, ', "is_vip"]', "]"), Swap("agents.json", " VIP: {is_vip}.", "")),
     ),
-    swapped("VAR013", _FILE, _SHOP, f'{_SHOP}, "writers": ["FrontAgent"]', '["FrontAgent"]'),
-    swapped(
-        "VAR014", _FILE, '"argument": "order_id"', '"argument": "order_id", "value": "A1"', '"A1"'
-    ),
-    swapped("VAR015", _FILE, '"argument": "order_id"', '"argument": "order_nr"', '"order_nr"'),
-    swapped("VAR015", _FILE, '"argument": "order_id"', '"argument": "orderId"', '"orderId"'),
-    swapped(
-        "VAR016",
+    Case(
+        "VAR012",
         _FILE,
-        '"tools.moods:is_upset"',
-        '"tools.moods:is_angry"',
-        '"tools.moods:is_angry"',
+        '"ticket_state": {',
+        (Swap("handoffs.json", "ticket_state == 'saved'", "order_found"),),
     ),
-    swapped(
-        "VAR016", _FILE, '"tools.moods:is_upset"', '"tools.mood:is_upset"', '"tools.mood:is_upset"'
-    ),
-    swapped(
-        "VAR017",
-        _FILE,
-        '"inputs": ["customer_plan"]',
-        '"inputs": ["customer_plan"], "persist_to": "shop_name"',
-        '"shop_name"\n',
-    ),
-    swapped(
-        "VAR017",
-        _FILE,
-        '"inputs": ["customer_plan"]',
-        '"inputs": ["customer_plan"], "persist_to": "orderRecord"',
-        '"orderRecord"\n',
-    ),
-    swapped("VAR018", _FILE, "data/prices.txt", "../prices.txt", '"../prices.txt"'),
-    swapped("VAR018", _FILE, "data/prices.txt", "data/.env", '"data/.env"'),
-    swapped("VAR019", _FILE, '"search_by": "order_id"', '"search_by": "number"', '"number"'),
-    swapped("VAR019", _FILE, '"search_by": "order_id"', '"search_by": "orderId"', '"orderId"'),
-    swapped(
-        "VAR020",
-        _FILE,
-        '{"type": "environment", "env_var": "CRM_KEY"}',
-        '{"type": "static", "value": "open sesame"}',
-        '"static", "value": "open',
-    ),
+    _in_context("VAR014", _ARGUMENT, f'{_ARGUMENT}, "value": "A1"', '"A1"'),
+    _in_context("VAR015", _ARGUMENT, '"argument": "order_nr"', '"order_nr"'),
+    _in_context("VAR015", _ARGUMENT, '"argument": "orderId"', '"orderId"', mends=True),
+    _in_context("VAR016", "moods:is_upset", "moods:is_angry", '"tools.moods:is_angry"'),
+    _in_context("VAR016", "moods:is_upset", "mood:is_upset", '"tools.mood:is_upset"'),
 ]
 
-_STEP: Final = (
-    '{"from": "open", "to": "saved", "trigger": {"type": "tool_call", "tool": "save_ticket"}}'
+_STEP: Final = """\
+            {"from": "open", "to": "saved",
+             "trigger": {"type": "tool_call", "tool": "save_ticket"}}"""
+_OPEN: Final = '"default": "open",'
+_BACK: Final = (
+    '\n          "triggers": [{"type": "tool_call", "tool": "find_order", "value": "open"}],'
 )
-_STATES: Final = '"literal[\\"open\\", \\"saved\\"]"'
-_THREE: Final = '"literal[\\"open\\", \\"saved\\", \\"lost\\"]"'
-_WIDER: Final = Swap(_FILE, _STATES, _THREE)
+_WIDER: Final = Swap(_FILE, r"[\"open\", \"saved\"]", r"[\"open\", \"saved\", \"lost\"]")
+
+
+def _and_step(step: str) -> Swap:
+    """Add a transition."""
+    return Swap(_FILE, _STEP, f"{_STEP},\n            {step}")
+
 
 _STATE: Final = [
     Case(
         "STATE001",
         _FILE,
         '"lost",\n',
-        (_WIDER, Swap(_FILE, '"default": "open"', '"default": "lost"')),
+        (
+            _WIDER,
+            Swap(_FILE, _OPEN, '"default": "lost",'),
+            # Another way to the end: that the state is never reached would be reported too.
+            Swap("handoffs.json", "'saved'", "'saved' or order_found"),
+        ),
     ),
+    Case("STATE002", _FILE, '"lost", "to"', (_WIDER, _and_step('{"from": "lost", "to": "saved"}'))),
+    Case("STATE003", _FILE, '"lost"}', (_WIDER, _and_step('{"from": "open", "to": "lost"}'))),
+    _in_context("STATE004", _OPEN, _OPEN + _BACK, '"open"}'),
     Case(
-        "STATE002",
-        _FILE,
-        '"lost", "to"',
-        (_WIDER, Swap(_FILE, _STEP, f'{_STEP},\n            {{"from": "lost", "to": "saved"}}')),
+        "STATE005", _FILE, '{ "from"', (_and_step(_STEP.strip().replace("{", "{ ", 1)),), mends=True
     ),
-    Case(
-        "STATE003",
-        _FILE,
-        '"lost"}',
-        (_WIDER, Swap(_FILE, _STEP, f'{_STEP},\n            {{"from": "open", "to": "lost"}}')),
-    ),
-    Case(
-        "STATE003",
-        _FILE,
-        '"saved", "trigger"',
-        (Swap("handoffs.json", "ticket_state == 'saved'", "order_found"),),
-    ),
-    swapped(
-        "STATE004",
-        _FILE,
-        '"default": "open",',
-        '"default": "open",\n          "triggers": [{"type": "tool_call", "tool": "find_order", "value": "open"}],',
-        '"open"}',
-    ),
-    swapped("STATE005", _FILE, _STEP, f"{_STEP},\n            {_STEP[:-1]} }}", f"{_STEP[:-1]} }}"),
 ]
 
-CASES: Final = [*_EXPO, *_VAR, *_STATE]
+CASES: Final = [*_EXPO, *_DECLARATIONS, *_EVENTS, *_STATE]

@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from behaviour.cases_base import PACKAGE, WORKSPACE
 
 Files: TypeAlias = dict[str, bytes]
+
+#: The mark of a finding that points behind the last character of its file.
+END: Final = "(the end of the file)"
 
 
 @dataclass(frozen=True)
@@ -67,34 +70,62 @@ class Drop:
         del files[self.file]
 
 
-Mistake: TypeAlias = Swap | Rename | Add | Drop
+@dataclass(frozen=True)
+class Move:
+    """Give a file another name."""
+
+    file: str
+    name: str
+
+    def spoil(self, files: Files) -> None:
+        """Move the file."""
+        files[self.name] = files.pop(self.file)
+
+
+Mistake: TypeAlias = Swap | Rename | Add | Drop | Move
 
 
 @dataclass(frozen=True)
 class Case:
-    """One mistake.
+    """One mistake, made in the package or, for the family PACK, in the workspace.
 
     `mark` is the text that begins where the finding points. It stands once in the file, so that
-    it tells exactly one place; None means that the finding is about the file as a whole.
+    it tells exactly one place; None means that the finding is about the file as a whole. `mends`
+    tells whether the finding carries a safe fix. `also` names codes that cannot but come along,
+    each with the reason.
     """
 
     code: str
     file: str
     mark: str | None
     mistakes: tuple[Mistake, ...]
-    #: Codes that cannot but come along, each with the reason.
+    mends: bool = False
     also: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def __str__(self) -> str:
-        return f"{self.code}: {self.mark or self.file}"
-
-    def write(self, folder: Path) -> None:
-        """Write the package, or for a pack the workspace, with the mistake in it."""
+    def files(self) -> Files:
+        """Return the files with the mistake in them."""
         base = WORKSPACE if self.code.startswith("PACK") else PACKAGE
         files = {name: text.encode() for name, text in base.items()}
         for mistake in self.mistakes:
             mistake.spoil(files)
-        write_files(folder, files)
+        return files
+
+
+class Swapped(Protocol):
+    """Makes the case of one changed text, which is reported in the file it stands in."""
+
+    def __call__(self, code: str, old: str, new: str, mark: str, *, mends: bool = False) -> Case:
+        """Return the case."""
+        ...
+
+
+def swapped_in(file: str) -> Swapped:
+    """Return what makes cases of texts changed in one file."""
+
+    def swapped(code: str, old: str, new: str, mark: str, *, mends: bool = False) -> Case:
+        return Case(code, file, mark, (Swap(file, old, new),), mends)
+
+    return swapped
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -103,8 +134,3 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(raw)
-
-
-def swapped(code: str, file: str, old: str, new: str, mark: str) -> Case:
-    """Return the case of one changed text, reported in the file it stands in."""
-    return Case(code, file, mark, (Swap(file, old, new),))

@@ -1,133 +1,128 @@
-"""Families NAME, BIND and OUT: names that are badly formed, taken twice, or nobody's."""
+"""Families NAME, BIND and OUT: names that are badly formed, given twice, or nobody's."""
 
 from typing import Final
 
-from behaviour.cases_mistake import Case, Rename, Swap, swapped
+from behaviour.cases_mistake import Case, Rename, Swap, swapped_in
 
 _CONTEXT: Final = "context_variables.json"
 _OUTPUTS: Final = "structured_outputs.json"
-_TICKET: Final = '{"name": "Ticket", '
+
+_in_agents: Final = swapped_in("agents.json")
+_in_context: Final = swapped_in(_CONTEXT)
+_in_hooks: Final = swapped_in("hooks.json")
+_in_orchestrator: Final = swapped_in("orchestrator.json")
+_in_outputs: Final = swapped_in(_OUTPUTS)
+_in_tools: Final = swapped_in("tools.json")
+
+_SECOND_TOOL: Final = '    {"agent": "RefundAgent"'
+_AGAIN: Final = """\
+    {"agent": "TechAgent", "file": "orders.py", "function": "find_order" ,
+     "description": "%s"},
+"""
+_MODEL: Final = '    {"name": "Ticket", '
+_OTHER_MODEL: Final = '    {"name": "Ticket" , "fields": {"title": {"type": "str"}}},\n'
 
 _NAME: Final = [
     Case("NAME001", "agents.json", '"tech_agent"', (Rename("TechAgent", "tech_agent"),)),
     Case("NAME002", _CONTEXT, '"shopName": {', (Rename("shop_name", "shopName"),)),
     Case("NAME002", "tools.json", '"findOrder"', (Rename("find_order", "findOrder"),)),
     Case("NAME002", _OUTPUTS, '"Title"', (Rename("title", "Title"),)),
-    swapped(
-        "NAME003",
-        "agents.json",
-        "    }\n  ]\n}",
-        '    },\n    {"agent_name": "ClerkAgent"}\n  ]\n}',
-        '"ClerkAgent"}',
+    _in_agents(
+        "NAME003", "    }\n  ]", '    },\n    {"agent_name": "ClerkAgent"}\n  ]', '"ClerkAgent"}'
     ),
-    swapped(
+    _in_tools("NAME004", _SECOND_TOOL, _AGAIN % "Finds it." + _SECOND_TOOL, '"find_order" ,'),
+    _in_tools(
+        "NAME004",
+        _SECOND_TOOL,
+        _AGAIN % "Finds an order by its number." + _SECOND_TOOL,
+        '"find_order" ,',
+        mends=True,
+    ),
+    Case(
         "NAME004",
         "tools.json",
-        '    {"agent": "RefundAgent"',
-        '    {"agent": "TechAgent", "file": "orders.py", "function": "find_order",\n'
-        '     "description": "Finds one."},\n'
-        '    {"agent": "RefundAgent"',
-        '"find_order",\n     "description": "Finds one."',
+        '"find_order" ,',
+        (
+            Swap(
+                "tools.json",
+                _SECOND_TOOL,
+                _AGAIN.replace("TechAgent", "ClerkAgent").replace("orders", "tickets") % "Finds it."
+                + _SECOND_TOOL,
+            ),
+            Swap(
+                "tools/tickets.py",
+                "def save_ticket",
+                "def find_order() -> None: ...\n\n\ndef save_ticket",
+            ),
+        ),
     ),
-    swapped(
-        "NAME004",
-        "tools.json",
-        '    {"agent": "RefundAgent"',
-        '    {"agent": "TechAgent", "file": "orders.py", "function": "find_order",\n'
-        '     "description": "Finds an order by its number." },\n'
-        '    {"agent": "RefundAgent"',
-        '"find_order",\n     "description": "Finds an order by its number." }',
-    ),
-    swapped("NAME005", "orchestrator.json", '"OrderDesk"', '"OrderDesks"', '"OrderDesks"'),
-    swapped("NAME006", "agents.json", '"mood"', '"role"', '"role", "content": "Excuse us'),
-    swapped(
-        "NAME007",
-        _OUTPUTS,
-        f"    {_TICKET}",
-        f'    {_TICKET}"fields": {{"title": {{"type": "str"}}, "body": {{"type": "any"}}}}}},\n'
-        f"    {_TICKET}",
-        '"Ticket", "fields": {"title": {"type": "str"}, "body": {"type": "str"}',
-    ),
+    _in_orchestrator("NAME005", '"OrderDesk"', '"OrderDesks"', '"OrderDesks"'),
+    _in_agents("NAME006", '"mood"', '"role"', '"role", "content": "Excuse'),
+    _in_outputs("NAME007", _MODEL, _OTHER_MODEL + _MODEL, '"Ticket", "fields"'),
     Case("NAME008", "agents.json", '"User"', (Rename("FrontAgent", "User"),)),
     Case("NAME009", _OUTPUTS, '"ticket_form", "fields"', (Rename("Ticket", "ticket_form"),)),
     Case("NAME009", _OUTPUTS, '"List", "fields"', (Rename("Ticket", "List"),)),
 ]
 
+_INITIAL: Final = '"initial_agent": "FrontAgent"'
+_WRITERS: Final = '["find_order"]'
+_BOUND: Final = '"model": "Ticket"'
+
 _BIND: Final = [
-    swapped("BIND001", "tools.json", '"TechAgent"', '"TechAgnt"', '"TechAgnt"'),
-    swapped("BIND001", "tools.json", '"TechAgent"', '"tech_agent"', '"tech_agent"'),
-    swapped("BIND002", _CONTEXT, '"RefundAgent": {', '"RefundAgnt": {', '"RefundAgnt"'),
-    swapped("BIND002", _CONTEXT, '"RefundAgent": {', '"refund_agent": {', '"refund_agent"'),
-    swapped("BIND003", _OUTPUTS, '"ClerkAgent"', '"ClerkAgnt"', '"ClerkAgnt"'),
-    swapped("BIND003", _OUTPUTS, '"ClerkAgent"', '"clerk_agent"', '"clerk_agent"'),
-    swapped("BIND004", "hooks.json", '"file"', '"agent": "FrontAgnt", "file"', '"FrontAgnt"'),
-    swapped(
-        "BIND004", "tools.json", '"trigger"', '"agent": "frontagent", "trigger"', '"frontagent"'
+    _in_tools("BIND001", '"TechAgent"', '"TechAgnt"', '"TechAgnt"'),
+    _in_tools("BIND001", '"TechAgent"', '"tech_agent"', '"tech_agent"', mends=True),
+    _in_outputs("BIND003", '"ClerkAgent"', '"ClerkAgnt"', '"ClerkAgnt"'),
+    _in_outputs("BIND003", '"ClerkAgent"', '"clerk_agent"', '"clerk_agent"', mends=True),
+    _in_hooks("BIND004", '"file"', '"agent": "FrontAgnt", "file"', '"FrontAgnt"'),
+    _in_tools("BIND004", '"trigger"', '"agent": "Front", "trigger"', '"Front"'),
+    _in_tools(
+        "BIND004", '"trigger"', '"agent": "frontagent", "trigger"', '"frontagent"', mends=True
     ),
-    swapped(
-        "BIND005",
-        "orchestrator.json",
-        '"initial_agent": "FrontAgent"',
-        '"initial_agent": "FrontAgnt"',
-        '"FrontAgnt"',
+    _in_orchestrator("BIND005", _INITIAL, '"initial_agent": "Front"', '"Front"'),
+    _in_orchestrator(
+        "BIND005", _INITIAL, '"initial_agent": "frontAgent"', '"frontAgent"', mends=True
     ),
-    swapped(
-        "BIND005",
-        "orchestrator.json",
-        '"initial_agent": "FrontAgent"',
-        '"initial_agent": "front_agent"',
-        '"front_agent"',
-    ),
-    swapped("BIND006", "orchestrator.json", '"RefundAgent"', '"RefundAgnt"', '"RefundAgnt"'),
-    swapped("BIND006", "orchestrator.json", '"RefundAgent"', '"refund agent"', '"refund agent"'),
-    swapped("BIND007", _OUTPUTS, '"model": "Ticket"', '"model": null', "X"),
+    _in_orchestrator("BIND006", '"RefundAgent"', '"RefundAgnt"', '"RefundAgnt"'),
+    _in_orchestrator("BIND006", '"RefundAgent"', '"refundAgent"', '"refundAgent"', mends=True),
     Case(
         "BIND007",
         "agents.json",
         'true,\n      "prompt_sections"',
-        (Swap(_OUTPUTS, '"model": "Ticket"', '"model": null'),),
+        (Swap(_OUTPUTS, _BOUND, '"model": null'),),
     ),
-    swapped("BIND008", _CONTEXT, '["find_order"]', '["find_odrer"]', '"find_odrer"'),
-    swapped("BIND008", _CONTEXT, '["find_order"]', '["findOrder"]', '"findOrder"'),
-    swapped(
-        "BIND008",
-        _CONTEXT,
-        '"writers": ["find_order"]',
-        '"writers": ["find_order"], "readers": ["ClerkAgent", "Nobody"]',
-        '"Nobody"',
+    _in_agents(
+        "BIND007", '"agent_type"', '"structured_outputs_required": true , "agent_type"', "true ,"
     ),
-    swapped("BIND009", "orchestrator.json", "get_router", "get_routes", '"tools.api:get_routes"'),
-    swapped("BIND009", "orchestrator.json", "tools.api:", "tools.apis:", '"tools.apis:get_router"'),
+    _in_context("BIND008", _WRITERS, '["find_odrer"]', '"find_odrer"'),
+    _in_context("BIND008", _WRITERS, '["findOrder"]', '"findOrder"', mends=True),
+    _in_context(
+        "BIND008", _WRITERS, '["find_order"], "readers": ["ClerkAgent", "Nobody"]', '"Nobody"'
+    ),
+    _in_orchestrator("BIND009", "get_router", "get_routes", '"tools.api:get_routes"'),
+    _in_orchestrator("BIND009", "tools.api:", "tools.apis:", '"tools.apis:get_router"'),
 ]
 
 _OUT: Final = [
-    swapped("OUT001", _CONTEXT, '"type": "dict"', '"type": "Tickt"', '"Tickt"'),
-    swapped("OUT001", _CONTEXT, '"type": "dict"', '"type": "TICKET"', '"TICKET"'),
-    swapped(
-        "OUT001", _OUTPUTS, '"body": {"type": "str"}', '"body": {"type": "Letter"}', '"Letter"'
-    ),
-    swapped("OUT002", _OUTPUTS, '"model": "Ticket"', '"model": "Tickt"', '"Tickt"'),
-    swapped("OUT002", _OUTPUTS, '"model": "Ticket"', '"model": "ticket"', '"ticket"'),
-    swapped(
-        "OUT003", _OUTPUTS, _TICKET, '{"name": "Letter", "fields": {}},\n    ' + _TICKET, '"Letter"'
-    ),
-    swapped(
+    _in_context("OUT001", '"dict"', '"Tickt"', '"Tickt"'),
+    _in_context("OUT001", '"dict"', '"TICKET"', '"TICKET"', mends=True),
+    _in_outputs("OUT001", '"body": {"type": "str"}', '"body": {"type": "Letter"}', '"Letter"'),
+    _in_outputs("OUT002", _BOUND, '"model": "Tickt"', '"Tickt"'),
+    _in_outputs("OUT002", _BOUND, '"model": "ticket"', '"ticket"', mends=True),
+    _in_outputs("OUT003", _MODEL, '    {"name": "Letter", "fields": {}},\n' + _MODEL, '"Letter"'),
+    _in_outputs(
         "OUT004",
-        _OUTPUTS,
-        '"model": "Ticket"}',
-        '"model": "Ticket"}, {"agent": "ClerkAgent", "model": null}',
-        '"ClerkAgent", "model": null',
+        f"{_BOUND}}}",
+        f'{_BOUND}}}, {{"agent": "ClerkAgent" , "model": null}}',
+        '"ClerkAgent" ,',
     ),
-    swapped(
+    _in_outputs(
         "OUT004",
-        _OUTPUTS,
-        '"model": "Ticket"}',
-        '"model": "Ticket"}, {"agent": "ClerkAgent", "model": "Ticket" }',
-        '"ClerkAgent", "model": "Ticket" }',
+        f"{_BOUND}}}",
+        f'{_BOUND}}}, {{"agent": "ClerkAgent" , {_BOUND}}}',
+        '"ClerkAgent" ,',
+        mends=True,
     ),
-    swapped(
-        "OUT005", _OUTPUTS, '"body": {"type": "str"}', '"body": {"type": "Ticket"}', '"Ticket"}}'
-    ),
+    _in_outputs("OUT005", '"body": {"type": "str"}', '"body": {"type": "Ticket"}', '"Ticket"}}'),
 ]
 
 CASES: Final = [*_NAME, *_BIND, *_OUT]

@@ -2,192 +2,146 @@
 
 from typing import Final
 
-from behaviour.cases_mistake import Case, Swap, swapped
+from behaviour.cases_mistake import Case, Swap, swapped_in
 
 _FILE: Final = "handoffs.json"
-_FOUND: Final = '"condition": "order_found"'
+_CONTEXT: Final = "context_variables.json"
+_ORCHESTRATOR: Final = "orchestrator.json"
+
+_in_handoffs: Final = swapped_in(_FILE)
+_in_orchestrator: Final = swapped_in(_ORCHESTRATOR)
+
+_TO_TECH: Final = '"target_agent": "TechAgent"'
+_OF_REFUND: Final = '"source_agent": "RefundAgent"'
+_FOUND: Final = '"order_found"'
 _TO_USER: Final = '{"source_agent": "TechAgent", "target_agent": "user"}'
+_BY_TECH: Final = "domain == 'tech'"
+_TO_REFUND: Final = """\
+    {"source_agent": "FrontAgent", "target_agent": "RefundAgent",
+     "condition": "domain == 'refund'"},
+"""
 _TECH_RULES: Final = """\
     {"source_agent": "TechAgent", "target_agent": "ClerkAgent", "condition": "order_found"},
     {"source_agent": "TechAgent", "target_agent": "user"},
 """
-_BY_TECH: Final = '"target_agent": "TechAgent", "condition": "domain == \'tech\'"'
-_DOMAIN: Final = "\"domain == 'tech'\""
-_REFUND_RULE: Final = """\
-    {"source_agent": "FrontAgent", "target_agent": "RefundAgent", "condition": "domain == 'refund'"},
-"""
+_LATE_RULE: Final = """\
+"target_agent": "RefundAgent",
+     "condition": "order_found and is_upset", "priority": 2}"""
+_ALONE: Final = Swap(_ORCHESTRATOR, '"human_in_the_loop": true', '"human_in_the_loop": false')
+_STRICT: Final = Swap(_ORCHESTRATOR, '"max_turns"', '"condition_profile": "strict", "max_turns"')
 
 
-def _tech(rules: str) -> Swap:
-    return Swap(_FILE, _TECH_RULES, rules)
+def _always_to(target: str) -> Swap:
+    """Let TechAgent hand off to one target, whatever happens."""
+    rule = f'    {{"source_agent": "TechAgent", "target_agent": "{target}"}},\n'
+    return Swap(_FILE, _TECH_RULES, rule)
 
 
-_HAND: Final = [
-    swapped(
-        "HAND001", _FILE, '"target_agent": "TechAgent"', '"target_agent": "TechAgnt"', '"TechAgnt"'
+def _after_user_rule(rule: str) -> str:
+    """Put another rule of TechAgent behind its last one."""
+    return f'{_TO_USER},\n    {{"source_agent": "TechAgent", {rule}'
+
+
+def _with(key_and_value: str) -> str:
+    """Give the last rule of TechAgent another key."""
+    return f"{_TO_USER[:-1]}, {key_and_value}}}"
+
+
+_NAMES: Final = [
+    _in_handoffs("HAND001", _TO_TECH, '"target_agent": "TechAgnt"', '"TechAgnt"'),
+    _in_handoffs("HAND001", _TO_TECH, '"target_agent": "techAgent"', '"techAgent"', mends=True),
+    _in_handoffs("HAND001", '"terminate"', '"terminte"', '"terminte"'),
+    _in_handoffs("HAND002", _OF_REFUND, '"source_agent": "RefundAgnt"', '"RefundAgnt"'),
+    _in_handoffs(
+        "HAND002", _OF_REFUND, '"source_agent": "refundAgent"', '"refundAgent"', mends=True
     ),
-    swapped(
-        "HAND001",
+    _in_orchestrator("HAND020", '"user"', '"TechAgnt"', '"TechAgnt"'),
+    _in_orchestrator("HAND020", '"user"', '"techAgent"', '"techAgent"', mends=True),
+    Case("HAND020", _ORCHESTRATOR, '"user"', (_ALONE, Swap(_FILE, '"user"', '"terminate"'))),
+    Case("HAND018", _FILE, '"user"', (_ALONE, Swap(_ORCHESTRATOR, '"user"', '"terminate"'))),
+]
+
+_CONDITIONS: Final = [
+    _in_handoffs("HAND003", _BY_TECH, "domain = 'tech'", "= 'tech'"),
+    _in_handoffs("HAND003", _BY_TECH, "domain == 'tech", "'tech\""),
+    _in_handoffs("HAND004", _FOUND, '"order_found and customer_plan"', "customer_plan"),
+    _in_handoffs("HAND004", _FOUND, '"order_found and user_id"', "user_id"),
+    _in_handoffs("HAND004", _FOUND, '"order_found and crm_key"', "crm_key"),
+    _in_handoffs("HAND005", _FOUND, '"order_fond"', 'order_fond"'),
+    _in_handoffs("HAND005", _BY_TECH, "domain == tech", 'tech"'),
+    Case(
+        "HAND013",
         _FILE,
-        '"target_agent": "TechAgent"',
-        '"target_agent": "tech_agent"',
-        '"tech_agent"',
+        '"order_found or',
+        (_STRICT, Swap(_FILE, _FOUND, '"order_found or is_upset"')),
     ),
-    swapped(
-        "HAND002",
-        _FILE,
-        '"source_agent": "RefundAgent"',
-        '"source_agent": "RefundAgnt"',
-        '"RefundAgnt"',
-    ),
-    swapped(
-        "HAND002",
-        _FILE,
-        '"source_agent": "RefundAgent"',
-        '"source_agent": "refund_agent"',
-        '"refund_agent"',
-    ),
-    swapped("HAND003", _FILE, "domain == 'tech'", "domain = 'tech'", "= 'tech'"),
-    swapped("HAND003", _FILE, "domain == 'tech'", "domain == 'tech", "'tech\""),
-    swapped("HAND004", _FILE, '"order_found"', '"order_found and customer_plan"', "customer_plan"),
-    swapped("HAND004", _FILE, '"order_found"', "\"order_found and user_id == 'u'\"", "user_id"),
-    swapped("HAND005", _FILE, '"order_found"', '"order_fond"', 'order_fond"'),
-    swapped("HAND005", _FILE, "domain == 'tech'", "domain == tech", 'tech"'),
-    swapped(
+    _in_handoffs("HAND014", _FOUND, '"it was found", "condition_type": "llm"', '"llm"'),
+    _in_handoffs("HAND015", "'saved'", "'save'", "ticket_state == 'save'"),
+    _in_handoffs("HAND015", "'saved'", "true", "ticket_state == true"),
+    _in_handoffs("HAND019", _TO_USER, _with('"condition_type": "llm"'), '"llm"'),
+]
+
+_WAYS: Final = [
+    _in_handoffs(
         "HAND006",
-        _FILE,
         _TO_USER,
-        f'{_TO_USER}, {{"source_agent": "TechAgent", "target_agent": "ClerkAgent"}}',
+        _after_user_rule('"target_agent": "ClerkAgent"}'),
         '"TechAgent", "target_agent": "ClerkAgent"}',
     ),
-    swapped(
+    _in_handoffs(
         "HAND006",
-        _FILE,
         _TO_USER,
-        f'{_TO_USER}, {{"source_agent": "TechAgent", "target_agent": "user" }}',
+        _after_user_rule('"target_agent": "user" }'),
         '"TechAgent", "target_agent": "user" }',
+        mends=True,
     ),
-    swapped("HAND007", _FILE, "domain == 'refund'", "domain != 'unknown'", '"domain != '),
-    Case("HAND008", "agents.json", '"RefundAgent"', (Swap(_FILE, _REFUND_RULE, ""),)),
-    Case(
+    _in_handoffs("HAND007", "domain == 'refund'", "domain != 'unknown'", '"domain != '),
+    Case("HAND008", "agents.json", '"RefundAgent"', (Swap(_FILE, _TO_REFUND, ""),)),
+    _in_handoffs(
         "HAND009",
-        _FILE,
+        _TO_USER,
+        _after_user_rule(_LATE_RULE),
         '"order_found and is_upset"',
-        (
-            Swap(
-                _FILE,
-                _TO_USER,
-                '{"source_agent": "TechAgent", "target_agent": "RefundAgent", "condition": "order_found and is_upset",\n     "priority": 2}',
-            ),
-        ),
     ),
-    Case(
-        "HAND010",
-        "agents.json",
-        '"TechAgent"',
-        (_tech('    {"source_agent": "TechAgent", "target_agent": "TechAgent"},\n'),),
-    ),
+    Case("HAND010", "agents.json", '"TechAgent"', (_always_to("TechAgent"),)),
     Case(
         "HAND011",
         "agents.json",
         '"FrontAgent"',
-        (
-            _tech('    {"source_agent": "TechAgent", "target_agent": "FrontAgent"},\n'),
-            Swap(_FILE, _BY_TECH, f'{_BY_TECH}, "condition_scope": "pre"'),
-        ),
+        (_always_to("FrontAgent"), Swap(_FILE, _BY_TECH, f'{_BY_TECH}", "condition_scope": "pre')),
     ),
     Case(
         "HAND012",
-        "context_variables.json",
+        _CONTEXT,
         '"str",\n        "source": {\n          "type": "derived"',
         (
-            Swap(_FILE, '"order_found"', "\"'A' in order_number\""),
-            Swap(
-                _FILE,
-                '"TechAgent", "target_agent": "user"',
-                '"TechAgent", "target_agent": "TechAgent"',
-            ),
+            Swap(_FILE, _FOUND, "\"'A' in order_number\""),
+            Swap(_FILE, '"TechAgent", "target_agent": "user"', f'"TechAgent", {_TO_TECH}'),
         ),
     ),
-    Case(
-        "HAND013",
-        _FILE,
-        '"order_found or is_upset"',
-        (
-            Swap(
-                "orchestrator.json", '"max_turns"', '"condition_profile": "strict",\n  "max_turns"'
-            ),
-            Swap(_FILE, '"order_found"', '"order_found or is_upset"'),
-        ),
-    ),
-    swapped(
-        "HAND014",
-        _FILE,
-        _FOUND,
-        '"condition": "the order was found", "condition_type": "llm"',
-        '"llm"',
-    ),
-    swapped("HAND015", _FILE, "domain == 'tech'", "domain == 'technical'", "domain == 'technical'"),
-    swapped("HAND015", _FILE, "domain == 'tech'", "domain == true", "domain == true"),
-    swapped("HAND015", _FILE, "'saved'", "'save'", "ticket_state == 'save'"),
-    swapped(
-        "HAND016", _FILE, _TO_USER, f'{_TO_USER[:-1]}, "reason": "Not found."}}', '"Not found."'
-    ),
-    swapped("HAND017", _FILE, _TO_USER, f'{_TO_USER[:-1]}, "condition_scope": "pre"}}', '"pre"'),
-    Case(
-        "HAND018",
-        _FILE,
-        '"user"',
-        (
-            Swap("orchestrator.json", '"human_in_the_loop": true', '"human_in_the_loop": false'),
-            Swap("orchestrator.json", '"user"', '"terminate"'),
-        ),
-    ),
-    swapped("HAND019", _FILE, _TO_USER, f'{_TO_USER[:-1]}, "condition_type": "llm"}}', '"llm"'),
-    swapped("HAND020", "orchestrator.json", '"user"', '"TechAgnt"', '"TechAgnt"'),
-    swapped("HAND020", "orchestrator.json", '"user"', '"tech_agent"', '"tech_agent"'),
-    Case(
-        "HAND020",
-        "orchestrator.json",
-        '"user"',
-        (
-            Swap("orchestrator.json", '"human_in_the_loop": true', '"human_in_the_loop": false'),
-            Swap(_FILE, '"user"', '"terminate"'),
-        ),
-    ),
+    _in_handoffs("HAND016", _TO_USER, _with('"reason": "Not found."'), '"Not found."'),
+    _in_handoffs("HAND017", _TO_USER, _with('"condition_scope": "pre"'), '"pre"'),
 ]
 
 _APPROVED: Final = """\
           "type": "derived",
           "default": false,
-          "triggers": [{"type": "ui_response", "tool": "approve_refund", "response_key": "accepted"}]
+          "triggers": [
+            {"type": "ui_response", "tool": "approve_refund", "response_key": "accepted"}
+          ]
 """
+_BY_DEPLOYMENT: Final = '          "type": "environment", "env_var": "REFUND", "default": false\n'
+_SHOP: Final = '{"type": "static", "value": "Corner Shop"}'
 
-_ENV: Final = [
-    Case(
-        "ENV001",
-        _FILE,
-        'refund_approved"',
-        (
-            Swap(
-                "context_variables.json",
-                _APPROVED,
-                '          "type": "environment", "env_var": "REFUND", "default": false\n',
-            ),
-        ),
-    ),
+#: In production these are errors.
+ENV_CASES: Final = [
+    Case("ENV001", _FILE, 'refund_approved"', (Swap(_CONTEXT, _APPROVED, _BY_DEPLOYMENT),)),
     Case(
         "ENV002",
         "agents.json",
-        "shop_name",
-        (
-            Swap(
-                "context_variables.json",
-                '{"type": "static", "value": "Corner Shop"}',
-                '{"type": "environment", "env_var": "SHOP"}',
-            ),
-        ),
+        "shop_name}",
+        (Swap(_CONTEXT, _SHOP, '{"type": "environment", "env_var": "SHOP"}'),),
     ),
 ]
 
-CASES: Final = [*_HAND, *_ENV]
+CASES: Final = [*_NAMES, *_CONDITIONS, *_WAYS, *ENV_CASES]

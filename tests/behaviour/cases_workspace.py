@@ -2,18 +2,20 @@
 
 from typing import Final
 
-from behaviour.cases_mistake import Case, Swap, swapped
+from behaviour.cases_mistake import Case, Swap, swapped_in
 
-_PACK: Final = "packs/shop.json"
 _BILLING: Final = "workflows/Billing/orchestrator.json"
 _WELCOME: Final = "workflows/Welcome/orchestrator.json"
 
+_in_billing: Final = swapped_in(_BILLING)
+_in_pack: Final = swapped_in("packs/shop.json")
+
 CASES: Final = [
-    swapped("PACK001", _BILLING, '["Welcome"]', '["Welcom"]', '"Welcom"'),
+    _in_billing("PACK001", '["Welcome"]', '["Welcom"]', '"Welcom"'),
+    _in_billing("PACK002", '["Welcome"]', '["Billing"]', '"Billing"]'),
     Case("PACK002", _BILLING, '"Welcome"', (Swap(_WELCOME, "[]", '["Billing"]'),)),
-    swapped("PACK002", _BILLING, '["Welcome"]', '["Billing"]', '"Billing"]'),
-    swapped("PACK003", _PACK, '"name": "Billing"', '"name": "Biling"', '"Biling"'),
-    swapped("PACK004", _PACK, '"dependent"', '"primary"', '[\n    {"name": "Welcome"'),
-    swapped("PACK004", _PACK, '"primary"', '"independent"', '[\n    {"name": "Welcome"'),
-    swapped("PACK005", _PACK, '["Billing"]', '["Bilings"]', '"Bilings"'),
+    _in_pack("PACK003", '"name": "Billing"', '"name": "Biling"', '"Biling"'),
+    _in_pack("PACK004", '"dependent"', '"primary"', '[\n    {"name": "Welcome"'),
+    _in_pack("PACK004", '"primary"', '"independent"', '[\n    {"name": "Welcome"'),
+    _in_pack("PACK005", '["Billing"]', '["Shipping"]', '"Shipping"'),
 ]

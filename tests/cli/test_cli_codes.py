@@ -34,7 +34,7 @@ def test_explain_a_code(weft):
 
 
 def test_explain_a_warning(weft):
-    assert weft("explain", "SCHEMA013").out.startswith("warning[SCHEMA013]")
+    assert weft("explain", "SCHEMA010").out.startswith("warning[SCHEMA010]")
 
 
 def test_explain_a_family(weft):

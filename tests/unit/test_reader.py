@@ -211,9 +211,22 @@ def test_other_files_may_be_missing(folder):
 def test_file_with_almost_the_right_name(folder):
     write(folder, "handoff.json", {})
     write(folder, "README.md", "hello")
+    write(folder, "notes.json", {})
     finding = only(folder)
-    assert (finding.code, finding.severity) == ("SCHEMA013", "warning")
+    assert (finding.code, finding.severity) == ("SCHEMA013", "error")
     assert finding.hint == ("did you mean handoffs.json?",)
+    assert read_package(folder).broken == {"handoffs"}
+
+
+def test_misnamed_required_file_is_told_once(folder):
+    (folder / "agents.json").rename(folder / "Agent.yaml")
+    assert [it.hint for it in read_package(folder).findings] == [("did you mean agents.yaml?",)]
+    assert read_package(folder).broken == {"agents"}
+
+
+def test_file_beside_the_right_one_is_none_of_our_business(folder):
+    write(folder, "agent.json", {})
+    assert read_package(folder).findings == ()
 
 
 def test_syntax_error_breaks_only_its_file(folder):

@@ -161,7 +161,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         code="SCHEMA013",
-        severity="warning",
+        severity="error",
         title="File that is not read",
         why=(
             "The file looks like one of a package, but its name is not, so whatever it declares "

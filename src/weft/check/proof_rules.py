@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from weft.check import condition_rules, state_rules, usage_rules
+from weft.check import condition_rules, state_rules, trigger_rules, usage_rules, var_rules
 from weft.check.proof import EndlessRun, Proof, UnusedRule, gathered, prove
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
@@ -15,13 +15,27 @@ _READS: Final = (
     "orchestrator", "agents", "variables", "handoffs", "tools", "lifecycle_tools", "hooks", "code",
 )  # fmt: skip
 
+#: Rules whose findings say why something never happens; to prove on would say it twice.
+_FIRST: Final = (
+    var_rules.value_fits_type,
+    state_rules.default_is_a_state,
+    trigger_rules.tool_of_trigger_exists,
+    condition_rules.comparison_makes_sense,
+)
+
 _WAY_OUT: Final = "or add a rule without a condition that leads to user or terminate"
+
+
+def _proof(subject: Subject) -> Proof:
+    if any(True for first in _FIRST for _ in first.check(subject)):
+        return Proof("not checked", "another rule has found a value that cannot be")
+    return prove(subject)
 
 
 @rule("HAND008", *_READS)
 def every_agent_speaks(subject: Subject) -> Iterator[Hit]:
     """Every agent has a turn in some run."""
-    proof = subject.once(prove)
+    proof = subject.once(_proof)
     silent = proof.unreachable_agents
     for agent, others in gathered(subject, silent) if silent else ():
         message = f"no run ever comes to {agent}"
@@ -55,7 +69,7 @@ def _closed_ways(subject: Subject, proof: Proof, agent: str) -> Iterator[str]:
 @rule("HAND009", *_READS)
 def every_rule_applies(subject: Subject) -> Iterator[Hit]:
     """Every rule with a condition applies in some run."""
-    proof = subject.once(prove)
+    proof = subject.once(_proof)
     for unused in proof.unused_rules:
         if not _is_told_elsewhere(subject, proof, unused):
             handoff = subject.spec.handoffs[unused.index]
@@ -77,14 +91,9 @@ def _is_told_elsewhere(subject: Subject, proof: Proof, unused: UnusedRule) -> bo
         handoff.condition is None
         or handoff.source_agent in proof.unreachable_agents
         or handoff.target_agent in proof.unreachable_agents
-        or path in subject.once(_senseless)
         or path in subject.once(_tied)
         or (unused.always_false and _is_about_stuck_variable(subject, unused.index))
     )
-
-
-def _senseless(subject: Subject) -> frozenset[Path]:
-    return frozenset(hit.path for hit in condition_rules.comparison_makes_sense.check(subject))
 
 
 def _tied(subject: Subject) -> frozenset[Path]:
@@ -109,7 +118,7 @@ def _stuck_variables(subject: Subject) -> frozenset[str | int]:
 @rule("HAND010", *_READS)
 def no_agent_keeps_the_word(subject: Subject) -> Iterator[Hit]:
     """No agent keeps the word for ever."""
-    for endless in subject.once(prove).dead_ends:
+    for endless in subject.once(_proof).dead_ends:
         agent = endless.agents[0]
         fact = f"{agent} keeps the word for ever{_once(endless)}: no rule leads on to an end"
         yield _endless(subject, endless, fact)
@@ -118,7 +127,7 @@ def no_agent_keeps_the_word(subject: Subject) -> Iterator[Hit]:
 @rule("HAND011", *_READS)
 def no_circle_is_closed(subject: Subject) -> Iterator[Hit]:
     """No agents pass the word among themselves for ever."""
-    for endless in subject.once(prove).cycles:
+    for endless in subject.once(_proof).cycles:
         *others, last = endless.agents
         fact = f"{', '.join(others)} and {last} pass the word to each other for ever"
         yield _endless(subject, endless, f"{fact}{_once(endless)}: no rule leads out")
@@ -141,9 +150,9 @@ def _endless(subject: Subject, endless: EndlessRun, fact: str) -> Hit:
 @rule("HAND012", *_READS)
 def every_run_can_end(subject: Subject) -> Iterator[Hit]:
     """An end can be reached from wherever a run can get to."""
-    proof = subject.once(prove)
+    proof = subject.once(_proof)
     spoken_of = any(doubt.reported for doubt in proof.doubts)
-    if proof.status != "not proven" or spoken_of or subject.once(_senseless):
+    if proof.status != "not proven" or spoken_of:
         return
     path: Path = ("orchestrator", "initial_agent")
     for doubt in reversed(proof.doubts):

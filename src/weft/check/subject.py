@@ -1,6 +1,5 @@
 """What is checked: a spec, the text of its code files, and what could not be read."""
 
-import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -81,13 +80,6 @@ class Subject:
                     continue  # HAND003 reports it
         return parsed
 
-    @cached_property
-    def modules(self) -> dict[str, ast.Module | SyntaxError]:
-        """The syntax tree of every Python file, or why there is none."""
-        return {
-            path: _parse(path, text) for path, text in self.code.items() if path.endswith(".py")
-        }
-
     def once(self, question: Callable[["Subject"], _Answer]) -> _Answer:
         """Return `question(self)`, worked out only the first time: for what several rules need."""
         if question not in self._answers:
@@ -97,12 +89,3 @@ class Subject:
     @cached_property
     def _answers(self) -> dict[object, object]:
         return {}
-
-
-def _parse(path: str, text: str) -> ast.Module | SyntaxError:
-    try:
-        return ast.parse(text, filename=path)
-    except SyntaxError as error:
-        return error
-    except (ValueError, RecursionError, MemoryError) as error:
-        return SyntaxError(str(error) or type(error).__name__)

@@ -128,12 +128,15 @@ KIND_OF_FIELD: Final[dict[str, FileKind]] = {
 }
 
 
-def file_path(spec_path: Path) -> tuple[FileKind, Path]:
-    """Translate a path into the spec to the file it stands in and the path inside that file."""
+def file_path(spec_path: Path, *, entry: bool = False) -> tuple[FileKind, Path]:
+    """Translate a path into the spec to the file it stands in and the path inside that file.
+
+    `entry` means the entry with its key, where the value alone stands deeper in the file.
+    """
     field, *rest = spec_path
     kind = KIND_OF_FIELD[str(field)]
     inner = kind.holds[str(field)]
-    if field == "exposure" and rest:
+    if field == "exposure" and rest and not (entry and len(rest) == 1):
         agent, *positions = rest
         return kind, (*inner, agent, "variables", *positions)
     return kind, (*inner, *rest)

@@ -53,7 +53,7 @@ def _place(package: Package, fix: Fix, edit: Edit) -> tuple[str, Edit]:
     """Turn an edit of the spec into an edit of the file the value stands in."""
     if fix.file is not None:
         return fix.file, edit
-    kind, inner = file_path(edit.path)
+    kind, inner = file_path(edit.path, entry=isinstance(edit, RenameKey | Remove))
     declared = package.files.get(kind.stem)
     if declared is None:
         return f"{kind.stem}.json", edit

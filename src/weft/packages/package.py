@@ -47,7 +47,7 @@ class Package:
 
     def locate(self, path: SpecPath, *, at_key: bool = False, offset: int | None = None) -> Place:
         """Return where in the author's files a value of the spec stands."""
-        kind, inner = file_path(path)
+        kind, inner = file_path(path, entry=at_key)
         declared = self.files.get(kind.stem)
         if declared is None:
             return Place(str(self.folder / f"{kind.stem}.json"))

@@ -182,7 +182,8 @@ def _walk_union(members: tuple[object, ...], loc: _Loc) -> tuple[Path, type[Part
         if loc and loc[0] in _tags(member):
             return _walk(member, loc[1:])
     walks = [_walk(member, loc) for member in members]
-    return next((walk for walk in walks if walk[1]), (loc, None))
+    # A walk that is shorter has met its tag further in: a union inside an optional one.
+    return next((walk for walk in walks if walk[1] or len(walk[0]) < len(loc)), (loc, None))
 
 
 def _tags(member: object) -> set[str]:

@@ -1,6 +1,7 @@
 """From a folder of files to a spec, with a finding for everything that cannot be read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,7 +11,7 @@ from pydantic_core import to_json
 
 from weft.catalogue import CATALOGUE
 from weft.findings import Finding, Fix, Place, RenameKey
-from weft.ids import nearest, slug
+from weft.ids import slug
 from weft.packages import documents
 from weft.packages.dialect import DIALECTS
 from weft.packages.folder import Contents, read_folder
@@ -31,7 +32,11 @@ def read_package(folder: Path) -> Package:
     found: list[Finding] = [*contents.findings]
     files: dict[str, DeclaredFile] = {}
     parts: dict[str, Part] = {}
+    misnamed = _look_alikes(contents)
+    found += [_not_read(folder, stem, name) for stem, name in misnamed.items()]
     for kind in FILE_KINDS.values():
+        if kind.stem in misnamed:
+            continue
         name, complaint = _choose(folder, kind, contents)
         if complaint:
             found.append(complaint)
@@ -45,14 +50,13 @@ def read_package(folder: Path) -> Package:
             found += faults
             if part is not None:
                 parts[kind.stem] = part
-    found += _look_alikes(folder, contents)
     return Package(
         folder=folder,
         spec=_assemble(folder, parts),
         files=files,
         code=contents.code,
         findings=tuple(found),
-        broken=_broken(parts, files, contents),
+        broken=_broken(parts, misnamed, contents),
     )
 
 
@@ -135,29 +139,37 @@ def _in_context(problem: Problem) -> str:
     return f"{text.lstrip('.')}: {problem.message}" if text else problem.message
 
 
-def _look_alikes(folder: Path, contents: Contents) -> Iterator[Finding]:
-    """Point out files that look like declared ones by name and are not read."""
-    known = [stem + suffix for stem in FILE_KINDS for suffix in SUFFIXES]
+def _look_alikes(contents: Contents) -> dict[str, str]:
+    """Find files that are not read, by the kind of file each is surely meant to be."""
+    present = {name.partition(".")[0] for name in (*contents.declared, *contents.unreadable)}
+    meant: dict[str, str] = {}
     for name in contents.others:
-        meant = nearest(name, known)
-        if name.endswith(SUFFIXES) and meant and meant not in contents.declared:
-            yield _finding(
-                "SCHEMA013",
-                f"{name} is not read: no file of a package has this name",
-                Place(str(folder / name)),
-                hint=f"did you mean {meant}?",
-            )
+        stem, suffix = Path(name).stem, Path(name).suffix
+        close = get_close_matches(stem.lower().replace("-", "_"), FILE_KINDS, n=1, cutoff=0.8)
+        if suffix in SUFFIXES and close and close[0] not in present:
+            meant.setdefault(close[0], name)
+    return meant
+
+
+def _not_read(folder: Path, stem: str, name: str) -> Finding:
+    return _finding(
+        "SCHEMA013",
+        f"{name} is not read: no file of a package has this name",
+        Place(str(folder / name)),
+        hint=f"did you mean {stem}{Path(name).suffix}?",
+    )
 
 
 def _broken(
-    parts: Mapping[str, Part], files: Mapping[str, DeclaredFile], contents: Contents
+    parts: Mapping[str, Part], misnamed: Mapping[str, str], contents: Contents
 ) -> frozenset[str]:
     """The fields of the spec whose file is there, or must be, and could not be understood."""
-    present = {name.partition(".")[0] for name in (*contents.declared, *contents.unreadable)}
+    names = (*contents.declared, *contents.unreadable)
+    present = {*misnamed, *(name.partition(".")[0] for name in names)}
     fields = {
         field
         for stem, kind in FILE_KINDS.items()
-        if stem not in parts and (stem in files or stem in present or kind.required)
+        if stem not in parts and (stem in present or kind.required)
         for field in kind.holds
     }
     unread_code = any("/" in name for name in contents.unreadable)
