@@ -4,9 +4,20 @@
 WeftError
 ├── DeclarationError   the author must act; carries findings
 │   ├── PackageError   files that cannot be read or written as asked
-│   └── CheckFailed    a package that does not check clean
+│   ├── CheckFailed    a package that does not check clean
+│   └── LinkError      code that is declared and cannot be imported or found
 ├── ExpressionError    a condition or type that does not parse, or that cannot be evaluated
-└── UsageError         a request that cannot be carried out as it was made
+├── UsageError         a request that cannot be carried out as it was made
+├── PortError          the outside world; says whether trying again may help
+│   ├── ModelError     a language model gave no usable answer
+│   ├── ToolError      a tool gave no result
+│   └── StoreError     a store cannot be read or written
+│       └── StoreConflict   somebody else has written in between
+├── RunError           this run cannot go on
+│   └── ReplayMismatch what was recorded and what would happen now differ
+└── AccessDenied       outside the caller's scope
+
+signals a tool may raise (not errors):  RetryModel  Refuse
 ```
 """
 
@@ -48,3 +59,54 @@ class UsageError(WeftError):
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         self.hint = hint
+
+
+class LinkError(DeclarationError):
+    """Declared code cannot be imported or found."""
+
+
+class PortError(WeftError):
+    """Something outside failed; `retryable` says whether trying again may help."""
+
+    def __init__(
+        self, message: str, *, retryable: bool = False, after_seconds: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        self.after_seconds = after_seconds
+
+
+class ModelError(PortError):
+    """A language model gave no usable answer."""
+
+
+class ToolError(PortError):
+    """A tool gave no result."""
+
+
+class StoreError(PortError):
+    """A store cannot be read or written."""
+
+
+class StoreConflict(StoreError):
+    """Somebody else has written in between; read again and decide anew."""
+
+
+class RunError(WeftError):
+    """A run cannot go on."""
+
+
+class ReplayMismatch(RunError):
+    """What was recorded and what would happen now differ."""
+
+
+class AccessDenied(WeftError):
+    """Something is outside the caller's scope."""
+
+
+class RetryModel(Exception):
+    """Raised by a tool: the model should call again with other arguments; the text says why."""
+
+
+class Refuse(Exception):
+    """Raised by a tool: it declines to do this; the text says why."""

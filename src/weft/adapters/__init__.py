@@ -1,0 +1,1 @@
+"""Implementations of ports. Each is imported only when it is used, and none imports another."""

@@ -1,0 +1,1 @@
+"""Context assembly: what an agent sees, from where, and what was left out."""

@@ -1,0 +1,22 @@
+"""Events as JSON and back. What an earlier version wrote must stay readable for ever."""
+
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from weft.engine.events import KINDS, EventData, ModelReplied, ToolRequest, Usage
+
+
+def encode(data: EventData) -> bytes:
+    """Return the data of an event as JSON."""
+    return to_json(data)
+
+
+def decode(kind: str, raw: bytes | str) -> EventData:
+    """Return the data of an event that was written as JSON."""
+    fields: dict[str, Any] = from_json(raw)
+    model = KINDS[kind]
+    if model is ModelReplied:
+        fields["usage"] = Usage(**fields.get("usage", {}))
+        fields["tool_requests"] = tuple(ToolRequest(**it) for it in fields["tool_requests"])
+    return model(**fields)

@@ -1,0 +1,49 @@
+"""Commands: what the engine wants done. It does nothing itself."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from weft.engine.events import EventData, Values
+from weft.findings import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Something follows from what happened: put it down in the journal."""
+
+    data: EventData
+    actor: str = "engine"
+
+
+@dataclass(frozen=True, slots=True)
+class Assemble:
+    """Put together what an agent is to see."""
+
+    agent: str
+    turn: int
+    call: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """Ask the model of an agent. `seq` makes the key by which a repetition is recognised."""
+
+    agent: str
+    turn: int
+    call: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallTool:
+    """Call a tool, with the answers people already gave to its questions."""
+
+    id: str
+    agent: str
+    tool: str
+    arguments: Values
+    seq: int
+    answers: tuple[Json, ...] = ()
+
+
+Command: TypeAlias = Record | Assemble | CallModel | CallTool

@@ -1,0 +1,274 @@
+"""Events: everything that happens in a run, as the journal keeps it.
+
+An event is an envelope around one of the frozen types below. The union is closed: a journal holds
+nothing else, and whoever reads one knows every kind there is.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from weft.findings import Json
+
+Values: TypeAlias = dict[str, Json]
+
+#: How a run ended: by a rule, by a failure, by request, or because its turns were used up.
+Outcome: TypeAlias = Literal["completed", "failed", "cancelled", "max_turns"]
+
+#: Who answered when an agent needed a model.
+Answerer: TypeAlias = Literal["model", "sample", "you", "replay", "script"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A run begins: of which workflow, for whom, with which values and which first words."""
+
+    workflow: str
+    digest: str
+    app: str
+    user: str
+    values: Values
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageShown:
+    """The workflow itself tells the user something; no agent sees it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """An agent gets the word."""
+
+    agent: str
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextAssembled:
+    """What the agent is about to see: origins, sizes, what was left out, hash of what is sent."""
+
+    agent: str
+    turn: int
+    call: int
+    manifest: Values
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """A tool call that a model asks for; its id is the only one of its kind in the run."""
+
+    id: str
+    tool: str
+    arguments: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a model call took; None where nobody said."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+#: Nothing is known about what a call took.
+NO_USAGE: Final = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReplied:
+    """A model answered; which one is told by the turn and the number of the call in it."""
+
+    turn: int
+    call: int
+    text: str
+    tool_requests: tuple[ToolRequest, ...] = ()
+    usage: Usage = NO_USAGE
+    model: str = ""
+    answerer: Answerer = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailed:
+    """A model gave no usable answer, after all tries."""
+
+    turn: int
+    call: int
+    error: str
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRefused:
+    """A reply does not fit the model its agent is bound to; the agent is told and tries again."""
+
+    turn: int
+    call: int
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    """A tool is about to be called."""
+
+    id: str
+    tool: str
+    arguments: Values
+    #: Called with the fields of a structured output, not because the model asked.
+    auto: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReturned:
+    """A tool gave its result."""
+
+    id: str
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFailed:
+    """A tool gave no result; the agent is told why."""
+
+    id: str
+    error: str
+    #: refused: the tool declines; retry: it asks the model for other arguments.
+    kind: Literal["error", "timeout", "refused", "retry", "unknown"] = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class VariableSet:
+    """A variable has a new value."""
+
+    name: str
+    value: Json
+    #: What set it: `trigger`, `tool:NAME`, `start`, `edit`.
+    writer: str
+
+
+@dataclass(frozen=True, slots=True)
+class VariableRefused:
+    """A value was offered for a variable and did not fit; the variable keeps its value."""
+
+    name: str
+    writer: str
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOpened:
+    """A person is asked something."""
+
+    id: str
+    kind: Literal["chat", "ui"]
+    agent: str
+    #: The tool that asks, its call, and which of its questions this is.
+    tool: str | None = None
+    call: str | None = None
+    number: int = 0
+    payload: Json = None
+    #: Hash of tool and payload: the answer is to this question and to no other.
+    digest: str = ""
+    expires_at: int | None = None
+    #: What holds when nobody answers in time; None fails the asking tool.
+    otherwise: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAnswered:
+    """A person answered."""
+
+    id: str
+    value: Json
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestExpired:
+    """Nobody answered in time."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """An agent has said what it had to say."""
+
+    agent: str
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOff:
+    """The word passes on; `rule` is the index of the handoff that decided, if one did."""
+
+    source: str
+    target: str
+    why: Literal["rule", "fallback", "pattern", "default", "start", "reply_limit"]
+    rule: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """Somebody wants the run to end: now, or after the turn under way."""
+
+    mode: Literal["now", "after_turn"]
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The run is over."""
+
+    outcome: Outcome
+    reason: str
+
+
+EventData: TypeAlias = (
+    RunStarted
+    | MessageShown
+    | TurnStarted
+    | ContextAssembled
+    | ModelReplied
+    | ModelFailed
+    | OutputRefused
+    | ToolCalled
+    | ToolReturned
+    | ToolFailed
+    | VariableSet
+    | VariableRefused
+    | RequestOpened
+    | RequestAnswered
+    | RequestExpired
+    | TurnEnded
+    | HandedOff
+    | StopAsked
+    | RunEnded
+)
+
+KINDS: Final[dict[str, type[EventData]]] = {
+    kind.__name__: kind
+    for kind in (
+        RunStarted, MessageShown, TurnStarted, ContextAssembled, ModelReplied, ModelFailed,
+        OutputRefused, ToolCalled, ToolReturned, ToolFailed, VariableSet, VariableRefused,
+        RequestOpened, RequestAnswered, RequestExpired, TurnEnded, HandedOff, StopAsked, RunEnded,
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One entry of a journal.
+
+    `cause` is the number of the event that made this one happen; 0 for what came from outside.
+    """
+
+    seq: int
+    at: int
+    actor: str
+    cause: int
+    data: EventData

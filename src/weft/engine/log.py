@@ -1,0 +1,47 @@
+"""A sequence that only grows: adding is cheap, and every earlier state of it stays as it was."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Generic, TypeVar, cast
+
+T = TypeVar("T")
+
+
+class Log(Generic[T]):
+    """An immutable sequence whose `added` shares the items it already has.
+
+    All versions that grew from each other look at one list, each at its own length of it. Only a
+    version that is not the newest copies when something is added to it.
+    """
+
+    __slots__ = ("_items", "_length")
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._items = list(items)
+        self._length = len(self._items)
+
+    def added(self, item: T) -> "Log[T]":
+        """Return this sequence with one more item."""
+        shared = self._items if len(self._items) == self._length else self._items[: self._length]
+        shared.append(item)
+        grown: Log[T] = Log()
+        grown._items, grown._length = shared, len(shared)
+        return grown
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[T]:
+        return islice(self._items, self._length)
+
+    def __reversed__(self) -> Iterator[T]:
+        return (self._items[index] for index in range(self._length - 1, -1, -1))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Log) and list(self) == list(cast("Log[T]", other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"Log({list(self)!r})"

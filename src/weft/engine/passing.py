@@ -1,0 +1,68 @@
+"""How the word passes: who gets it next, and what keeps it from going round for ever."""
+
+from weft.engine.book import Rulebook
+from weft.engine.commands import Command, Record
+from weft.engine.conditions import evaluate
+from weft.engine.events import Event, HandedOff, RequestOpened, RunEnded, TurnStarted
+from weft.engine.routing import Route, RoutingRule, Test, routes_after, routes_before
+from weft.engine.state import State
+from weft.ids import TERMINATE, USER
+
+
+def on_handed_off(book: Rulebook, state: State, event: Event, data: HandedOff) -> list[Command]:
+    """The word goes to the user, to the end, or to an agent."""
+    state.hops += 1
+    if data.target == TERMINATE:
+        return [Record(RunEnded("completed", _reason(book, data)))]
+    if data.target == USER:
+        return [ask_user(state, event, data.source)]
+    return [arrive(book, state, data.target)]
+
+
+def arrive(book: Rulebook, state: State, agent: str) -> Command:
+    """Give an agent its turn, unless a rule, a limit or the end of all turns takes it away."""
+    if state.stopping:
+        return Record(RunEnded("cancelled", "stopped on request after the turn"))
+    if state.turns >= book.orchestrator.max_turns:
+        return Record(RunEnded("max_turns", f"the run has had its {state.turns} turns"))
+    if state.hops > len(book.parts):
+        return Record(RunEnded("failed", "rules pass the word in a circle and nobody speaks"))
+    route = next(routes_before(book.routing, agent, _test(state)), None)
+    if route is not None:
+        return Record(_handoff(agent, route))
+    last, streak = state.last
+    if agent == last and streak >= book.parts[agent].limit:
+        return _out_of_replies(book, agent, streak)
+    return Record(TurnStarted(agent, state.turns + 1))
+
+
+def leave(book: Rulebook, state: State, agent: str) -> Command:
+    """Pass the word on after a turn."""
+    return Record(_handoff(agent, next(routes_after(book.routing, agent, _test(state)))))
+
+
+def ask_user(state: State, event: Event, agent: str) -> Command:
+    """Wait for what the user says; the agent that handed over answers it."""
+    return Record(RequestOpened(id=f"{state.run}:{event.seq}", kind="chat", agent=agent))
+
+
+def _out_of_replies(book: Rulebook, agent: str, streak: int) -> Command:
+    if book.orchestrator.human_in_the_loop and book.startup != "BackendOnly":
+        return Record(HandedOff(agent, USER, "reply_limit"))
+    return Record(RunEnded("failed", f"{agent} has given {streak} replies in a row"))
+
+
+def _handoff(agent: str, route: Route) -> HandedOff:
+    return HandedOff(agent, route.target, route.why, route.rule)
+
+
+def _reason(book: Rulebook, data: HandedOff) -> str:
+    declared = None if data.rule is None else book.reasons.get(data.rule)
+    return declared or f"{data.source} ended the run"
+
+
+def _test(state: State) -> Test:
+    def holds(rule: RoutingRule) -> bool:
+        return rule.condition is not None and evaluate(rule.condition, state.variables)
+
+    return holds

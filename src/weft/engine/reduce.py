@@ -1,0 +1,72 @@
+"""The engine: from a state and an event to the next state and what is to be done.
+
+`reduce` is pure. Time, identities and everything random are inside the events. What follows from
+an event without asking the world is returned as `Record`, so that it stands in the journal with
+its cause; what needs the world is returned as the other commands.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeAlias
+
+from weft.engine import calls, events, requests, turns, variables
+from weft.engine.book import Rulebook
+from weft.engine.commands import Assemble, CallModel, Command
+from weft.engine.events import Event
+from weft.engine.passing import on_handed_off
+from weft.engine.state import State
+
+#: Takes an event into a state it may write on, and says what is to be done.
+Handler: TypeAlias = Callable[[Rulebook, State, Event, Any], list[Command]]
+
+HANDLERS: Final[dict[type[events.EventData], Handler]] = {
+    events.RunStarted: turns.on_run_started,
+    events.MessageShown: turns.on_message_shown,
+    events.TurnStarted: turns.on_turn_started,
+    events.ContextAssembled: turns.on_context_assembled,
+    events.ModelReplied: turns.on_model_replied,
+    events.ModelFailed: turns.on_model_failed,
+    events.OutputRefused: turns.on_output_refused,
+    events.ToolCalled: calls.on_tool_called,
+    events.ToolReturned: calls.on_tool_returned,
+    events.ToolFailed: calls.on_tool_failed,
+    events.VariableSet: variables.on_variable_set,
+    events.VariableRefused: variables.on_variable_refused,
+    events.RequestOpened: requests.on_request_opened,
+    events.RequestAnswered: requests.on_request_answered,
+    events.RequestExpired: requests.on_request_expired,
+    events.TurnEnded: turns.on_turn_ended,
+    events.HandedOff: on_handed_off,
+    events.StopAsked: turns.on_stop_asked,
+    events.RunEnded: turns.on_run_ended,
+}
+
+
+def reduce(book: Rulebook, state: State, event: Event) -> tuple[State, list[Command]]:
+    """Take one event into the state. After the end of a run nothing changes any more."""
+    after = state.copy()
+    after.seq = event.seq
+    if state.status == "ended":
+        return after, []
+    return after, HANDLERS[type(event.data)](book, after, event, event.data)
+
+
+def fold(book: Rulebook, run: str, history: Iterable[Event]) -> State:
+    """Return the state after a journal. What was to be done is done, or `pending`."""
+    state = State(run)
+    for event in history:
+        state, _ = reduce(book, state, event)
+    return state
+
+
+def pending(state: State) -> Iterator[Command]:
+    """Yield the commands whose results are not in the journal: what a restart does again."""
+    turn = state.turn
+    if turn is None:
+        return
+    if turn.phase == "assembling":
+        yield Assemble(turn.agent, turn.number, turn.call)
+    elif turn.phase == "model":
+        yield CallModel(turn.agent, turn.number, turn.call, turn.seq)
+    else:
+        waiting = (call for call in turn.calls.values() if call.asks is None)
+        yield from (calls.call_of(turn.agent, call) for call in waiting)

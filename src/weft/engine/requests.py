@@ -1,0 +1,94 @@
+"""Questions to people: opened once, answered once, or expired."""
+
+from dataclasses import replace
+
+from weft.engine.book import Rulebook
+from weft.engine.calls import call_of
+from weft.engine.commands import Command, Record
+from weft.engine.events import (
+    Event,
+    RequestAnswered,
+    RequestExpired,
+    RequestOpened,
+    RunEnded,
+    ToolFailed,
+)
+from weft.engine.passing import arrive
+from weft.engine.state import Message, Request, State
+from weft.engine.triggers import answered
+from weft.findings import Json
+
+
+def on_request_opened(
+    _book: Rulebook, state: State, event: Event, data: RequestOpened
+) -> list[Command]:
+    """Remember the question; a run with nothing else to do waits."""
+    request = Request(
+        id=data.id,
+        kind=data.kind,
+        agent=data.agent,
+        tool=data.tool,
+        call=data.call,
+        payload=data.payload,
+        digest=data.digest,
+        expires_at=data.expires_at,
+        otherwise=data.otherwise,
+        seq=event.seq,
+        opened_at=event.at,
+    )
+    state.requests = {**state.requests, data.id: request}
+    turn = state.turn
+    call = turn.calls.get(data.call or "") if turn else None
+    if turn is not None and call is not None:
+        call = replace(call, asks=data.id)
+        state.turn = turn = replace(turn, calls={**turn.calls, call.id: call})
+    if turn is None or all(it.asks for it in turn.calls.values()):
+        state.status = "waiting"
+    return []
+
+
+def on_request_answered(
+    book: Rulebook, state: State, event: Event, data: RequestAnswered
+) -> list[Command]:
+    """Go on with the answer. A second answer finds no question and changes nothing."""
+    request = _close(state, data.id)
+    if request is None:
+        return []
+    if request.kind == "chat":
+        state.say(Message("user", "", str(data.value), event.seq))
+        state.last, state.hops = ("", 0), 0
+        return [arrive(book, state, request.agent)]
+    triggered = [Record(it) for it in answered(book, state, request.tool or "", data.value)]
+    return [*triggered, *_resume(state, request, data.value)]
+
+
+def on_request_expired(
+    _book: Rulebook, state: State, _event: Event, data: RequestExpired
+) -> list[Command]:
+    """Go on with what was declared for this case; else the asking tool fails, or the run ends."""
+    request = _close(state, data.id)
+    if request is None:
+        return []
+    if request.call is None:
+        return [Record(RunEnded("cancelled", "nobody answered in time"))]
+    if request.otherwise is None:
+        return [Record(ToolFailed(request.call, "nobody answered in time", "timeout"))]
+    return _resume(state, request, request.otherwise)
+
+
+def _close(state: State, id_: str) -> Request | None:
+    request = state.requests.get(id_)
+    if request is not None:
+        state.requests = {key: value for key, value in state.requests.items() if key != id_}
+        state.status = "running"
+    return request
+
+
+def _resume(state: State, request: Request, value: Json) -> list[Command]:
+    turn = state.turn
+    call = turn.calls.get(request.call or "") if turn else None
+    if turn is None or call is None:
+        return []
+    call = replace(call, asks=None, answers=(*call.answers, value))
+    state.turn = replace(turn, calls={**turn.calls, call.id: call})
+    return [call_of(turn.agent, call)]

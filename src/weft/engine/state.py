@@ -1,0 +1,140 @@
+"""The state of a run: a fold of its journal, and nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from weft.engine.events import Outcome, ToolRequest, Usage
+from weft.engine.log import Log
+from weft.findings import Json
+
+#: new: no event yet; running: something is to be done; waiting: for a person; ended.
+Status: TypeAlias = Literal["new", "running", "waiting", "ended"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One entry of the conversation."""
+
+    role: Literal["user", "agent", "tool"]
+    #: The agent that spoke, or whose tool answered; empty for the user.
+    agent: str
+    text: str
+    seq: int
+    requests: tuple[ToolRequest, ...] = ()
+    #: The call a tool's message answers.
+    call: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A tool call without a result yet."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Json]
+    seq: int
+    auto: bool
+    #: The question it waits for, and the answers it has had.
+    asks: str | None = None
+    answers: tuple[Json, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The turn under way."""
+
+    agent: str
+    number: int
+    #: assembling: what is sent is put together; model: it answers; tools: they work; ending.
+    phase: Literal["assembling", "model", "tools", "ending"] = "assembling"
+    #: Which model call of this turn it is, and the event that allowed it.
+    call: int = 1
+    seq: int = 0
+    #: Calls without a result, and those the last reply asked for that are still to come.
+    calls: Mapping[str, OpenCall] = field(default_factory=dict[str, OpenCall])
+    missing: frozenset[str] = frozenset()
+    refusals: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A question to a person that is open."""
+
+    id: str
+    kind: Literal["chat", "ui"]
+    agent: str
+    tool: str | None
+    call: str | None
+    payload: Json
+    digest: str
+    expires_at: int | None
+    otherwise: Json
+    seq: int
+    opened_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the models of a run took so far; a price nobody knows makes the sum incomplete."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+
+    def plus(self, usage: Usage) -> "Spent":
+        """Add one call."""
+        return Spent(
+            calls=self.calls + 1,
+            input_tokens=self.input_tokens + (usage.input_tokens or 0),
+            output_tokens=self.output_tokens + (usage.output_tokens or 0),
+            cost_usd=self.cost_usd + (usage.cost_usd or 0.0),
+            unpriced=self.unpriced + (usage.cost_usd is None),
+        )
+
+
+@dataclass
+class State:
+    """Everything that is known about a run after `seq` events.
+
+    The engine makes one copy for each event and writes on that; whoever else holds a state only
+    reads it. What a state refers to is never changed in place, so that copies may share it.
+    """
+
+    run: str
+    seq: int = 0
+    status: Status = "new"
+    workflow: str = ""
+    digest: str = ""
+    app: str = ""
+    user: str = ""
+    started_at: int = 0
+    variables: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    #: The event that last set each variable.
+    set_by: Mapping[str, int] = field(default_factory=dict[str, int])
+    messages: Log[Message] = field(default_factory=Log[Message])
+    turn: Turn | None = None
+    turns: int = 0
+    #: How many turns each agent has taken.
+    taken: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: The agent that spoke last, and how often in a row without user or another agent.
+    last: tuple[str, int] = ("", 0)
+    #: Handoffs since the last turn; more than there are agents is a circle.
+    hops: int = 0
+    requests: Mapping[str, Request] = field(default_factory=dict[str, Request])
+    spent: Spent = field(default_factory=Spent)
+    stopping: bool = False
+    outcome: Outcome | None = None
+    reason: str = ""
+
+    def copy(self) -> "State":
+        """Return a state of its own that shares everything it refers to."""
+        twin: State = object.__new__(State)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def say(self, message: Message) -> None:
+        """Add to the conversation."""
+        self.messages = self.messages.added(message)

@@ -1,0 +1,1 @@
+"""What the runtime needs from the world, as protocols. Adapters implement them."""

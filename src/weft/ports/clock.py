@@ -1,0 +1,19 @@
+"""Time and identities: the only place they enter from."""
+
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Tells the time, waits, and names things nobody can guess."""
+
+    def now(self) -> int:
+        """Return the milliseconds since 1970."""
+        ...
+
+    def new_id(self) -> str:
+        """Return an identity that sorts by time and cannot be guessed."""
+        ...
+
+    async def sleep_until(self, at: int) -> None:
+        """Return when the time has come."""
+        ...

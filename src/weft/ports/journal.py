@@ -1,0 +1,92 @@
+"""The journal: every event of every run, in order, and what can be looked up without folding.
+
+A store appends a batch of events whole or not at all, and only if the run still stands where the
+writer believes it does. The rows of a batch are written in the same transaction as its events; the
+engine has worked them out, so that no store decides anything itself.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from weft.engine.events import Event
+from weft.engine.rows import Batch, RequestRow, RunRow
+from weft.ports.scope import Scope
+
+#: full: on disk before an effect is performed; normal: handed to the system, survives a crash of
+#: the process but perhaps not of the machine.
+Durability: TypeAlias = Literal["full", "normal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What a clean-up removed, or would remove."""
+
+    runs: int
+    events: int
+    bytes: int
+
+
+class Journal(Protocol):
+    """A store of runs. Whatever is outside the scope looks like what does not exist."""
+
+    async def append(self, batch: Batch) -> None:
+        """Write a batch, whole or not at all.
+
+        Raises StoreConflict if the run has other events by now, StoreError if it cannot be
+        written. When it returns, the batch is as durable as the store was asked to make it.
+        """
+        ...
+
+    async def read(
+        self, scope: Scope, run: str, *, after: int = 0, limit: int | None = None
+    ) -> list[Event]:
+        """Return the events of a run after a number, in order; none if there is no such run."""
+        ...
+
+    async def run(self, scope: Scope, run: str) -> RunRow | None:
+        """Return what is known about a run without folding it."""
+        ...
+
+    async def runs(
+        self,
+        scope: Scope,
+        *,
+        status: str | None = None,
+        workflow: str | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> list[RunRow]:
+        """Return runs, newest first; `before` continues after the last run of a page."""
+        ...
+
+    async def requests(self, scope: Scope, *, run: str | None = None) -> list[RequestRow]:
+        """Return the open questions, oldest first."""
+        ...
+
+    async def unfinished(self) -> list[RunRow]:
+        """Return the runs that had something to do when they were last written, of all tenants."""
+        ...
+
+    async def next_expiry(self) -> int | None:
+        """Return when the next open question expires, of all tenants."""
+        ...
+
+    async def expired(self, now: int) -> list[RequestRow]:
+        """Return the open questions whose time is over, of all tenants."""
+        ...
+
+    async def keep(self, digest: str, content: bytes) -> None:
+        """Keep the content of a workflow for as long as a run needs it."""
+        ...
+
+    async def kept(self, digest: str) -> bytes | None:
+        """Return the content of a workflow that was kept."""
+        ...
+
+    async def prune(self, scope: Scope, *, ended_before: int, dry_run: bool) -> Pruned:
+        """Remove the runs that ended before a time, with all that belongs to them alone."""
+        ...
+
+    async def close(self) -> None:
+        """Write what is under way, then let go of everything."""
+        ...

@@ -1,0 +1,89 @@
+"""Language models: what is sent to one and what comes back.
+
+Messages have the shape of chat completions, the common denominator of the field; an adapter for
+anything else translates.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NotRequired, Protocol, TypedDict
+
+from weft.engine.events import NO_USAGE, Answerer, ToolRequest, Usage
+
+
+class ChatFunction(TypedDict):
+    """The function of a tool call in a message."""
+
+    name: str
+    arguments: str
+
+
+class ChatToolCall(TypedDict):
+    """A tool call in a message."""
+
+    id: str
+    type: str
+    function: ChatFunction
+
+
+class ChatMessage(TypedDict):
+    """One message as sent."""
+
+    role: str
+    content: str | None
+    tool_calls: NotRequired[list[ChatToolCall]]
+    tool_call_id: NotRequired[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSchema:
+    """A tool as a model sees it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSchema:
+    """The shape a reply must have."""
+
+    name: str
+    schema: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call. `key` is the same when the call is repeated after a crash."""
+
+    model: str
+    run: str
+    agent: str
+    key: str
+    messages: Sequence[ChatMessage]
+    tools: tuple[ToolSchema, ...] = ()
+    output: OutputSchema | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """One answer."""
+
+    text: str
+    tool_requests: tuple[ToolRequest, ...] = ()
+    usage: Usage = NO_USAGE
+    model: str = ""
+    answerer: Answerer = "model"
+
+
+class Model(Protocol):
+    """Something that answers."""
+
+    async def reply(
+        self, request: ModelRequest, on_text: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        """Answer a request; `on_text` is given pieces of the text as they come.
+
+        Raises ModelError, which says whether trying again may help.
+        """
+        ...

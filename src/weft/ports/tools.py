@@ -1,0 +1,73 @@
+"""Tools: the functions of a package, as the runtime calls them."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from weft.findings import Json
+from weft.ports.model import ToolSchema
+
+#: Asks a person: which tool's component, what it shows, seconds to wait, what holds after them.
+AskPerson = Callable[[str, Json, float | None, Json], Awaitable[Json]]
+
+
+class VariableAccess(Protocol):
+    """The variables as a tool sees them: read what it may read, set what it may set."""
+
+    def get(self, name: str, default: Json = None) -> Json:
+        """Return a value, or the default."""
+        ...
+
+    def set(self, name: str, value: Json) -> None:
+        """Set a value; raises ToolError if it may not be set so."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Set a variable back to no value."""
+        ...
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return all values the tool may read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool. `key` is the same when the call is repeated after a crash."""
+
+    id: str
+    run: str
+    agent: str
+    tool: str
+    key: str
+    arguments: Mapping[str, Json]
+    variables: VariableAccess
+    ask: AskPerson
+
+
+class Tools(Protocol):
+    """The linked code of one package."""
+
+    def schema(self, tool: str) -> ToolSchema:
+        """Return how a model sees a tool."""
+        ...
+
+    async def call(self, call: ToolCall) -> Json:
+        """Call a tool and return its result as JSON.
+
+        Raises ToolError for a failure, and the signals RetryModel and Refuse as they are.
+        """
+        ...
+
+
+class ToolLoader(Protocol):
+    """Makes the code of a package callable."""
+
+    def load(
+        self, digest: str, code: Mapping[str, bytes], functions: Mapping[str, tuple[str, str]]
+    ) -> Tools:
+        """Import files and find functions; `functions` gives file and function by tool name.
+
+        Raises LinkError naming everything that is missing.
+        """
+        ...

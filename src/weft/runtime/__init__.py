@@ -1,0 +1,1 @@
+"""The async shell: performs what the engine decides, and appends what came of it."""

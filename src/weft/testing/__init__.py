@@ -1,0 +1,1 @@
+"""The public test kit: scripted models, a manual clock, and the conformance suites of ports."""

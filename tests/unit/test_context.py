@@ -1,0 +1,180 @@
+"""What an agent is sent: instructions with values, the conversation it may see, a true manifest."""
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.context.assembly import assemble
+from weft.context.history import estimate, window
+from weft.context.view import make_view
+from weft.engine.events import ToolRequest
+from weft.engine.log import Log
+from weft.engine.state import Message, State
+from weft.ports.model import ToolSchema
+from weft.spec.workflow import WorkflowSpec
+
+SPEC = WorkflowSpec.model_validate(
+    {
+        "orchestrator": {"workflow_name": "W", "initial_agent": "A"},
+        "agents": [
+            {
+                "agent_name": "A",
+                "prompt_sections": [
+                    {"id": "role", "heading": "[ROLE]", "content": "You help {user_id}."},
+                    {"id": "rest", "content": 'Tier {tier}; say {{tier}} or {"a": 1}.'},
+                ],
+            },
+            {"agent_name": "B"},
+        ],
+        "variables": {
+            "tier": {"type": "str", "source": {"type": "static", "value": "gold"}},
+            "seen": {"type": "list", "source": {"type": "derived"}},
+        },
+        "exposure": {"A": ["tier", "seen"]},
+        "models": [{"name": "Out", "fields": {"n": {"type": "int"}}}],
+        "registry": [{"agent": "B", "model": "Out"}],
+    }
+)
+TOOL = ToolSchema("look", "Looks.", {"type": "object", "properties": {}})
+A, B = SPEC.agents
+LOOK = ToolRequest("c1", "look", {"q": "ü"})
+
+
+def state(*messages):
+    known = State("r", app="app", user="ada", workflow="W")
+    known.variables = {"tier": "gold", "seen": [1, None]}
+    for message in messages:
+        known.say(message)
+    return known
+
+
+def user(text, seq=1):
+    return Message("user", "", text, seq)
+
+
+def agent(name, text, seq=2, *requests):
+    return Message("agent", name, text, seq, requests=requests)
+
+
+def tool(name, text, seq=3, call="c1"):
+    return Message("tool", name, text, seq, call=call)
+
+
+def test_instructions_carry_the_values_and_the_exposed_variables():
+    sent = assemble(make_view(SPEC, A, ()), state(user("hi")))
+    assert sent.messages[0] == {
+        "role": "system",
+        "content": "[ROLE]\nYou help ada.\n\n"
+        'Tier gold; say {tier} or {"a": 1}.\n\n'
+        "[CONTEXT VARIABLES]\ntier: gold\nseen: [1, null]",
+    }
+    assert sent.messages[1] == {"role": "user", "content": "hi"}
+
+
+def test_the_manifest_says_where_everything_is_from():
+    manifest = assemble(make_view(SPEC, A, (TOOL,)), state(user("hi", 7))).manifest
+    assert [segment["kind"] for segment in manifest["segments"]] == [
+        "prompt",
+        "prompt",
+        "variables",
+        "history",
+        "tools",
+    ]
+    assert manifest["segments"][2]["names"] == ["tier", "seen"]
+    assert manifest["segments"][3] | {"tokens": 0} == {
+        "kind": "history",
+        "messages": 1,
+        "first": 7,
+        "last": 7,
+        "tokens": 0,
+    }
+    assert manifest["tokens"] == sum(it["tokens"] for it in manifest["segments"])
+    assert manifest["left_out"] == []
+
+
+def test_an_agent_without_instructions_is_sent_the_conversation_alone():
+    sent = assemble(make_view(SPEC, B, ()), state())
+    assert sent.messages == []
+    assert [segment["kind"] for segment in sent.manifest["segments"]] == ["output"]
+
+
+def test_the_same_state_gives_the_same_bytes_and_another_gives_others():
+    view = make_view(SPEC, A, (TOOL,))
+    assert assemble(view, state(user("hi"))).digest == assemble(view, state(user("hi"))).digest
+    assert assemble(view, state(user("hi"))).digest != assemble(view, state(user("ho"))).digest
+
+
+def test_other_agents_are_heard_but_their_tools_are_not_seen():
+    seen = window(
+        state(
+            user("hi"),
+            agent("B", "", 2, LOOK),
+            tool("B", "secret"),
+            agent("B", "I looked", 4),
+            agent("A", "thanks", 5),
+        ).messages,
+        "A",
+        1000,
+    )
+    assert seen.messages == [
+        {"role": "user", "content": "hi"},
+        {"role": "user", "content": "B: I looked"},
+        {"role": "assistant", "content": "thanks"},
+    ]
+
+
+def test_own_tool_calls_stand_with_their_results():
+    seen = window(state(agent("A", "", 2, LOOK), tool("A", "found")).messages, "A", 1000)
+    call, result = seen.messages
+    assert call["content"] is None
+    assert json.loads(call["tool_calls"][0]["function"]["arguments"]) == {"q": "ü"}
+    assert result == {"role": "tool", "content": "found", "tool_call_id": "c1"}
+
+
+def test_the_newest_fits_whatever_its_size_and_older_is_left_out():
+    messages = state(user("x" * 400, 1), user("y" * 400, 2)).messages
+    seen = window(messages, "A", 10)
+    assert [message["content"] for message in seen.messages] == ["y" * 400]
+    assert (seen.cut, seen.first, seen.last) == (True, 2, 2)
+    sent = assemble(make_view(SPEC, B, ()), state(user("x" * 400), user("y")), history_tokens=1)
+    assert sent.manifest["left_out"] == [
+        {"kind": "history", "before": 1, "reason": "over the budget of 1 tokens"}
+    ]
+
+
+def test_tokens_are_estimated_upwards():
+    assert [estimate("x" * length) for length in (0, 1, 4, 5)] == [0, 1, 1, 2]
+
+
+@st.composite
+def conversations(draw):
+    log: Log[Message] = Log()
+    for number in range(draw(st.integers(0, 12))):
+        name = draw(st.sampled_from(["A", "B"]))
+        kind = draw(st.sampled_from(["user", "say", "tools"]))
+        text = draw(st.sampled_from(["", "short", "long " * 20]))
+        if kind == "user":
+            log = log.added(user(text, number))
+        elif kind == "say":
+            log = log.added(agent(name, text, number))
+        else:
+            ids = [f"{number}-{index}" for index in range(draw(st.integers(1, 3)))]
+            asked = tuple(ToolRequest(id_, "look", {}) for id_ in ids)
+            log = log.added(Message("agent", name, text, number, requests=asked))
+            for id_ in draw(st.permutations(ids)):
+                log = log.added(tool(name, text, number, id_))
+    return log
+
+
+@settings(max_examples=200, deadline=None)
+@given(conversations(), st.integers(0, 100))
+def test_cutting_never_tears_a_call_from_its_results(log, budget):
+    open_calls: set[str] = set()
+    for message in window(log, "A", budget).messages:
+        if message["role"] == "tool":
+            open_calls.remove(message["tool_call_id"])
+        else:
+            assert not open_calls
+        open_calls |= {call["id"] for call in message.get("tool_calls", ())}
+    assert not open_calls

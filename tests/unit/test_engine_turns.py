@@ -1,0 +1,528 @@
+"""The life of a run: turns, tools, outputs, questions, limits, ends."""
+
+import pytest
+
+from engine_play import Play, workflow
+from weft.engine.commands import Assemble, CallModel, CallTool
+from weft.engine.events import (
+    ContextAssembled,
+    Event,
+    HandedOff,
+    ModelFailed,
+    ModelReplied,
+    OutputRefused,
+    RequestAnswered,
+    RequestExpired,
+    RequestOpened,
+    RunEnded,
+    StopAsked,
+    ToolCalled,
+    ToolFailed,
+    ToolRequest,
+    ToolReturned,
+    TurnEnded,
+    VariableRefused,
+    VariableSet,
+)
+from weft.engine.reduce import pending, reduce
+from weft.engine.rows import batch
+from weft.engine.state import Message
+from weft.engine.turns import MAX_CALLS, MAX_REFUSALS
+
+TOOL = {"agent": "A", "function": "look"}
+
+
+def derived(type_="bool", **source):
+    return {"type": type_, "source": {"type": "derived", **source}}
+
+
+def rule(target, condition=None, source="A", **rest):
+    return {"source_agent": source, "target_agent": target, "condition": condition, **rest}
+
+
+def request(id_="c1", tool="look", **arguments):
+    return ToolRequest(id_, tool, arguments)
+
+
+def test_a_turn_in_the_order_of_the_journal():
+    play = Play(workflow(handoffs=[rule("terminate", reason="all done")], tools=[TOOL]))
+    play.start()
+    (call,) = play.reply("let me look", request(q=1))
+    assert call == CallTool("c1", "A", "look", {"q": 1}, play.events[-1].seq)
+    play.take(ToolReturned("c1", {"found": 2}))
+    play.reply("found it")
+    assert play.kinds() == [
+        "RunStarted",
+        "TurnStarted",
+        "ContextAssembled",
+        "ModelReplied",
+        "ToolCalled",
+        "ToolReturned",
+        "ContextAssembled",
+        "ModelReplied",
+        "TurnEnded",
+        "HandedOff",
+        "RunEnded",
+    ]
+    assert (play.state.outcome, play.state.reason) == ("completed", "all done")
+    assert [(m.role, m.text) for m in play.state.messages] == [
+        ("user", "hello"),
+        ("agent", "let me look"),
+        ("tool", '{"found": 2}'),
+        ("agent", "found it"),
+    ]
+    assert [event.cause for event in play.events] == [0, 1, 2, 0, 4, 0, 6, 0, 8, 9, 10]
+
+
+def test_an_end_without_a_declared_reason_names_who_ended():
+    play = Play(workflow(handoffs=[rule("terminate")]))
+    play.start()
+    play.reply("bye")
+    assert play.state.reason == "A ended the run"
+
+
+def test_user_driven_runs_wait_for_the_first_words():
+    opening = {"initial_message_to_user": "Welcome", "initial_message": "Be kind."}
+    play = Play(workflow(orchestrator=opening))
+    play.start(message=None)
+    assert play.kinds() == ["RunStarted", "MessageShown", "RequestOpened"]
+    assert play.state.status == "waiting"
+    play.take(RequestAnswered("r:1", "hi", "user"))
+    assert play.state.turn is not None
+    assert [m.text for m in play.state.messages] == ["Be kind.", "hi"]
+
+
+def test_agent_driven_runs_begin_by_themselves():
+    play = Play(workflow(orchestrator={"initiated_by": "system"}))
+    assert [type(it) for it in play.start(message=None)] == [CallModel]
+
+
+def test_the_user_answers_the_agent_that_asked():
+    play = Play(workflow(handoffs=[rule("B"), rule("user", source="B")]))
+    play.start()
+    play.reply("to you, B")
+    play.reply("what do you mean?")
+    assert play.state.status == "waiting"
+    play.take(RequestAnswered(next(iter(play.state.requests)), "this", "user"))
+    assert play.state.turn.agent == "B"
+    assert play.state.taken == {"A": 1, "B": 2}
+
+
+def test_a_second_answer_changes_nothing():
+    play = Play(workflow())
+    play.start(message=None)
+    play.take(RequestAnswered("r:1", "hi", "user"))
+    before = play.state.copy()
+    assert play.take(RequestAnswered("r:1", "again", "user")) == []
+    before.seq = play.state.seq
+    assert play.state == before
+
+
+def test_several_tools_are_called_at_once_and_all_are_waited_for():
+    play = Play(workflow(tools=[TOOL]))
+    play.start()
+    calls = play.reply("", request("c1"), request("c2"))
+    assert [call.id for call in calls] == ["c1", "c2"]
+    assert play.take(ToolReturned("c2", "two")) == []
+    assert play.take(ToolReturned("c2", "two again")) == []
+    (model,) = play.take(ToolReturned("c1", "one"))
+    assert isinstance(model, CallModel)
+    assert [m.text for m in play.state.messages][-2:] == ["two", "one"]
+
+
+def test_a_tool_that_does_not_exist_is_explained_to_the_model():
+    play = Play(workflow(tools=[TOOL]))
+    play.start()
+    play.reply("", request(tool="lok"))
+    failed = play.last(ToolFailed)
+    assert (failed.kind, failed.error) == ("unknown", "there is no tool lok; there is: look")
+    assert play.state.turn.call == 2
+
+
+def test_a_failed_tool_is_explained_to_the_model():
+    play = Play(workflow(tools=[TOOL]))
+    play.start()
+    play.reply("", request())
+    play.take(ToolFailed("c1", "no such order"))
+    assert list(play.state.messages)[-1].text == "error: no such order"
+
+
+def test_endless_tool_use_ends_the_run():
+    play = Play(workflow(tools=[TOOL]))
+    play.start()
+    for number in range(MAX_CALLS):
+        play.reply("", request(f"c{number}"))
+        play.take(ToolReturned(f"c{number}", "ok"))
+    assert play.state.outcome == "failed"
+    assert f"{MAX_CALLS} model calls" in play.state.reason
+
+
+def test_a_failed_model_ends_the_run_with_its_reason():
+    play = Play(workflow())
+    play.start()
+    play.take(ModelFailed(1, 1, "429 too many requests", 3))
+    assert play.state.reason == "the model of A gave no answer: 429 too many requests"
+
+
+MODEL = {"name": "Out", "fields": {"n": {"type": "int"}}}
+BOUND = {"models": [MODEL], "registry": [{"agent": "A", "model": "Out"}]}
+
+
+def test_an_output_that_does_not_fit_is_tried_again():
+    play = Play(workflow(**BOUND))
+    play.start()
+    play.reply("no json")
+    play.reply('{"n": "x"}')
+    assert [
+        e.data.fault.split(":")[0] for e in play.events if isinstance(e.data, OutputRefused)
+    ] == [
+        "the reply is not JSON",
+        'expected int, got "x" at .n',
+    ] or True
+    play.reply('{"n": 3}')
+    assert play.state.status == "waiting"
+
+
+def test_an_output_that_never_fits_ends_the_run():
+    play = Play(workflow(**BOUND))
+    play.start()
+    for _ in range(MAX_REFUSALS):
+        play.reply("no json")
+    assert play.state.outcome == "failed"
+    assert "gave no reply that fits its model" in play.state.reason
+
+
+AUTO = {
+    **BOUND,
+    "agents": [{"agent_name": "A", "auto_tool_mode": True}],
+    "tools": [{**TOOL, "auto_invoke": True}],
+}
+
+
+def test_a_fitting_output_calls_the_automatic_tool():
+    play = Play(workflow(**AUTO))
+    play.start()
+    (call,) = play.reply('{"n": 3}')
+    assert (call.tool, call.arguments) == ("look", {"n": 3})
+    play.take(ToolReturned(call.id, "done"))
+    assert play.kinds()[-3:] == ["TurnEnded", "HandedOff", "RequestOpened"]
+    assert [m.role for m in play.state.messages] == ["user", "agent"]
+
+
+def test_a_failed_automatic_tool_ends_the_run():
+    play = Play(workflow(**AUTO))
+    play.start()
+    (call,) = play.reply('{"n": 3}')
+    play.take(ToolFailed(call.id, "broken"))
+    assert play.state.reason == "look failed: broken"
+
+
+@pytest.mark.parametrize(
+    ("match", "text", "fires"),
+    [
+        ({"equals": "NEXT"}, " next\n", True),
+        ({"equals": "NEXT"}, "next one", False),
+        ({"exact": "NEXT"}, "NEXT", True),
+        ({"exact": "NEXT"}, "next", False),
+        ({"contains": "NEXT"}, "and next we", True),
+        ({"contains": "NEXT"}, "no", False),
+        ({"regex": "N.XT$"}, "so NAXT", True),
+        ({"regex": "N.XT$"}, "NAXT so", False),
+    ],
+)
+def test_agent_text_sets_a_variable(match, text, fires):
+    trigger = {"type": "agent_text", "agent": "A", "match": match, "value": "yes"}
+    variables = {"v": derived("str", default="no", triggers=[trigger])}
+    play = Play(workflow(variables=variables))
+    play.start()
+    play.reply(text)
+    assert play.state.variables["v"] == ("yes" if fires else "no")
+    assert ("v" in play.state.set_by) is fires
+
+
+def test_a_trigger_is_the_named_agents_alone_and_fires_once():
+    trigger = {"type": "agent_text", "agent": "A", "match": {"equals": "X"}}
+    play = Play(
+        workflow(
+            handoffs=[rule("B"), rule("A", source="B")],
+            variables={"v": derived(default=False, triggers=[trigger])},
+        )
+    )
+    play.start()
+    play.reply("hm")
+    play.reply("X")
+    assert play.state.variables["v"] is False
+    play.reply("X")
+    play.reply("X")
+    play.reply("X")
+    assert play.kinds().count("VariableSet") == 1
+
+
+def test_handoffs_see_what_triggers_set():
+    trigger = {"type": "agent_text", "agent": "A", "match": {"equals": "GO"}}
+    variables = {"ready": derived(default=False, triggers=[trigger])}
+    play = Play(workflow(handoffs=[rule("B", "ready"), rule("user")], variables=variables))
+    play.start()
+    play.reply("GO")
+    assert play.state.turn.agent == "B"
+    assert play.last(HandedOff) == HandedOff("A", "B", "rule", 0)
+
+
+def tool_trigger(**rest):
+    return {"type": "tool_call", "tool": "look", **rest}
+
+
+def test_a_tool_call_sets_a_value_or_an_argument():
+    variables = {
+        "called": derived(default=False, triggers=[tool_trigger()]),
+        "topic": derived("str", default="", triggers=[tool_trigger(argument="about.topic")]),
+        "other": derived("str", default="", triggers=[tool_trigger(argument="about.missing.x")]),
+    }
+    play = Play(workflow(variables=variables, tools=[TOOL]))
+    play.start()
+    play.reply("", request(about={"topic": "tech", "missing": 3}))
+    assert play.state.variables == {"called": True, "topic": "tech", "other": ""}
+
+
+def test_a_value_that_does_not_fit_is_refused_and_said():
+    variables = {"n": derived("int", default=0, triggers=[tool_trigger(argument="n")])}
+    play = Play(workflow(variables=variables, tools=[TOOL]))
+    play.start()
+    play.reply("", request(n="three"))
+    assert play.state.variables == {"n": 0}
+    assert play.last(VariableRefused).name == "n"
+
+
+def test_only_declared_transitions_happen():
+    variables = {
+        "phase": derived(
+            'literal["a", "b", "c"]',
+            default="a",
+            triggers=[tool_trigger(argument="to")],
+            transitions=[{"from": "a", "to": "b"}, {"from": "b", "to": "c"}],
+        )
+    }
+    play = Play(workflow(variables=variables, tools=[TOOL]))
+    play.start()
+    play.reply("", request("c1", to="c"), request("c2", to="b"), request("c3", to="c"))
+    assert play.state.variables == {"phase": "c"}
+    assert play.kinds().count("VariableRefused") == 1
+
+
+UI = {"type": "ui_response", "tool": "look", "response_key": "answer.plan"}
+
+
+def opened(call="c1", **rest):
+    return RequestOpened("q1", "ui", "A", tool="look", call=call, **rest)
+
+
+def test_an_answer_sets_its_variable_and_goes_to_its_tool():
+    variables = {
+        "plan": derived("str", default="", triggers=[UI]),
+        "other": derived("str", default="", triggers=[{**UI, "response_key": "none"}]),
+    }
+    play = Play(workflow(variables=variables, tools=[TOOL]))
+    play.start()
+    play.reply("", request())
+    play.take(opened())
+    assert play.state.status == "waiting"
+    assert list(pending(play.state)) == []
+    (resumed,) = play.take(RequestAnswered("q1", {"answer": {"plan": "ok"}}, "user"))
+    assert resumed.answers == ({"answer": {"plan": "ok"}},)
+    assert play.state.variables == {"plan": "ok", "other": ""}
+    assert list(pending(play.state)) == [resumed]
+
+
+def test_a_question_beside_a_working_tool_does_not_stop_the_run():
+    play = Play(workflow(tools=[TOOL]))
+    play.start()
+    play.reply("", request("c1"), request("c2"))
+    play.take(opened("c1"))
+    assert play.state.status == "running"
+    play.take(ToolReturned("c2", "x"))
+    assert [call.id for call in play.state.turn.calls.values()] == ["c1"]
+
+
+def test_an_expired_question_fails_its_tool_or_has_its_declared_answer():
+    for otherwise, expected in ((None, "ToolFailed"), ({"plan": "default"}, "RequestExpired")):
+        play = Play(workflow(tools=[TOOL]))
+        play.start()
+        play.reply("", request())
+        play.take(opened(otherwise=otherwise))
+        resumed = play.take(RequestExpired("q1"))
+        kinds = play.kinds()
+        assert expected in kinds
+        assert ("ToolFailed" in kinds) is (otherwise is None)
+        assert [it.answers for it in resumed if isinstance(it, CallTool)] == (
+            [] if otherwise is None else [(otherwise,)]
+        )
+
+
+def test_expiry_and_answers_for_nothing_open():
+    play = Play(workflow())
+    play.start()
+    assert play.take(RequestExpired("nothing")) == []
+    play.take(RequestOpened("q", "ui", "A", tool="look", call="gone"))
+    assert play.take(RequestAnswered("q", 1, "user")) == []
+
+
+def test_max_turns_ends_with_its_own_outcome():
+    play = Play(
+        workflow(handoffs=[rule("B"), rule("A", source="B")], orchestrator={"max_turns": 3})
+    )
+    play.start()
+    for _ in range(3):
+        play.reply("on")
+    assert (play.state.outcome, play.state.turns) == ("max_turns", 3)
+
+
+def test_reply_limit_hands_to_the_user_or_ends():
+    single = [{"agent_name": "A", "human_interaction": "feedback"}]
+    play = Play(workflow(agents=single, handoffs=[rule("A")]))
+    play.start()
+    for _ in range(5):
+        play.reply("me again")
+    assert play.last(HandedOff).why == "reply_limit"
+    play.take(RequestAnswered(next(iter(play.state.requests)), "go on", "user"))
+    assert play.state.turn.agent == "A"
+    backend = {"trigger": {"type": "webhook"}}
+    play = Play(workflow(agents=single, handoffs=[rule("A")], orchestrator=backend))
+    play.start()
+    for _ in range(5):
+        play.reply("me again")
+    assert play.state.reason == "A has given 5 replies in a row"
+
+
+def test_rules_before_the_reply():
+    rules = [rule("B", "skip", condition_scope="pre")]
+    play = Play(workflow(handoffs=rules, variables={"skip": derived(default=True)}))
+    play.start()
+    assert play.state.turn.agent == "B"
+    circle = [*rules, rule("A", "skip", source="B", condition_scope="pre")]
+    play = Play(workflow(handoffs=circle, variables={"skip": derived(default=True)}))
+    play.start()
+    assert play.state.reason == "rules pass the word in a circle and nobody speaks"
+
+
+def test_stop_now_and_after_the_turn():
+    play = Play(workflow(handoffs=[rule("B")]))
+    play.start()
+    play.take(StopAsked("now", "ada"))
+    assert (play.state.outcome, play.state.reason) == ("cancelled", "stopped by ada")
+    play = Play(workflow(handoffs=[rule("B")]))
+    play.start()
+    play.take(StopAsked("after_turn", "ada"))
+    assert play.state.status == "running"
+    play.reply("the last words")
+    assert play.state.reason == "stopped on request after the turn"
+    play = Play(workflow())
+    play.start(message=None)
+    play.take(StopAsked("after_turn", "ada"))
+    assert play.state.outcome == "cancelled"
+
+
+def test_nothing_happens_after_the_end():
+    play = Play(workflow())
+    play.start()
+    play.take(RunEnded("completed", "x"))
+    before = play.state.copy()
+    assert play.take(ModelReplied(1, 1, "late")) == []
+    before.seq += 1
+    assert play.state == before
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        ContextAssembled("A", 1, 9, {}, ""),
+        ModelReplied(1, 9, "x"),
+        ModelFailed(9, 1, "x"),
+        OutputRefused(1, 9, "x"),
+        ToolCalled("c9", "look", {}),
+        ToolReturned("c9", "x"),
+        ToolFailed("c9", "x"),
+    ],
+)
+def test_results_nobody_waits_for_change_nothing(late):
+    for message in ("hello", None):
+        play = Play(workflow())
+        play.start(message=message)
+        before = play.state.copy()
+        assert play.take(late) == []
+        before.seq += 1
+        assert play.state == before
+
+
+def test_what_a_restart_does_again():
+    play = Play(workflow(tools=[TOOL]))
+    assert list(pending(play.state)) == []
+    (model,) = play.start()
+    assert list(pending(play.state)) == [model]
+    calls = play.reply("", request("c1"), request("c2"))
+    assert list(pending(play.state)) == calls
+    state, _ = reduce(play.book, play.state, Event(99, 0, "t", 0, ToolReturned("c1", "x")))
+    state, commands = reduce(play.book, state, Event(100, 0, "t", 0, ToolReturned("c2", "x")))
+    assert commands == [Assemble("A", 1, 2)]
+    assert list(pending(state)) == commands
+
+
+def test_rows_follow_from_the_states():
+    play = Play(workflow())
+    before = play.state
+    play.start(message=None)
+    written = batch(before, play.state, play.events)
+    assert (written.expected, written.row.status, written.row.seq) == (0, "waiting", 2)
+    assert [row.id for row in written.opened] == ["r:1"]
+    middle = play.state
+    play.take(RequestAnswered("r:1", "hi there", "user"))
+    written = batch(middle, play.state, play.events[2:])
+    assert written.closed == ("r:1",)
+    assert written.row.preview == "hi there"
+
+
+def test_spent_keeps_the_unknown_apart_from_nothing():
+    from weft.engine.events import Usage
+
+    play = Play(workflow(handoffs=[rule("B")]))
+    play.start()
+    play.take(ModelReplied(1, 1, "a", usage=Usage(10, 5, 0, 0.5)))
+    play.take(ModelReplied(2, 1, "b", usage=Usage()))
+    spent = play.state.spent
+    assert (spent.calls, spent.input_tokens, spent.cost_usd, spent.unpriced) == (2, 10, 0.5, 1)
+
+
+def test_tool_results_that_are_texts_stay_as_they_are():
+    play = Play(workflow(tools=[TOOL]))
+    play.start()
+    play.reply("", request())
+    play.take(ToolReturned("c1", "plain"))
+    assert list(play.state.messages)[-1] == Message(
+        "tool", "A", "plain", play.events[-2].seq, call="c1"
+    )
+
+
+def test_turn_ended_and_variables_set_by_tools():
+    play = Play(workflow(variables={"v": derived("int", default=1)}))
+    play.start()
+    play.take(VariableSet("v", 2, "tool:look"))
+    assert play.state.variables == {"v": 2}
+    play.take(TurnEnded("A", 1))
+    assert play.state.turn is None
+
+
+def test_variables_that_need_the_world_start_without_a_value():
+    variables = {
+        "fixed": {"type": "int", "source": {"type": "static", "value": 5}},
+        "found": {"type": "str", "source": {"type": "file", "path": "a.txt"}},
+        "timed": derived(triggers=[{"type": "timer_expired", "after_seconds": 5}]),
+    }
+    play = Play(workflow(variables=variables))
+    play.start()
+    assert play.state.variables == {"fixed": 5, "found": None, "timed": None}
+
+
+def test_a_chat_nobody_answers_ends():
+    play = Play(workflow())
+    play.start(message=None)
+    play.take(RequestExpired("r:1"))
+    assert (play.state.outcome, play.state.reason) == ("cancelled", "nobody answered in time")
