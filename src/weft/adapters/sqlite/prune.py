@@ -1,0 +1,102 @@
+"""Removing runs that ended long ago, with all that belongs to them alone."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from weft.adapters.sqlite.queries import within
+from weft.adapters.sqlite.schema import transaction
+from weft.ports.journal import Pruned
+from weft.ports.scope import Scope
+
+#: One transaction removes about so many events, then makes way for those that append.
+ENOUGH_EVENTS: Final = 2000
+MOST_RUNS: Final = 100
+
+_SIZES: Final = """
+    SELECT count(*), coalesce(sum(length(CAST(data AS BLOB))), 0) FROM events WHERE run = ?
+"""
+_BLOBS: Final = "SELECT data FROM events WHERE run = ? AND typeof(data) = 'blob'"
+_BLOB_USES: Final = """
+    SELECT length(content),
+           (SELECT count(*) FROM events WHERE data = ?1 AND typeof(data) = 'blob')
+    FROM blobs WHERE digest = ?1
+"""
+_WORKFLOW_USES: Final = """
+    SELECT length(content), (SELECT count(*) FROM runs WHERE digest = ?1)
+    FROM workflows WHERE digest = ?1
+"""
+
+
+class _Doomed(NamedTuple):
+    """A run that is to go, and the blobs its events refer to, one for each reference."""
+
+    run: str
+    digest: str
+    events: int
+    size: int
+    blobs: list[bytes]
+
+
+def would_prune(connection: sqlite3.Connection, scope: Scope, ended_before: int) -> Pruned:
+    """Count what would be removed."""
+    doomed = list(_doomed(connection, scope, ended_before, limit=-1))
+    blobs = Counter(blob for it in doomed for blob in it.blobs)
+    workflows = Counter(it.digest for it in doomed)
+    freed = _freed(connection, _BLOB_USES, blobs) + _freed(connection, _WORKFLOW_USES, workflows)
+    return _pruned(doomed, [size for _, size in freed])
+
+
+def prune_some(connection: sqlite3.Connection, scope: Scope, ended_before: int) -> Pruned:
+    """Remove some runs in one transaction; when it removes none, none are left."""
+    gone: list[_Doomed] = []
+    with transaction(connection):
+        for it in _doomed(connection, scope, ended_before, limit=MOST_RUNS):
+            gone.append(it)
+            if sum(it.events for it in gone) >= ENOUGH_EVENTS:
+                break
+        runs = [(it.run,) for it in gone]
+        connection.executemany("DELETE FROM events WHERE run = ?", runs)
+        connection.executemany("DELETE FROM requests WHERE run = ?", runs)
+        connection.executemany("DELETE FROM runs WHERE run = ?", runs)
+        # What is left of the uses after that are uses by others.
+        blobs = _freed(connection, _BLOB_USES, {blob: 0 for it in gone for blob in it.blobs})
+        workflows = _freed(connection, _WORKFLOW_USES, {it.digest: 0 for it in gone})
+        connection.executemany("DELETE FROM blobs WHERE digest = ?", [(it,) for it, _ in blobs])
+        connection.executemany(
+            "DELETE FROM workflows WHERE digest = ?", [(it,) for it, _ in workflows]
+        )
+    return _pruned(gone, [size for _, size in blobs + workflows])
+
+
+def _doomed(
+    connection: sqlite3.Connection, scope: Scope, ended_before: int, *, limit: int
+) -> Iterator[_Doomed]:
+    where, values = within(scope)
+    sql = (
+        "SELECT run, digest FROM runs INDEXED BY runs_by_end "  # noqa: S608 - no value is put in
+        f"WHERE status = 'ended' AND {where} AND changed_at < ? ORDER BY changed_at LIMIT ?"
+    )
+    for run, digest in connection.execute(sql, [*values, ended_before, limit]).fetchall():
+        events, size = connection.execute(_SIZES, (run,)).fetchone()
+        blobs = [blob for (blob,) in connection.execute(_BLOBS, (run,))]
+        yield _Doomed(run, digest, events, size, blobs)
+
+
+def _freed(connection: sqlite3.Connection, sql: str, uses: dict[Any, int]) -> list[tuple[Any, int]]:
+    """Return what has no other uses than these, with its size."""
+    freed: list[tuple[Any, int]] = []
+    for digest, own in uses.items():
+        row = connection.execute(sql, (digest,)).fetchone()
+        if row is not None and row[1] == own:
+            freed.append((digest, row[0]))
+    return freed
+
+
+def _pruned(runs: list[_Doomed], freed: list[int]) -> Pruned:
+    return Pruned(
+        runs=len(runs),
+        events=sum(it.events for it in runs),
+        bytes=sum(it.size for it in runs) + sum(freed),
+    )

@@ -1,0 +1,110 @@
+"""Events and rows as SQLite keeps them, and back."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from operator import attrgetter
+from typing import Any, Final, TypeAlias, TypeVar
+
+from pydantic_core import from_json, to_json
+
+from weft.engine.codec import decode, encode
+from weft.engine.events import Event
+from weft.engine.rows import Batch, RequestRow, RunRow
+from weft.errors import StoreError
+
+#: Event data of more bytes than this is kept apart, under its hash.
+LARGEST_INLINE: Final = 32 * 1024
+
+T = TypeVar("T")
+Row: TypeAlias = tuple[Any, ...]
+
+#: What may change with every batch, besides the status; what a run is and whose it is never does.
+CHANGING: Final = (
+    "seq", "changed_at", "turns", "calls", "input_tokens", "output_tokens", "cost_usd", "unpriced",
+    "preview", "outcome", "reason",
+)  # fmt: skip
+RUN_COLUMNS: Final = (
+    "run", "app", "user", "workflow", "digest", "status", "seq", "started_at", "changed_at",
+    "turns", "calls", "input_tokens", "output_tokens", "cost_usd", "unpriced", "preview",
+    "outcome", "reason",
+)  # fmt: skip
+REQUEST_COLUMNS: Final = (
+    "id", "run", "app", "user", "kind", "agent", "tool", "payload", "opened_at", "expires_at",
+)  # fmt: skip
+EVENT_COLUMNS: Final = ("run", "seq", "at", "actor", "cause", "kind", "data")
+
+run_values: Final = attrgetter(*RUN_COLUMNS)
+
+#: A statement with many rows is one step for SQLite, so that the writing thread gives up and
+#: regains the interpreter once and not once for each row.
+PIECES: Final = (128, 64, 32, 16)
+
+
+def in_pieces(rows: list[T], largest: int = PIECES[0]) -> Iterator[list[T]]:
+    """Cut a list into pieces of few different lengths, so that few different statements arise."""
+    start = 0
+    for length in PIECES:
+        while length <= min(largest, len(rows) - start):
+            yield rows[start : start + length]
+            start += length
+    if start < len(rows):
+        yield rows[start:]
+
+
+@cache
+def marks(rows: int, columns: int) -> str:
+    """Return the question marks for many rows of values.
+
+    >>> marks(2, 3)
+    '(?,?,?),(?,?,?)'
+    """
+    return ",".join([f"({','.join('?' * columns)})"] * rows)
+
+
+def event_rows(batch: Batch) -> Iterator[tuple[Row, bytes | None]]:
+    """Yield each event as a row, with the blob it refers to if it is large."""
+    for event in batch.events:
+        data = event.data
+        raw = encode(data)
+        large = raw if len(raw) > LARGEST_INLINE else None
+        kept = raw.decode() if large is None else hashlib.sha256(raw).digest()
+        kind = type(data).__name__
+        yield (batch.run, event.seq, event.at, event.actor, event.cause, kind, kept), large
+
+
+def request_values(row: RequestRow) -> Row:
+    """Return an open question as a row."""
+    payload = to_json(row.payload).decode()
+    return (
+        row.id, row.run, row.app, row.user, row.kind, row.agent, row.tool, payload,
+        row.opened_at, row.expires_at,
+    )  # fmt: skip
+
+
+def to_events(run: str, rows: Iterable[Row]) -> list[Event]:
+    """Return events from rows without their run."""
+    events: list[Event] = []
+    for seq, at, actor, cause, kind, raw in rows:
+        try:
+            data = decode(kind, raw)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StoreError(
+                f"event {seq} of run {run} cannot be read ({kind}: {error}); "
+                "it was damaged, or written by a newer Weft"
+            ) from error
+        events.append(Event(seq, at, actor, cause, data))
+    return events
+
+
+def to_run(row: Row) -> RunRow:
+    """Return a run from its row."""
+    return RunRow(*row)
+
+
+def to_request(row: Row) -> RequestRow:
+    """Return an open question from its row."""
+    id_, run, app, user, kind, agent, tool, payload, opened_at, expires_at = row
+    return RequestRow(
+        id_, run, app, user, kind, agent, tool, from_json(payload), opened_at, expires_at
+    )

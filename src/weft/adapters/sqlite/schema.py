@@ -1,0 +1,182 @@
+"""The tables of a SQLite journal, and how a file of any earlier version comes to have them."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from weft.adapters.sqlite.errors import store_error
+from weft.errors import StoreError
+from weft.ports.journal import Durability
+
+#: Marks a file as ours ("WEFT"), so that no other program's database is ever written to.
+APPLICATION_ID: Final = 0x57454654
+
+#: A burst may make the write-ahead log large; afterwards it is cut back to this many bytes.
+LOG_BYTES: Final = 16 * 1024 * 1024
+
+#: How long to wait before trying again to open a file that is busy.
+PAUSE_SECONDS: Final = 0.01
+
+#: One entry per version; an entry is never changed once it has been released.
+#: Event data is text, or, if it is large, the hash of a blob: the two types tell them apart.
+#: Events lie in the order they are written, whatever their run, and an index finds them. Lying in
+#: the order of their key (WITHOUT ROWID) costs twice the CPU with 500 runs at once, since each run
+#: then writes a page of its own, and twice the space where events are larger than a quarter page.
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
+    (
+        """
+        CREATE TABLE runs (
+            run TEXT PRIMARY KEY, app TEXT NOT NULL, user TEXT NOT NULL, workflow TEXT NOT NULL,
+            digest TEXT NOT NULL, status TEXT NOT NULL, seq INTEGER NOT NULL,
+            started_at INTEGER NOT NULL, changed_at INTEGER NOT NULL, turns INTEGER NOT NULL,
+            calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+            cost_usd REAL NOT NULL, unpriced INTEGER NOT NULL, preview TEXT NOT NULL,
+            outcome TEXT, reason TEXT NOT NULL
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX runs_by_app ON runs (app, started_at)",
+        "CREATE INDEX runs_by_user ON runs (app, user, started_at)",
+        "CREATE INDEX runs_by_workflow ON runs (app, workflow, started_at)",
+        "CREATE INDEX runs_by_status ON runs (status, app, started_at)",
+        "CREATE INDEX runs_by_end ON runs (app, changed_at) WHERE status = 'ended'",
+        "CREATE INDEX runs_by_digest ON runs (digest)",
+        """
+        CREATE TABLE events (
+            run TEXT NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, actor TEXT NOT NULL,
+            cause INTEGER NOT NULL, kind TEXT NOT NULL, data NOT NULL,
+            PRIMARY KEY (run, seq)
+        )
+        """,
+        "CREATE INDEX events_by_blob ON events (data) WHERE typeof(data) = 'blob'",
+        "CREATE TABLE blobs (digest BLOB PRIMARY KEY, content BLOB NOT NULL)",
+        """
+        CREATE TABLE requests (
+            id TEXT NOT NULL, run TEXT NOT NULL, app TEXT NOT NULL, user TEXT NOT NULL,
+            kind TEXT NOT NULL, agent TEXT NOT NULL, tool TEXT, payload TEXT NOT NULL,
+            opened_at INTEGER NOT NULL, expires_at INTEGER,
+            PRIMARY KEY (run, id)
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX requests_by_app ON requests (app, opened_at)",
+        "CREATE INDEX requests_by_user ON requests (app, user, opened_at)",
+        "CREATE INDEX requests_by_expiry ON requests (expires_at) WHERE expires_at IS NOT NULL",
+        "CREATE TABLE workflows (digest TEXT PRIMARY KEY, content BLOB NOT NULL)",
+    ),
+)
+
+
+def open_writer(path: Path, durability: Durability, busy_seconds: float) -> sqlite3.Connection:
+    """Open the connection that writes; make or migrate the tables.
+
+    Raises StoreError if the file cannot be used.
+    """
+    try:
+        # Chats are private: the file is for its owner only, and so are those SQLite adds to it.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise StoreError(
+            f"journal {path}: the file cannot be written ({error.strerror}); "
+            "name a file in a folder that exists and that you may write to"
+        ) from error
+    deadline = time.monotonic() + busy_seconds
+    while True:
+        try:
+            return _opened(path, durability, busy_seconds)
+        except sqlite3.Error as error:
+            failure = store_error(error, path)
+            # SQLite does not wait where several open a new file or the last one closes it.
+            if not failure.retryable or time.monotonic() >= deadline:
+                raise failure from error
+        time.sleep(PAUSE_SECONDS)
+
+
+def open_reader(path: Path, busy_seconds: float) -> sqlite3.Connection:
+    """Open a connection that cannot write."""
+    return _connect(f"{path.absolute().as_uri()}?mode=ro", busy_seconds, uri=True)
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Generator[None]:
+    """Hold the right to write; everything done meanwhile is kept, or nothing of it."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # Some failures, such as a full disk, have ended the transaction already.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def migrate(connection: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> None:
+    """Bring the tables to the newest version, all steps in one transaction."""
+    newest = len(migrations)
+    if _number(connection, "user_version") >= newest:
+        return
+    with transaction(connection):
+        # Asked again: another process may have been quicker.
+        version = _number(connection, "user_version")
+        for statement in chain.from_iterable(migrations[version:]):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {max(version, newest)}")
+
+
+def _opened(path: Path, durability: Durability, busy_seconds: float) -> sqlite3.Connection:
+    connection = _connect(str(path), busy_seconds)
+    try:
+        _refuse_strangers(connection, path)
+        _prepare(connection, durability)
+        migrate(connection, MIGRATIONS)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(name: str, busy_seconds: float, *, uri: bool = False) -> sqlite3.Connection:
+    # One thread at a time uses a connection, but it is not always the one that opened it.
+    return sqlite3.connect(
+        name,
+        timeout=busy_seconds,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+        uri=uri,
+    )
+
+
+def _refuse_strangers(connection: sqlite3.Connection, path: Path) -> None:
+    """Leave files alone that we did not make or do not understand."""
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if tables and _number(connection, "application_id") != APPLICATION_ID:
+        raise StoreError(
+            f"journal {path}: the file is a database of another program; name another file"
+        )
+    version = _number(connection, "user_version")
+    if version > len(MIGRATIONS):
+        raise StoreError(
+            f"journal {path}: the file was written by a newer Weft (format {version}, this one "
+            f"knows up to {len(MIGRATIONS)}); use that Weft, or name another file"
+        )
+
+
+def _prepare(connection: sqlite3.Connection, durability: Durability) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
+    if durability == "full":
+        connection.execute("PRAGMA synchronous = FULL")
+        # Without it macOS says that data is on disk when it is only on its way there.
+        connection.execute("PRAGMA fullfsync = ON")
+    else:
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def _number(connection: sqlite3.Connection, pragma: str) -> int:
+    return connection.execute(f"PRAGMA {pragma}").fetchone()[0]

@@ -1,0 +1,105 @@
+"""The one thread that writes a SQLite journal, and how batches get there."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from weft.adapters.sqlite.append import write_group
+from weft.adapters.sqlite.errors import store_error
+from weft.adapters.sqlite.schema import open_writer
+from weft.engine.rows import Batch
+from weft.errors import StoreError
+from weft.ports.journal import Durability
+
+T = TypeVar("T")
+
+#: A batch, and what its sender waits for.
+Waiting: TypeAlias = tuple[Batch, asyncio.Future[None]]
+
+
+class Writer:
+    """Owns the connection that writes.
+
+    Batches that come while a transaction is under way wait for its end, then share the next one.
+    This object belongs to the event loop; only the functions it hands over run on the thread.
+    """
+
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, thread: ThreadPoolExecutor
+    ) -> None:
+        self._path = path
+        self._connection = connection
+        self._thread = thread
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[Waiting] = []
+        #: No transaction is under way, and none is about to begin.
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @classmethod
+    async def open(cls, path: Path, durability: Durability, busy_seconds: float) -> "Writer":
+        """Open a file and make its tables what they should be."""
+        thread = ThreadPoolExecutor(1, thread_name_prefix="weft-journal-writer")
+        opening = thread.submit(open_writer, path, durability, busy_seconds)
+        try:
+            connection = await asyncio.wrap_future(opening)
+        except BaseException:
+            # Opening cannot be called back: what it opens after all is closed again.
+            opening.add_done_callback(_close_opened)
+            thread.shutdown(wait=False)
+            raise
+        return cls(path, connection, thread)
+
+    def append(self, batch: Batch) -> asyncio.Future[None]:
+        """Let a batch be written with all others that wait; the future tells when it is."""
+        done: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.append((batch, done))
+        if self._idle.is_set():
+            self._idle.clear()
+            # Not at once: whoever is ready to run now may have a batch for the same transaction.
+            self._loop.call_soon(self._begin)
+        return done
+
+    async def perform(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do something else with the connection, between two transactions."""
+        try:
+            return await self._loop.run_in_executor(self._thread, work, self._connection)
+        except sqlite3.Error as error:
+            raise store_error(error, self._path) from error
+
+    async def close(self) -> None:
+        """Write what waits, then close the file."""
+        await self._idle.wait()
+        await self.perform(sqlite3.Connection.close)
+        self._thread.shutdown()
+
+    def _begin(self) -> None:
+        group, self._waiting = self._waiting, []
+        batches = [batch for batch, _ in group]
+        written = self._thread.submit(write_group, self._connection, batches, self._path)
+        written.add_done_callback(
+            lambda it: self._loop.call_soon_threadsafe(self._settle, group, it)
+        )
+
+    def _settle(self, group: list[Waiting], written: Future[list[StoreError | None]]) -> None:
+        fault = written.exception()
+        outcomes = [fault] * len(group) if fault else written.result()
+        for (_, done), outcome in zip(group, outcomes, strict=True):
+            if done.done():
+                continue  # Whoever waited for it was cancelled; it is written all the same.
+            if outcome is None:
+                done.set_result(None)
+            else:
+                done.set_exception(outcome)
+        if self._waiting:
+            self._begin()
+        else:
+            self._idle.set()
+
+
+def _close_opened(opening: Future[sqlite3.Connection]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()

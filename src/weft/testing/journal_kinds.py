@@ -1,0 +1,86 @@
+"""One event of every kind, with values of every type, as samples."""
+
+from typing import Final
+
+from weft.engine.events import (
+    ContextAssembled,
+    EventData,
+    HandedOff,
+    MessageShown,
+    ModelFailed,
+    ModelReplied,
+    OutputRefused,
+    RequestAnswered,
+    RequestExpired,
+    RequestOpened,
+    RunEnded,
+    RunStarted,
+    StopAsked,
+    ToolCalled,
+    ToolFailed,
+    ToolRequest,
+    ToolReturned,
+    TurnEnded,
+    TurnStarted,
+    Usage,
+    VariableRefused,
+    VariableSet,
+)
+from weft.findings import Json
+
+#: Whatever JSON can hold, nested.
+ANYTHING: Final[dict[str, Json]] = {
+    "nothing": None,
+    "yes": True,
+    "whole": -(2**70),
+    "part": 0.1,
+    "text": "äöü \x00 🙂",
+    "list": [[], {}, [1, "2", None]],
+    "": {"deep": {"deeper": {"deepest": False}}},
+}
+
+EVERY_KIND: Final[tuple[EventData, ...]] = (
+    RunStarted("Support", "digest-1", "shop", "ann", ANYTHING, "Where is my order?"),
+    RunStarted("Support", "digest-1", "shop", "ann", {}),
+    MessageShown("Welcome."),
+    TurnStarted("Helper", 1),
+    ContextAssembled("Helper", 1, 1, ANYTHING, "hash"),
+    ModelReplied(turn=1, call=1, text="Let me see."),
+    ModelReplied(
+        turn=1,
+        call=2,
+        text="",
+        tool_requests=(ToolRequest("c1", "find", ANYTHING), ToolRequest("c2", "find", {})),
+        usage=Usage(120, 12, 0, 0.000_123),
+        model="a-model",
+        answerer="sample",
+    ),
+    ModelFailed(turn=1, call=3, error="the model did not answer", attempts=4),
+    OutputRefused(turn=1, call=2, fault="field `total` is missing"),
+    ToolCalled("c1", "find", ANYTHING),
+    ToolCalled("c2", "find", {}, auto=True),
+    ToolReturned("c1", ANYTHING),
+    ToolFailed("c2", "no such order", "refused"),
+    VariableSet("status", ["sent", 3], "tool:find"),
+    VariableRefused("status", "trigger", "not a number"),
+    RequestOpened(
+        id="q1",
+        kind="ui",
+        agent="Helper",
+        tool="form",
+        call="c3",
+        number=1,
+        payload=ANYTHING,
+        digest="hash",
+        expires_at=5000,
+        otherwise={"ok": False},
+    ),
+    RequestOpened("q2", "chat", "Helper"),
+    RequestAnswered("q1", ANYTHING, "ann"),
+    RequestExpired("q2"),
+    TurnEnded("Helper", 1),
+    HandedOff("Helper", "Closer", "rule", 0),
+    HandedOff("Closer", "terminate", "default"),
+    StopAsked("after_turn", "ann"),
+    RunEnded("completed", "all is said"),
+)

@@ -1,0 +1,198 @@
+"""What must hold when something is looked up in a journal."""
+
+from itertools import product
+from typing import Final
+
+from weft.engine.rows import RunRow
+from weft.ports.journal import Journal
+from weft.ports.scope import Scope
+from weft.testing.expectations import expect
+from weft.testing.journal_samples import (
+    APP,
+    SCOPE,
+    Check,
+    OpenJournal,
+    SampleRun,
+    names,
+    write,
+)
+
+#: Two tenants with users of the same names; names that contain or resemble one another.
+APPS: Final = ("shop", "sho", "SHOP", "", "%")
+USERS: Final = ("ann", "an", "Ann", "", "%")
+
+
+async def events_after_a_number(open_journal: OpenJournal) -> None:
+    """`after` and `limit` cut out a part of a run; what is not there is empty."""
+    journal = await open_journal()
+    run = SampleRun("r1")
+    for _ in range(5):
+        await write(journal, run)
+    for after, limit in product(range(7), (None, 0, 1, 2, 10)):
+        numbers = [it.seq for it in await journal.read(SCOPE, "r1", after=after, limit=limit)]
+        wanted = [1, 2, 3, 4, 5][after:][:limit]
+        expect(numbers, wanted, f"events after {after}, at most {limit}")
+    expect(await journal.read(SCOPE, "r2"), [], "events of an unknown run")
+    expect(await journal.run(SCOPE, "r2"), None, "an unknown run")
+    await journal.close()
+
+
+async def rows_are_the_latest(open_journal: OpenJournal) -> None:
+    """The row of a run is that of its last batch, in every field."""
+    journal = await open_journal()
+    run = SampleRun("r1")
+    for number, status in enumerate(("running", "running", "waiting", "running", "ended")):
+        batch = run.batch(status=status, at=3000 + number)
+        await journal.append(batch)
+        expect(await journal.run(SCOPE, "r1"), batch.row, f"row after batch {number}")
+        expect(await journal.runs(SCOPE), [batch.row], f"list after batch {number}")
+    await journal.close()
+
+
+async def runs_newest_first(open_journal: OpenJournal) -> None:
+    """Runs come newest first and in pages, also where several began at the same time."""
+    journal = await open_journal()
+    started = (1000, 3000, 2000, 2000, 2000, 4000, 1000)
+    runs = [SampleRun(f"r{it}", started_at=at) for it, at in enumerate(started)]
+    await write(journal, *runs)
+    ordered = ["r5", "r1", "r4", "r3", "r2", "r6", "r0"]
+    expect(names(await journal.runs(SCOPE)), ordered, "runs, newest first")
+    for limit in (1, 2, 3, 7, 50):
+        found: list[RunRow] = []
+        while page := await journal.runs(
+            SCOPE, limit=limit, before=found[-1].run if found else None
+        ):
+            expect(len(page), min(limit, 7 - len(found)), f"runs in a page of {limit}")
+            found.extend(page)
+        expect(names(found), ordered, f"runs in pages of {limit}")
+    expect(await journal.runs(SCOPE, before="r9"), [], "runs before one that is not there")
+    expect(await journal.runs(SCOPE, limit=0), [], "no runs at all")
+    await journal.close()
+
+
+async def runs_by_status_and_workflow(open_journal: OpenJournal) -> None:
+    """Runs are found by status, by workflow, by both, in pages as well."""
+    journal = await open_journal()
+    kinds = list(product(("running", "waiting", "ended"), ("Support", "Sales"), range(2)))
+    for number, (status, workflow, _) in enumerate(kinds):
+        run = SampleRun(f"r{number:02}", workflow=workflow, started_at=number)
+        await journal.append(run.batch(status=status))
+    rows = await journal.runs(Scope(APP))
+    for status, workflow, scope in product(
+        (None, "running", "waiting", "ended", "lost"),
+        (None, "Support", "Sales", "support"),
+        (Scope(APP), SCOPE),
+    ):
+        wanted = [
+            it.run for it in rows if status in (None, it.status) and workflow in (None, it.workflow)
+        ]
+        found = await journal.runs(scope, status=status, workflow=workflow)
+        expect(names(found), wanted, f"runs that are {status} of {workflow}")
+        rest = await journal.runs(scope, status=status, workflow=workflow, before="r06")
+        later = [it for it in wanted if it < "r06"]
+        expect(names(rest), later, f"runs that are {status} of {workflow}, second page")
+    await journal.close()
+
+
+async def questions_oldest_first(open_journal: OpenJournal) -> None:
+    """Open questions come oldest first, until they are closed; a run's questions are its own."""
+    journal = await open_journal()
+    first, second = SampleRun("r1"), SampleRun("r2")
+    late, soon = first.request("q1", opened_at=30), first.request("q2", opened_at=10)
+    other = second.request("q1", opened_at=20, payload={"fields": ["name", 1, None]})
+    await journal.append(first.batch(opened=(late, soon), status="waiting"))
+    await journal.append(second.batch(opened=(other,), status="waiting"))
+    expect(await journal.requests(SCOPE), [soon, other, late], "open questions, oldest first")
+    expect(await journal.requests(SCOPE, run="r1"), [soon, late], "open questions of a run")
+    expect(await journal.requests(SCOPE, run="r3"), [], "open questions of an unknown run")
+    await journal.append(first.batch(closed=("q1", "q9")))
+    expect(await journal.requests(SCOPE), [soon, other], "open questions after one was closed")
+    await journal.append(first.batch(opened=(late,), closed=("q2",)))
+    expect(await journal.requests(SCOPE, run="r1"), [late], "a question that was opened again")
+    await journal.close()
+
+
+async def unfinished_runs(open_journal: OpenJournal) -> None:
+    """Runs with something to do are found for all tenants; those that wait or ended are not."""
+    journal = await open_journal()
+    runs = [SampleRun(f"r{it}", app=f"app{it}", user=f"user{it}") for it in range(4)]
+    await write(journal, *runs)
+    await journal.append(runs[1].batch(status="waiting"))
+    await journal.append(runs[2].batch(status="ended"))
+    expect(sorted(names(await journal.unfinished())), ["r0", "r3"], "unfinished runs")
+    await journal.append(runs[1].batch())
+    expect(sorted(names(await journal.unfinished())), ["r0", "r1", "r3"], "after one goes on")
+    await journal.close()
+
+
+async def questions_expire(open_journal: OpenJournal) -> None:
+    """The next expiry and what has expired are found for all tenants."""
+    journal = await open_journal()
+    expect(await journal.next_expiry(), None, "next expiry without questions")
+    one, two = SampleRun("r1"), SampleRun("r2", app="other", user="bob")
+    never = one.request("q0")
+    later, now = one.request("q1", expires_at=500), two.request("q2", expires_at=400)
+    await journal.append(one.batch(opened=(never, later), status="waiting"))
+    expect(await journal.next_expiry(), 500, "next expiry")
+    await journal.append(two.batch(opened=(now,), status="waiting"))
+    expect(await journal.next_expiry(), 400, "next expiry, of all tenants")
+    expect(await journal.expired(399), [], "what has expired too early")
+    expect(await journal.expired(400), [now], "what has expired on time")
+    expect(await journal.expired(10_000), [now, later], "what has expired at last")
+    await journal.append(two.batch(closed=("q2",)))
+    expect(await journal.next_expiry(), 500, "next expiry after one was answered")
+    expect(await journal.expired(10_000), [later], "what has expired after one was answered")
+    await journal.close()
+
+
+async def scopes_do_not_leak(open_journal: OpenJournal) -> None:
+    """Nothing outside the scope is ever returned, and everything inside it is."""
+    journal = await open_journal()
+    owners = list(product(APPS, USERS))
+    for number, (app, user) in enumerate(owners):
+        run = SampleRun(f"r{number:02}", app=app, user=user)
+        await journal.append(run.batch(opened=(run.request("q1"),)))
+    for scope in [Scope(*it) for it in product((*APPS, "x"), (*USERS, "x", None))]:
+        seen = [it for it, owner in enumerate(owners) if scope.covers(*owner)]
+        await _expect_only(journal, scope, [f"r{it:02}" for it in seen], len(owners))
+    await journal.close()
+
+
+async def _expect_only(journal: Journal, scope: Scope, inside: list[str], count: int) -> None:
+    listed = names(await journal.runs(scope, limit=1000))
+    expect(sorted(listed), inside, f"runs in {scope}")
+    asking = [it.run for it in await journal.requests(scope)]
+    expect(sorted(asking), inside, f"open questions in {scope}")
+    for name in (f"r{number:02}" for number in range(count)):
+        there = name in inside
+        expect(await journal.run(scope, name) is not None, there, f"{name} in {scope}")
+        expect(bool(await journal.read(scope, name)), there, f"events of {name} in {scope}")
+        asks = bool(await journal.requests(scope, run=name))
+        expect(asks, there, f"questions of {name} in {scope}")
+        if not there:
+            page = await journal.runs(scope, before=name)
+            expect(page, [], f"page after {name}, which is outside {scope}")
+
+
+async def workflows_are_kept(open_journal: OpenJournal) -> None:
+    """The content of a workflow is kept byte for byte; keeping it again changes nothing."""
+    journal = await open_journal()
+    for digest, content in (("d1", b""), ("d2", bytes(range(256)) * 500)):
+        expect(await journal.kept(digest), None, f"workflow {digest} before it is kept")
+        await journal.keep(digest, content)
+        await journal.keep(digest, content)
+        expect(await journal.kept(digest), content, f"workflow {digest}")
+    await journal.close()
+
+
+READING_CHECKS: Final[tuple[Check, ...]] = (
+    events_after_a_number,
+    rows_are_the_latest,
+    runs_newest_first,
+    runs_by_status_and_workflow,
+    questions_oldest_first,
+    unfinished_runs,
+    questions_expire,
+    scopes_do_not_leak,
+    workflows_are_kept,
+)

@@ -1,0 +1,192 @@
+"""Journals that are wrong in one respect each: what the suite must notice."""
+
+# ruff: noqa: ARG002 - to ignore what one is asked is one way to be wrong
+
+from dataclasses import replace
+
+from weft.adapters.memory import MemoryJournal
+from weft.engine.events import MessageShown, ToolReturned
+from weft.errors import StoreConflict, StoreError
+from weft.ports.journal import Pruned
+from weft.ports.scope import Scope
+
+
+def everyone(scope: Scope) -> Scope:
+    """Forget the user."""
+    return Scope(scope.app)
+
+
+class ReadsBackwards(MemoryJournal):
+    async def read(self, scope, run, *, after=0, limit=None):
+        return (await super().read(scope, run, after=after, limit=limit))[::-1]
+
+
+class WritesHalfOfAConflict(MemoryJournal):
+    async def append(self, batch):
+        try:
+            await super().append(batch)
+        except StoreConflict:
+            self._events.setdefault(batch.run, []).extend(batch.events)
+            raise
+
+
+class LetsEveryoneWin(MemoryJournal):
+    async def append(self, batch):
+        row = self._rows.get(batch.run)
+        await super().append(replace(batch, expected=row.seq if row else 0))
+
+
+class SpoilsNeighbours(MemoryJournal):
+    spoilt = 0
+
+    async def append(self, batch):
+        if self.spoilt:
+            self.spoilt -= 1
+            raise StoreConflict("somebody else's conflict")
+        try:
+            await super().append(batch)
+        except StoreConflict:
+            self.spoilt = 1
+            raise
+
+
+class NeverCloses(MemoryJournal):
+    async def append(self, batch):
+        await super().append(replace(batch, closed=()))
+
+
+class CutsLargeData(MemoryJournal):
+    async def read(self, scope, run, *, after=0, limit=None):
+        events = await super().read(scope, run, after=after, limit=limit)
+        return [
+            replace(it, data=ToolReturned("c", it.data.value[: 32 * 1024]))
+            if isinstance(it.data, ToolReturned) and isinstance(it.data.value, str)
+            else it
+            for it in events
+        ]
+
+
+class StripsText(MemoryJournal):
+    async def read(self, scope, run, *, after=0, limit=None):
+        events = await super().read(scope, run, after=after, limit=limit)
+        return [
+            replace(it, data=MessageShown(it.data.text.strip()))
+            if isinstance(it.data, MessageShown)
+            else it
+            for it in events
+        ]
+
+
+class ForgetsOldEvents(MemoryJournal):
+    async def read(self, scope, run, *, after=0, limit=None):
+        return (await super().read(scope, run, after=after, limit=limit))[-5000:]
+
+
+class StartsTooEarly(MemoryJournal):
+    async def read(self, scope, run, *, after=0, limit=None):
+        return await super().read(scope, run, after=max(after - 1, 0), limit=limit)
+
+
+class KeepsTheFirstRow(MemoryJournal):
+    async def append(self, batch):
+        first = self._rows.get(batch.run, batch.row)
+        await super().append(batch)
+        self._rows[batch.run] = replace(first, seq=batch.row.seq)
+
+
+class SortsByName(MemoryJournal):
+    async def runs(self, scope, **options):
+        return sorted(await super().runs(scope, **options), key=lambda it: it.run, reverse=True)
+
+
+class IgnoresTheStatus(MemoryJournal):
+    async def runs(self, scope, *, status=None, **options):
+        return await super().runs(scope, **options)
+
+
+class ListsQuestionsAsTheyCome(MemoryJournal):
+    async def requests(self, scope, *, run=None):
+        rows = [it for it in self._requests.values() if scope.covers(it.app, it.user)]
+        return [it for it in rows if run in (None, it.run)]
+
+
+class WakesWaitingRuns(MemoryJournal):
+    async def unfinished(self):
+        return [it for it in self._rows.values() if it.status != "ended"]
+
+
+class ExpiresTooLate(MemoryJournal):
+    async def expired(self, now):
+        return await super().expired(now - 1)
+
+
+class ShowsOtherUsers(MemoryJournal):
+    async def run(self, scope, run):
+        return await super().run(everyone(scope), run)
+
+
+class ListsOtherUsers(MemoryJournal):
+    async def runs(self, scope, **options):
+        return await super().runs(everyone(scope), **options)
+
+
+class ReadsOtherUsers(MemoryJournal):
+    async def read(self, scope, run, *, after=0, limit=None):
+        return await super().read(everyone(scope), run, after=after, limit=limit)
+
+
+class AsksOtherUsers(MemoryJournal):
+    async def requests(self, scope, *, run=None):
+        return await super().requests(everyone(scope), run=run)
+
+
+class KeepsOneWorkflow(MemoryJournal):
+    async def kept(self, digest):
+        return next(iter(self._workflows.values()), None)
+
+
+class PrunesTooMuch(MemoryJournal):
+    async def prune(self, scope, *, ended_before, dry_run):
+        return await super().prune(scope, ended_before=ended_before + 1, dry_run=dry_run)
+
+
+class PrunesForReal(MemoryJournal):
+    async def prune(self, scope, *, ended_before, dry_run):
+        return await super().prune(scope, ended_before=ended_before, dry_run=False)
+
+
+class GuessesWhatItWouldPrune(MemoryJournal):
+    async def prune(self, scope, *, ended_before, dry_run):
+        told = await super().prune(scope, ended_before=ended_before, dry_run=dry_run)
+        return Pruned(told.runs, told.events, told.bytes + 1) if dry_run else told
+
+
+class PrunesOtherUsers(MemoryJournal):
+    async def prune(self, scope, *, ended_before, dry_run):
+        return await super().prune(everyone(scope), ended_before=ended_before, dry_run=dry_run)
+
+
+class NeverForgetsWorkflows(MemoryJournal):
+    async def prune(self, scope, *, ended_before, dry_run):
+        kept = dict(self._workflows)
+        done = await super().prune(scope, ended_before=ended_before, dry_run=dry_run)
+        self._workflows = kept
+        return done
+
+
+class ForgetsUnusedWorkflows(MemoryJournal):
+    async def prune(self, scope, *, ended_before, dry_run):
+        done = await super().prune(scope, ended_before=ended_before, dry_run=dry_run)
+        used = {it.digest for it in self._rows.values()}
+        self._workflows = {key: it for key, it in self._workflows.items() if key in used}
+        return done
+
+
+class CutsOffWriters(MemoryJournal):
+    async def append(self, batch):
+        raise StoreError("too late")
+
+
+class NeverQuiteCloses(MemoryJournal):
+    async def close(self):
+        return

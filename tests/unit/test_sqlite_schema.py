@@ -1,0 +1,197 @@
+"""Files that become journals, and files that must be left alone."""
+
+import sqlite3
+import stat
+import threading
+from contextlib import closing
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from journal_play import look, play
+from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sqlite.rows import (
+    CHANGING,
+    EVENT_COLUMNS,
+    REQUEST_COLUMNS,
+    RUN_COLUMNS,
+    in_pieces,
+    marks,
+)
+from weft.adapters.sqlite.schema import (
+    APPLICATION_ID,
+    MIGRATIONS,
+    migrate,
+    open_reader,
+    open_writer,
+    transaction,
+)
+from weft.engine.rows import RequestRow, RunRow
+from weft.errors import StoreError
+
+OLD = (("CREATE TABLE things (name TEXT)", "INSERT INTO things VALUES ('kept')"),)
+NEW = (*OLD, ("ALTER TABLE things ADD COLUMN size INTEGER DEFAULT 7",))
+BROKEN = (*NEW, ("CREATE TABLE more (name TEXT)", "CREATE TABLE more (name TEXT)"))
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(StoreError) as caught:
+        play(SqliteJournal.open(path))
+    assert not caught.value.retryable
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+def version(connection: sqlite3.Connection) -> int:
+    return connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+@pytest.mark.parametrize(("durability", "level"), [("full", 2), ("normal", 1)])
+def test_a_new_file_is_a_journal_for_its_owner_only(tmp_path, durability, level):
+    path = tmp_path / "with space, 100% & #?.db"
+    with closing(open_writer(path, durability, 1)) as connection:
+        assert version(connection) == len(MIGRATIONS)
+        assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (level,)
+        modes = {stat.S_IMODE(it.stat().st_mode) for it in tmp_path.iterdir()}
+        assert modes == {0o600}
+        with closing(open_reader(path, 1)) as reader:
+            assert reader.execute("SELECT count(*) FROM runs").fetchone() == (0,)
+            with pytest.raises(sqlite3.OperationalError, match="readonly"):
+                reader.execute("DELETE FROM runs")
+
+
+def test_an_empty_file_and_an_own_file_are_taken(tmp_path):
+    path = tmp_path / "journal.db"
+    path.touch()
+    for _ in range(2):
+        open_writer(path, "full", 1).close()
+    assert look(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
+
+
+def test_an_older_file_is_migrated_and_keeps_its_rows(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as connection:
+        migrate(connection, OLD)
+        assert version(connection) == 1
+        migrate(connection, NEW)
+        assert version(connection) == 2
+        assert connection.execute("SELECT * FROM things").fetchall() == [("kept", 7)]
+        migrate(connection, NEW)
+        assert connection.execute("SELECT count(*) FROM things").fetchone() == (1,)
+
+
+def test_a_migration_that_fails_changes_nothing(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as connection:
+        migrate(connection, OLD)
+        with pytest.raises(sqlite3.OperationalError):
+            migrate(connection, BROKEN)
+        assert version(connection) == 1
+        assert connection.execute("SELECT * FROM things").fetchall() == [("kept",)]
+        assert not connection.in_transaction
+
+
+def fail(connection: sqlite3.Connection, statement: str) -> None:
+    with transaction(connection):
+        connection.execute("DELETE FROM things")
+        connection.execute(statement)
+
+
+@pytest.mark.parametrize("how", ["ABORT", "ROLLBACK"])
+def test_a_transaction_is_whole_or_not_at_all(tmp_path, how):
+    """With ROLLBACK the database itself takes everything back, as when the disk is full."""
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as connection:
+        migrate(connection, OLD)
+        connection.execute("CREATE UNIQUE INDEX one ON things (name)")
+        with pytest.raises(sqlite3.IntegrityError):
+            fail(connection, f"INSERT OR {how} INTO things VALUES ('a'), ('a')")
+        assert connection.execute("SELECT * FROM things").fetchall() == [("kept",)]
+        assert not connection.in_transaction
+
+
+def test_of_two_who_migrate_the_second_finds_it_done(tmp_path):
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as quick:
+        quick.execute("PRAGMA journal_mode = WAL")
+        quick.execute("BEGIN IMMEDIATE")
+        slow = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=20)
+        at_work = threading.Event()
+        slow.set_trace_callback(lambda sql: at_work.set() if sql.startswith("BEGIN") else None)
+        thread = threading.Thread(target=migrate, args=(slow, OLD))
+        thread.start()
+        assert at_work.wait(10)
+        quick.execute("CREATE TABLE things (name TEXT)")
+        quick.execute("PRAGMA user_version = 2")
+        quick.execute("COMMIT")
+        thread.join(20)
+        assert version(slow) == 2
+        assert slow.execute("SELECT * FROM things").fetchall() == []
+        slow.close()
+
+
+def test_a_newer_file_is_refused(tmp_path):
+    path = tmp_path / "journal.db"
+    open_writer(path, "full", 1).close()
+    look(path, f"PRAGMA user_version = {len(MIGRATIONS) + 3}")
+    before = path.read_bytes()
+    said = refusal(path)
+    assert "newer Weft" in said
+    assert f"format {len(MIGRATIONS) + 3}" in said
+    assert path.read_bytes() == before
+
+
+def test_the_database_of_another_program_is_left_alone(tmp_path):
+    path = tmp_path / "photos.db"
+    look(path, "CREATE TABLE photos (name TEXT)")
+    before, changed = path.read_bytes(), path.stat().st_mtime_ns
+    assert "another program" in refusal(path)
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == (before, changed)
+    assert [it.name for it in tmp_path.iterdir()] == ["photos.db"]
+
+
+def test_a_file_that_is_no_database_is_left_alone(tmp_path):
+    path = tmp_path / "letter.txt"
+    path.write_text("Dear reader, " * 1000)
+    before = path.read_bytes()
+    assert "not a database" in refusal(path)
+    assert path.read_bytes() == before
+
+
+def test_places_where_no_file_can_be(tmp_path):
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "missing" / "j.db", tmp_path / "file" / "j.db"):
+        assert "folder that exists" in refusal(path)
+
+
+def test_the_columns_are_the_fields_of_the_rows():
+    assert tuple(it.name for it in fields(RunRow)) == RUN_COLUMNS
+    assert tuple(it.name for it in fields(RequestRow)) == REQUEST_COLUMNS
+    never = {"run", "app", "user", "workflow", "digest", "started_at"}
+    assert {*CHANGING, "status"} == set(RUN_COLUMNS) - never
+
+
+def test_the_columns_are_those_of_the_tables(tmp_path):
+    path = tmp_path / "journal.db"
+    open_writer(path, "full", 1).close()
+    for table, columns in (
+        ("runs", RUN_COLUMNS),
+        ("requests", REQUEST_COLUMNS),
+        ("events", EVENT_COLUMNS),
+    ):
+        stored = [row[1] for row in look(path, f"PRAGMA table_info({table})")]
+        assert tuple(stored) == columns
+
+
+@pytest.mark.parametrize("largest", [32, 128])
+def test_pieces_are_few_and_leave_nothing_out(largest):
+    lengths = set()
+    for count in range(600):
+        pieces = list(in_pieces(list(range(count)), largest))
+        assert [it for piece in pieces for it in piece] == list(range(count))
+        lengths.update(map(len, pieces))
+    assert lengths == {*range(1, 17), 32, *({64, 128} if largest == 128 else ())}
+
+
+def test_marks():
+    assert marks(2, 3) == "(?,?,?),(?,?,?)"

@@ -1,0 +1,193 @@
+"""How a SQLite journal lies in its file: indexes, blobs, groups, growth, what pruning leaves."""
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from itertools import product
+
+import pytest
+
+from journal_play import look, play
+from weft.adapters.sqlite import SqliteJournal, prune, queries, writer
+from weft.adapters.sqlite.append import write_group
+from weft.adapters.sqlite.schema import open_writer
+from weft.engine.codec import encode
+from weft.engine.events import MessageShown, ToolReturned
+from weft.ports.scope import Scope
+from weft.testing.journal_kinds import EVERY_KIND
+from weft.testing.journal_samples import APP, SCOPE, SampleRun
+
+LARGE = 32 * 1024
+
+
+class Planner(sqlite3.Connection):
+    """A connection that notes how SQLite goes about each statement before it does it."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.plans: list[tuple[str, str]] = []
+
+    def execute(self, sql, values=()):
+        if sql.split()[0] in ("SELECT", "DELETE", "INSERT"):
+            rows = super().execute(f"EXPLAIN QUERY PLAN {sql}", values).fetchall()
+            self.plans += [(sql, row[3]) for row in rows]
+        return super().execute(sql, values)
+
+    def executemany(self, sql, rows):
+        for row in rows:
+            self.execute(sql, row)
+
+
+@pytest.fixture
+def planner(tmp_path):
+    """A connection to a journal with a few of everything."""
+    path = tmp_path / "journal.db"
+    open_writer(path, "normal", 1).close()
+    with closing(sqlite3.connect(path, isolation_level=None, factory=Planner)) as connection:
+        for number in range(5):
+            run = SampleRun(f"r{number}", digest="d")
+            asked = run.request("q", expires_at=5)
+            large = ToolReturned("c", "x" * LARGE)
+            write_group(connection, [run.batch(large, opened=(asked,))], path)
+            write_group(connection, [run.batch(status="ended", closed=("q",))], path)
+        yield connection
+
+
+def ask_everything(connection):
+    for scope in (Scope(APP), SCOPE):
+        queries.read_events(connection, scope, "r0", 0, None)
+        queries.find_run(connection, scope, "r0")
+        for run in (None, "r0"):
+            queries.find_requests(connection, scope, run)
+        for status, workflow, before in product((None, "ended"), (None, "Support"), (None, "r3")):
+            queries.find_runs(connection, scope, status, workflow, before, 50)
+        prune.would_prune(connection, scope, 10_000)
+    queries.find_unfinished(connection)
+    queries.find_next_expiry(connection)
+    queries.find_expired(connection, 10)
+    queries.find_kept(connection, "d")
+    prune.prune_some(connection, Scope(APP), 10_000)
+
+
+def test_every_query_follows_an_index(planner):
+    ask_everything(planner)
+    assert len(planner.plans) > 60
+    searching = [plan for _, plan in planner.plans if plan.startswith(("SEARCH", "SCAN"))]
+    assert len(searching) > 50
+    assert [
+        it for it in planner.plans if it[1].startswith("SCAN") and "CONSTANT" not in it[1]
+    ] == []
+
+
+def test_pages_of_runs_need_no_sorting(planner):
+    ask_everything(planner)
+    lists = [plan for sql, plan in planner.plans if "ORDER BY started_at DESC" in sql]
+    assert len(lists) == 16
+    assert all(it.startswith("SEARCH runs USING INDEX runs_by_") for it in lists)
+    pages = [plan for sql, plan in planner.plans if "(started_at, run) <" in sql]
+    assert all("started_at" in it for it in pages), pages
+
+
+def test_data_is_apart_when_it_is_large(tmp_path):
+    frame = len(encode(ToolReturned("c", "")))
+    small = ToolReturned("c", "ä" + "x" * (LARGE - frame - 2))
+    large = ToolReturned("c", "ä" + "x" * (LARGE - frame - 1))
+
+    async def story():
+        journal = await SqliteJournal.open(tmp_path / "j.db")
+        for name in ("r1", "r2"):
+            await journal.append(SampleRun(name).batch(small, large, large))
+        await journal.close()
+
+    play(story())
+    kinds = look(tmp_path / "j.db", "SELECT typeof(data), length(data) FROM events ORDER BY seq")
+    assert kinds == [("text", LARGE - 1)] * 2 + [("blob", 32)] * 4
+    blobs = look(tmp_path / "j.db", "SELECT length(digest), content FROM blobs")
+    assert blobs == [(32, encode(large))]
+
+
+def test_pruning_leaves_nothing_behind(tmp_path):
+    async def story():
+        journal = await SqliteJournal.open(tmp_path / "j.db", durability="normal")
+        await journal.keep("digest-1", b"content")
+        for number in range(30):
+            run = SampleRun(f"r{number}")
+            large = ToolReturned("c", f"{number % 3}" * 50_000)
+            asked = run.request("q")
+            await journal.append(run.batch(*EVERY_KIND, large, status="ended", opened=(asked,)))
+        await journal.prune(SCOPE, ended_before=10_000, dry_run=False)
+        await journal.close()
+
+    play(story())
+    for table in ("runs", "events", "blobs", "requests", "workflows"):
+        assert look(tmp_path / "j.db", f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+def test_pruning_makes_way_for_those_who_append(tmp_path, monkeypatch):
+    steps = []
+
+    def counted(connection, scope, ended_before):
+        some = prune.prune_some(connection, scope, ended_before)
+        steps.append((some.runs, some.events))
+        return some
+
+    monkeypatch.setattr("weft.adapters.sqlite.journal.prune_some", counted)
+
+    async def story():
+        journal = await SqliteJournal.open(tmp_path / "j.db", durability="normal")
+        for number in range(5):
+            texts = [MessageShown(f"{it}") for it in range(900)]
+            await journal.append(SampleRun(f"long{number}").batch(*texts, status="ended", at=1))
+        short = [SampleRun(f"short{it}").batch(status="ended", at=5) for it in range(130)]
+        await asyncio.gather(*map(journal.append, short))
+        pruned = await journal.prune(SCOPE, ended_before=10_000, dry_run=False)
+        assert (pruned.runs, pruned.events) == (135, 4630)
+        await journal.close()
+
+    play(story())
+    assert steps == [(3, 2700), (100, 1898), (32, 32), (0, 0)]
+
+
+def test_those_who_come_at_the_same_time_share_a_transaction(tmp_path, monkeypatch):
+    groups = []
+
+    def counted(connection, batches, path):
+        groups.append(len(batches))
+        return write_group(connection, batches, path)
+
+    monkeypatch.setattr(writer, "write_group", counted)
+
+    async def story():
+        journal = await SqliteJournal.open(tmp_path / "j.db")
+        runs = [SampleRun(f"r{number:03}") for number in range(300)]
+
+        async def write(run):
+            for _ in range(4):
+                await journal.append(run.batch(MessageShown("a"), MessageShown("b")))
+
+        await asyncio.gather(*map(write, runs))
+        for run in runs:
+            assert [it.seq for it in await journal.read(SCOPE, run.run)] == list(range(1, 9))
+        await journal.close()
+
+    play(story())
+    assert sum(groups) == 1200
+    assert len(groups) <= 8
+
+
+def test_storage_is_linear_in_events(tmp_path):
+    def size(count: int) -> float:
+        path = tmp_path / f"{count}.db"
+
+        async def story():
+            journal = await SqliteJournal.open(path, durability="normal")
+            run = SampleRun("r1")
+            while run.seq < count:
+                await journal.append(run.batch(*EVERY_KIND))
+            await journal.close()
+            return run.seq
+
+        events = play(story())
+        return path.stat().st_size / events
+
+    assert size(10_000) <= 1.1 * size(1_000)
