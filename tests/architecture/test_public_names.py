@@ -11,7 +11,7 @@ import weft
 
 ROOT = Path(__file__).parents[2]
 
-PUBLIC_NAMES = ["__version__"]
+PUBLIC_NAMES = ["Context", "Refuse", "RetryModel", "__version__", "tool", "use_ui_tool"]
 
 #: Packages that cost more to import than a program using one function of Weft should pay.
 HEAVY = ("asyncio", "cyclopts", "rich", "yaml")

@@ -176,13 +176,17 @@ def test_bad_type_points_into_the_text(folder):
     assert finding.code == "SCHEMA007"
 
 
-def test_a_match_has_one_mode(folder):
-    trigger = {"type": "user_text", "match": {"equals": "a", "regex": "b"}}
+@pytest.mark.parametrize(
+    "match", [{"equals": "a", "regex": "b"}, {}, "DONE", 3, True, None, ["DONE"]]
+)
+def test_a_match_has_one_mode(folder, match):
+    trigger = {"type": "user_text", "match": match}
     definition = {"type": "bool", "source": {"type": "derived", "triggers": [trigger]}}
     write(
         folder, "context_variables.json", {"context_variables": {"definitions": {"v": definition}}}
     )
     assert "exactly one of equals, exact, contains, regex" in only(folder).message
+    assert only(folder).code == "SCHEMA007"
 
 
 def test_whole_file_of_the_wrong_kind(folder):
@@ -209,13 +213,75 @@ def test_other_files_may_be_missing(folder):
 
 
 def test_file_with_almost_the_right_name(folder):
-    write(folder, "handoff.json", {})
+    write(folder, "handoff.json", {"handoffs": []})
     write(folder, "README.md", "hello")
     write(folder, "notes.json", {})
     finding = only(folder)
     assert (finding.code, finding.severity) == ("SCHEMA013", "error")
     assert finding.hint == ("did you mean handoffs.json?",)
+    assert finding.place == Place(str(folder / "handoff.json"), 1, 1)
     assert read_package(folder).broken == {"handoffs"}
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("books.json", {"books": [{"title": "x"}]}),
+        ("flows.yaml", "- steps\n"),
+        ("boards.json", {"surfboards": 3}),
+        ("handoff.json", "{,}"),
+        ("context_variable.json", {"colour": "red"}),
+    ],
+)
+def test_data_with_almost_the_name_of_a_declared_file_is_left_alone(folder, name, data):
+    write(folder, name, data)
+    assert read_package(folder).findings == ()
+
+
+def test_misnamed_file_that_cannot_be_read_is_left_alone(folder, tmp_path):
+    write(tmp_path, "elsewhere.json", {"hooks": []})
+    (folder / "hook.json").symlink_to(tmp_path / "elsewhere.json")
+    assert read_package(folder).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("flows.yaml", "steps: []\n"),
+        ("context-variables.json", {"ContextVariablesPlan": {"definitions": {}}}),
+        ("context_variable.json", {"agents": {"A": []}}),
+    ],
+)
+def test_misnamed_file_is_known_in_whatever_spelling(folder, name, data):
+    write(folder, name, data)
+    assert only(folder).code == "SCHEMA013"
+
+
+@pytest.mark.parametrize("suffix", ["", "2"])
+def test_keys_beside_a_wrapper_are_refused_and_not_lost(folder, suffix):
+    write(
+        folder, "handoffs.json", {"handoffs": {"handoff_rules": []}, "handoff_rules" + suffix: []}
+    )
+    write(folder, "structured_outputs.json", {"structured_outputs": {"models": []}, "registry": []})
+    write(folder, "context_variables.json", {"ContextVariablesPlan": {}, "definitions": {}})
+    package = read_package(folder)
+    unknown = [it.message for it in package.findings if it.code == "SCHEMA008"]
+    assert 'unknown key "definitions"' in unknown
+    assert 'unknown key "structured_outputs"' in unknown
+    assert package.broken >= {"handoffs", "models", "variables"}
+
+
+def test_code_in_the_package_folder_itself(folder):
+    without = read_package(folder).digest
+    write(folder, "rules.py", "def compute(): ...\n")
+    write(folder, ".hidden.py", "")
+    (folder / "folder.py").mkdir()
+    package = read_package(folder)
+    assert (list(package.code), package.findings) == (["rules.py"], ())
+    assert package.digest != without
+    (folder / "rules.py").write_bytes(b"\xff")
+    assert read_package(folder).broken == {"code"}
+    assert only(folder).place == Place(str(folder / "rules.py"), 1, 1)
 
 
 def test_misnamed_required_file_is_told_once(folder):
@@ -306,6 +372,7 @@ def test_code_files_are_collected(folder):
     for name in ("tools/__pycache__/b.py", "tools/notes.txt", "hooks/x.jsx", "other.py"):
         write(folder, name, "")
     assert list(read_package(folder).code) == [
+        "other.py",
         "tools/a.jsx",
         "tools/b.py",
         "tools/sub/c.py",

@@ -14,15 +14,15 @@ AskPerson = Callable[[str, Json, float | None, Json], Awaitable[Json]]
 class VariableAccess(Protocol):
     """The variables as a tool sees them: read what it may read, set what it may set."""
 
-    def get(self, name: str, default: Json = None) -> Json:
+    def get(self, key: str, default: Json = None) -> Json:
         """Return a value, or the default."""
         ...
 
-    def set(self, name: str, value: Json) -> None:
+    def set(self, key: str, value: Json) -> None:
         """Set a value; raises ToolError if it may not be set so."""
         ...
 
-    def remove(self, name: str) -> None:
+    def remove(self, key: str) -> None:
         """Set a variable back to no value."""
         ...
 

@@ -1,6 +1,6 @@
 """Triggers: the events that set a derived variable. Every one is decidable from the journal."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, cast
 
 from pydantic import Discriminator, Field, Tag
 
@@ -36,7 +36,10 @@ _MODES = ("equals", "exact", "contains", "regex")
 
 def _mode(value: object) -> str | None:
     """Tell a match by the one key it has; two keys or none leave it untold, hence refused."""
-    keys = value.keys() if isinstance(value, dict) else vars(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    if isinstance(value, Part):
+        keys = set(type(value).model_fields)
+    else:
+        keys = set(cast("dict[str, object]", value)) if isinstance(value, dict) else set[str]()
     named = [mode for mode in _MODES if mode in keys]
     return named[0] if len(named) == 1 else None
 
@@ -49,7 +52,10 @@ Match: TypeAlias = Annotated[
     Discriminator(
         _mode,
         custom_error_type="match_mode",
-        custom_error_message="a match has exactly one of equals, exact, contains, regex",
+        custom_error_message=(
+            "a match is an object with exactly one of equals, exact, contains, regex, "
+            'such as {"equals": "DONE"}'
+        ),
     ),
 ]
 

@@ -1,0 +1,200 @@
+"""Calling the functions of a package: in time, away from the event loop, with a JSON result."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from weft.adapters.python_tools.failures import LOG, explained
+from weft.adapters.python_tools.schemas import Signature
+from weft.adapters.python_tools.threads import Job, Threads
+from weft.adapters.python_tools.time_limit import TimeLimit
+from weft.errors import Refuse, RetryModel, ToolError, UsageError
+from weft.findings import Json
+from weft.ids import nearest
+from weft.ports.model import ToolSchema
+from weft.ports.tools import ToolCall
+from weft.runtime.asking import asking
+from weft.runtime.json_values import plain_json
+from weft.runtime.tool_options import ToolOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long things may take, in seconds."""
+
+    #: One call, unless the tool says otherwise.
+    timeout: float = 60.0
+    #: What a call has left to clean up after it was cancelled.
+    grace: float = 2.0
+    #: Before a failed call is made again; twice as long before each further one.
+    pause: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedTool:
+    """A function that can be called as a tool."""
+
+    name: str
+    function: Callable[..., Any]
+    signature: Signature
+    options: ToolOptions
+
+
+class PythonTools:
+    """The linked code of one package."""
+
+    def __init__(self, tools: Mapping[str, LinkedTool], threads: Threads, limits: Limits) -> None:
+        self._tools = tools
+        self._threads = threads
+        self._limits = limits
+
+    def schema(self, tool: str) -> ToolSchema:
+        """Return how a model sees a tool."""
+        return self._find(tool).signature.schema
+
+    async def call(self, call: ToolCall) -> Json:
+        """Call a tool and return its result as JSON.
+
+        Raises RetryModel if the arguments do not fit; RetryModel and Refuse if the tool does; else
+        ToolError. One whose cause is a TimeoutError says that the time was over.
+        """
+        tool = self._find(call.tool)
+        for attempt in range(tool.options.retries):
+            with suppress(ToolError):
+                return await self._attempt(tool, call)
+            LOG.info("the tool %s is called again", tool.name)
+            await asyncio.sleep(self._limits.pause * 2**attempt)
+        return await self._attempt(tool, call)
+
+    async def _attempt(self, tool: LinkedTool, call: ToolCall) -> Json:
+        arguments = tool.signature.read(call.arguments)
+        arguments.update(dict.fromkeys(tool.signature.injected, call.variables))
+        with TimeLimit(self._timeout(tool)) as limit, asking(limit.pausing(call.ask)):
+            if inspect.iscoroutinefunction(tool.function):
+                return await self._on_loop(tool, partial(tool.function, **arguments), limit)
+            returned = await self._in_thread(tool, arguments, limit)
+            if inspect.isawaitable(returned):
+                return await self._on_loop(tool, lambda: returned, limit)
+            return returned
+
+    async def _on_loop(
+        self, tool: LinkedTool, begin: Callable[[], Awaitable[object]], limit: TimeLimit
+    ) -> Json:
+        work = _awaited(tool.name, begin)
+        task = asyncio.create_task(work)
+        try:
+            in_time = await _ended(task, limit)
+        finally:
+            if task.done():
+                _forget(task)
+            else:
+                await self._stop(tool, work, task)
+        if not in_time:
+            raise self._too_slow(tool)
+        if task.cancelled():
+            raise ToolError(f"{tool.name} cancelled itself and gave no result")
+        return task.result()
+
+    async def _stop(
+        self, tool: LinkedTool, work: Coroutine[Any, Any, Json], task: asyncio.Task[Json]
+    ) -> None:
+        """Cancel a call; break it off if it pays no heed, so that it cannot hold anything up."""
+        task.add_done_callback(_forget)
+        task.cancel()
+        try:
+            await asyncio.wait({task}, timeout=self._limits.grace)
+        finally:
+            if not task.done():
+                LOG.warning("the tool %s ignored its cancellation and was broken off", tool.name)
+                # It has failed already: what it says to being broken off is told to nobody.
+                with suppress(ToolError, RetryModel, Refuse):
+                    work.close()
+                task.cancel()
+
+    async def _in_thread(
+        self, tool: LinkedTool, arguments: dict[str, Any], limit: TimeLimit
+    ) -> object:
+        """Call a function that may block; what it returns is JSON, or still to be awaited."""
+        work = partial(_called, tool.name, tool.function, arguments)
+        job = self._threads.start(partial(copy_context().run, work))
+        begun = True
+        try:
+            in_time = await _ended(job.result, limit)
+        finally:
+            if job.result.done():
+                _forget(job.result)
+            else:
+                begun = self._leave(tool, job)
+        if in_time:
+            return job.result.result()
+        raise self._too_slow(tool) if begun else self._too_busy(tool)
+
+    def _leave(self, tool: LinkedTool, job: Job) -> bool:
+        running = self._threads.leave(job)
+        if running:
+            LOG.warning(
+                "the tool %s is left behind in its thread; %d threads are",
+                tool.name,
+                self._threads.left_behind,
+            )
+        return running
+
+    def _too_slow(self, tool: LinkedTool) -> ToolError:
+        seconds = self._timeout(tool)
+        return _late(f"{tool.name} took longer than {seconds:g} seconds and was given up")
+
+    def _too_busy(self, tool: LinkedTool) -> ToolError:
+        seconds = self._timeout(tool)
+        return _late(f"{tool.name} found no free thread within {seconds:g} seconds")
+
+    def _timeout(self, tool: LinkedTool) -> float:
+        return tool.options.timeout or self._limits.timeout
+
+    def _find(self, tool: str) -> LinkedTool:
+        found = self._tools.get(tool)
+        if found is None:
+            near = nearest(tool, self._tools)
+            hint = f"did you mean {near}?" if near else "look at the tools file of the package"
+            raise UsageError(f"the package has no tool {tool}", hint=hint)
+        return found
+
+
+async def _ended(work: asyncio.Future[Any], limit: TimeLimit) -> bool:
+    """Wait until work has ended or its time is over; tell which of the two it was."""
+    await asyncio.wait((work, limit.over), return_when=asyncio.FIRST_COMPLETED)
+    return work.done()
+
+
+async def _awaited(tool: str, begin: Callable[[], Awaitable[object]]) -> Json:
+    with explained(tool):
+        return _json(tool, await begin())
+
+
+def _called(tool: str, function: Callable[..., object], arguments: dict[str, Any]) -> object:
+    with explained(tool):
+        returned = function(**arguments)
+        return returned if inspect.isawaitable(returned) else _json(tool, returned)
+
+
+def _json(tool: str, value: object) -> Json:
+    try:
+        return plain_json(value)
+    except ValueError as error:
+        raise ToolError(f"{tool} returned {error}") from error
+
+
+def _late(fact: str) -> ToolError:
+    error = ToolError(fact)
+    error.__cause__ = TimeoutError(fact)
+    return error
+
+
+def _forget(work: asyncio.Future[Any]) -> None:
+    """Take note of how work ended, so that nobody reports it as overlooked."""
+    if not work.cancelled():
+        work.exception()

@@ -1,0 +1,134 @@
+"""Linking: from the code of a package to functions that can be called, or to all its faults."""
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Final
+
+from weft.adapters.python_tools.calling import LinkedTool
+from weft.adapters.python_tools.failures import told
+from weft.adapters.python_tools.modules import PackageCode
+from weft.adapters.python_tools.schemas import read_signature
+from weft.findings import Finding, Place
+from weft.ids import nearest
+from weft.runtime.tool_options import options_of
+
+#: The code of findings that only running the code can tell; the others are the checker's.
+NO_IMPORT: Final = "LINK001"
+NO_SCHEMA: Final = "LINK002"
+NO_FILE: Final = "TOOL001"
+NO_FUNCTION: Final = "TOOL002"
+NO_PYTHON: Final = "TOOL003"
+
+#: Where a declared file stands if it is not named from the package folder on.
+_TOOLS: Final = "tools/"
+
+
+@dataclass
+class _Linking:
+    """A package while its tools are looked up."""
+
+    package: PackageCode
+    tools: dict[str, LinkedTool] = field(default_factory=dict[str, LinkedTool])
+    findings: list[Finding] = field(default_factory=list[Finding])
+
+    def plain(self, text: str) -> str:
+        """Return a text with names as the author knows them."""
+        return text.replace(f"{self.package.name}.", "")
+
+    def fault(self, code: str, message: str, place: Place, hint: str) -> None:
+        self.findings.append(Finding(code, "error", message, place, hint=(hint,)))
+
+
+def link(
+    package: PackageCode, functions: Mapping[str, tuple[str, str]]
+) -> tuple[dict[str, LinkedTool], tuple[Finding, ...]]:
+    """Import the files of tools and find their functions; return them with all that is wrong."""
+    linking = _Linking(package)
+    by_file: dict[str, dict[str, str]] = {}
+    for tool, (file, function) in functions.items():
+        path = file if file in package.files else _TOOLS + file.removeprefix(_TOOLS)
+        by_file.setdefault(path, {})[tool] = function
+    for path, wanted in by_file.items():
+        module = _import(linking, path)
+        if module is None:
+            continue
+        for tool, name in wanted.items():
+            function = _function(linking, path, module, name)
+            if function is not None:
+                _link_tool(linking, path, tool, function)
+    return linking.tools, tuple(linking.findings)
+
+
+def _import(linking: _Linking, path: str) -> ModuleType | None:
+    """Run a file. It is the author's code, so anything may come of it."""
+    package = linking.package
+    if path not in package.files:
+        # Without the folder: what all have in common says nothing.
+        folder, _, name = path.rpartition("/")
+        known = [it.removeprefix(f"{folder}/") for it in package.files]
+        near = nearest(name, known)
+        hint = f"did you mean {folder}/{near}?" if near else f"write {path}, or correct the file"
+        linking.fault(NO_FILE, f"there is no file {path}", Place(path), hint)
+        return None
+    try:
+        return package.module(path)
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        place = next(_places(package, error), Place(path))
+        code = NO_PYTHON if isinstance(error, SyntaxError) else NO_IMPORT
+        message = f"{path} cannot be imported: {linking.plain(told(error))}"
+        linking.fault(code, message, place, _remedy(package, error))
+        return None
+
+
+def _places(package: PackageCode, error: BaseException) -> Iterator[Place]:
+    """Yield where in the files of the package an error happened, the innermost place first."""
+    known = {package.file_name(path): path for path in package.files}
+    if isinstance(error, SyntaxError) and error.filename in known:
+        yield Place(known[error.filename], error.lineno, error.offset)
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename in known:
+            yield Place(known[frame.filename], frame.lineno)
+
+
+def _remedy(package: PackageCode, error: BaseException) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        if error.name.startswith(package.name):
+            return "correct the name in the import, or add the file to the package"
+        return f"install {error.name} where Weft runs, or do without it"
+    return "correct the code; it runs when the package is loaded"
+
+
+def _function(
+    linking: _Linking, path: str, module: ModuleType, name: str
+) -> Callable[..., Any] | None:
+    found = getattr(module, name, None)
+    if callable(found) and not isinstance(found, type):
+        return found
+    known = [it for it, value in vars(module).items() if callable(value)]
+    near = nearest(name, known)
+    hint = f"did you mean {near}?" if near else f"define {name} in {path}"
+    fact = f"does not define {name}" if found is None else f"has {name}, which is no function"
+    linking.fault(NO_FUNCTION, f"{path} {fact}", Place(path), hint)
+    return None
+
+
+def _link_tool(linking: _Linking, path: str, tool: str, function: Callable[..., Any]) -> None:
+    signature = read_signature(tool, function)
+    if isinstance(signature, list):
+        for fault in signature:
+            linking.fault(
+                NO_SCHEMA,
+                f"a model cannot be told how to call {tool}: {linking.plain(fault)}",
+                Place(path, _line(function)),
+                "use str, int, float, bool, list, dict, Literal, Enum, TypedDict, dataclasses or "
+                "pydantic models",
+            )
+    else:
+        linking.tools[tool] = LinkedTool(tool, function, signature, options_of(function))
+
+
+def _line(function: Callable[..., Any]) -> int | None:
+    code = getattr(function, "__code__", None)
+    return code.co_firstlineno if code else None

@@ -1,0 +1,73 @@
+"""The packages whose code is loaded: each version once, for as long as somebody needs it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Lock
+
+from weft.adapters.python_tools.calling import Limits, PythonTools
+from weft.adapters.python_tools.linking import link
+from weft.adapters.python_tools.modules import PackageCode, PackageFinder
+from weft.adapters.python_tools.threads import Threads
+from weft.errors import LinkError
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    package: PackageCode
+    tools: PythonTools
+
+
+class PythonToolLoader:
+    """Makes the code of packages callable, each version in a namespace of its own.
+
+    `load` runs the code of the package: it may take a while and is meant to be called in a thread.
+    """
+
+    def __init__(self, limits: Limits | None = None, threads: Threads | None = None) -> None:
+        self._limits = limits or Limits()
+        self._threads = threads or Threads()
+        self._finder = PackageFinder()
+        self._loaded: dict[str, _Loaded] = {}
+        self._lock = Lock()
+
+    @property
+    def left_behind(self) -> int:
+        """How many threads hang in calls that were given up."""
+        return self._threads.left_behind
+
+    def load(
+        self, digest: str, code: Mapping[str, bytes], functions: Mapping[str, tuple[str, str]]
+    ) -> PythonTools:
+        """Import files and find functions; `functions` gives file and function by tool name.
+
+        A file may be named from the package folder on, or from `tools/` on. The same digest is
+        loaded once. Raises LinkError naming everything that is missing.
+        """
+        with self._lock:
+            known = self._loaded.get(digest)
+            if known is None:
+                package = self._finder.add(digest, code)
+                known = self._loaded[digest] = self._link(package, functions)
+            return known.tools
+
+    def unload(self, digest: str) -> None:
+        """Let go of the code of a package; a digest that is not loaded is no mistake."""
+        with self._lock:
+            loaded = self._loaded.pop(digest, None)
+            if loaded is not None:
+                self._finder.remove(loaded.package)
+
+    def close(self) -> None:
+        """Let go of everything. Threads that hang are left to end with the process."""
+        for digest in list(self._loaded):
+            self.unload(digest)
+        self._threads.close()
+
+    def _link(self, package: PackageCode, functions: Mapping[str, tuple[str, str]]) -> _Loaded:
+        linked, findings = link(package, functions)
+        if findings:
+            self._finder.remove(package)
+            faults = f"{len(findings)} fault{'s' if len(findings) > 1 else ''}"
+            told = "; ".join(it.message for it in findings)
+            raise LinkError(f"the code of the package has {faults}: {told}", findings)
+        return _Loaded(package, PythonTools(linked, self._threads, self._limits))

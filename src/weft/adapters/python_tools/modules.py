@@ -1,0 +1,134 @@
+"""The code of packages as modules, each package in a namespace of its own.
+
+Python imports them from bytes, through a finder that knows nothing else: no folder is searched, a
+file that changes on disk changes nothing, and two versions of one package live side by side.
+"""
+
+import linecache
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.abc import ExecutionLoader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import decode_source
+from itertools import count
+from types import ModuleType
+from typing import Any, Final
+
+from weft.adapters.python_tools.surroundings import package_builtins
+
+ROOT: Final = "weft_packages"
+
+
+@dataclass(frozen=True, slots=True)
+class PackageCode:
+    """The code of one package, and the name below which it is imported."""
+
+    name: str
+    files: Mapping[str, bytes]
+    builtins: dict[str, Any]
+
+    def module(self, path: str) -> ModuleType:
+        """Import a file, and what it imports in turn; raises whatever its code raises."""
+        return import_module(f"{self.name}.{path.removesuffix('.py').replace('/', '.')}")
+
+    def file_name(self, path: str) -> str:
+        """Return how a file is called in tracebacks; the prefix keeps versions apart."""
+        return f"{self.name.rpartition('.')[2]}/{path}"
+
+
+class PackageFinder(MetaPathFinder):
+    """Finds the modules of the packages that were added."""
+
+    def __init__(self) -> None:
+        self._packages: dict[str, PackageCode] = {}
+
+    def add(self, digest: str, files: Mapping[str, bytes]) -> PackageCode:
+        """Make the code of a package importable."""
+        name = _free_name(f"{ROOT}.d{digest[:16]}")
+        package = PackageCode(name, dict(files), package_builtins(name, files))
+        self._packages[name] = package
+        if self not in sys.meta_path:
+            sys.meta_path.append(self)
+        import_module(name)
+        return package
+
+    def remove(self, package: PackageCode) -> None:
+        """Forget a package and all its modules; calls under way keep what they hold."""
+        del self._packages[package.name]
+        for name in list(sys.modules):
+            if name == package.name or name.startswith(f"{package.name}."):
+                del sys.modules[name]
+        delattr(sys.modules[ROOT], package.name.rpartition(".")[2])
+        for path in package.files:
+            linecache.cache.pop(package.file_name(path), None)
+        if not self._packages:
+            sys.meta_path.remove(self)
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None = None,  # noqa: ARG002 - the signature of every finder
+        target: ModuleType | None = None,  # noqa: ARG002
+    ) -> ModuleSpec | None:
+        """Say where a module of a package is to be found."""
+        root, *parts = fullname.split(".")
+        if root != ROOT:
+            return None
+        if not parts:
+            return _empty(fullname)
+        package = self._packages.get(f"{ROOT}.{parts[0]}")
+        return None if package is None else _spec(package, fullname, "/".join(parts[1:]))
+
+
+class _CodeLoader(ExecutionLoader):
+    """Runs one file of a package."""
+
+    def __init__(self, package: PackageCode, path: str) -> None:
+        self._package = package
+        self._path = path
+
+    def get_filename(self, fullname: str) -> str:  # noqa: ARG002 - one file for each loader
+        """Return how the file is called in tracebacks."""
+        return self._package.file_name(self._path)
+
+    def get_source(self, fullname: str) -> str:  # noqa: ARG002
+        """Return the text of the file."""
+        return decode_source(self._package.files[self._path])
+
+    def is_package(self, fullname: str) -> bool:  # noqa: ARG002
+        """Tell whether the file stands for its folder."""
+        return self._path.endswith("/__init__.py")
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the file, with what a package finds around it."""
+        vars(module)["__builtins__"] = self._package.builtins
+        super().exec_module(module)
+
+
+def _spec(package: PackageCode, fullname: str, stem: str) -> ModuleSpec | None:
+    for path in (f"{stem}/__init__.py", f"{stem}.py"):
+        if path in package.files:
+            loader = _CodeLoader(package, path)
+            spec = ModuleSpec(
+                fullname,
+                loader,
+                origin=loader.get_filename(fullname),
+                is_package=loader.is_package(fullname),
+            )
+            spec.has_location = True
+            return spec
+    inside = any(path.startswith(f"{stem}/") for path in package.files)
+    return _empty(fullname) if inside or not stem else None
+
+
+def _empty(fullname: str) -> ModuleSpec:
+    """Return a folder without code of its own. Its search path is empty: only we find in it."""
+    return ModuleSpec(fullname, None, is_package=True)
+
+
+def _free_name(wanted: str) -> str:
+    """Return a name no module has: two hosts in one process may hold the same package."""
+    numbered = (wanted if number == 1 else f"{wanted}_{number}" for number in count(1))
+    return next(name for name in numbered if name not in sys.modules)

@@ -1,0 +1,198 @@
+"""What a model is told about a function, and how its arguments are read. Worked out once."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from inspect import Parameter
+from typing import Annotated, Any, Final, NotRequired, TypeAlias, cast, get_args, get_type_hints
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, to_jsonable_python
+from typing_extensions import TypedDict
+
+from weft.adapters.python_tools.docstrings import parameter_texts, summary
+from weft.errors import RetryModel
+from weft.findings import Json
+from weft.ports.model import ToolSchema
+from weft.runtime.context_variables import Context
+from weft.runtime.json_values import own_copy
+
+#: A type hint is whatever an author writes: a class, an alias, a special form.
+Hint: TypeAlias = Any
+
+_CONTEXT: Final = "context_variables"
+_SHORT_CONTEXT: Final = "context"
+
+#: Of many faults a model is told the first ones: mending those often mends the others.
+_MOST_FAULTS: Final = 10
+
+#: Keys of a schema that hold values, not schemas.
+_PLAIN_VALUES: Final = frozenset({"default", "const", "enum", "examples", "required"})
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A function as a model sees it, and as it is called."""
+
+    schema: ToolSchema
+    #: The parameters that the run fills, not the model.
+    injected: tuple[str, ...]
+    _reader: TypeAdapter[dict[str, Any]]
+
+    def read(self, arguments: Mapping[str, Json]) -> dict[str, Any]:
+        """Return arguments as the function wants them; raise RetryModel naming every fault."""
+        try:
+            # The function may change what it is given; the journal must not change with it.
+            return self._reader.validate_python({it: own_copy(v) for it, v in arguments.items()})
+        except ValidationError as error:
+            raise RetryModel(self._faults(error)) from None
+
+    def _faults(self, error: ValidationError) -> str:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        known = ", ".join(self.schema.parameters["properties"]) or "no arguments"
+        told = [_sentence(it, known) for it in found[:_MOST_FAULTS]]
+        more = len(found) - len(told)
+        rest = [f"There are {more} more faults."] if more else []
+        name = self.schema.name
+        return " ".join([f"The arguments of {name} do not fit.", *told, *rest])
+
+
+def _sentence(fault: ErrorDetails, known: str) -> str:
+    where = ".".join(str(part) for part in fault["loc"])
+    match fault["type"]:
+        case "missing":
+            return f"{where} is missing."
+        case "extra_forbidden":
+            return f"{where} is not known; the tool takes {known}."
+        case _:
+            told = fault["msg"].removeprefix("Input ")
+            return f"{where} {told}." if told != fault["msg"] else f"{where}: {told}."
+
+
+@dataclass
+class _Draft:
+    """The parameters of a function while they are read."""
+
+    fields: dict[str, Hint] = field(default_factory=dict[str, Hint])
+    injected: list[str] = field(default_factory=list[str])
+    faults: list[str] = field(default_factory=list[str])
+    #: Whether the function takes arguments it does not name.
+    open: bool = False
+
+
+def read_signature(name: str, function: Callable[..., Any]) -> Signature | list[str]:
+    """Work out what a model is told about a function, or say all that stands in the way."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError) as error:
+        return [f"its parameters cannot be read: {error}"]
+    draft = _Draft()
+    texts = parameter_texts(function)
+    for parameter in parameters.values():
+        _add(draft, function, parameter, texts.get(parameter.name))
+    return draft.faults or _signature(name, function, draft)
+
+
+def _add(
+    draft: _Draft, function: Callable[..., Any], parameter: Parameter, text: str | None
+) -> None:
+    if parameter.kind is Parameter.VAR_POSITIONAL:
+        return
+    if parameter.kind is Parameter.VAR_KEYWORD:
+        draft.open = True
+        return
+    if parameter.kind is Parameter.POSITIONAL_ONLY:
+        draft.faults.append(f"{parameter.name} cannot be given by name: remove the / after it")
+        return
+    try:
+        hint = _hint(function, parameter)
+        entry = _field(parameter, hint, text)
+    except Exception as error:  # noqa: BLE001 - a hint in quotes is code of the author, run here
+        draft.faults.append(f"the type hint of {parameter.name} cannot be read: {error}")
+        return
+    if hint is Context or Context in get_args(hint):
+        draft.injected.append(parameter.name)
+    else:
+        draft.fields[parameter.name] = entry
+
+
+def _hint(function: Callable[..., Any], parameter: Parameter) -> Hint:
+    """Return the type of a parameter, or Context for one that the run fills by its name."""
+    bare = parameter.annotation is Parameter.empty
+    if parameter.name == _CONTEXT or (parameter.name == _SHORT_CONTEXT and bare):
+        return Context
+    if bare:
+        return Any
+
+    # One at a time: a hint that cannot be read does not matter where none is needed.
+    holder = type("Holder", (), {"__annotations__": {parameter.name: parameter.annotation}})
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    return get_type_hints(holder, globalns=names, include_extras=True)[parameter.name]
+
+
+def _field(parameter: Parameter, hint: Hint, text: str | None) -> Hint:
+    """Return a parameter as a field: with its description, and required if it has no default."""
+    notes = getattr(hint, "__metadata__", ())
+    described = any(isinstance(it, FieldInfo) and it.description for it in notes)
+    told = next((it for it in notes if isinstance(it, str)), text)
+    extra: dict[str, Any] = {} if described or not told else {"description": told}
+    if parameter.default is Parameter.empty:
+        return Annotated[hint, Field(json_schema_extra=extra)]
+    if parameter.default is None:
+        hint = hint | None
+    extra |= _default(parameter.default)
+    return NotRequired[Annotated[hint, Field(json_schema_extra=extra)]]
+
+
+def _default(value: object) -> dict[str, Any]:
+    """Return the default as the schema tells it; one that JSON cannot say is left untold."""
+    try:
+        return {"default": to_jsonable_python(value)}
+    except ValueError:
+        return {}
+
+
+def _signature(name: str, function: Callable[..., Any], draft: _Draft) -> Signature | list[str]:
+    # Types may say themselves how they are read, so code of the author runs here as well.
+    unfit = list(_unfit(function, draft))
+    if unfit:
+        return unfit
+    reader = _reader(draft.fields, is_open=draft.open)
+    schema = ToolSchema(name, summary(function), _untitled(reader.json_schema()))
+    return Signature(schema, tuple(draft.injected), reader)
+
+
+def _unfit(function: Callable[..., Any], draft: _Draft) -> Iterator[str]:
+    for name, entry in draft.fields.items():
+        try:
+            _reader({name: entry}, is_open=False).json_schema()
+        except Exception as error:  # noqa: BLE001
+            annotation = inspect.signature(function).parameters[name].annotation
+            shown = inspect.formatannotation(annotation, getattr(function, "__module__", None))
+            reason = str(error).partition("\n")[0]
+            yield f"{name} has the type {shown}, which a model cannot fill in ({reason})"
+
+
+def _reader(fields: dict[str, Hint], *, is_open: bool) -> TypeAdapter[dict[str, Any]]:
+    arguments = cast("Any", TypedDict)("Arguments", fields)
+    arguments.__pydantic_config__ = ConfigDict(extra="allow" if is_open else "forbid")
+    return TypeAdapter(arguments)
+
+
+def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema without the titles pydantic makes up: they say nothing and cost tokens."""
+    return {key: _inside(key, value) for key, value in schema.items() if key != "title"}
+
+
+def _inside(key: str, value: Any) -> Any:  # noqa: ANN401 - a schema is whatever JSON it is
+    match value:
+        case dict() if key in ("properties", "$defs"):
+            # Here the keys are names, and `title` is one like any other.
+            return {name: _untitled(it) for name, it in cast("dict[str, Any]", value).items()}
+        case dict() if key not in _PLAIN_VALUES:
+            return _untitled(cast("dict[str, Any]", value))
+        case list() if key not in _PLAIN_VALUES:
+            return [_inside("", it) for it in cast("list[Any]", value)]
+        case _:
+            return value

@@ -1,0 +1,71 @@
+"""Asking a person from inside a tool."""
+
+import asyncio
+import math
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from weft.errors import UsageError
+from weft.findings import Json
+from weft.ports.tools import AskPerson
+from weft.runtime.json_values import plain_json
+
+
+@dataclass
+class _Call:
+    """The tool call under way; `ask` is None once it is over."""
+
+    ask: AskPerson | None
+    loop: asyncio.AbstractEventLoop
+
+
+_call: ContextVar[_Call | None] = ContextVar("weft_tool_call", default=None)
+
+
+async def use_ui_tool(
+    tool_id: str,
+    payload: Json = None,
+    *,
+    timeout: float | None = None,  # noqa: ASYNC109 - how long a person has, perhaps days
+    otherwise: Json = None,
+    chat_id: str | None = None,  # noqa: ARG001 - the run is known
+    workflow_name: str | None = None,  # noqa: ARG001 - so is the workflow
+    display: str | None = None,  # noqa: ARG001 - the tools file says where it is shown
+) -> Json:
+    """Show a component to a person and return the answer.
+
+    After `timeout` seconds without an answer `otherwise` is returned, or, if it is None, the
+    asking tool fails. If nobody answers for long, the run is let go and the tool is called anew
+    when the answer is there; answers it has had come back at once, what else it did is done again.
+    """
+    call = _call.get()
+    if call is None or call.ask is None:
+        raise UsageError(
+            f"use_ui_tool({tool_id!r}) was called outside of a tool call",
+            hint="call it from an async tool, and wait for its answer before the tool returns",
+        )
+    if asyncio.get_running_loop() is not call.loop:
+        raise UsageError(
+            f"use_ui_tool({tool_id!r}) was called in an event loop of the tool's own",
+            hint="write the tool as an async function, and await use_ui_tool in it",
+        )
+    if timeout is not None and not (0 < timeout < math.inf):
+        raise UsageError(
+            f"the timeout of a question is a number of seconds above 0, not {timeout!r}",
+            hint="leave timeout out to wait for as long as it takes",
+        )
+    return await call.ask(tool_id, plain_json(payload), timeout, plain_json(otherwise))
+
+
+@contextmanager
+def asking(ask: AskPerson) -> Generator[None]:
+    """Let the tool that is called inside ask a person, until it has returned."""
+    call = _Call(ask, asyncio.get_running_loop())
+    token = _call.set(call)
+    try:
+        yield
+    finally:
+        call.ask = None
+        _call.reset(token)

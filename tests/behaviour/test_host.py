@@ -1,0 +1,265 @@
+"""Runs from start to end: real tools, a real journal, and a model that follows a script."""
+
+import asyncio
+
+import pytest
+
+from weft.adapters.memory import MemoryJournal
+from weft.adapters.python_tools.loader import PythonToolLoader
+from weft.adapters.sqlite import SqliteJournal
+from weft.engine.events import Event
+from weft.errors import AccessDenied, UsageError
+from weft.packages.reader import read_package
+from weft.packages.shipped import shipped_folder
+from weft.ports.scope import Scope
+from weft.runtime.host import Host, TextDelta
+from weft.runtime.signals import Answer, Stop, UserMessage
+from weft.runtime.workflow import link
+from weft.spec.workflow import WorkflowSpec
+from weft.testing.models import FunctionModel, ScriptedModel, call
+
+ADA = Scope("app", "ada")
+CODE = {
+    "tools/shop.py": b'''
+from weft import use_ui_tool
+
+
+def look(order: str, context_variables) -> dict:
+    """Look an order up."""
+    context_variables.set("found", True)
+    return {"order": order, "state": "sent"}
+
+
+async def confirm(question: str) -> str:
+    """Ask the user."""
+    answer = await use_ui_tool("confirm", {"question": question})
+    return f"the user says {answer['choice']}"
+'''
+}
+
+
+def spec(**changes):
+    derived = {"type": "bool", "source": {"type": "derived", "default": False}}
+    tool = {"agent": "Helper", "file": "shop.py", "description": "d"}
+    return WorkflowSpec.model_validate(
+        {
+            "orchestrator": {"workflow_name": "Shop", "initial_agent": "Router"},
+            "agents": [{"agent_name": "Router"}, {"agent_name": "Helper"}],
+            "variables": {
+                "found": derived,
+                "choice": {
+                    "type": "str",
+                    "source": {
+                        "type": "derived",
+                        "triggers": [
+                            {"type": "ui_response", "tool": "confirm", "response_key": "choice"}
+                        ],
+                    },
+                },
+            },
+            "tools": [
+                {"tool_type": "Agent_Tool", "function": "look", **tool},
+                {
+                    "tool_type": "UI_Tool",
+                    "function": "confirm",
+                    "ui": {"component": "Confirm", "mode": "inline"},
+                    **tool,
+                },
+            ],
+            "handoffs": [
+                {"source_agent": "Router", "target_agent": "Helper"},
+                {"source_agent": "Helper", "target_agent": "terminate", "condition": "found"},
+                {"source_agent": "Helper", "target_agent": "user"},
+            ],
+            **changes,
+        }
+    )
+
+
+class Ticking:
+    """A clock for tests: time goes on by one with every look at it."""
+
+    def __init__(self):
+        self.time = 0
+        self.ids = 0
+
+    def now(self):
+        self.time += 1
+        return self.time
+
+    def new_id(self):
+        self.ids += 1
+        return f"run{self.ids}"
+
+    async def sleep_until(self, at):
+        self.time = max(self.time, at)
+
+
+def host_of(model, journal=None, declared=None):
+    loader = PythonToolLoader()
+    workflow = link(declared or spec(), CODE, loader)
+    return Host(
+        journal=journal or MemoryJournal(),
+        models=lambda *_: model,
+        loader=loader,
+        clock=Ticking(),
+        find=lambda _: workflow,
+    )
+
+
+def play(scenario):
+    return asyncio.run(asyncio.wait_for(scenario(), 30))
+
+
+def test_a_run_with_a_tool_and_a_handoff():
+    model = ScriptedModel(
+        {"Router": ["to the helper"], "Helper": [call("look", order="A1"), "It was sent."]}
+    )
+
+    async def scenario():
+        async with host_of(model) as host:
+            run = await host.start("Shop", scope=ADA, message="where is A1?")
+            row = await host.settled(run, scope=ADA)
+            state = await host.state(run, scope=ADA)
+            return row, state
+
+    row, state = play(scenario)
+    assert (row.status, row.outcome, row.calls) == ("ended", "completed", 3)
+    assert state.variables["found"] is True
+    assert [message.text for message in state.messages][-2:] == [
+        '{"order": "A1", "state": "sent"}',
+        "It was sent.",
+    ]
+
+
+def test_a_question_to_a_person_waits_and_sets_its_variable():
+    model = ScriptedModel(
+        {"Router": ["on"], "Helper": [call("confirm", question="really?"), "Noted."]}
+    )
+
+    async def scenario():
+        async with host_of(model) as host:
+            run = await host.start("Shop", scope=ADA, message="hi")
+            assert (await host.settled(run, scope=ADA)).status == "waiting"
+            state = await host.state(run, scope=ADA)
+            (request,) = state.requests.values()
+            with pytest.raises(UsageError, match="does not wait for a message"):
+                await host.deliver(run, UserMessage("x"), scope=ADA)
+            await host.deliver(run, Answer(request.id, {"choice": "yes"}), scope=ADA)
+            await host.settled(run, scope=ADA)
+            with pytest.raises(UsageError, match="is not open"):
+                await host.deliver(run, Answer(request.id, {"choice": "no"}), scope=ADA)
+            return await host.state(run, scope=ADA)
+
+    state = play(scenario)
+    assert state.variables["choice"] == "yes"
+    assert "the user says yes" in [message.text for message in state.messages]
+
+
+def test_the_user_is_answered_and_may_stop_the_run():
+    model = FunctionModel(lambda request: f"{len(request.messages)}")
+
+    async def scenario():
+        async with host_of(model) as host:
+            run = await host.start("Shop", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            await host.deliver(run, UserMessage("again"), scope=ADA)
+            await host.settled(run, scope=ADA)
+            await host.deliver(run, Stop(), scope=ADA)
+            row = await host.settled(run, scope=ADA)
+            with pytest.raises(UsageError, match="ended already"):
+                await host.deliver(run, Stop(), scope=ADA)
+            return row
+
+    assert play(scenario).outcome == "cancelled"
+
+
+def test_what_is_outside_the_scope_looks_like_what_does_not_exist():
+    async def scenario():
+        async with host_of(FunctionModel(lambda _: "x")) as host:
+            run = await host.start("Shop", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            for scope in (Scope("app", "bob"), Scope("other")):
+                with pytest.raises(AccessDenied, match="there is no run"):
+                    await host.state(run, scope=scope)
+                with pytest.raises(AccessDenied):
+                    await host.deliver(run, Stop(), scope=scope)
+            assert (await host.state(run, scope=Scope("app"))).run == run
+
+    play(scenario)
+
+
+def test_events_are_followed_with_the_text_as_it_is_spoken():
+    script = ScriptedModel({"Router": ["one two"], "Helper": [call("look", order="A"), "done"]})
+
+    async def slowly(request):
+        await asyncio.sleep(0.02)
+        return await script.reply(request)
+
+    async def scenario():
+        async with host_of(FunctionModel(slowly)) as host:
+            run = await host.start("Shop", scope=ADA, message="hi")
+            return [it async for it in host.events(run, scope=ADA, follow=True)]
+
+    seen = play(scenario)
+    numbers = [it.seq for it in seen if isinstance(it, Event)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert any(isinstance(it, TextDelta) for it in seen)
+
+
+def test_a_run_goes_on_in_another_host(tmp_path):
+    path = tmp_path / "journal.db"
+    held = asyncio.Event()
+
+    async def never(_):
+        held.set()
+        await asyncio.Event().wait()
+
+    async def scenario():
+        first = host_of(FunctionModel(never), await SqliteJournal.open(path))
+        run = await first.start("Shop", scope=ADA, message="hi")
+        await held.wait()
+        await first.close()
+        model = ScriptedModel({"Router": ["on"], "Helper": ["what?"]})
+        async with host_of(model, await SqliteJournal.open(path)) as second:
+            assert await second.recover() == [run]
+            return await second.settled(run, scope=ADA)
+
+    assert play(scenario).status == "waiting"
+
+
+def test_a_failed_model_and_a_failed_tool_are_explained():
+    def fail(_):
+        raise ValueError("broken adapter")
+
+    async def scenario():
+        async with host_of(FunctionModel(fail)) as host:
+            run = await host.start("Shop", scope=ADA, message="hi")
+            return await host.settled(run, scope=ADA)
+
+    row = play(scenario)
+    assert (row.outcome, row.reason) == (
+        "failed",
+        "the model of Router gave no answer: ValueError: broken adapter",
+    )
+
+
+def test_many_runs_at_once():
+    model = FunctionModel(lambda _: "x")
+
+    async def scenario():
+        async with host_of(model) as host:
+            runs = [await host.start("Shop", scope=ADA, message=str(n)) for n in range(100)]
+            rows = [await host.settled(run, scope=ADA) for run in runs]
+            await asyncio.sleep(0.01)
+            assert not host._active
+            return {row.status for row in rows}
+
+    assert play(scenario) == {"waiting"}
+
+
+def test_every_shipped_package_links():
+    loader = PythonToolLoader()
+    for folder in sorted(shipped_folder().iterdir()):
+        package = read_package(folder)
+        assert link(package.spec, package.code, loader).digest == package.digest
