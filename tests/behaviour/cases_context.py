@@ -117,6 +117,57 @@ _EVENTS: Final = [
     _in_context("VAR016", "moods:is_upset", "mood:is_upset", '"tools.mood:is_upset"'),
 ]
 
+_SETTING: Final = 'context_variables.set("order_record"'
+_SEARCHED: Final = '"search_by": "user_id"'
+_ADDRESS: Final = '"https://stock.example/count?shop={shop_name}"'
+_in_orchestrator: Final = swapped_in("orchestrator.json")
+_TURNS: Final = '"max_turns": 30,'
+_SIGNED_IN: Final = '"auth": {"type": "bearer", "secret_env": '
+
+
+def _code_sets(variable: str) -> Case:
+    line = f'context_variables.set("{variable}", 5)'
+    change = Swap("tools/orders.py", _SETTING, f"{line}\n    {_SETTING}")
+    return Case("VAR021", "tools/orders.py", line, (change,))
+
+
+def _starts(trigger: str, mark: str) -> Case:
+    change = Swap("orchestrator.json", _TURNS, f'{_TURNS}\n  "trigger": {trigger},')
+    also = dict.fromkeys(("HAND018", "HAND020"), "the desk asks customers, and none is there")
+    return Case("VAR023", "orchestrator.json", mark, (change,), also=also)
+
+
+def _budgets(*budgets: str) -> Case:
+    listed = ", ".join(budgets)
+    return _in_orchestrator("VAR024", _TURNS, f'{_TURNS} "budgets": [{listed}],', budgets[-1])
+
+
+_CODE_SOURCES_STARTS: Final = [
+    _code_sets("order_nmber"),
+    _code_sets("shop_name"),
+    _code_sets("order_number"),
+    _in_context("VAR022", _SEARCHED, '"search_by": "mail"', '"mail"'),
+    _in_context("VAR022", _SEARCHED, '"search_by": "userId"', '"userId"', mends=True),
+    _in_context("VAR022", _SEARCHED, '"query_template": {"a": "{nope}"}', 'nope}"'),
+    _in_context("VAR022", "{shop_name}", "{nope}", 'nope}"'),
+    _in_context("VAR022", "https://stock", "ftp://stock", '"ftp'),
+    _in_context("VAR022", _ADDRESS, f'{_ADDRESS}, {_SIGNED_IN}"my key"}}', '"my key"'),
+    _in_context(
+        "VAR022", _ADDRESS, f'{_ADDRESS}, {_SIGNED_IN}"KEY", "header": "X-Key"}}', '"X-Key"'
+    ),
+    _starts('{"type": "schedule", "cron": "daily"}', '"daily"'),
+    _starts('{"type": "schedule", "cron": "0 9 * * *", "timezone": "Berlin"}', '"Berlin"'),
+    _starts('{"type": "database_condition", "collection": "Orders", "condition": "a =="}', '"},'),
+    _in_orchestrator(
+        "VAR023",
+        _TURNS,
+        f'{_TURNS} "trigger": {{"type": "webhook"}}, "startup_mode": "UserDriven",',
+        '"UserDriven"',
+    ),
+    _budgets('{"level": "run"}'),
+    _budgets('{"tokens": 9}', '{"steps": 9}'),
+]
+
 _STEP: Final = """\
             {"from": "open", "to": "saved",
              "trigger": {"type": "tool_call", "tool": "save_ticket"}}"""
@@ -152,4 +203,4 @@ _STATE: Final = [
     ),
 ]
 
-CASES: Final = [*_EXPO, *_DECLARATIONS, *_EVENTS, *_STATE]
+CASES: Final = [*_EXPO, *_DECLARATIONS, *_EVENTS, *_CODE_SOURCES_STARTS, *_STATE]

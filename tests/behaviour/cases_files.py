@@ -37,7 +37,7 @@ CASES: Final = [
     _in_orchestrator("SCHEMA010", "human_in_the_loop", "human_in_loop", '"human_in_loop"'),
     Case("SCHEMA011", "agents.yaml", None, (Add("agents.yaml", "agents: []\n"),)),
     Case("SCHEMA012", "agents.json", None, (Drop("agents.json"),)),
-    Case("SCHEMA013", "flows.json", None, (Add("flows.json", "{}\n"),)),
+    Case("SCHEMA013", "flows.json", None, (Add("flows.json", '{"steps": []}\n'),)),
     swapped_in("agents.json")(
         "SCHEMA014", '"router",', '"router", "context": [{"kind": "history"}],', '"context"'
     ),

@@ -24,10 +24,16 @@ def misspelt(support, write):
     return support
 
 
+def annotate(folder: Path) -> None:
+    """Cause one warning without a fix: JSON with a comment."""
+    file = folder / "agents.json"
+    file.write_text(f"{file.read_text()}\n// a note\n")
+
+
 @pytest.fixture
-def warned(support, write):
-    """One warning: a file whose name is nearly right."""
-    write(support, "tool.json", {"tools": []})
+def warned(support):
+    """One warning, in another file than the error of `misspelt`."""
+    annotate(support)
     return support
 
 
@@ -200,13 +206,13 @@ def test_sarif(weft, misspelt):
 @pytest.mark.parametrize(
     ("words", "codes"),
     [
-        ([], ["SCHEMA008", "SCHEMA013"]),
+        ([], ["SCHEMA006", "SCHEMA008"]),
         (["--select", "SCHEMA008"], ["SCHEMA008"]),
-        (["--select", "schema"], ["SCHEMA008", "SCHEMA013"]),
-        (["--select", "NAME,SCHEMA013"], ["SCHEMA013"]),
-        (["--select", "SCHEMA", "--ignore", "SCHEMA008"], ["SCHEMA013"]),
-        (["--ignore", "SCHEMA008", "--ignore", "SCHEMA013"], []),
-        (["--select=HAND"], []),
+        (["--select", "schema"], ["SCHEMA006", "SCHEMA008"]),
+        (["--select", "NAME,SCHEMA006"], ["SCHEMA006", "SCHEMA008"]),
+        (["--select", "SCHEMA", "--ignore", "SCHEMA008"], ["SCHEMA006"]),
+        (["--ignore", "SCHEMA008", "--ignore", "SCHEMA006"], []),
+        (["--select=HAND"], ["SCHEMA008"]),
     ],
 )
 def test_select_and_ignore(weft, misspelt, warned, words: list[str], codes: list[str]):
@@ -217,7 +223,12 @@ def test_select_and_ignore(weft, misspelt, warned, words: list[str], codes: list
 
 @pytest.mark.parametrize("option", ["--select", "--ignore"])
 @pytest.mark.parametrize(
-    ("typed", "hint"), [("SCHMA", "did you mean SCHEMA?"), ("", "list all codes: weft explain")]
+    ("typed", "hint"),
+    [
+        ("SCHMA", "did you mean SCHEMA?"),
+        ("HAND1", "did you mean HAND001?"),
+        ("", "list all codes: weft explain"),
+    ],
 )
 def test_an_unknown_code_is_refused(weft, workspace, option: str, typed: str, hint: str):
     result = weft("check", f"{option}={typed}")
@@ -232,9 +243,9 @@ def test_fix_mends_says_so_and_reports_what_is_left(weft, misspelt, warned):
     lines = result.out.splitlines()
     file = "workflows/Support/orchestrator.json"
     assert lines[0] == f'fixed {file}: rename the key to "max_turns"'
-    assert lines[1].startswith("warning[SCHEMA013]")
+    assert lines[1].startswith("warning[SCHEMA006]")
     assert json.loads((misspelt / "orchestrator.json").read_text())["max_turns"] == 10
-    assert weft("check", "--fix").out.startswith("warning[SCHEMA013]")
+    assert weft("check", "--fix").out.startswith("warning[SCHEMA006]")
 
 
 def test_fix_mends_several_in_one_file(weft, support, write):
@@ -321,10 +332,10 @@ def test_profile_production_turns_a_suppressed_variable_into_an_error(weft, supp
     assert severities("--profile", "production") == ["error"]
 
 
-def test_watch_checks_again_after_every_change(weft, support, write, monkeypatch):
+def test_watch_checks_again_after_every_change(weft, support, monkeypatch):
     def changes(*folders):
         assert folders == (Path(),)
-        write(support, "tool.json", {"tools": []})
+        annotate(support)
         yield {"one change"}
         (support / "agents.json").unlink()
         (support / "orchestrator.json").unlink()
@@ -336,7 +347,7 @@ def test_watch_checks_again_after_every_change(weft, support, write, monkeypatch
     assert result.code == 130
     first, second, *rest = result.out.splitlines()
     assert first.startswith("No findings")
-    assert "SCHEMA013" in second
+    assert "SCHEMA006" in second
     assert rest[0].startswith("Found 1 warning")
     assert "there is no package in the current folder" in result.err
     assert result.err.count("Watching for changes.") == 3

@@ -60,7 +60,18 @@ def test_explain_as_json(weft):
     assert list(entry) == ["code", "severity", "title", "why", "fix", "example"]
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("SCHEMA08", "SCHEMA008"), ("SHEMA", "SCHEMA")])
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("SCHEMA08", "SCHEMA008"),
+        ("SHEMA", "SCHEMA"),
+        ("HAND01", "HAND001 or HAND010"),
+        ("hand1", "HAND001"),
+        ("HADN7", "HAND007"),
+        ("SCHEMA999999999999", max(it.code for it in FAMILIES["SCHEMA"])),
+        ("CLI" + "9" * 5000, "CLI070"),
+    ],
+)
 def test_an_unknown_code_is_not_found(weft, typed: str, meant: str):
     result = weft("explain", typed)
     assert result.code == 6

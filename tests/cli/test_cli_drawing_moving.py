@@ -1,7 +1,9 @@
 """weft diagram, weft migrate, weft export and weft import."""
 
 import json
+import shutil
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -249,6 +251,37 @@ def test_import_tells_what_the_checker_says(weft, support, write):
     write(support, "agents.json", warned.replace("Helper", "Other"))
     result = weft("import", "s.zip", "--dry-run")
     assert result.code == 0
-    assert "It has 0 errors and 1 warning: weft check Support\n" in result.err
+    assert "It has 1 warning: weft check Support\n" in result.err
     codes = [it["code"] for it in weft("import", "s.zip", "--json").data["findings"]]
     assert codes == ["SCHEMA006"]
+
+
+def test_import_refuses_a_package_that_could_not_run(weft, support, write):
+    sound = (support / "agents.json").read_text()
+    write(support, "agents.json", sound.replace("Helper", "Nobody"))
+    weft("export", "Support", "-o", "s.zip")
+    write(support, "agents.json", sound)
+    for words in (["import", "s.zip"], ["import", "s.zip", "--dry-run"]):
+        result = weft(*words)
+        assert (result.code, result.out) == (1, "")
+        assert "s.zip cannot be imported: the package has errors; nothing was changed" in result.err
+        assert "s.zip/orchestrator.json" in result.err
+    assert (support / "agents.json").read_text() == sound
+
+
+def test_migrate_of_several_packages_writes_all_or_none(weft, older, monkeypatch):
+    other = older.parent / "Other"
+    shutil.copytree(older, other)
+    before = {path: path.read_bytes() for path in older.parent.rglob("*.json")}
+    real = Path.replace
+
+    def fail(self, target):
+        if Path(target).parent.name == older.name:
+            raise OSError(28, "No space left on device")
+        return real(self, target)
+
+    monkeypatch.setattr("pathlib.Path.replace", fail)
+    result = weft("migrate")
+    assert result.code != 0
+    assert "nothing was changed" in result.err
+    assert {path: path.read_bytes() for path in older.parent.rglob("*") if path.is_file()} == before

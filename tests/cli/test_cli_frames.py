@@ -114,3 +114,12 @@ def test_each_file_gets_its_own_lines(tmp_path: Path):
     second.write_text("two")
     lines = SourceLines()
     assert [lines.line(str(it), 1) for it in (first, first, second)] == ["one", "one", "two"]
+
+
+def test_a_secret_is_not_shown(tmp_path):
+    file = tmp_path / "a.json"
+    file.write_text('{"value": "sk-abcdefghijklmnop"}')
+    finding = Finding("VAR005", "error", "m", Place(str(file), 1, 11, 21))
+    shown = "\n".join(frame(finding, SourceLines(), lambda text, _: text))
+    assert "sk-" not in shown
+    assert "************" in shown

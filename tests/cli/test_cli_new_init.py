@@ -221,3 +221,32 @@ def test_schema_writes_one(weft, here):
     data = weft("schema", "tools", "--write", "s", "--json").data
     assert data["files"] == ["s/tools.schema.json"]
     assert list(tree(here)) == ["s/tools.schema.json"]
+
+
+def test_init_prints_names_that_cannot_steer_a_terminal_and_can_be_typed(
+    weft, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    result = weft("init", "a\x1fb")
+    assert "made a\\x1fb/schemas\n" in result.out
+    assert "\x1f" not in result.out + result.err
+    assert "  cd 'my shop'\n" in weft("init", "my shop").err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("diagram", "Support", "-o", "a\x1fb"),
+        ("export", "Support", "-o", "a\x1fb"),
+        ("explain", "--write", "a\x1fb"),
+        ("schema", "agents", "--write", "a\x1fb"),
+        ("check", "--workspace", "a\x1fb", "-v"),
+    ],
+)
+def test_no_verb_prints_a_control_character(weft, workspace, make_package, words: tuple[str, ...]):
+    if "--workspace" in words:
+        make_package(workspace / "a\x1fb" / "workflows" / "Support")
+    result = weft(*words)
+    assert result.code == 0
+    assert "a\\x1fb" in result.out + result.err
+    assert "\x1f" not in result.out + result.err

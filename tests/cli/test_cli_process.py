@@ -75,8 +75,11 @@ def read_a_little(command: list[str]) -> tuple[int, bytes]:
         return process.wait(timeout=60), complaint
 
 
-def test_completion_candidates_for_a_reader_that_leaves_early():
+@pytest.mark.parametrize("library", [False, True])
+def test_completion_candidates_for_a_reader_that_leaves_early(monkeypatch, library: bool):
     command = [PYTHON, "-m", "weft", "__complete", "explain", ""]
+    if library:
+        monkeypatch.setenv("CYCLOPTS_COMPLETION_WORDS", "explain\x1f\x1f")
     assert read_a_little(command) == (0, b"")
 
 
@@ -140,15 +143,24 @@ def test_a_folder_that_was_removed_while_one_stood_in_it(shell, tmp_path):
     assert result.stderr.startswith("error[CLI003]: no such file or directory")
 
 
-def test_a_name_that_is_no_text(shell, workspace, make_package):
+@pytest.mark.parametrize("form", ["full", "concise", "json", "github", "sarif"])
+def test_a_name_that_is_no_text(weft, workspace, make_package, monkeypatch, form: str):
     folder = workspace / os.fsdecode(b"odd\xff") / "workflows" / "Support"
     make_package(folder, max_turn=3)
-    for form in ("full", "concise", "json", "github", "sarif"):
-        result = shell("check", "--format", form, cwd=folder.parents[1])
-        assert (result.code, result.err) == (1, "")
-        result = shell("check", folder, "--format", form)
-        assert (result.code, result.err) == (1, "")
-    assert "odd%FF/workflows/Support/orchestrator.json" in result.out
+    result = weft("check", folder, "--format", form)
+    assert (result.code, result.err) == (1, "")
+    escaped = "odd%FF" if form == "sarif" else r"odd\udcff"
+    assert f"{escaped}/workflows/Support/orchestrator.json" in result.out
+    monkeypatch.chdir(folder.parents[1])
+    result = weft("check", "--format", form)
+    assert (result.code, result.err) == (1, "")
+
+
+def test_a_name_that_is_no_text_on_a_real_stream(shell, workspace, make_package):
+    folder = make_package(workspace / os.fsdecode(b"odd\xff") / "Support", max_turn=3)
+    result = shell("check", folder)
+    assert (result.code, result.err) == (1, "")
+    assert r"odd\udcff/Support/orchestrator.json" in result.out
 
 
 def test_a_person_at_a_terminal_sees_colours(support, write):

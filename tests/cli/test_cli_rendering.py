@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,21 @@ import pytest
 from weft.cli.codes import CODES
 from weft.cli.exits import Exit
 from weft.cli.failure import Failure
-from weft.cli.machine_formats import failure_document, github, report_document
+from weft.cli.machine_formats import failure_document, finding_data, github, report_document
 from weft.cli.render_findings import concise, failure_text, full, mended_lines, summary
 from weft.cli.report import Mended, Report
 from weft.cli.sarif import sarif
 from weft.cli.streams import colored, plain
-from weft.findings import Finding, Fix, Place, Remove
+from weft.findings import (
+    AppendItem,
+    Edit,
+    Finding,
+    Fix,
+    Place,
+    Remove,
+    RenameKey,
+    SetValue,
+)
 
 FIX = Fix("add it", (Remove(("agents", 0)),))
 ERROR = Finding(
@@ -135,10 +145,29 @@ def test_report_document():
         "length": 6,
         "cause": ["the file says so"],
         "hint": ['did you mean "name"?', "or remove it", "a third hint"],
-        "fix": "add it",
+        "fix": {
+            "title": "add it",
+            "file": None,
+            "edits": [{"kind": "remove", "path": ["agents", 0], "value": None}],
+        },
     }
     assert data["findings"][1]["line"] is None
     assert data["findings"][1]["fix"] is None
+
+
+@pytest.mark.parametrize(
+    ("edit", "data"),
+    [
+        (SetValue(("a", 0), [1]), {"kind": "set", "path": ["a", 0], "value": [1]}),
+        (AppendItem(("a",), "x"), {"kind": "append", "path": ["a"], "value": "x"}),
+        (RenameKey(("a",), "b"), {"kind": "rename", "path": ["a"], "value": "b"}),
+        (Remove(("a",)), {"kind": "remove", "path": ["a"], "value": None}),
+    ],
+)
+def test_every_edit_of_a_fix_is_given_as_data(edit: Edit, data: dict[str, object]):
+    fix = finding_data(replace(ERROR, fix=Fix("t", (edit, edit), file="agents.json")))["fix"]
+    assert fix == {"title": "t", "file": "agents.json", "edits": [data, data]}
+    assert json.loads(json.dumps(fix)) == fix
 
 
 def test_failure_document():

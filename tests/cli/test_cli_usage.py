@@ -55,7 +55,7 @@ def test_version(weft):
         (
             ["completion", "tcsh"],
             '"tcsh" is not known here',
-            "choose one of: bash, zsh, fish",
+            "choose one of: bash, zsh, fish, powershell",
         ),
         (["check", "--strict", "--strict"], "--strict is given twice", "keep one of them"),
         (["check", "-qv"], "--quiet and --verbose contradict each other", "keep one of them"),

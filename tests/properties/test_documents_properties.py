@@ -250,6 +250,6 @@ def test_edits_of_text_are_edits_of_data(draw):
     for _ in range(draw.draw(st.integers(1, 3))):
         edit, wanted = draw.draw(changes(wanted))
         edits.append(edit)
-    after = read_text(f"a.{name}", apply(before, edits))
+    after = read_text(f"a.{name}", apply(before, edits).text)
     assert {finding.code for finding in after.findings} <= {"SCHEMA006"}
     assert exact(after.data) == exact(wanted)

@@ -9,9 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from strategies import specs
+from weft.packages.dumping import dump
 from weft.packages.layout import FILE_KINDS
+from weft.packages.migration import carry_out, plan_migration
 from weft.packages.reader import read_package
-from weft.packages.writer import file_texts, write_package
+from weft.packages.writer import file_data, file_texts, write_package
 from weft.spec.canonical import digest, plain
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.workflow import WorkflowSpec
@@ -95,3 +97,67 @@ def test_digest_ignores_file_order():
 def test_plain_data_validates_to_the_same_spec(field, data):
     spec = data.draw(specs(field))
     assert WorkflowSpec.model_validate_json(json.dumps(plain(spec)), strict=True) == spec
+
+
+def older(files, flags):
+    """Spell the files of a package as they were once spelt, each way if its flag is set."""
+    files = json.loads(json.dumps(files))
+    start, variables = files["orchestrator"], files["context_variables"]["context_variables"]
+    if flags["start"]:
+        files["orchestrator"] = {
+            {"human_in_the_loop": "human_in_loop"}.get(key, key): value
+            for key, value in start.items()
+        }
+    if flags["exposure"]:
+        exposed = variables["agents"]
+        variables["agents"] = {agent: entry["variables"] for agent, entry in exposed.items()}
+    for definition in variables["definitions"].values() if flags["sources"] else ():
+        source = definition["source"]
+        source["type"] = {"environment": "config", "entity": "data_entity"}.get(
+            source["type"], source["type"]
+        )
+        definition["source"] = {
+            {"default": "default_value"}.get(key, key): value for key, value in source.items()
+        }
+        definition["type"] = {"str": "string", "bool": "boolean"}.get(
+            definition["type"], definition["type"]
+        )
+    if flags["plan"]:
+        files["context_variables"] = {"ContextVariablesPlan": variables}
+    if flags["bare"]:
+        files["context_variables"] = variables
+    for rule in files["handoffs"]["handoff_rules"] if flags["targets"] else ():
+        rule["target_agent"] = {"terminate": "END"}.get(rule["target_agent"], rule["target_agent"])
+    if flags["handoffs"]:
+        files["handoffs"] = {"handoffs": files["handoffs"]["handoff_rules"]}
+    if flags["wrapped"]:
+        files["handoffs"] = {"handoffs": {"handoff_rules": next(iter(files["handoffs"].values()))}}
+        files["structured_outputs"] = {"structured_outputs": files["structured_outputs"]}
+    if flags["agents"]:
+        named = {agent["agent_name"]: agent for agent in files["agents"]["agents"]}
+        if len(named) == len(files["agents"]["agents"]):
+            files["agents"] = {"agents": named}
+    return files
+
+
+WAYS = ("start", "exposure", "sources", "plan", "bare", "targets", "handoffs", "wrapped", "agents")
+FIELDS = ("orchestrator", "agents", "variables", "exposure", "handoffs", "models", "registry")
+
+
+@pytest.mark.parametrize("field", FIELDS)
+@MANY
+@given(data=st.data())
+def test_migration_keeps_the_meaning_of_older_spellings(field, data):
+    spec, formats = data.draw(specs(field)), data.draw(FORMATS)
+    flags = data.draw(st.fixed_dictionaries({way: st.booleans() for way in WAYS}))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for stem, content in older(file_data(spec), flags).items():
+            text = dump(content, formats[stem])
+            (folder / f"{stem}.{formats[stem]}").write_text(text, encoding="utf-8", newline="")
+        assert read_package(folder).spec == spec
+        carry_out([plan_migration(folder)])
+        after = read_package(folder)
+        assert after.spec == spec
+        assert after.findings == ()
+        assert plan_migration(folder).texts == {}

@@ -308,13 +308,23 @@ def test_hidden_files_of_an_installed_package_stay(package, workspace, tmp_path)
 def test_what_the_checker_says_is_returned_with_places_in_the_new_folder(
     package, workspace, tmp_path
 ):
-    text = json.dumps({**ORCHESTRATOR, "initial_agent": "Nobody"})
-    write(package, "orchestrator.json", text)
+    write(package, "tools/unused.py", "")
     done = import_package(exported(package, tmp_path), workspace)
-    assert done.findings
+    assert str(done.folder / "tools/unused.py") in {it.place.file for it in done.findings}
     assert {finding.place.file for finding in done.findings} <= {
         str(done.folder / name) for name in tree(done.folder)
-    } | {str(done.folder / "handoffs.json")}
+    }
+
+
+def test_a_package_that_could_not_run_is_refused(package, workspace, tmp_path):
+    text = json.dumps({**ORCHESTRATOR, "initial_agent": "Nobody"})
+    write(package, "orchestrator.json", text)
+    archive = exported(package, tmp_path)
+    with pytest.raises(PackageError, match="has errors; nothing was changed") as caught:
+        import_package(archive, workspace)
+    (finding,) = caught.value.findings
+    assert finding.place.file == str(archive / "orchestrator.json")
+    assert tree(workspace) == {}
 
 
 def test_a_folder_with_contents_that_would_be_lost_is_not_replaced(package, workspace, tmp_path):

@@ -343,3 +343,10 @@ def test_bare_exposure_lists():
     ]
     path = ("context_variables", "agents", "A", "variables", 1)
     assert origin("context_variables", old, path) == ("ContextVariablesPlan", "agents", "A", 1)
+
+
+def test_wrapper_beside_other_keys_is_left_to_be_refused():
+    for stem, inner in (("handoffs", "handoff_rules"), ("structured_outputs", "models")):
+        data, said = rewritten(stem, {stem: {inner: []}, "other": 1})
+        assert "other" in data
+        assert "wrapper" not in " ".join(said)

@@ -46,7 +46,7 @@ def test_size_is_judged_before_reading():
     assert (finding.code, finding.severity, finding.place) == (
         "SCHEMA001",
         "error",
-        Place("a.json"),
+        Place("a.json", 1, 1),
     )
     assert "100,000,000 bytes" in finding.message
 

@@ -5,8 +5,8 @@ import pytest
 
 from weft.errors import PackageError
 from weft.findings import AppendItem, Remove, RenameKey, SetValue
+from weft.packages import edits as editing
 from weft.packages.documents import read_text
-from weft.packages.edits import apply
 
 JSON = dedent("""\
     {
@@ -40,6 +40,11 @@ YAML = dedent("""\
     start:
       mode: chat
     """)
+
+
+def apply(document, edits):
+    """Apply edits and return the text alone."""
+    return editing.apply(document, edits).text
 
 
 def changed(name, text, *edits):

@@ -64,5 +64,34 @@ def test_one_fix_to_a_file_at_a_time(folder):
 def test_findings_without_a_fix_and_fixes_without_a_file(folder):
     nothing = Finding("X", "error", "x", Place("f"))
     nowhere = finding(SetValue(("hooks", 0, "file"), "x"))
-    assert apply(folder, nothing, nowhere) == ()
+    removal = finding(Remove(("exposure", "A")))
+    (folder / "context_variables.json").unlink()
+    assert apply(folder, nothing, nowhere, removal) == ()
     assert not (folder / "hooks.json").exists()
+    assert not (folder / "context_variables.json").exists()
+
+
+def test_rename_and_removal_of_a_whole_entry(folder):
+    apply(folder, finding(RenameKey(("exposure", "A"), "B")))
+    assert load(folder, "context_variables.json")["agents"] == {"B": ["x", "y"]}
+    apply(folder, finding(Remove(("exposure", "B"))))
+    assert load(folder, "context_variables.json")["agents"] == {}
+
+
+def test_a_missing_file_is_begun(folder):
+    (folder / "context_variables.json").unlink()
+    mended = apply(folder, finding(AppendItem(("exposure", "A"), "z")))
+    assert len(mended) == 1
+    assert load(folder, "context_variables.json") == {
+        "$schema": "../../schemas/context_variables.schema.json",
+        "context_variables": {"agents": {"A": {"variables": ["z"]}}},
+    }
+    assert read_package(folder).spec.exposure == {"A": ("z",)}
+    assert read_package(folder).findings == ()
+
+
+def test_a_file_that_is_there_and_not_read_is_not_replaced(folder):
+    package = read_package(folder)
+    write(folder, "tools.json", {"tools": []})
+    assert mend(package, [finding(AppendItem(("tools",), {}))]) == ()
+    assert load(folder, "tools.json") == {"tools": []}

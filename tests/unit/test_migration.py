@@ -6,8 +6,12 @@ import pytest
 
 import seed_examples as seed
 from weft.errors import PackageError
-from weft.packages.migration import plan_migration
-from weft.packages.reader import read_package
+from weft.findings import SetValue
+from weft.packages.documents import read_text
+from weft.packages.dumping import dump
+from weft.packages.migration import carry_out, plan_migration
+from weft.packages.reader import open_document, read_package
+from weft.packages.respelling import respelling_edits
 from weft.packages.staging import replace_files
 
 
@@ -59,8 +63,120 @@ def test_yaml_stays_yaml(folder):
     rule = "source_agent: RouterAgent, target_agent: TERMINATE"
     (folder / "handoffs.yaml").write_text(f"handoffs: [{{{rule}}}]\n")
     text = plan_migration(folder).texts["handoffs.yaml"]
-    assert text.startswith("# yaml-language-server: $schema=../../schemas/handoffs.schema.json\n")
-    assert "target_agent: terminate" in text
+    assert text == ('handoff_rules: [{source_agent: RouterAgent, target_agent: "terminate"}]\n')
+
+
+YAML = """\
+# who starts
+workflow_name: CustomerSupportRouter   # the name
+human_in_loop: false   # nobody
+
+max_turns: 20
+orchestration_pattern: "Context-Aware Routing"
+trigger: chat  # from the window
+initial_agent: RouterAgent
+"""
+
+
+def test_comments_order_defaults_and_layout_stay(folder):
+    (folder / "orchestrator.json").unlink()
+    (folder / "orchestrator.yaml").write_text(YAML)
+    migration = plan_migration(folder)
+    assert migration.changes["orchestrator.yaml"] == (
+        "line 3: human_in_loop is now human_in_the_loop",
+        'line 7: trigger is now {"type": "chat"}',
+        'line 6: "Context-Aware Routing" is now "ContextAwareRouting"',
+    )
+    assert migration.texts["orchestrator.yaml"] == YAML.replace(
+        "human_in_loop", "human_in_the_loop"
+    ).replace('"Context-Aware Routing"', "ContextAwareRouting").replace(
+        "trigger: chat  # from the window", "trigger:\n  type: chat  # from the window"
+    )
+
+
+def test_lost_comments_are_told(folder):
+    (folder / "agents.json").unlink()
+    (folder / "agents.yaml").write_text("agents:\n  # the router\n  RouterAgent: {}\n")
+    migration = plan_migration(folder)
+    assert migration.texts["agents.yaml"] == "agents:\n  - agent_name: RouterAgent\n"
+    assert migration.changes["agents.yaml"][-1] == (
+        "comments inside the rewritten parts are not kept"
+    )
+
+
+def test_a_file_that_must_be_rewritten_whole_is_told(folder):
+    (folder / "orchestrator.json").unlink()
+    (folder / "orchestrator.yaml").write_text(
+        "? human_in_loop\n: true\nworkflow_name: CustomerSupportRouter\n"
+        "trigger: &t chat\ninitial_agent: RouterAgent\n"
+        "initial_message: *t\n"
+    )
+    changes = plan_migration(folder).changes["orchestrator.yaml"]
+    assert changes[-1] == "rewritten whole: comments and layout are not kept"
+
+
+def test_a_wrapper_is_not_put_around_a_file_that_has_none(folder):
+    text = (
+        "# variables\ndefinitions:\n  v:\n    # first\n    type: str\n"
+        "    source: {type: state, initial: x}\n"
+    )
+    (folder / "context_variables.json").unlink()
+    (folder / "context_variables.yaml").write_text(text)
+    assert plan_migration(folder).texts["context_variables.yaml"] == text.replace(
+        "state, initial", '"derived", "default"'
+    )
+
+
+def test_schema_pointer_stays(folder):
+    data = {"$schema": "x", **seed.ORCHESTRATOR, "trigger": "chat"}
+    (folder / "orchestrator.json").write_text(json.dumps(data))
+    text = plan_migration(folder).texts["orchestrator.json"]
+    assert json.loads(text) == {**data, "trigger": {"type": "chat"}}
+
+
+def test_lifecycle_tools_move_and_the_others_stay(folder):
+    old = {"file": "a.py", "function": "a", "description": "x", "agent": "RouterAgent"}
+    life = {
+        "file": "b.py",
+        "function": "b",
+        "tool_type": "Lifecycle_Tool",
+        "trigger": "before_chat",
+    }
+    first, last = {**old, "tool_type": "Agent_Tool"}, {**old, "function": "c", "ui": None}
+    for before in ([], [{**life, "function": "d"}]):
+        data = {"tools": [first, life, last], "lifecycle_tools": before}
+        (folder / "tools.json").write_text(json.dumps(data))
+        assert json.loads(plan_migration(folder).texts["tools.json"]) == {
+            "tools": [first, {**old, "function": "c", "tool_type": "Agent_Tool"}],
+            "lifecycle_tools": [*before, life],
+        }
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+@pytest.mark.parametrize(
+    ("stem", "data"),
+    [
+        ("context_variables", seed.FOUR_KINDS),
+        ("context_variables", {"definitions": seed.MORE_DEFINITIONS}),
+        ("context_variables", {"static_variables": seed.STATIC_LIST}),
+        ("context_variables", seed.DERIVED_LIST),
+        ("context_variables", seed.SIX_KINDS),
+        ("tools", seed.TOOLS),
+        ("handoffs", {"handoffs": seed.HANDOFFS}),
+        ("handoffs", {"handoffs": seed.HANDOFFS["handoff_rules"]}),
+        ("structured_outputs", seed.STRUCTURED_OUTPUTS),
+        ("structured_outputs", {"structured_outputs": seed.STRUCTURED_OUTPUTS}),
+    ],
+)
+def test_every_example_means_the_same_afterwards(folder, stem, data, form):
+    (folder / f"{stem}.json").unlink(missing_ok=True)
+    (folder / f"{stem}.{form}").write_text(dump(data, form))
+    before = read_package(folder)
+    carry_out([plan_migration(folder)])
+    after = read_package(folder)
+    assert after.spec == before.spec
+    assert "SCHEMA010" not in {it.code for it in after.findings}
+    assert plan_migration(folder).texts == {}
 
 
 def test_type_names_are_respelt_once(folder):
@@ -82,3 +198,22 @@ def test_what_cannot_be_read_is_not_rewritten(folder):
     with pytest.raises(PackageError) as caught:
         plan_migration(folder)
     assert [finding.code for finding in caught.value.findings] == ["SCHEMA008"]
+
+
+def test_a_change_that_was_told_is_not_told_as_a_respelling_too(folder):
+    definition = {"type": {"type": "string"}, "source": {"type": "static", "value": "x"}}
+    data = {"context_variables": {"definitions": {"v": definition}}}
+    (folder / "context_variables.json").write_text(json.dumps(data))
+    migration = plan_migration(folder)
+    assert len(migration.changes["context_variables.json"]) == 1
+    assert '"type": "str"' in migration.texts["context_variables.json"]
+
+
+def test_a_list_in_another_order_is_written_anew():
+    document = read_text("a.json", '{"l": [{"a": 1}, {"b": 2}, {"c": 3}]}')
+    declared = open_document("a.json", document, "a")
+    listed = declared.rewrite.data["l"]
+    declared.rewrite.data["l"] = [listed[1], listed[0]]
+    assert respelling_edits(declared) == (SetValue(("l",), [{"b": 2}, {"a": 1}]),)
+    declared.rewrite.data["l"] = [{"new": 0}, listed[0]]
+    assert respelling_edits(declared) == (SetValue(("l",), [{"new": 0}, {"a": 1}]),)

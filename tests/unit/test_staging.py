@@ -94,3 +94,52 @@ def test_nothing_is_replaced_before_everything_is_staged(tmp_path, monkeypatch):
     with pytest.raises(PackageError):
         replace_files(tmp_path / "P", {"a": b"2", "b": b"2"})
     assert tree(tmp_path) == {"P/a": b"1", "P/b": b"1"}
+
+
+def test_what_was_replaced_before_a_failure_is_put_back(tmp_path, monkeypatch):
+    create_folder(tmp_path / "P", {"a": b"1", "c": b"1"})
+    (tmp_path / "P" / "a").chmod(0o600)
+    failing(monkeypatch, "replace", when=lambda path: path.name.startswith(".c-"))
+    with pytest.raises(PackageError, match=r"/c cannot be written: .*; nothing was changed$"):
+        replace_files(tmp_path / "P", {"a": b"2", "new/deep/b": b"2", "c": b"2"})
+    assert tree(tmp_path) == {"P/a": b"1", "P/c": b"1"}
+    assert (tmp_path / "P" / "a").stat().st_mode & 0o777 == 0o600
+    assert not (tmp_path / "P" / "new").exists()
+
+
+def test_a_failure_that_cannot_be_undone_is_told(tmp_path, monkeypatch):
+    create_folder(tmp_path / "P", {"a": b"1", "c": b"1"})
+    failing(monkeypatch, "replace", when=lambda path: path.name.startswith(".c-"))
+    failing(monkeypatch, "unlink", when=lambda path: path.name == "b")
+    with pytest.raises(PackageError, match=r"are new and could not be put back: \S+/new/b$"):
+        replace_files(tmp_path / "P", {"a": b"2", "new/b": b"2", "c": b"2"})
+    assert tree(tmp_path) == {"P/a": b"1", "P/c": b"1", "P/new/b": b"2"}
+
+
+def test_an_interruption_is_undone_too(tmp_path, monkeypatch):
+    create_folder(tmp_path / "P", {"a": b"1", "b": b"1"})
+    real = type_of_path().replace
+
+    def interrupt(self, target):
+        if self.name.startswith(".b-"):
+            raise KeyboardInterrupt
+        return real(self, target)
+
+    monkeypatch.setattr("pathlib.Path.replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        replace_files(tmp_path / "P", {"a": b"2", "b": b"2"})
+    assert tree(tmp_path) == {"P/a": b"1", "P/b": b"1"}
+
+
+def test_former_content_that_cannot_be_put_back_is_kept_and_named(tmp_path, monkeypatch):
+    create_folder(tmp_path / "P", {"a": b"1", "b": b"1"})
+    met = []
+
+    def later(path):
+        met.append(path)
+        return len(met) > 1
+
+    failing(monkeypatch, "replace", when=later)
+    with pytest.raises(PackageError, match=r"/P/a \(as it was: \S+/P/\.a-\w+\)$"):
+        replace_files(tmp_path / "P", {"a": b"2", "b": b"2"})
+    assert sorted(tree(tmp_path).values()) == [b"1", b"1", b"2"]

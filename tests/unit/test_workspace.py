@@ -142,3 +142,15 @@ def test_folder_whose_name_is_no_text(tmp_path):
     folder.mkdir()
     (folder / "agents.json").write_text("{")
     assert {finding.code for finding in review(folder).findings} == {"SCHEMA002", "SCHEMA012"}
+
+
+def test_code_in_the_package_folder_can_be_referred_to(tmp_path):
+    folder = make(tmp_path / "W")
+    source = {"type": "computed", "computation": "rules:compute", "inputs": []}
+    variables = {"definitions": {"v": {"type": "bool", "source": source}}}
+    write(folder / "context_variables.json", {"context_variables": variables})
+    assert "VAR004" in {it.code for it in review(folder).findings}
+    write(folder / "rules.py", "def compute() -> bool:\n    return True\n")
+    write(folder / "unused.py", "")
+    found = {it.code for it in review(folder).findings}
+    assert found.isdisjoint({"VAR004", "TOOL007", "HOOK004"})

@@ -97,8 +97,8 @@ RULES: Final[tuple[Rule, ...]] = (
         ),
         fix=(
             "Give the rules different priorities (the lower one comes first), or write conditions "
-            "that exclude each other. Weft tries out all values that matter; conditions on more "
-            "than it can try count as possibly overlapping."
+            "that exclude each other. Weft tries out all values that matter; two conditions that "
+            "are not told apart by 4096 tries count as possibly overlapping."
         ),
         example=(
             '{"source_agent": "RouterAgent", "target_agent": "TechAgent", "condition": "urgent"}\n'

@@ -116,13 +116,19 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="error",
         title="Regular expression cannot be used",
         why=(
-            "It does not compile, or it repeats what already repeats, as in (a+)+. Such a pattern "
-            "can take hours on a line of forty letters, and it is applied to everything that is "
-            "said."
+            "It does not compile, is longer than 1000 characters, or has so many ways to match "
+            "one text that a line of forty letters can take hours; and it is applied to "
+            "everything that is said. Refused are a repetition of what may be empty; a repetition "
+            "in which two things that begin with the same character may follow each other or the "
+            "end of a round, as in (a+)+ and (a|ab)*; more than two repetitions outside of "
+            "others whose end may be tried anew because what follows begins alike, as in "
+            ".*a.*b.*c; more than 1000 combinations of other choices; and the flag x. Upper and "
+            "lower case count as alike."
         ),
         fix=(
             "Correct the pattern at the column named in the finding. Repeat either the inner part "
-            'or the group, not both. For a fixed text, "contains" or "equals" is enough.'
+            "or the group, not both; say what is repeated so that it cannot be taken for what "
+            'follows, as in [^,]*, in place of .*, - or use "contains" or "equals".'
         ),
         example='"match": {"regex": "(\\\\w+\\\\s?)*done"}',
     ),
@@ -131,8 +137,9 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="warning",
         title="Nothing tells the agent to say the text that a trigger waits for",
         why=(
-            "The trigger fires when the agent says exactly this. Its prompt does not contain the "
-            "text, so the agent will say it by accident or never."
+            "The trigger fires when the agent says this. Its prompt does not contain the text as "
+            "a word or words of its own (for exact: in the same upper and lower case), so the "
+            "agent will say it by accident or never."
         ),
         fix="Write into the agent's prompt when it should say the text, in the same words.",
         example=(
@@ -256,5 +263,68 @@ RULES: Final[tuple[Rule, ...]] = (
         ),
         fix='Use an environment, external or file source, or remove "secret".',
         example='"crm_key": {"secret": true, "source": {"type": "static", "value": "..."}, ...}',
+    ),
+    Rule(
+        code="VAR021",
+        severity="error",
+        title="Code sets a variable that it may not set so",
+        why=(
+            "Every write is checked when it is made, and this one is always refused: nobody "
+            "declares the variable, its source cannot be written, neither the function nor its "
+            "agent is among the writers, the value does not fit the type, or no transition leads "
+            "to it. The tool then fails in the middle of its work."
+        ),
+        fix=(
+            "Correct the name or the value in the code, or declare the variable with a derived or "
+            "entity source and name the function under writers. Only writes through a parameter "
+            "context_variables (in the declared function also context) are judged, and values "
+            "only if they are written down."
+        ),
+        example='context_variables.set("order_fuond", True)',
+    ),
+    Rule(
+        code="VAR022",
+        severity="error",
+        title="Source of a variable cannot work",
+        why=(
+            "A query or address puts in a variable that nobody declares, a document is found by "
+            "something no run has, the address is not one of http or https, or the settings for "
+            "signing in name no environment variable or a header that is not used. The value "
+            "could never be fetched, or not as it is written."
+        ),
+        fix=(
+            "Correct the field named in the finding. search_by takes a declared or built-in "
+            'variable; "secret_env" takes the name of an environment variable, never the secret '
+            'itself; "header" counts only for the type header.'
+        ),
+        example='"auth": {"type": "bearer", "secret_env": "crm key", "header": "X-Key"}',
+    ),
+    Rule(
+        code="VAR023",
+        severity="error",
+        title="Start of the workflow cannot work",
+        why=(
+            "The workflow would never start by itself, or not as it says: a schedule needs five "
+            "fields and a time zone, a database start needs a condition that can be read, and "
+            "with a schedule, database or webhook start there is no person to open the run with."
+        ),
+        fix=(
+            "Write cron as minute (0-59), hour (0-23), day (1-31), month (1-12 or JAN-DEC) and "
+            "weekday (0-7 or SUN-SAT); each is *, a number, a range a-b or a list of these, with "
+            "/n for every n-th. A time zone is UTC or looks like Europe/Berlin. Leave "
+            "startup_mode out where no person is there."
+        ),
+        example='"trigger": {"type": "schedule", "cron": "every day at nine"}',
+    ),
+    Rule(
+        code="VAR024",
+        severity="error",
+        title="Budget limits nothing, or limits twice",
+        why=(
+            "A budget without a ceiling has no effect, although it looks as if use were limited. "
+            "Of two budgets for one level it could not be told which one counts."
+        ),
+        fix="Give the budget a ceiling or remove it, and write one budget per level.",
+        example='"budgets": [{"level": "run"}, {"level": "user", "tokens": 100000}]',
     ),
 )

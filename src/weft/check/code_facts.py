@@ -7,7 +7,8 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from weft.check.module_facts import Definition, Function, Module, file_of, read_module
+from weft.check.module_facts import Definition, Module, file_of, read_module
+from weft.check.signatures import Function
 from weft.check.subject import Subject
 from weft.check.variable_writes import Write
 from weft.ids import nearest

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from weft.check.spelling import short
 from weft.ids import nearest
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Scalar, Value
@@ -109,7 +110,7 @@ class _Typed:
         return _kinds(self.types[name])
 
     def shown(self, name: str) -> str:
-        return f"{name}, which is {_short(print_type(self.types[name]))}"
+        return f"{name}, which is {short(print_type(self.types[name]))}"
 
     def equality(self, name: str, values: Iterable[Scalar]) -> _Found:
         type_ = self.types[name]
@@ -201,7 +202,7 @@ def _instead(type_: TypeExpr, value: Scalar) -> tuple[str, ...]:
     if isinstance(value, str) and _unquoted(value) in _kinds(type_):
         return (f"write {value.lower()} without quotes",)
     if known:
-        return (f"it can be {_short(', '.join(map(_written, known)))}",)
+        return (f"it can be {short(', '.join(map(_written, known)))}",)
     return ("compare it with a value of its type, or change the type",)
 
 
@@ -226,8 +227,4 @@ def _unquoted(text: str) -> Kind | None:
 
 
 def _written(value: Scalar) -> str:
-    return _short(json.dumps(value, ensure_ascii=False))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else text[:77] + "..."
+    return short(json.dumps(value, ensure_ascii=False))

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
 
 from weft.check.comparisons import doubts
-from weft.check.overlap import domain, exclusive_at_sight, hold_together, size
+from weft.check.overlap import domain, exclusive_at_sight, hold_together
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
 from weft.check.suggestions import did_you_mean
@@ -18,11 +17,6 @@ from weft.ids import BUILT_IN_VARIABLES
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import Condition, names, strict_violations
 from weft.spec.handoffs import Handoff
-
-#: Combinations of values tried for two conditions; beyond, they count as possibly overlapping.
-_PAIR_LIMIT: Final = 4096
-#: Combinations tried for all pairs of a workflow; beyond, ties are no longer looked for.
-_TOTAL_LIMIT: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +114,11 @@ def variable_is_declared(subject: Subject) -> Iterator[Hit]:
 @rule("HAND007", "handoffs", "variables")
 def priorities_differ(subject: Subject) -> Iterator[Hit]:
     """Rules that may apply at once have different priorities."""
-    remaining = _TOTAL_LIMIT
     for first, second in _tied(subject):
         if exclusive_at_sight(first.condition, second.condition):
             continue
         values = domain(first.condition, second.condition, subject.spec.variables, subject.models)
-        tries = size(values)
-        remaining -= min(tries, _PAIR_LIMIT)
-        if remaining < 0:
-            return
-        if tries > _PAIR_LIMIT or hold_together(first.condition, second.condition, values):
+        if hold_together(first.condition, second.condition, values):
             yield Hit(
                 second.path,
                 f"the rules {first} and {second} may apply at once and have the same "

@@ -6,7 +6,8 @@ from itertools import chain
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from weft.check.code_facts import code_of, path_in
-from weft.check.module_facts import Function, Module
+from weft.check.module_facts import Module
+from weft.check.signatures import Function
 from weft.check.spelling import listed
 from weft.check.subject import Hit, Subject
 from weft.check.suggestions import did_you_mean

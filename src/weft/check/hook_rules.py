@@ -10,8 +10,8 @@ from weft.check.declared_code import (
     paths_outside,
     with_code,
 )
-from weft.check.module_facts import Function
 from weft.check.rules import rule
+from weft.check.signatures import Function
 from weft.check.spelling import listed
 from weft.check.subject import Hit, Subject
 from weft.check.unused_files import unused_files

@@ -5,15 +5,16 @@ import re
 import warnings
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
+from weft.check.signatures import Function, Spot, function_of
 from weft.check.variable_writes import WRITING, Write, writes_in
 from weft.findings import Place
 
-ParameterKind: TypeAlias = Literal["positional", "keyword", "args", "kwargs"]
-
 #: What most fields of a node hold and has nothing below it: passed over, for speed.
 _LEAVES: Final = frozenset({str, int, type(None), ast.Load})
+
+_Writing: TypeAlias = ast.Call | ast.Assign | ast.AnnAssign | ast.AugAssign
 
 _DEF: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 _IMPORT: Final = (ast.Import, ast.ImportFrom)
@@ -21,33 +22,15 @@ _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """Where something stands in a file, as the syntax tree counts: lines from 1, bytes from 0."""
+class PlacedWrite:
+    """Code that sets a variable, and where.
 
-    line: int
-    offset: int
+    `parameter` names the parameter through which it does, or is "" if it goes another way.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter of a function; `required` means that a caller must give it."""
-
-    name: str
-    kind: ParameterKind
-    hinted: bool
-    required: bool
+    write: Write
     spot: Spot
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function at the top level of a file; a decorator may change how it is called."""
-
-    name: str
-    spot: Spot
-    parameters: tuple[Parameter, ...]
-    decorated: bool
-    summary: str
+    parameter: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +41,15 @@ class Definition:
     or "" where the file is imported as a whole.
     """
 
+    file: str
     mentions: frozenset[str]
-    writes: tuple[Write, ...]
+    written: tuple[PlacedWrite, ...]
     origin: tuple[str, str] | None = None
+
+    @property
+    def writes(self) -> tuple[Write, ...]:
+        """The variables it sets."""
+        return tuple(placed.write for placed in self.written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +127,15 @@ class _Reader:
     def read(self, statement: ast.stmt) -> None:
         """Read a top-level statement; what it binds shares all that stands in it."""
         mentions: set[str] = set()
-        writes: list[Write] = []
+        writing: list[_Writing] = []
+        parameters: set[str] = set()
+        rebound: set[str] = set()
         for node in _nodes(statement):
             if isinstance(node, ast.Name):
                 mentions.add(node.id)
+                rebound.update([node.id] if isinstance(node.ctx, ast.Store) else ())
+            elif isinstance(node, ast.arg):
+                parameters.add(node.arg)
             elif isinstance(node, ast.Attribute):
                 mentions.add(node.attr)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -150,15 +144,17 @@ class _Reader:
                 mentions.update(alias.name for alias in node.names)
                 self.imports.update(origin[0] for _, origin in self.imported(node) if origin)
             elif isinstance(node, WRITING):
-                writes.extend(writes_in(node))
+                writing.append(node)
+        given = parameters - rebound
+        written = tuple(placed for node in writing for placed in _placed(node, given))
         for name, origin in self.bound(statement):
-            self.definitions[name] = Definition(frozenset(mentions), tuple(writes), origin)
+            self.definitions[name] = Definition(self.path, frozenset(mentions), written, origin)
 
     def bound(self, statement: ast.stmt) -> Iterator[tuple[str, tuple[str, str] | None]]:
         """Yield the names that a statement binds, with where an import takes them from."""
         for part in _flat(statement):
             if isinstance(part, _DEF):
-                self.functions[part.name] = _function(part)
+                self.functions[part.name] = function_of(part)
                 yield part.name, None
             elif isinstance(part, ast.ClassDef):
                 yield part.name, None
@@ -214,6 +210,21 @@ def _nodes(root: ast.AST) -> Iterator[ast.AST]:
                 waiting.append(value)
 
 
+def _placed(node: _Writing, parameters: Container[str]) -> Iterator[PlacedWrite]:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
+            through = name
+        case ast.Call(func=ast.Name(), args=[ast.Name(id=name), *_]):
+            through = name
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]):
+            through = name
+        case _:
+            through = ""
+    spot = Spot(node.lineno, node.col_offset)
+    for write in writes_in(node):
+        yield PlacedWrite(write, spot, through if through in parameters else "")
+
+
 def _flat(statement: ast.stmt) -> Iterator[ast.AST]:
     """Yield what a top-level statement consists of: compound ones are taken apart."""
     waiting: list[ast.AST] = [statement]
@@ -229,31 +240,3 @@ _COMPOUND: Final = (
     ast.If, ast.For, ast.While, ast.With, ast.Try, ast.TryStar, ast.ExceptHandler, ast.Match,
     ast.match_case,
 )  # fmt: skip
-
-
-def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
-    return Function(
-        name=node.name,
-        spot=Spot(node.lineno, node.col_offset),
-        parameters=tuple(_parameters(node.args)),
-        decorated=bool(node.decorator_list),
-        summary=(ast.get_docstring(node) or "").partition("\n")[0].strip(),
-    )
-
-
-def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
-    positional = [*arguments.posonlyargs, *arguments.args]
-    first_default = len(positional) - len(arguments.defaults)
-    for index, node in enumerate(positional):
-        yield _parameter("positional", node, required=index < first_default)
-    if arguments.vararg:
-        yield _parameter("args", arguments.vararg, required=False)
-    for node, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        yield _parameter("keyword", node, required=default is None)
-    if arguments.kwarg:
-        yield _parameter("kwargs", arguments.kwarg, required=False)
-
-
-def _parameter(kind: ParameterKind, node: ast.arg, *, required: bool) -> Parameter:
-    spot = Spot(node.lineno, node.col_offset)
-    return Parameter(node.arg, kind, node.annotation is not None, required, spot)

@@ -58,13 +58,7 @@ def names_are_snake_case(subject: Subject) -> Iterator[Hit]:
 @rule("NAME003", "agents")
 def agent_is_unique(subject: Subject) -> Iterator[Hit]:
     """No two agents share a name."""
-    for index, first, name in _repeated(agent.agent_name for agent in subject.spec.agents):
-        yield Hit(
-            ("agents", index, "agent_name"),
-            f'two agents are named "{name}"',
-            cause=(f"agent number {first + 1} of the file has this name already",),
-            hint=("give one of them another name, or remove it",),
-        )
+    return _named_twice("agent", "agent_name", (one.agent_name for one in subject.spec.agents))
 
 
 @rule("NAME004", "tools")
@@ -124,11 +118,15 @@ def section_is_unique(subject: Subject) -> Iterator[Hit]:
 @rule("NAME007", "models")
 def model_is_unique(subject: Subject) -> Iterator[Hit]:
     """No two models share a name."""
-    for index, first, name in _repeated(model.name for model in subject.spec.models):
+    return _named_twice("model", "name", (model.name for model in subject.spec.models))
+
+
+def _named_twice(kind: str, key: str, names: Iterable[str]) -> Iterator[Hit]:
+    for index, first, name in _repeated(names):
         yield Hit(
-            ("models", index, "name"),
-            f'two models are named "{name}"',
-            cause=(f"model number {first + 1} of the file has this name already",),
+            (f"{kind}s", index, key),
+            f'two {kind}s are named "{name}"',
+            cause=(f"{kind} number {first + 1} of the file has this name already",),
             hint=("give one of them another name, or remove it",),
         )
 

@@ -7,7 +7,6 @@ the question for numbers and texts as well as for small sets.
 
 import math
 from collections.abc import Iterator, Mapping
-from itertools import product
 from typing import Final, TypeAlias
 
 from weft.engine.conditions import UNKNOWN, decide, same
@@ -40,6 +39,8 @@ _PLAIN: Final[tuple[Json, ...]] = (False, True, [], [0], {}, {"x": 0})
 _FALSE: Final[tuple[Scalar, ...]] = (0, "")
 #: Larger sets are treated like numbers and texts: by the values the conditions name.
 _MOST_VALUES: Final = 256
+#: Combinations tried for two conditions.
+_MOST_TRIES: Final = 4096
 _TEXT: Final = ScalarType("str")
 
 
@@ -70,18 +71,24 @@ def domain(
     return {name: _samples(name, variables.get(name), both, models) for name in names(both)}
 
 
-def size(values: Domain) -> int:
-    """Count the combinations to try."""
-    return math.prod(len(choices) for choices in values.values())
-
-
 def hold_together(left: Condition, right: Condition, values: Domain) -> bool:
-    """Tell whether some combination may make both conditions hold."""
-    for choice in product(*values.values()):
-        valuation = dict(zip(values, choice, strict=True))
+    """Tell whether some combination may make both conditions hold; too many to try count as one.
+
+    One variable after the other gets a value. Where one of the conditions fails already, the
+    variables that have none yet do not matter, so that few combinations need to be tried.
+    """
+    order = tuple(values)
+    waiting: list[tuple[Json, ...]] = [()]
+    for _ in range(_MOST_TRIES):
+        if not waiting:
+            return False
+        chosen = waiting.pop()
+        valuation = dict.fromkeys(order, UNKNOWN) | dict(zip(order, chosen, strict=False))
         if _may_hold(left, valuation) and _may_hold(right, valuation):
-            return True
-    return False
+            if len(chosen) == len(order):
+                return True
+            waiting += [(*chosen, value) for value in values[order[len(chosen)]]]
+    return True
 
 
 def _may_hold(condition: Condition, valuation: Mapping[str, object]) -> bool:

@@ -59,18 +59,19 @@ def words(text: str) -> frozenset[str]:
 
 
 def places_of(name: str, text: str) -> Iterator[int]:
-    """Yield where a name stands in a text as a whole word."""
+    """Yield where a name stands in a text as a word of its own; it may be several words."""
     # Looking for the plain text first is several times faster than a pattern with its borders.
     at = text.find(name)
     while at >= 0:
         end = at + len(name)
-        if not _is_letter(text[at - 1 : at]) and not _is_letter(text[end : end + 1]):
+        if not _is_word(text[at - 1 : at + 1]) and not _is_word(text[end - 1 : end + 1]):
             yield at
         at = text.find(name, end)
 
 
-def _is_letter(char: str) -> bool:
-    return char.isalnum() or char == "_"
+def _is_word(pair: str) -> bool:
+    """Tell whether two characters belong to one word."""
+    return len(pair) > 1 and pair.replace("_", "x").isalnum()
 
 
 @lru_cache(maxsize=512)

@@ -18,12 +18,15 @@ from weft.check import (
     proof_rules,
     schema_rules,
     secret_rules,
+    source_rules,
+    start_rules,
     state_rules,
     tool_rules,
     trigger_rules,
     ui_rules,
     usage_rules,
     var_rules,
+    write_rules,
 )
 from weft.check.rules import CheckRule, rules_of
 from weft.check.subject import Hit, Subject
@@ -42,12 +45,15 @@ RULES: Final[tuple[CheckRule, ...]] = rules_of(
     proof_rules,
     schema_rules,
     secret_rules,
+    source_rules,
+    start_rules,
     state_rules,
     tool_rules,
     trigger_rules,
     ui_rules,
     usage_rules,
     var_rules,
+    write_rules,
 )
 
 

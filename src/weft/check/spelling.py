@@ -25,6 +25,11 @@ def snake_case(name: str) -> str:
     return "_".join(word.lower() for word in _WORD.findall(name)).lstrip("0123456789_")
 
 
+def short(text: str) -> str:
+    """Cut a text that would not fit into a sentence."""
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
 def listed(names: Iterable[str]) -> str:
     """Write names as people do: a, b and c."""
     *first, last = names

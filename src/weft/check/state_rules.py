@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from weft.check.rules import rule
+from weft.check.spelling import short
 from weft.check.subject import Hit, Subject
 from weft.check.suggestions import variable_meant
 from weft.check.trigger_places import assigned, placed_triggers
@@ -89,8 +90,7 @@ def _fits(subject: Subject, machine: _Machine) -> bool:
 
 
 def _listed(states: list[str]) -> str:
-    text = ", ".join(states)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return short(", ".join(states))
 
 
 @rule("STATE001", "variables", "models")

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from weft.check.code_facts import function_at, missing_function
+from weft.check.prompts import places_of
 from weft.check.regexes import regex_fault
 from weft.check.rules import rule
+from weft.check.spelling import short
 from weft.check.subject import Hit, Subject
 from weft.check.suggestions import did_you_mean, respelling
 from weft.check.tool_rules import functions_meant
@@ -113,18 +115,16 @@ def _match_of(placed: PlacedTrigger) -> Match | None:
 @rule("VAR010", "variables", "agents")
 def agent_is_told_to_say_it(subject: Subject) -> Iterator[Hit]:
     """The text that a trigger waits for stands in the agent's instructions."""
-    told: dict[str, str] = {}
     for placed in placed_triggers(subject.spec):
         trigger = placed.trigger
         if not isinstance(trigger, AgentTextTrigger) or trigger.agent not in subject.agents:
             continue
         key, text = _text_of(trigger.match)
-        if trigger.agent not in told:
-            told[trigger.agent] = _instructions(subject.agents[trigger.agent])
-        if text.strip().casefold() not in told[trigger.agent]:
+        if text.strip() and not _is_told(subject.agents[trigger.agent], key, text.strip()):
             yield Hit(
                 (*placed.path, "match", key),
-                f'{placed.variable} waits for {trigger.agent} to say "{_short(text)}", '
+                f"{placed.variable} waits for {trigger.agent} to say "
+                f'"{short(" ".join(text.split()))}", '
                 "but its prompt does not tell it to",
                 hint=(f"tell {trigger.agent} in its prompt when to say it",),
             )
@@ -143,16 +143,15 @@ def _text_of(match: Match) -> tuple[str, str]:
             return "regex", ""
 
 
-def _instructions(agent: Agent) -> str:
+def _is_told(agent: Agent, key: str, text: str) -> bool:
+    """Tell whether the text stands in the instructions as a word of its own, as it is matched."""
     parts = [
         part for section in agent.prompt_sections for part in (section.heading, section.content)
     ]
-    return "\n".join(part for part in parts if part).casefold()
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 60 else line[:57] + "..."
+    told = "\n".join(part for part in parts if part)
+    if key != "exact":
+        text, told = text.casefold(), told.casefold()
+    return any(True for _ in places_of(text, told))
 
 
 @rule("VAR014", "variables")

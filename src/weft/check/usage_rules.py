@@ -73,7 +73,8 @@ def _set_by_code(subject: Subject) -> frozenset[str] | None:
         for definition in module.definitions.values()
         for write in definition.writes
     }
-    return None if None in found else frozenset(name for name in found if name)
+    # A misspelt name is reported by VAR021, and counts as what it means.
+    return None if None in found else frozenset(variable_meant(subject, it) for it in found if it)
 
 
 @rule("VAR012", *_READS)

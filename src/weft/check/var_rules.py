@@ -9,6 +9,7 @@ from weft.check.comparisons import doubts
 from weft.check.condition_rules import first_mentions
 from weft.check.cycles import find_cycles
 from weft.check.rules import rule
+from weft.check.spelling import short
 from weft.check.subject import Hit, Subject
 from weft.check.suggestions import did_you_mean, respelling, variable_meant
 from weft.check.trigger_places import assigned, placed_triggers
@@ -69,7 +70,7 @@ def value_fits_type(subject: Subject) -> Iterator[Hit]:
                 f"{what} does not fit {name}: {fault}",
                 hint=('write "value" in the trigger; it is true by default',)
                 if unwritten
-                else (f"correct the value, or the type {_short(print_type(variable.type))}",),
+                else (f"correct the value, or the type {short(print_type(variable.type))}",),
             )
 
 
@@ -88,10 +89,6 @@ def _written_values(subject: Subject) -> Iterator[tuple[str, str, Path, Json]]:
                 yield name, "the state", (*place, "to"), transition.to
         elif isinstance(source, ComputedSource) and _computing_condition(source):
             yield name, "the true or false of a condition", ("variables", name, "type"), True
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 @rule("VAR003", "variables")

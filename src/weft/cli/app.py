@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from weft.cli.exits import Exit
 from weft.cli.failure import Failure, failure_of
-from weft.cli.settings import fallback_settings
+from weft.cli.settings import fallback_settings, library_completes
 from weft.cli.streams import OutputLost, Streams, finish, prepare, silence
 from weft.cli.verbs import VERB_NAMES
 from weft.errors import WeftError
@@ -27,10 +27,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _carry_out(words: list[str]) -> Exit:
     try:
-        # Deferred, so that Ctrl-C while it loads is met here as well.
-        from weft.cli.command_line import run  # noqa: PLC0415
+        # Both deferred, so that Ctrl-C while they load is met here as well.
+        if words[:1] == ["__complete"] and not library_completes():
+            from weft.cli.completing import answer  # noqa: PLC0415
 
-        outcome = run(words)
+            Streams().result(answer(words[1:]))
+            outcome = Exit.DONE
+        else:
+            from weft.cli.command_line import run  # noqa: PLC0415
+
+            outcome = run(words)
     except OutputLost:
         raise
     except BrokenPipeError:  # from the library, which prints candidates for completion itself

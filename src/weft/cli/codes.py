@@ -9,6 +9,7 @@ from typing import Final
 from weft.catalogue import CATALOGUE
 from weft.catalogue import FAMILIES as CHECKED
 from weft.findings import Rule
+from weft.ids import nearest
 
 _RULES: Final = (
     Rule(
@@ -80,3 +81,24 @@ FAMILIES: Final[dict[str, tuple[Rule, ...]]] = {**CHECKED, "CLI": _RULES}
 
 #: Every code `weft explain` knows.
 CODES: Final[dict[str, Rule]] = {**CATALOGUE, **{entry.code: entry for entry in _RULES}}
+
+_MOST_DIGITS: Final = 9
+
+
+def meant_by(word: str) -> str | None:
+    """Say which code or family was most likely meant by a word that is none.
+
+    Within a family numbers are compared and not letters: HAND01 is HAND001 or HAND010.
+    """
+    wanted = word.upper()
+    letters = wanted.rstrip("0123456789")
+    # No number is that long, and reading one that is without end would fail.
+    digits = wanted.removeprefix(letters)[:_MOST_DIGITS]
+    family = letters if letters in FAMILIES else nearest(letters, FAMILIES)
+    if family is None or not digits:
+        return family or nearest(wanted, CODES)
+    known = [(entry.code, entry.code.removeprefix(family)) for entry in FAMILIES[family]]
+    same = [code for code, number in known if int(number) == int(digits)]
+    longer = [code for code, number in known if number.startswith(digits)]
+    closest = min(known, key=lambda it: abs(int(it[1]) - int(digits)))[0]
+    return " or ".join(dict.fromkeys([*same[:1], *longer[:1]])) or closest

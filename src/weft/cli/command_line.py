@@ -11,7 +11,7 @@ from weft.cli.exits import Exit
 from weft.cli.failure import CommandFailed
 from weft.cli.help_page import HelpPage
 from weft.cli.settings import read_settings
-from weft.cli.streams import Streams
+from weft.cli.streams import Streams, clean
 from weft.cli.verbs import VERB_NAMES, VERBS
 
 _ABOUT: Final = """Check, draw and ship packages of language-model agents.
@@ -108,7 +108,7 @@ def _launcher(app: App) -> Callable[..., Exit]:
             workspace=workspace, json=json, quiet=quiet, verbose=verbose, no_color=no_color
         )
         streams = Streams(settings)
-        streams.detail(f"workspace: {settings.workspace.resolve()}")
+        streams.detail(clean(f"workspace: {settings.workspace.resolve()}"))
         return verb(*bound.args, **bound.kwargs, streams=streams)
 
     return launch

@@ -7,7 +7,6 @@ from weft.check.subject import Profile
 from weft.cli.report import Mended
 from weft.cli.selection import Selection
 from weft.findings import Finding, Fix
-from weft.packages.layout import file_path
 from weft.packages.mending import mend
 from weft.packages.package import Package
 from weft.packages.reader import read_package
@@ -47,5 +46,4 @@ def _file(package: Package, fix: Fix) -> str:
     """Return the file a fix changes; it may be another one than the finding stands in."""
     if fix.file is not None:
         return str(package.folder / fix.file)
-    kind, _ = file_path(fix.edits[0].path)
-    return str(package.folder / package.files[kind.stem].name)
+    return package.locate(fix.edits[0].path).file

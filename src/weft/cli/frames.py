@@ -16,6 +16,9 @@ _BEFORE: Final = 60
 _MARKED: Final = 60
 _AFTER: Final = 40
 _CUT: Final = "..."
+#: Findings about a secret: what they mark is not shown, since reports end in logs.
+_SECRET: Final = frozenset({"VAR005"})
+_HIDDEN: Final = 12
 
 
 @dataclass
@@ -49,6 +52,8 @@ def frame(finding: Finding, lines: SourceLines, paint: Paint) -> list[str]:
     start = min(place.column - 1, len(text))
     before = _shown(_tail(text[:start]))
     marked = _shown(_shortened(text[start : start + place.length], _MARKED))
+    if finding.code in _SECRET:
+        marked = "*" * min(len(marked), _HIDDEN)
     after = _shown(_shortened(text[start + place.length :], _AFTER))
     style = "bold red" if finding.severity == "error" else "bold yellow"
     mark = " " * _width(before) + paint("^" * max(_width(marked), 1), style)

@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from weft.cli.codes import CODES, FAMILIES
+from weft.cli.codes import CODES, meant_by
 from weft.cli.failure import usage
 from weft.findings import Finding
-from weft.ids import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +16,13 @@ class Selection:
     ignore: tuple[str, ...] = ()
 
     def keeps(self, finding: Finding) -> bool:
-        """Tell whether a finding is wanted."""
-        wanted = not self.select or finding.code.startswith(self.select)
+        """Tell whether a finding is wanted.
+
+        Asking for some codes does not hide that a file could not be read: what is wrong inside it
+        cannot be found, so silence would not mean that all is well.
+        """
+        unread = finding.code.startswith("SCHEMA") and finding.severity == "error"
+        wanted = not self.select or unread or finding.code.startswith(self.select)
         return wanted and not (self.ignore and finding.code.startswith(self.ignore))
 
 
@@ -35,6 +39,6 @@ def _codes(option: str, values: Iterable[str]) -> tuple[str, ...]:
 def _known(option: str, word: str) -> str:
     if word and any(code.startswith(word) for code in CODES):
         return word
-    meant = nearest(word, [*CODES, *FAMILIES])
+    meant = meant_by(word)
     hints = [f"did you mean {meant}?"] if meant else []
     raise usage(f'{option}: no code begins with "{word}"', *hints, "list all codes: weft explain")

@@ -62,6 +62,11 @@ def fallback_settings(*, json: bool) -> Settings:
     return Settings(json=json, error_color=color_is_welcome() and sys.stderr.isatty())
 
 
+def library_completes() -> bool:
+    """Tell whether a script asks for completion in the longer form only the library answers."""
+    return "CYCLOPTS_COMPLETION_WORDS" in os.environ
+
+
 def color_is_welcome() -> bool:
     """Tell whether the environment allows colour: NO_COLOR and dumb terminals do not."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

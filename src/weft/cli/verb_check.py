@@ -8,17 +8,16 @@ from cyclopts import Parameter
 
 from weft.check.run import sort_findings
 from weft.check.subject import Profile
-from weft.cli.candidates import package_names
+from weft.cli.candidates import code_lists, package_names
 from weft.cli.exits import Exit
 from weft.cli.failure import CommandFailed, usage
-from weft.cli.fixing import mend_package
 from weft.cli.machine_formats import github, report_document
 from weft.cli.places import locate_packages, places
 from weft.cli.render_findings import concise, failure_text, full, mended_lines, summary
 from weft.cli.report import Mended, Report
 from weft.cli.sarif import sarif
 from weft.cli.selection import Selection, read_selection
-from weft.cli.streams import Streams
+from weft.cli.streams import Streams, clean
 from weft.cli.watching import watch_folders
 from weft.packages.review import review
 
@@ -51,10 +50,15 @@ def check(
     strict: Annotated[bool, Parameter(help="Exit with 1 on warnings as well.")] = False,
     select: Annotated[
         tuple[str, ...],
-        Parameter(help="Report only these codes or families: HAND,EXPO003.", metavar="CODES"),
+        Parameter(
+            help="Report only these codes or families: HAND,EXPO003.",
+            metavar="CODES",
+            completer=code_lists,
+        ),
     ] = (),
     ignore: Annotated[
-        tuple[str, ...], Parameter(help="Leave these codes or families out.", metavar="CODES")
+        tuple[str, ...],
+        Parameter(help="Leave these codes or families out.", metavar="CODES", completer=code_lists),
     ] = (),
     profile: Annotated[
         Profile, Parameter(help="Judge for this kind of installation.")
@@ -106,6 +110,9 @@ def _look(request: _Request, streams: Streams) -> Report:
     found = places(request.names, workspace)
     mended: tuple[Mended, ...] = ()
     if request.fix:
+        # Deferred: looking is far more frequent than mending.
+        from weft.cli.fixing import mend_package  # noqa: PLC0415
+
         mended = tuple(
             it
             for folder in locate_packages(request.names, workspace)
@@ -114,7 +121,7 @@ def _look(request: _Request, streams: Streams) -> Report:
     reviews = [review(place, profile=request.profile) for place in found]
     if streams.settings.verbose:  # asked first, since a digest is work
         for package in (package for it in reviews for package in it.packages):
-            streams.detail(f"checked {package.folder}: {package.name} {package.digest}")
+            streams.detail(clean(f"checked {package.folder}: {package.name} {package.digest}"))
     # Places may overlap, as in `weft check . workflows/Support`: each finding is told once.
     told = {repr(finding): finding for it in reviews for finding in it.findings}
     return Report(

@@ -11,7 +11,9 @@ from weft.cli.streams import Streams
 
 
 def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="The shell to write for.")],
+    shell: Annotated[
+        Literal["bash", "zsh", "fish", "powershell"], Parameter(help="The shell to write for.")
+    ],
     /,
     *,
     streams: Annotated[Streams, Parameter(parse=False)],

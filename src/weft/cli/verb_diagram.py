@@ -10,7 +10,7 @@ from weft.cli.exits import Exit
 from weft.cli.files import write_file
 from weft.cli.machine_formats import document
 from weft.cli.places import locate_package
-from weft.cli.streams import Streams
+from weft.cli.streams import Streams, clean
 from weft.diagrams.drawing import Form, Kind, draw
 from weft.errors import PackageError
 from weft.findings import is_error
@@ -50,5 +50,5 @@ def diagram(
     elif output is None:
         streams.result(text)
     else:
-        streams.result(f"wrote {output}")
+        streams.result(f"wrote {clean(str(output))}")
     return Exit.DONE

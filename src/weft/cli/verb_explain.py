@@ -6,15 +6,14 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from weft.cli.candidates import codes
-from weft.cli.codes import CODES, FAMILIES
+from weft.cli.codes import CODES, FAMILIES, meant_by
 from weft.cli.exits import Exit
 from weft.cli.failure import not_found, usage
 from weft.cli.files import write_file
 from weft.cli.findings_page import findings_page
 from weft.cli.machine_formats import document
-from weft.cli.streams import Streams
+from weft.cli.streams import Streams, clean
 from weft.findings import Json, Rule
-from weft.ids import nearest
 
 
 def explain(
@@ -47,7 +46,7 @@ def explain(
     if write:
         write_file(write, findings_page())
         as_data = streams.settings.json
-        streams.result(document({"file": str(write)}) if as_data else f"wrote {write}")
+        streams.result(document({"file": str(write)}) if as_data else f"wrote {clean(str(write))}")
     elif form == "markdown":
         streams.result(findings_page().rstrip())
     else:
@@ -64,7 +63,7 @@ def _chosen(code: str | None) -> tuple[Rule, ...]:
         return (CODES[wanted],)
     if wanted in FAMILIES:
         return FAMILIES[wanted]
-    meant = nearest(wanted, [*CODES, *FAMILIES])
+    meant = meant_by(wanted)
     hints = [f"did you mean {meant}?"] if meant else []
     raise not_found(f'there is no code "{code}"', *hints, "list all codes: weft explain")
 

@@ -11,7 +11,7 @@ from weft.cli.failure import usage
 from weft.cli.files import refuse_folder
 from weft.cli.machine_formats import document
 from weft.cli.places import locate_package
-from weft.cli.streams import Streams
+from weft.cli.streams import Streams, clean
 from weft.cli.wording import counted
 from weft.packages.archive import export_package
 
@@ -42,7 +42,7 @@ def export(
         content = {"file": str(target), "name": manifest.name, "digest": manifest.digest}
         streams.result(document({**content, "files": dict(manifest.files)}))
         return Exit.DONE
-    streams.result(str(target))
+    streams.result(clean(str(target)))
     streams.note(
         f"{manifest.name} with {counted(len(manifest.files), 'file')}, digest {manifest.digest}"
     )

@@ -10,7 +10,6 @@ from weft.cli.failure import not_found
 from weft.cli.machine_formats import document, finding_data
 from weft.cli.streams import Streams, clean
 from weft.cli.wording import counted
-from weft.findings import is_error
 from weft.packages.archive import Import, import_package
 
 
@@ -32,9 +31,7 @@ def import_(
         streams.result("\n".join(_painted(line, streams) for line in imported.diff.splitlines()))
     streams.note(_summary(imported, dry_run=dry_run))
     if imported.findings:
-        errors = sum(is_error(finding) for finding in imported.findings)
-        warnings = len(imported.findings) - errors
-        found = f"{counted(errors, 'error')} and {counted(warnings, 'warning')}"
+        found = counted(len(imported.findings), "warning")
         streams.note(f"It has {found}: weft check {imported.name}")
     return Exit.DONE
 

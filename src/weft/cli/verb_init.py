@@ -1,5 +1,6 @@
 """weft init: a workspace with two example packages."""
 
+import shlex
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ from weft.cli.exits import Exit
 from weft.cli.failure import conflict
 from weft.cli.machine_formats import document
 from weft.cli.settings import PACKAGES
-from weft.cli.streams import Streams
+from weft.cli.streams import Streams, clean
 from weft.errors import PackageError
 from weft.packages.schemas import schema_files
 from weft.packages.shipped import EXAMPLES, example_files
@@ -78,11 +79,11 @@ def _write(folder: Path, parts: dict[str, dict[str, bytes]], *, afresh: bool) ->
 
 
 def _summary(folder: Path) -> list[str]:
-    packages = [f"made {folder / PACKAGES / example}" for example in EXAMPLES]
-    return [*packages, f"made {folder / 'schemas'}"]
+    made = [*(folder / PACKAGES / example for example in EXAMPLES), folder / "schemas"]
+    return [f"made {clean(str(path))}" for path in made]
 
 
 def _next(folder: Path) -> str:
-    steps = [] if folder == Path() else [f"cd {folder}"]
+    steps = [] if folder == Path() else [clean(f"cd {shlex.quote(str(folder))}")]
     steps += ["weft check", f"weft diagram {EXAMPLES[1]} --format ascii", "weft new MyWorkflow"]
     return "\n".join(["Next:", *(f"  {step}" for step in steps)])

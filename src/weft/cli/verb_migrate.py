@@ -12,8 +12,7 @@ from weft.cli.streams import Streams, clean
 from weft.cli.wording import counted
 from weft.errors import PackageError
 from weft.findings import Finding
-from weft.packages.migration import Migration, plan_migration
-from weft.packages.staging import replace_files
+from weft.packages.migration import Migration, carry_out, plan_migration
 
 
 def migrate(
@@ -42,8 +41,7 @@ def migrate(
             tuple(refused),
         )
     if not dry_run:
-        for plan in plans:
-            replace_files(plan.folder, {name: text.encode() for name, text in plan.texts.items()})
+        carry_out(plans)
     _print(plans, streams, dry_run=dry_run)
     return Exit.DONE
 

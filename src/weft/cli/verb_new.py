@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from weft.cli.candidates import patterns
 from weft.cli.exits import Exit
 from weft.cli.failure import conflict, usage
 from weft.cli.machine_formats import document
@@ -21,7 +22,10 @@ def new(
     /,
     *,
     pattern: Annotated[
-        str, Parameter(help="The pattern to follow: 1 to 9, or its name; 1 if not given.")
+        str,
+        Parameter(
+            help="The pattern to follow: 1 to 9, or its name; 1 if not given.", completer=patterns
+        ),
     ] = "1",
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:

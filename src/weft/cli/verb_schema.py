@@ -6,10 +6,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from weft.cli.candidates import schemas
 from weft.cli.exits import Exit
 from weft.cli.failure import not_found
 from weft.cli.machine_formats import document
-from weft.cli.streams import Streams
+from weft.cli.streams import Streams, clean
 from weft.ids import nearest
 from weft.packages.schemas import SCHEMA_NAMES, schema_files
 from weft.packages.staging import replace_files
@@ -17,7 +18,10 @@ from weft.packages.staging import replace_files
 
 def schema(
     name: Annotated[
-        str | None, Parameter(help="A kind of file, such as agents; all are listed if not given.")
+        str | None,
+        Parameter(
+            help="A kind of file, such as agents; all are listed if not given.", completer=schemas
+        ),
     ] = None,
     /,
     *,
@@ -61,4 +65,4 @@ def _write(folder: Path, files: dict[str, str], streams: Streams) -> None:
     if streams.settings.json:
         streams.result(document({"files": written}))
     else:
-        streams.result("\n".join(f"wrote {file}" for file in written))
+        streams.result("\n".join(f"wrote {clean(file)}" for file in written))

@@ -93,6 +93,7 @@ VERBS: Final = (
             'eval "$(weft completion bash)"      in ~/.bashrc',
             'eval "$(weft completion zsh)"       in ~/.zshrc, after compinit',
             "weft completion fish > ~/.config/fish/completions/weft.fish",
+            "weft completion powershell | Out-String | Invoke-Expression      in $PROFILE",
         ),
     ),
 )

@@ -1,11 +1,27 @@
 """Who may set a variable to what. Every write passes here before it is put down."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from weft.engine.book import Rulebook
 from weft.findings import Json
+from weft.ids import BUILT_IN_VARIABLES
 from weft.spec.sources import DerivedSource, EntitySource
 from weft.spec.type_meaning import mismatch
+from weft.spec.variables import Variable
+
+
+def forbidden(variables: Mapping[str, Variable], name: str, writers: Sequence[str]) -> str | None:
+    """Say why none of the writers may ever set a variable, whatever the value, or None."""
+    if name in BUILT_IN_VARIABLES:
+        return f"{name} says whose run it is and cannot be set"
+    variable = variables.get(name)
+    if variable is None:
+        return f"there is no variable {name}"
+    if not isinstance(variable.source, DerivedSource | EntitySource):
+        return f"{name} comes from {variable.source.type} and cannot be set"
+    if variable.writers is not None and not {"trigger", *variable.writers}.intersection(writers):
+        return f"{writers[0]} is not among the writers of {name}"
+    return None
 
 
 def refusal(
@@ -15,17 +31,14 @@ def refusal(
 
     `writer` is `trigger`, or the name of the tool or agent that writes.
     """
-    variable = book.variables.get(name)
-    if variable is None:
-        return f"there is no variable {name}"
-    source = variable.source
-    if not isinstance(source, DerivedSource | EntitySource):
-        return f"{name} comes from {source.type} and cannot be set"
-    if writer != "trigger" and variable.writers is not None and writer not in variable.writers:
-        return f"{writer} is not among the writers of {name}"
+    fault = forbidden(book.variables, name, (writer,))
+    if fault:
+        return fault
+    variable = book.variables[name]
     fault = None if value is None else mismatch(variable.type, value, book.models)
     if fault:
         return f"{name}: {fault}"
+    source = variable.source
     if isinstance(source, DerivedSource) and source.transitions and value != values.get(name):
         steps = {(step.from_, step.to) for step in source.transitions}
         if (values.get(name), value) not in steps:

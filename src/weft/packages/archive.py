@@ -123,7 +123,7 @@ def import_package(archive: Path, workspace: Path, *, dry_run: bool = False) -> 
 
 
 def _judged(archive: Path, unpacked: Unpacked, folder: Path) -> tuple[Finding, ...]:
-    """Read and check the files as a package, somewhere apart; refuse what cannot be read."""
+    """Read and check the files as a package, somewhere apart; refuse what cannot run."""
     with tempfile.TemporaryDirectory(prefix="weft-") as name:
         staged = Path(name) / unpacked.manifest.name
         create_folder(staged, unpacked.files)
@@ -134,7 +134,13 @@ def _judged(archive: Path, unpacked: Unpacked, folder: Path) -> tuple[Finding, .
         if faults:
             message = f"{archive} cannot be imported; nothing was changed"
             raise PackageError(message, tuple(faults))
-        return tuple(_moved(it, staged, folder) for it in review_package(package))
+        findings = review_package(package)
+        # One that could not run must not take the place of one that can.
+        errors = tuple(_moved(it, staged, archive) for it in findings if is_error(it))
+        if errors:
+            message = f"{archive} cannot be imported: the package has errors; nothing was changed"
+            raise PackageError(message, errors)
+        return tuple(_moved(it, staged, folder) for it in findings)
 
 
 def _mismatches(manifest: Manifest, package: Package) -> list[str]:

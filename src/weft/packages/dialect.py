@@ -153,9 +153,9 @@ def _list_of_map(rewrite: Rewrite, container: Map, key: str, name_key: str) -> N
 
 
 def _unwrap(rewrite: Rewrite, wrapper: str, inner: str) -> None:
-    """Take a wrapper away that holds nothing but the file's own keys."""
+    """Take a wrapper away that holds the file's own keys; beside other keys it is refused."""
     data = rewrite.data
-    value = data.get(wrapper) if is_map(data) else None
+    value = data.get(wrapper) if is_map(data) and len(data) == 1 else None
     if is_map(value) and inner in value:
         rewrite.note(data, wrapper, f"the wrapper {wrapper} is not written any more")
         rewrite.data = value

@@ -81,9 +81,9 @@ def _definitions_by_name(rewrite: Rewrite, variables: Map) -> None:
         rewrite.replace(variables, "definitions", named, "definitions is now a map by name")
 
 
-def _by_name(rewrite: Rewrite, entries: List) -> Map | None:
+def _by_name(rewrite: Rewrite, entries: List) -> dict[str, Map] | None:
     """Turn a list of named entries into a map; None if an entry has no name of its own."""
-    named: Map = {}
+    named: dict[str, Map] = {}
     for entry in entries:
         name = entry.get("name") if is_map(entry) else None
         if not is_map(entry) or not isinstance(name, str) or name in named:
@@ -103,8 +103,7 @@ def _lists_by_kind(rewrite: Rewrite, variables: Map) -> None:
             continue
         rewrite.drop(variables, key, f"{key} is now part of definitions")
         for name, entry in named.items():
-            if is_map(entry):
-                _split(rewrite, entry, kind)
+            _split(rewrite, entry, kind)
             definitions[name] = entry
 
 

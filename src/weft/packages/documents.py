@@ -101,7 +101,7 @@ def too_large(file: str, size: int) -> Finding | None:
         return None
     message = f"the file is {size:,} bytes long; at most {MAX_BYTES:,} are read"
     hint = ("move large content to a data file of your own",)
-    return Finding("SCHEMA001", "error", message, Place(file), hint=hint)
+    return Finding("SCHEMA001", "error", message, Place(file, 1, 1), hint=hint)
 
 
 def decode(raw: bytes) -> tuple[str, Fault | None]:

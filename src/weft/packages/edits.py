@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Final, cast
 
 from weft.errors import PackageError
@@ -29,7 +30,15 @@ _REST: Final = re.compile(r"[ \t]*(?:(?://|#)[^\n]*|/\*[^\n]*\*/[ \t\r]*)?(?:\n|
 _INDENT: Final = re.compile(r"\n([ \t]+)\S")
 
 
-def apply(document: Document, edits: Sequence[Edit]) -> str:
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The text of a file after edits, and whether it had to be written anew as a whole."""
+
+    text: str
+    anew: bool = False
+
+
+def apply(document: Document, edits: Sequence[Edit]) -> Edited:
     """Return the text of a file after `edits`, one after the other.
 
     An edit that does not fit what the file holds raises PackageError, and nothing is changed.
@@ -37,21 +46,22 @@ def apply(document: Document, edits: Sequence[Edit]) -> str:
     if not document.ok:
         message = f"{document.file} cannot be changed before it can be read"
         raise PackageError(message, document.findings)
-    text = document.text
+    edited = Edited(document.text)
     for edit in edits:
-        text = _change(document, text, edit)
-    return text
+        changed = _change(document, edited.text, edit)
+        edited = Edited(changed.text, edited.anew or changed.anew)
+    return edited
 
 
-def _change(document: Document, text: str, edit: Edit) -> str:
+def _change(document: Document, text: str, edit: Edit) -> Edited:
     parsed = parse_text(text, document.format)
     step = resolve(document.file, parsed.data, edit)
     wanted = carried_out(deepcopy(parsed.data), step)
     changed = _Text(text, document.format, parsed.root or Node(0, 0)).after(step)
     if changed is not None and _same(parse_text(changed, document.format), wanted):
-        return changed
+        return Edited(changed)
     head = _HEAD.match(text) if document.format == "yaml" else None
-    return (head[0] if head else "") + dump(wanted, document.format)
+    return Edited((head[0] if head else "") + dump(wanted, document.format), anew=True)
 
 
 def _same(parsed: Parsed, wanted: Data) -> bool:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from weft.findings import Finding, Place
+from weft.packages.archive_names import is_passed_over
 from weft.packages.documents import MAX_BYTES
-from weft.packages.layout import CODE_FOLDERS, FILE_KINDS, SUFFIXES
+from weft.packages.layout import CODE_FOLDERS, FILE_KINDS, ROOT_CODE, SUFFIXES
 
 #: Most code files of one package, and how deep their folders may nest.
 MAX_CODE_FILES: Final = 2_000
@@ -43,7 +44,7 @@ def read_folder(folder: Path) -> Contents:
     findings: list[Finding] = []
     refused: set[str] = set()
     wanted = [(name, declared) for name in names if name in present]
-    wanted += [(name, code) for name in _code_names(folder, root, findings)]
+    wanted += [(name, code) for name in _code_names(folder, root, present, findings)]
     for name, target in wanted:
         outcome = read_bytes(folder / name, root)
         if isinstance(outcome, bytes) and target is code:
@@ -93,30 +94,46 @@ def _as_text(path: Path, raw: bytes) -> bytes | Finding:
 
 def _unlisted(folder: Path, error: OSError) -> Finding:
     reason = (error.strerror or type(error).__name__).lower()
-    return unreadable(folder, f"cannot be listed: {reason}", "check its permissions")
+    return unreadable_folder(folder, f"cannot be listed: {reason}", "check its permissions")
 
 
 def unreadable(path: Path, fact: str, remedy: str) -> Finding:
     """Say that a file cannot be read."""
+    place = Place(str(path), 1, 1)
+    return Finding("SCHEMA001", "error", f"{path.name} {fact}", place, hint=(remedy,))
+
+
+def unreadable_folder(path: Path, fact: str, remedy: str) -> Finding:
+    """Say that a folder cannot be read; a folder has no lines."""
     return Finding("SCHEMA001", "error", f"{path.name} {fact}", Place(str(path)), hint=(remedy,))
 
 
-def _code_names(folder: Path, root: Path, findings: list[Finding]) -> Iterator[str]:
+def _code_names(
+    folder: Path, root: Path, present: list[str], findings: list[Finding]
+) -> Iterator[str]:
     """List the code files, deterministically, following no folder out of the package."""
-    count = 0
+    for count, name in enumerate(_candidates(folder, root, present, findings)):
+        if count == MAX_CODE_FILES:
+            findings.append(
+                unreadable_folder(
+                    folder,
+                    f"holds more than {MAX_CODE_FILES} code files",
+                    "keep only the code of this package there",
+                )
+            )
+            return
+        yield name
+
+
+def _candidates(
+    folder: Path, root: Path, present: list[str], findings: list[Finding]
+) -> Iterator[str]:
+    for name in present:
+        if name.endswith(ROOT_CODE) and not is_passed_over(name) and not (folder / name).is_dir():
+            yield name
     for top, suffixes in CODE_FOLDERS.items():
         for name in _walk(folder, top, root, findings):
             if name.endswith(suffixes):
-                count += 1
-                if count > MAX_CODE_FILES:
-                    findings.append(
-                        unreadable(
-                            folder / top,
-                            f"holds more than {MAX_CODE_FILES} code files",
-                            "keep only the code of this package there",
-                        )
-                    )
-                    return
                 yield name
 
 
@@ -131,13 +148,13 @@ def _walk(folder: Path, top: str, root: Path, findings: list[Finding]) -> Iterat
             continue
         if here.is_symlink() and not here.resolve().is_relative_to(root):
             findings.append(
-                unreadable(
+                unreadable_folder(
                     here, "is a link that leads out of the folder", "put the folder itself there"
                 )
             )
         elif name.count("/") >= MAX_DEPTH:
             findings.append(
-                unreadable(
+                unreadable_folder(
                     here, f"is nested more than {MAX_DEPTH} folders deep", "flatten the folders"
                 )
             )

@@ -23,6 +23,9 @@ SUFFIXES: Final = (".json", ".yaml", ".yml")
 #: Folders of a package that hold code, and the endings that count as code there.
 CODE_FOLDERS: Final = {"tools": (".py", ".jsx"), "hooks": (".py",)}
 
+#: Endings that count as code in the package folder itself.
+ROOT_CODE: Final = (".py",)
+
 
 class AgentsFile(Part):
     """agents.json: who takes part."""

@@ -13,9 +13,11 @@ from weft.findings import (
 )
 from weft.findings import Path as SpecPath
 from weft.packages import edits
+from weft.packages.documents import Document, read_text
 from weft.packages.layout import file_path
 from weft.packages.package import Package
 from weft.packages.staging import replace_files
+from weft.packages.writer import file_text
 
 
 def mend(package: Package, findings: Iterable[Finding]) -> tuple[Fix, ...]:
@@ -41,12 +43,27 @@ def _apply(package: Package, fix: Fix) -> dict[str, bytes]:
     for edit in fix.edits:
         name, placed = _place(package, fix, edit)
         grouped.setdefault(name, []).append(placed)
-    by_name = {declared.name: declared for declared in package.files.values()}
+    documents = {declared.name: declared.document for declared in package.files.values()}
+    for name, found in grouped.items():
+        if name not in documents and _can_begin(package, name, found):
+            documents[name] = _begun(name)
     return {
-        name: edits.apply(by_name[name].document, found).encode()
+        name: edits.apply(documents[name], found).text.encode()
         for name, found in grouped.items()
-        if name in by_name
+        if name in documents
     }
+
+
+def _can_begin(package: Package, name: str, found: list[Edit]) -> bool:
+    """Tell whether a file can be begun with these edits: it is not there, and they only add."""
+    adding = all(isinstance(edit, SetValue | AppendItem) for edit in found)
+    named = all(isinstance(step, str) for edit in found for step in edit.path)
+    return adding and named and not (package.folder / name).exists()
+
+
+def _begun(name: str) -> Document:
+    """Return a declared file with nothing in it yet; edits put the objects around what they add."""
+    return read_text(name, file_text(name.partition(".")[0], {}, "json"))
 
 
 def _place(package: Package, fix: Fix, edit: Edit) -> tuple[str, Edit]:
@@ -56,7 +73,7 @@ def _place(package: Package, fix: Fix, edit: Edit) -> tuple[str, Edit]:
     kind, inner = file_path(edit.path, entry=isinstance(edit, RenameKey | Remove))
     declared = package.files.get(kind.stem)
     if declared is None:
-        return f"{kind.stem}.json", edit
+        return f"{kind.stem}.json", _moved(edit, inner)
     return declared.name, _moved(edit, declared.rewrite.came_from(inner))
 
 
@@ -68,5 +85,5 @@ def _moved(edit: Edit, path: SpecPath) -> Edit:
             return AppendItem(path, edit.value)
         case RenameKey():
             return RenameKey(path, edit.key)
-        case Remove():
+        case _:
             return Remove(path)

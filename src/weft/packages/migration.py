@@ -1,16 +1,24 @@
 """Rewriting a package to the one written spelling."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from weft.errors import PackageError
 from weft.findings import Path as SpecPath
 from weft.findings import is_error
+from weft.packages import edits
+from weft.packages.documents import Document
 from weft.packages.package import DeclaredFile
 from weft.packages.reader import read_package
+from weft.packages.respelling import respell, respelling_edits
 from weft.packages.rewrite import child, is_list, is_map
-from weft.packages.writer import file_data, file_text
+from weft.packages.staging import replace_all
+from weft.packages.writer import file_data
+
+#: How a line begins that holds nothing but a comment.
+_COMMENT: Final = ("#", "//", "/*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +45,44 @@ def plan_migration(folder: Path) -> Migration:
     for stem, declared in package.files.items():
         said = tuple(_changes(declared, written[stem]))
         if said:
-            texts[declared.name] = file_text(stem, written[stem], declared.document.format)
-            changes[declared.name] = said
+            respell(declared.rewrite.data, written[stem])
+            edited = edits.apply(declared.document, respelling_edits(declared))
+            texts[declared.name] = edited.text
+            changes[declared.name] = (*said, *_losses(declared.document, edited))
     return Migration(folder, texts, changes)
+
+
+def carry_out(migrations: Iterable[Migration]) -> None:
+    """Write what was planned for several packages; if anything fails, all stay as they were."""
+    replace_all(
+        {
+            plan.folder / name: text.encode()
+            for plan in migrations
+            for name, text in plan.texts.items()
+        }
+    )
+
+
+def _losses(document: Document, edited: edits.Edited) -> Iterator[str]:
+    """Say what of the author's file is not kept."""
+    if edited.anew:
+        yield "rewritten whole: comments and layout are not kept"
+    elif not _comments(document.text) <= _comments(edited.text):
+        yield "comments inside the rewritten parts are not kept"
+
+
+def _comments(text: str) -> set[str]:
+    lines = (line.strip() for line in text.splitlines())
+    return {line for line in lines if line.startswith(_COMMENT)}
 
 
 def _changes(declared: DeclaredFile, written: object) -> Iterator[str]:
     for change in declared.rewrite.changes:
         place = declared.document.place(change.path, key=True)
         yield f"line {place.line}: {change.message}"
-    noted = {change.path for change in declared.rewrite.changes}
     for path, before, after in _respelt(declared.rewrite.data, written, ()):
         origin = declared.rewrite.came_from(path)
-        if origin not in noted:
-            yield f'line {declared.document.place(origin).line}: "{before}" is now "{after}"'
+        yield f'line {declared.document.place(origin).line}: "{before}" is now "{after}"'
 
 
 def _respelt(

@@ -14,11 +14,11 @@ from weft.findings import Finding, Fix, Place, RenameKey
 from weft.ids import slug
 from weft.packages import documents
 from weft.packages.dialect import DIALECTS
-from weft.packages.folder import Contents, read_folder
+from weft.packages.folder import Contents, read_bytes, read_folder
 from weft.packages.layout import FILE_KINDS, SUFFIXES, AgentExposure, FileKind
 from weft.packages.package import DeclaredFile, Package
 from weft.packages.problems import Problem, problems
-from weft.packages.rewrite import Rewrite, is_map
+from weft.packages.rewrite import Rewrite, child, is_map
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.part import Part
 from weft.spec.workflow import WorkflowSpec
@@ -32,7 +32,7 @@ def read_package(folder: Path) -> Package:
     found: list[Finding] = [*contents.findings]
     files: dict[str, DeclaredFile] = {}
     parts: dict[str, Part] = {}
-    misnamed = _look_alikes(contents)
+    misnamed = _look_alikes(folder, contents)
     found += [_not_read(folder, stem, name) for stem, name in misnamed.items()]
     for kind in FILE_KINDS.values():
         if kind.stem in misnamed:
@@ -92,7 +92,7 @@ def _choose(folder: Path, kind: FileKind, contents: Contents) -> tuple[str | Non
         return None, _finding(
             "SCHEMA011",
             f"{both} both declare the same things",
-            Place(str(folder / present[1])),
+            Place(str(folder / present[1]), 1, 1),
             hint="keep one of them",
         )
     if not present and kind.required and not contents.unreadable.intersection(names):
@@ -139,23 +139,42 @@ def _in_context(problem: Problem) -> str:
     return f"{text.lstrip('.')}: {problem.message}" if text else problem.message
 
 
-def _look_alikes(contents: Contents) -> dict[str, str]:
-    """Find files that are not read, by the kind of file each is surely meant to be."""
+def _look_alikes(folder: Path, contents: Contents) -> dict[str, str]:
+    """Find files that are not read, by the kind of file each is surely meant to be.
+
+    A name alone says too little: books.json is close to hooks.json. What stands in it decides.
+    """
     present = {name.partition(".")[0] for name in (*contents.declared, *contents.unreadable)}
     meant: dict[str, str] = {}
     for name in contents.others:
         stem, suffix = Path(name).stem, Path(name).suffix
         close = get_close_matches(stem.lower().replace("-", "_"), FILE_KINDS, n=1, cutoff=0.8)
-        if suffix in SUFFIXES and close and close[0] not in present:
+        if suffix not in SUFFIXES or not close or close[0] in present:
+            continue
+        if _holds(FILE_KINDS[close[0]], folder, name):
             meant.setdefault(close[0], name)
     return meant
+
+
+def _holds(kind: FileKind, folder: Path, name: str) -> bool:
+    """Tell whether a file has keys of a kind of declared file, in whatever spelling."""
+    raw = read_bytes(folder / name, folder.resolve())
+    if not isinstance(raw, bytes):
+        return False
+    document = documents.read(str(folder / name), raw)
+    data = open_document(name, document, kind.stem).rewrite.data
+    known = {field.alias or key for key, field in kind.model.model_fields.items()}
+    return any(
+        reduce(child, inner, data) is not None if inner else is_map(data) and known & data.keys()
+        for inner in kind.holds.values()
+    )
 
 
 def _not_read(folder: Path, stem: str, name: str) -> Finding:
     return _finding(
         "SCHEMA013",
         f"{name} is not read: no file of a package has this name",
-        Place(str(folder / name)),
+        Place(str(folder / name), 1, 1),
         hint=f"did you mean {stem}{Path(name).suffix}?",
     )
 
@@ -172,7 +191,7 @@ def _broken(
         if stem not in parts and (stem in present or kind.required)
         for field in kind.holds
     }
-    unread_code = any("/" in name for name in contents.unreadable)
+    unread_code = any(Path(name).suffix not in SUFFIXES for name in contents.unreadable)
     return frozenset(fields | ({"code"} if unread_code else set()))
 
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Final
 
-import weft
 from weft.errors import UsageError
 from weft.packages.folder import read_folder
 from weft.packages.reader import read_package
@@ -16,7 +15,7 @@ EXAMPLES: Final = ("HelloWorld", "CustomerSupportRouter")
 
 def shipped_folder() -> Path:
     """Return the folder of shipped packages: inside an installed Weft, or beside its sources."""
-    home = Path(weft.__file__).parent
+    home = Path(__file__).parents[1]
     installed = home / "workflows"
     return installed if installed.is_dir() else home.parents[1] / "workflows"
 

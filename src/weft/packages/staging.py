@@ -3,8 +3,9 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.errors import PackageError
@@ -40,19 +41,74 @@ def replace_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def replace_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Replace or add files in a folder; all are staged before the first is put in place."""
-    staged: list[tuple[Path, Path]] = []
+    """Replace or add files in a folder; if anything fails, all stay as they were."""
+    replace_all({folder / name: content for name, content in files.items()})
+
+
+def replace_all(files: Mapping[Path, bytes]) -> None:
+    """Replace or add files wherever they are; if anything fails, all stay as they were."""
+    exchange = _Exchange()
     try:
-        for name, content in files.items():
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            staged.append((_temporary(target, content), target))
-        for temporary, target in staged:
-            temporary.replace(target)
-    except OSError as error:
-        raise _refused(folder, error) from error
+        for target, content in files.items():
+            exchange.stage(target, content)
+        for target in files:
+            exchange.put(target)
+    except BaseException as error:
+        kept = exchange.put_back()
+        if isinstance(error, OSError):
+            raise _refused(exchange.at, error, kept) from error
+        raise
     finally:
-        for temporary, _ in staged:
+        exchange.clear()
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """New and former contents of files, all written beside them before the first is exchanged.
+
+    Nothing but renaming is left to do then, in either direction, which takes no room.
+    """
+
+    at: Path = Path()
+    new: dict[Path, Path] = field(default_factory=dict[Path, Path])
+    former: dict[Path, Path] = field(default_factory=dict[Path, Path])
+    folders: list[Path] = field(default_factory=list[Path])
+    done: list[Path] = field(default_factory=list[Path])
+
+    def stage(self, target: Path, content: bytes) -> None:
+        self.at = target
+        missing = [it for it in target.parents if not it.exists()]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self.folders += reversed(missing)
+        self.new[target] = _temporary(target, content)
+        if target.exists():
+            self.former[target] = _temporary(target, target.read_bytes())
+
+    def put(self, target: Path) -> None:
+        self.at = target
+        self.new[target].replace(target)
+        self.done.append(target)
+
+    def put_back(self) -> list[str]:
+        """Undo what was done; return the files for which that failed, and where the former is."""
+        failed: list[str] = []
+        for target in reversed(self.done):
+            try:
+                if target in self.former:
+                    self.former[target].replace(target)
+                else:
+                    target.unlink()
+            except OSError:
+                former = self.former.pop(target, None)
+                failed.append(f"{target} (as it was: {former})" if former else str(target))
+        self.clear()
+        for folder in reversed(self.folders):
+            if not any(folder.iterdir()):
+                folder.rmdir()
+        return failed
+
+    def clear(self) -> None:
+        for temporary in (*self.new.values(), *self.former.values()):
             with suppress(FileNotFoundError):
                 temporary.unlink()
 
@@ -89,6 +145,9 @@ def _temporary(target: Path, content: bytes) -> Path:
     return temporary
 
 
-def _refused(folder: Path, error: OSError) -> PackageError:
+def _refused(path: Path, error: OSError, kept: Sequence[str] = ()) -> PackageError:
     reason = (error.strerror or type(error).__name__).lower()
-    return PackageError(f"{folder} cannot be written: {reason}; nothing was changed")
+    outcome = "nothing was changed"
+    if kept:
+        outcome = f"these files are new and could not be put back: {', '.join(kept)}"
+    return PackageError(f"{path} cannot be written: {reason}; {outcome}")

@@ -19,9 +19,7 @@ _SCHEMAS: Final = "../../schemas"
 def file_data(spec: WorkflowSpec) -> dict[str, dict[str, JsonValue]]:
     """Return the data of every file a spec is written to, by stem."""
     data = plain(spec)
-    exposure = data.get("exposure", {})
-    if isinstance(exposure, dict):
-        data["exposure"] = {agent: {"variables": names} for agent, names in exposure.items()}
+    data["exposure"] = {agent: {"variables": list(names)} for agent, names in spec.exposure.items()}
     kinds = [kind for kind in FILE_KINDS.values() if kind.always or data.keys() & kind.holds.keys()]
     return {kind.stem: _content(kind, data) for kind in kinds}
 

@@ -452,7 +452,7 @@ def test_transitions_refuse_every_other_change():
     refused = derived(said("A", value="done"), kind="str", default="new", transitions=chain)
     assert proof(*handoffs, agents="A", variables={"x": refused}).status == "refuted"
     free = derived(kind="str", default="new", transitions=chain, writers=["A"])
-    assert proof(*handoffs, agents="A", variables={"x": free}).status == "proven"
+    assert proof(*handoffs, agents="A", variables={"x": free}).status == "not proven"
     by_word = [{**step, "trigger": said("A")} for step in chain]
     stepped = derived(kind="str", default="new", transitions=by_word)
     assert proof(*handoffs, agents="A", variables={"x": stepped}).status == "proven"
@@ -470,11 +470,9 @@ def test_a_whole_number_is_one_value_however_it_is_written():
     [
         {"type": "agent_turn_count", "agent": "A", "count": 3},
         {"type": "timer_expired", "after_seconds": 60},
-        {"type": "function", "function": "tools.act:judge"},
         {"type": "tool_call", "tool": "act"},
         {"type": "tool_call", "tool": "act", "argument": "x"},
         {"type": "tool_response", "tool": "act"},
-        {"type": "tool_response", "tool": "act", "response_key": "x"},
         {"type": "ui_response", "tool": "ask", "response_key": "x"},
         {"type": "tool_call", "tool": "tidy"},
     ],

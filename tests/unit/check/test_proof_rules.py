@@ -126,7 +126,9 @@ def test_HAND009_shadowed_by_one_rule():
     subject = workflow(
         rule("A", "B", "x"),
         rule("A", "user", "x and y", priority=2),
-        variables={"x": derived(said("A")), "y": derived(said("A", "Y"))},
+        variables={"x": derived(said("A")), "y": derived({"type": "tool_call", "tool": "act"})},
+        tools=[tool("A")],
+        code={"tools/act.py": "def act(): ..."},
     )
     hit = only("HAND009", subject)
     assert hit.path == ("handoffs", 1, "condition")
@@ -139,7 +141,9 @@ def test_HAND009_shadowed_by_several_rules():
         rule("A", "C", "not x"),
         rule("A", "user", "y", priority=2),
         agents="ABC",
-        variables={"x": derived(said("A")), "y": derived(said("A", "Y"))},
+        variables={"x": derived(said("A")), "y": derived({"type": "tool_call", "tool": "act"})},
+        tools=[tool("A")],
+        code={"tools/act.py": "def act(): ..."},
     )
     hit = only("HAND009", subject)
     assert hit.message.endswith("never applies: one of the rules before it always comes first")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unit.check.builders_proof import derived, proof, rule
+from unit.check.builders_proof import derived, proof, rule, tool
 from weft.check.proof.samples import questions_in, samples
 from weft.check.proof.space import backward, change, first, forward, lay_out, union
 from weft.check.proof.truth import MOST_QUESTIONS, blocks, truth
@@ -218,11 +218,15 @@ def test_every_number_is_stood_for_by_a_sample(texts, data):
 
 
 def test_numbers_and_texts_compared_with_constants_are_followed():
-    score = derived(kind="int", default=0, writers=["A"])
+    score = derived(
+        {"type": "tool_call", "tool": "act", "argument": "score"}, kind="int", default=0
+    )
     found = proof(
         rule("A", "terminate", "score >= 8"),
         rule("A", "B", "score >= 9"),
         rule("A", "A"),
         variables={"score": score},
+        tools=[tool("A")],
+        code={"tools/act.py": "def act(score): ..."},
     )
     assert (found.status, found.unreachable_agents) == ("proven", ("B",))

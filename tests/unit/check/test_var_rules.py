@@ -1,13 +1,32 @@
 import pytest
 
 from weft.catalogue import CATALOGUE
-from weft.check import secret_rules, trigger_rules, usage_rules, var_rules
+from weft.check import (
+    secret_rules,
+    source_rules,
+    start_rules,
+    trigger_rules,
+    usage_rules,
+    var_rules,
+    write_rules,
+)
 from weft.check.rules import rules_of
 from weft.check.subject import Subject
 from weft.findings import SetValue
 from weft.spec.workflow import WorkflowSpec
 
-RULES = {rule.code: rule for rule in rules_of(var_rules, trigger_rules, secret_rules, usage_rules)}
+RULES = {
+    rule.code: rule
+    for rule in rules_of(
+        var_rules,
+        trigger_rules,
+        secret_rules,
+        usage_rules,
+        write_rules,
+        source_rules,
+        start_rules,
+    )
+}
 NEXT = {"equals": "NEXT"}
 
 
@@ -382,7 +401,7 @@ def test_VAR008_known_tools():
 
 @pytest.mark.parametrize(
     ("pattern", "offset", "part"),
-    [("done(", 4, "does not compile"), ("^(a+)+$", 1, "inside a repetition")],
+    [("done(", 4, "does not compile"), ("^(a+)+$", 1, "cut in several ways")],
 )
 def test_VAR009_unusable_regex(pattern, offset, part):
     trigger = {"type": "user_text", "match": {"regex": pattern}}
@@ -420,6 +439,25 @@ def test_VAR010_agent_is_not_told(mode):
 def test_VAR010_agent_is_told(trigger):
     checked = subject({"x": derived(trigger, trigger)}, prompt="Then say NEXT.")
     assert hits("VAR010", checked) == []
+
+
+@pytest.mark.parametrize(
+    ("match", "prompt", "told"),
+    [
+        ({"contains": "go"}, "Be good.", False),
+        ({"contains": "go"}, "Say Go!", True),
+        ({"equals": "next"}, "Say NEXT_STEP or NEXTS.", False),
+        ({"equals": "next step"}, "Say: Next step", True),
+        ({"exact": "NEXT"}, "Say next.", False),
+        ({"exact": "NEXT"}, "Say NEXT", True),
+        ({"exact": "NEXT"}, "Say NEXTNEXT or *NEXT*", True),
+        ({"contains": "[done]"}, "Say it[DONE]so", True),
+        ({"contains": " "}, "", True),
+    ],
+)
+def test_VAR010_whole_words_in_the_case_that_counts(match, prompt, told):
+    trigger = {"type": "agent_text", "agent": "RouterAgent", "match": match}
+    assert (hits("VAR010", subject({"x": derived(trigger)}, prompt=prompt)) == []) == told
 
 
 SHOWN = {"exposure": {"RouterAgent": ["x"]}}

@@ -14,9 +14,9 @@ from weft.check.proof.ground import Ground
 from weft.check.proof.space import Change, backward, forward
 from weft.engine.routing import Routing
 
-#: enter: the agent is about to speak; speak: it speaks; decide: it has spoken; wait: the user is
-#: waited for, and the agent answers next.
-PointKind: TypeAlias = Literal["start", "enter", "speak", "decide", "wait", "end"]
+#: enter: the agent is about to speak; speak: it is at work; said: it has given its reply; decide:
+#: its turn is closed; wait: the user is waited for, and the agent answers next.
+PointKind: TypeAlias = Literal["start", "enter", "speak", "said", "decide", "wait", "end"]
 
 #: For each point, by its number, a set of combinations: together a set of states.
 States: TypeAlias = list[int]
@@ -59,6 +59,20 @@ class Edge:
     def backward(self, bits: int) -> int:
         """Return the combinations that can reach the target with one in `bits`."""
         return backward(self.changes, bits) & self.guard
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What happens on the way along an edge, for which combinations, and what is doubtful."""
+
+    guard: int = ALWAYS
+    changes: tuple[Change, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+
+    def then(self, other: "Step") -> "Step":
+        """Return this step with another after it, for the same combinations."""
+        guard = self.guard & backward(self.changes, other.guard)
+        return Step(guard, (*self.changes, *other.changes), (*self.doubts, *other.doubts))
 
 
 @dataclass(frozen=True, slots=True)

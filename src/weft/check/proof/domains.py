@@ -48,7 +48,7 @@ class Domain:
                 for origin, targets in wanted
                 if origin is UNKNOWN or same(origin, value)
                 for new in targets
-            }
+            } | {old for found in settings if found.keeps}
             outcomes.append(tuple(sorted(news)) or (old,))
         return tuple(outcomes)
 

@@ -5,15 +5,16 @@ happen any number of times, what closes it, rules after the reply, what the hand
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from weft.check.proof.cases import Case, cases
-from weft.check.proof.chart import END, START, Chart, Edge, Point, Use
+from weft.check.proof.chart import ALWAYS, END, START, Chart, Edge, Point, Step, Use
 from weft.check.proof.decisions import Way, edges_of
 from weft.check.proof.events import Event, Moment, Setting
 from weft.check.proof.ground import Ground
 from weft.check.proof.space import Change, change, forward
+from weft.check.proof.trigger_events import turns_of
 from weft.check.subject import Subject
 from weft.engine.defaults import startup_mode
 from weft.engine.routing import Route, Routing, link_routing, routes_after, routes_before
@@ -48,7 +49,7 @@ class _Drawing:
     groups: int = 0
 
     def __post_init__(self) -> None:
-        kinds = ("enter", "speak", "decide", "wait")
+        kinds = ("enter", "speak", "said", "decide", "wait")
         turns = (Point(kind, agent) for agent in self.agents for kind in kinds)
         self.points = (START, END, *turns)
         self.numbers = {point: number for number, point in enumerate(self.points)}
@@ -58,6 +59,7 @@ class _Drawing:
             event
             for event in self.ground.events
             if any(setting.variable in followed for setting in event.settings)
+            or (event.when.moment == "auto" and not event.settings)
         ]
 
     def start(self, orchestrator: Orchestrator) -> None:
@@ -71,11 +73,11 @@ class _Drawing:
 
     def turn(self, agent: str) -> None:
         """Draw a turn of an agent, with all that may follow it."""
-        enter, speak, decide, wait = (
-            self.numbers[Point(kind, agent)] for kind in ("enter", "speak", "decide", "wait")
+        enter, speak, wait = (
+            self.numbers[Point(kind, agent)] for kind in ("enter", "speak", "wait")
         )
         self.happen(wait, "wait")
-        self.edges.append(Edge(wait, enter))
+        self.speech(wait, enter, self.at("hear"))
         opening = self.changes(settings_of(self.at("open", agent)))
         for case, ways in self.cases(agent, before=True):
             # A rule that certainly applies is the last to be asked, and leaves no room for a reply.
@@ -83,11 +85,66 @@ class _Drawing:
                 ways.append(Way(speak, opening, case.bits))
             self.decide(enter, ways)
         self.happen(speak, "turn", agent)
-        closing = self.at("close", agent)
-        if closing:
-            self.take_place(speak, decide, closing)
+        here = self.close(agent, speak)
         for _, ways in self.cases(agent, before=False):
-            self.decide(decide if closing else speak, ways)
+            self.decide(here, ways)
+
+    def close(self, agent: str, here: int) -> int:
+        """Draw the end of a turn, as far as it changes anything; return where that leads to."""
+        said, decide = (self.numbers[Point(kind, agent)] for kind in ("said", "decide"))
+        saying, closing = self.at("say", agent), self.at("close", agent)
+        if saying:
+            self.speech(here, said, saying)
+            here = said
+        calls, counted = self.calls(self.at("auto", agent)), self.counted(agent)
+        if not closing and calls == [Step()] and counted == [Step()]:
+            return here
+        for call in calls:
+            for count in counted:
+                self.take_place(here, decide, closing, call.then(count))
+        return decide
+
+    def speech(self, source: int, target: int, events: Sequence[Event]) -> None:
+        """Draw the words after which a run moves on: one of the texts, or another."""
+        self.edges.append(Edge(source, target))
+        for event in events:
+            step = self.step(event)
+            self.edges.append(Edge(source, target, step.guard, step.changes, step.doubts))
+
+    def calls(self, events: Sequence[Event]) -> list[Step]:
+        """Return what the call of an automatic tool may do, one stage after the other."""
+        steps = [Step()]
+        for stage in sorted({event.stage for event in events}):
+            choices = [self.step(event) for event in events if event.stage == stage]
+            if all(choice.doubts for choice in choices):
+                # Whatever it is that comes, the run goes on.
+                mild = tuple(replace(doubt, mild=True) for doubt in choices[0].doubts)
+                choices.append(Step(doubts=mild))
+            steps = [step.then(choice) for step in steps for choice in choices]
+        return steps
+
+    def counted(self, agent: str) -> list[Step]:
+        """Return what the count of the turns does: for each number so far, a step of its own."""
+        name = turns_of(agent)
+        if name not in self.ground.counts:
+            return [Step()]
+        events = self.at("count", agent)
+        return [
+            self.tick(name, number).then(
+                Step(
+                    changes=self.changes(
+                        settings_of(it for it in events if it.tick == (name, number))
+                    )
+                )
+            )
+            for number in range(1, self.ground.counts[name] + 2)
+        ]
+
+    def tick(self, name: str, number: int) -> Step:
+        """Return the step by which a count comes to a number, at most to the last one."""
+        axis, most = self.ground.space.axes[name], self.ground.counts[name]
+        outcomes = [(min(old + 1, most),) for old in range(most + 1)]
+        return Step(axis.masks[number - 1], (change(axis, outcomes),))
 
     def cases(self, agent: str, *, before: bool) -> Iterator[tuple[Case, list[Way]]]:
         """Yield the cases of a decision with the ways that are possible in each."""
@@ -115,18 +172,32 @@ class _Drawing:
     def happen(self, here: int, moment: Moment, agent: str = "") -> None:
         """Draw the events that may happen at a point, again and again."""
         for event in self.at(moment, agent):
-            doubts = (event.doubt,) if event.doubt else ()
-            changes = self.changes(event.settings)
-            self.edges.append(Edge(here, here, changes=changes, doubts=doubts))
+            step = self.tick(*event.tick) if event.tick else Step()
+            step = step.then(self.step(event))
+            self.edges.append(Edge(here, here, step.guard, step.changes, step.doubts))
 
-    def take_place(self, source: int, target: int, events: Sequence[Event]) -> None:
-        """Draw the way on which events take place; code may leave its variables as they are."""
+    def step(self, event: Event) -> Step:
+        """Return what an event does."""
+        doubts = (event.doubt,) if event.doubt else ()
+        return Step(ALWAYS, self.changes(event.settings), doubts)
+
+    def take_place(
+        self, source: int, target: int, events: Sequence[Event], before: Step | None = None
+    ) -> None:
+        """Draw the way on which events take place; code may leave its variables as they are.
+
+        Where it is the likely case that code does so, the doubt is mild, and that it sets them all
+        is the case in doubt.
+        """
         sure = [event for event in events if not event.doubt]
         doubts = tuple(event.doubt for event in events if event.doubt)
-        self.edges.append(Edge(source, target, changes=self.changes(settings_of(events))))
+        unlikely = tuple(replace(doubt, mild=False) for doubt in doubts if doubt.mild)
+        choices = [Step(ALWAYS, self.changes(settings_of(events)), unlikely)]
         if doubts:
-            changes = self.changes(settings_of(sure))
-            self.edges.append(Edge(source, target, changes=changes, doubts=doubts))
+            choices.append(Step(ALWAYS, self.changes(settings_of(sure)), doubts))
+        for choice in choices:
+            step = before.then(choice) if before else choice
+            self.edges.append(Edge(source, target, step.guard, step.changes, step.doubts))
 
     def at(self, moment: Moment, agent: str = "", target: str | None = None) -> list[Event]:
         """Return the events of a moment."""
@@ -154,8 +225,9 @@ class _Drawing:
         ground = self.ground
         triggered = [event for event in self.at("begin") if not event.doubt]
         beginning = self.changes(settings_of(triggered))
-        certain = {name: domain.initial for name, domain in ground.domains.items()}
-        possible = {name: domain.possible for name, domain in ground.domains.items()}
+        counts = dict.fromkeys(ground.counts, (0,))
+        certain = {name: domain.initial for name, domain in ground.domains.items()} | counts
+        possible = {name: domain.possible for name, domain in ground.domains.items()} | counts
         return Chart(
             ground=ground,
             routing=self.routing,

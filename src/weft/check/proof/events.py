@@ -4,14 +4,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from weft.check.bindings import automatic_tools, bound_model
 from weft.check.subject import Subject
 from weft.engine.conditions import UNKNOWN
 from weft.findings import Json
 
 #: At `begin`, `open`, `close` and `pass` an event takes place without fail: when a run begins, when
-#: a turn opens or closes, and when the word passes on. At the others it may happen or not, and more
-#: than once: while the run is prepared, during a turn, and while the user is waited for.
-Moment: TypeAlias = Literal["begin", "open", "close", "pass", "prepare", "turn", "wait"]
+#: a turn opens or closes, and when the word passes on. So do the call of an automatic tool (`auto`)
+#: and the count of the turns (`count`). At `say` and `hear` one of the events may happen, once: the
+#: agent's words, and those of the user. At the others they may happen or not, and more than once:
+#: while the run is prepared, during a turn, and while the user is waited for.
+Moment: TypeAlias = Literal[
+    "begin", "open", "close", "pass", "auto", "count", "say", "hear", "prepare", "turn", "wait"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +30,15 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One variable is set; UNKNOWN as value means any value, and as origin: whatever it was."""
+    """One variable is set; UNKNOWN as value means any value, and as origin: whatever it was.
+
+    `keeps` means that the variable may as well stay as it is.
+    """
 
     variable: str
     value: Json
     origin: Json = UNKNOWN
+    keeps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +46,14 @@ class Doubt:
     """Why something is not certain, and what to do about it.
 
     `variable` is the one to look at, if there is one; `reported` means that another rule speaks
-    of the cause.
+    of the cause. On something `mild` no error may rest, but a way out may.
     """
 
     why: str
     remedy: str
     variable: str | None = None
     reported: bool = False
+    mild: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +61,15 @@ class Event:
     """Settings that happen together.
 
     `doubt` says why it is not certain that they ever do, or, where they should happen without
-    fail, that they always do.
+    fail, that they always do. `tick` is a count and the step of it at which alone the event
+    happens. `stage` orders what one call of a tool does: it is called, answered, runs, returns.
     """
 
     when: When
     settings: tuple[Setting, ...]
     doubt: Doubt | None = None
+    tick: tuple[str, int] | None = None
+    stage: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +89,10 @@ class Caller:
 
 def callers(subject: Subject) -> Iterator[Caller]:
     """Yield every tool and hook that a run can call before its end."""
+    automatic = set(_automatic(subject))
     for tool in subject.spec.tools:
-        when = When("turn", tool.agent)
+        by_itself = (tool.agent, tool.function) in automatic
+        when = When("auto" if by_itself else "turn", tool.agent)
         yield Caller(tool.function, "tools", tool.file, tool.agent, when)
     for tool in subject.spec.lifecycle_tools:
         for when, at in _called(tool.trigger, tool.agent):
@@ -85,6 +100,14 @@ def callers(subject: Subject) -> Iterator[Caller]:
     for hook in subject.spec.hooks:
         for when, at in _called(hook.hook_type, hook.agent):
             yield Caller(hook.function, "hooks", hook.file, hook.agent, when, at)
+
+
+def _automatic(subject: Subject) -> Iterator[tuple[str, str]]:
+    """Yield the agents whose every reply calls a tool, with that tool."""
+    for name, agent in subject.agents.items():
+        tools = automatic_tools(subject, name)
+        if agent.auto_tool_mode and tools and bound_model(subject, name):
+            yield name, tools[0][1].function
 
 
 def _called(point: str, agent: str | None) -> Iterator[tuple[When, When]]:

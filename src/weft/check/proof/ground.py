@@ -1,8 +1,8 @@
 """What a proof stands on: the variables that matter, what sets them, and when rules apply."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
 from weft.check.proof.code_events import outside, written
@@ -20,6 +20,7 @@ from weft.check.proof.truth import (
     truth,
 )
 from weft.check.subject import Subject
+from weft.check.values import misfit
 from weft.engine.conditions import UNKNOWN
 from weft.errors import ExpressionError
 from weft.ids import FUNCTION_REF
@@ -43,6 +44,8 @@ class Ground:
     truths: Mapping[int, Truth]
     behind: Mapping[int, tuple[str, ...]]
     doubts: Mapping[int, tuple[Doubt, ...]]
+    #: How far something is counted, by the name of the count: the turns of an agent, the clock.
+    counts: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +68,23 @@ def survey(subject: Subject, limit: int) -> Ground | TooLarge:
         for name, variable in subject.spec.variables.items()
         if name in followed and name not in computed
     }
-    events = (*triggered(subject, sources), *written(subject, sources), *outside(sources))
+    all_events = (*triggered(subject, sources), *written(subject, sources), *outside(sources))
+    events = tuple(_fitting(subject, event) for event in all_events)
     found = {
         name: domain_of(name, variable, events, asked[name]) for name, variable in sources.items()
     }
     domains = {name: domain for name, domain in found.items() if isinstance(domain, Domain)}
+    counts = _counts(events, domains)
     combinations = math.prod(len(domain.values) for domain in domains.values())
+    combinations *= math.prod(most + 1 for most in counts.values())
     if combinations > limit:
         largest = sorted(domains, key=lambda name: -len(domains[name].values))
         return TooLarge(combinations, tuple(largest))
     unknown = {name: why for name, why in found.items() if isinstance(why, str)}
     built_in = followed - subject.spec.variables.keys()
     unknown |= dict.fromkeys(sorted(built_in), "it is different in every run")
-    space = lay_out({name: domain.values for name, domain in domains.items()})
+    steps = {name: tuple(range(most + 1)) for name, most in counts.items()}
+    space = lay_out({name: domain.values for name, domain in domains.items()} | steps)
     return Ground(
         domains=domains,
         events=events,
@@ -85,7 +92,30 @@ def survey(subject: Subject, limit: int) -> Ground | TooLarge:
         truths=_truths(subject, computed, space, unknown),
         behind=behind,
         doubts={index: tuple(_doubts(found, unknown)) for index, found in behind.items()},
+        counts=counts,
     )
+
+
+def _fitting(subject: Subject, event: Event) -> Event:
+    """Leave out what the type of a variable refuses: such a write changes nothing."""
+    variables = subject.spec.variables
+    fitting = tuple(
+        found
+        for found in event.settings
+        if found.value is UNKNOWN
+        or found.value is None
+        or not misfit(variables[found.variable].type, found.value, subject.models)
+    )
+    return replace(event, settings=fitting)
+
+
+def _counts(events: Iterable[Event], followed: Container[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for event in events:
+        if event.tick and any(setting.variable in followed for setting in event.settings):
+            name, step = event.tick
+            found[name] = max(step, found.get(name, 0))
+    return found
 
 
 def computations(subject: Subject) -> dict[str, Condition]:

@@ -81,7 +81,7 @@ def _gained(chart: Chart, edge: Edge, bits: int, seen: States) -> int:
     In a group that is where every edge that is open leads to what has been seen.
     """
     if edge.group is None:
-        return 0 if edge.doubts else edge.backward(bits)
+        return edge.backward(bits) if all(doubt.mild for doubt in edge.doubts) else 0
     gained = edge.guard
     for other in chart.groups[edge.group]:
         gained &= other.backward(seen[other.target]) | ~other.guard

@@ -69,9 +69,11 @@ def _asked_with(chart: Chart, seen: States, agent: str, *, before: bool) -> int:
     """Return the combinations with which the rules of an agent are asked."""
     if before:
         return seen[chart.numbers[Point("enter", agent)]]
-    # The point exists in every chart, but only agents whose turns set something come by it.
-    decided = seen[chart.numbers[Point("decide", agent)]]
-    return decided or seen[chart.numbers[Point("speak", agent)]]
+    # The points exist in every chart, but only agents whose turns set something come by them.
+    decided, said, spoken = (
+        seen[chart.numbers[Point(kind, agent)]] for kind in ("decide", "said", "speak")
+    )
+    return decided or said or spoken
 
 
 def _shadow(chart: Chart, rules: tuple[RoutingRule, ...], index: int, bits: int) -> str:

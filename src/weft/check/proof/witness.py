@@ -45,11 +45,12 @@ def _follow(chart: Chart, path: Path) -> Iterator[str]:
         changed = [
             name
             for name, axis in chart.ground.space.axes.items()
-            if axis.value_at(before.values) is not axis.value_at(state.values)
+            if name in chart.ground.domains
+            and axis.value_at(before.values) is not axis.value_at(state.values)
         ]
         if changed:
             yield _values(chart, state, changed)
-        if chart.points[state.point].kind not in ("speak", "decide", "start"):
+        if chart.points[state.point].kind not in ("speak", "said", "decide", "start"):
             yield _name(chart, path, position)
         before = state
 

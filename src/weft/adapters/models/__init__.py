@@ -1,0 +1,1 @@
+"""Language models behind `weft.ports.model`: over HTTP, by provider, made up, asked, recorded."""

@@ -1,0 +1,166 @@
+"""Models behind the classes of pydantic-ai, for providers with an interface of their own."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from pydantic_ai import exceptions
+from pydantic_ai.direct import model_request, model_request_stream
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+)
+from pydantic_ai.models import Model as AnyModel
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.tools import ToolDefinition
+from pydantic_core import to_json
+
+from weft.adapters.models.completion import RawCall, tool_requests
+from weft.adapters.models.library_messages import as_messages
+from weft.adapters.models.strict_schema import strict_schema
+from weft.engine.events import NO_USAGE, Usage
+from weft.errors import ModelError
+from weft.ports.model import ModelReply, ModelRequest
+
+#: The tool through which a model without structured output of its own gives it.
+_OUTPUT_TOOL: Final = "final_result"
+
+#: What may pass. Anything with a status is judged by that.
+_PASSING: Final = (
+    exceptions.ModelRateLimitError,
+    exceptions.ModelUnavailableError,
+    exceptions.ModelServerError,
+    exceptions.ModelConnectionError,
+    exceptions.ModelRequestTimeout,
+)
+_PASSING_STATUS: Final = frozenset({408, 409, 425, 429})
+
+
+class LibraryModel:
+    """One model of a provider, opened with its first call. Close it when all is done."""
+
+    def __init__(self, model: AnyModel[Any], *, secrets: Sequence[str] = ()) -> None:
+        self._model = model
+        self._secrets = secrets
+        self._open = False
+
+    async def reply(
+        self, request: ModelRequest, on_text: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        """Ask the model; with `on_text`, its words are passed on as they come."""
+        messages, parameters = as_messages(request.messages), _parameters(request)
+        try:
+            await self._ready()
+            if on_text is None:
+                whole = await model_request(
+                    self._model, messages, model_request_parameters=parameters
+                )
+            else:
+                whole = await self._streamed(messages, parameters, on_text)
+        except (exceptions.AgentRunError, exceptions.UserError) as error:
+            raise self._fault(error) from error
+        return _reply(whole, request)
+
+    async def close(self) -> None:
+        """Close what the library holds open."""
+        if self._open:
+            self._open = False
+            await self._model.__aexit__(None, None, None)
+
+    async def _ready(self) -> None:
+        if not self._open:
+            self._open = True
+            await self._model.__aenter__()
+
+    async def _streamed(
+        self,
+        messages: list[ModelMessage],
+        parameters: ModelRequestParameters,
+        on_text: Callable[[str], None],
+    ) -> ModelResponse:
+        async with model_request_stream(
+            self._model, messages, model_request_parameters=parameters
+        ) as stream:
+            async for event in stream:
+                match event:
+                    case PartStartEvent(part=TextPart(content=text)) if text:
+                        on_text(text)
+                    case PartDeltaEvent(delta=TextPartDelta(content_delta=text)) if text:
+                        on_text(text)
+                    case _:
+                        pass
+            return stream.get()
+
+    def _fault(self, error: exceptions.AgentRunError | exceptions.UserError) -> ModelError:
+        """Say what the provider said, without what is secret."""
+        text = f"{self._model.model_name}: {error}"
+        for secret in self._secrets:
+            text = text.replace(secret, "(key)")
+        after = error.retry_after if isinstance(error, exceptions.ModelAPIError) else None
+        return ModelError(text, retryable=_may_pass(error), after_seconds=after)
+
+
+def _may_pass(error: exceptions.AgentRunError | exceptions.UserError) -> bool:
+    if isinstance(error, exceptions.ModelQuotaExceededError | exceptions.ContentFilterError):
+        return False
+    if isinstance(error, exceptions.ModelHTTPError):
+        return error.status_code in _PASSING_STATUS or error.status_code >= 500
+    # What a model should not have sent may be better next time.
+    return isinstance(error, (*_PASSING, exceptions.UnexpectedModelBehavior))
+
+
+def _parameters(request: ModelRequest) -> ModelRequestParameters:
+    """Describe tools and output; how the output is asked for, the library knows for each model."""
+    tools = [
+        ToolDefinition(
+            name=it.name, parameters_json_schema=it.parameters, description=it.description
+        )
+        for it in request.tools
+    ]
+    output = request.output
+    if output is None:
+        return ModelRequestParameters(function_tools=tools)
+    shape, _ = strict_schema(output.schema)
+    as_tool = ToolDefinition(
+        name=_OUTPUT_TOOL,
+        parameters_json_schema=shape,
+        description="Give the reply in this form.",
+        kind="output",
+    )
+    return ModelRequestParameters(
+        function_tools=tools,
+        output_mode="auto",
+        output_object=OutputObjectDefinition(shape, name=output.name),
+        output_tools=[as_tool],
+    )
+
+
+def _reply(whole: ModelResponse, request: ModelRequest) -> ModelReply:
+    texts = [part.content for part in whole.parts if isinstance(part, TextPart)]
+    calls: list[RawCall] = []
+    for part in whole.parts:
+        if not isinstance(part, ToolCallPart):
+            continue
+        arguments = part.args if isinstance(part.args, str) else part.args_as_dict()
+        if part.tool_name == _OUTPUT_TOOL and request.output is not None:
+            texts = [arguments if isinstance(arguments, str) else to_json(arguments).decode()]
+        else:
+            calls.append((part.tool_call_id, part.tool_name, arguments))
+    return ModelReply(
+        text="".join(texts),
+        tool_requests=tool_requests(calls, request.key, whole.finish_reason),
+        usage=_usage(whole),
+        model=whole.model_name or "",
+    )
+
+
+def _usage(whole: ModelResponse) -> Usage:
+    usage = whole.usage
+    if usage.unmeasured_requests or not usage.has_values():
+        return NO_USAGE
+    return Usage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)

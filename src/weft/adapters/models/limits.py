@@ -1,0 +1,65 @@
+"""Limits of a model call: how long it may take, and how many may run at once."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from weft.errors import ModelError
+from weft.ports.model import Model, ModelReply, ModelRequest
+
+OnText = Callable[[str], None]
+
+#: By which part of its length a time limit may come early.
+_GRAIN: Final = 0.05
+
+
+class TimeLimited:
+    """Gives up on a model that is silent for too long.
+
+    The time counts until the whole reply; where text is streamed, it counts anew with every piece.
+    """
+
+    def __init__(self, model: Model, *, seconds: float) -> None:
+        self._model = model
+        self._seconds = seconds
+
+    async def reply(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
+        """Return the answer; raises ModelError if it does not come in time."""
+        try:
+            async with asyncio.timeout(self._seconds) as limit:
+                return await self._model.reply(request, self._extending(limit, on_text))
+        except TimeoutError as error:
+            raise ModelError(
+                f"no answer from {request.model or 'the model'} within {self._seconds:g} s",
+                retryable=True,
+            ) from error
+
+    def _extending(self, limit: asyncio.Timeout, on_text: OnText | None) -> OnText | None:
+        if on_text is None:
+            return None
+        time = asyncio.get_running_loop().time
+        renewed = time()
+
+        def heard(text: str) -> None:
+            # Words come by the hundred: the timer is set anew for a few of them only.
+            nonlocal renewed
+            now = time()
+            if now - renewed > self._seconds * _GRAIN:
+                renewed = now
+                limit.reschedule(now + self._seconds)
+            on_text(text)
+
+        return heard
+
+
+class Limited:
+    """Lets only so many calls of a model run at once; the others wait their turn."""
+
+    def __init__(self, model: Model, *, at_once: int) -> None:
+        self._model = model
+        self._places = asyncio.Semaphore(at_once)
+
+    async def reply(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
+        """Wait for a place, then ask."""
+        async with self._places:
+            return await self._model.reply(request, on_text)

@@ -1,0 +1,185 @@
+"""Models behind any endpoint that speaks chat completions: OpenAI's own and all its likenesses.
+
+This is the hot path of every run, hence a client of our own: what stays the same is encoded once,
+and one pool of connections serves all models.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Final
+
+from aiohttp import (
+    ClientConnectorCertificateError,
+    ClientConnectorError,
+    ClientError,
+    ClientResponse,
+    ClientSSLError,
+    InvalidURL,
+)
+from multidict import CIMultiDict
+from yarl import URL
+
+from weft.adapters.models.bodies import BodyWriter
+from weft.adapters.models.completion import read_completion
+from weft.adapters.models.connections import Connections
+from weft.adapters.models.faults import provider_fault, status_fault
+from weft.adapters.models.stream import StreamReader
+from weft.errors import ModelError, UsageError
+from weft.ports.model import ModelReply, ModelRequest
+
+#: A reply longer than this is not a reply.
+MOST_BYTES: Final = 32 * 1024 * 1024
+#: aiohttp sends larger bodies piece by piece if they come as a file.
+_WHOLE_BYTES: Final = 1024 * 1024
+
+#: How long the end of a stream may take after its last event.
+_LINGER_SECONDS: Final = 1.0
+
+#: Faults of the connection that will be the same next time.
+_LASTING: Final = (InvalidURL, ClientConnectorCertificateError, ClientSSLError)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where models are asked, and with which key; the key is never shown."""
+
+    base_url: str
+    key: str | None = field(default=None, repr=False)
+    key_header: str = "Authorization"
+
+    def url(self) -> URL:
+        """Return where completions are asked for; a query of the base URL stays."""
+        try:
+            base = URL(self.base_url)
+        except ValueError:
+            base = URL()
+        if base.scheme not in ("http", "https") or not base.host:
+            raise UsageError(
+                f"{self.base_url} is not the URL of a model server",
+                hint="write it like http://127.0.0.1:8080/v1",
+            )
+        path = base.path.rstrip("/") + "/chat/completions"
+        return base.with_path(path, keep_query=True).with_user(None)
+
+    def headers(self) -> CIMultiDict[str]:
+        """Return the headers of every request."""
+        headers = CIMultiDict({"Content-Type": "application/json", "User-Agent": "weft"})
+        if self.key is not None:
+            if not (self.key.isascii() and self.key.isprintable()):
+                raise UsageError(
+                    f"the key for {self.base_url} has characters no key has",
+                    hint="copy it again, without spaces and line ends",
+                )
+            bearer = self.key_header == "Authorization"
+            headers[self.key_header] = f"Bearer {self.key}" if bearer else self.key
+        return headers
+
+
+class ChatModel:
+    """One model of an endpoint."""
+
+    def __init__(self, endpoint: Endpoint, model: str, connections: Connections) -> None:
+        self._url = endpoint.url()
+        self._headers = endpoint.headers()
+        self._key = endpoint.key
+        self._label = f"{model} at {self._url.authority}"
+        self._bodies = BodyWriter(model)
+        self._connections = connections
+
+    async def reply(
+        self, request: ModelRequest, on_text: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        """Ask the model; with `on_text`, its words are passed on as they come."""
+        body = self._bodies.body(request, stream=on_text is not None)
+        data = body if len(body) < _WHOLE_BYTES else BytesIO(body)
+        session = self._connections.session()
+        try:
+            async with session.post(
+                self._url, data=data, headers=self._headers, allow_redirects=False
+            ) as response:
+                return await self._read(response, request, on_text)
+        except ModelError as error:
+            raise self._named(error) from error
+        except _LASTING as error:
+            raise self._named(ModelError(f"no connection: {error}")) from error
+        except ClientConnectorError as error:
+            fault = f"no connection: {error.os_error.strerror or error}. Is the server running?"
+            raise self._named(ModelError(fault, retryable=True)) from error
+        except (ClientError, OSError) as error:
+            fault = f"the connection failed: {str(error) or type(error).__name__}"
+            raise self._named(ModelError(fault, retryable=True)) from error
+
+    async def _read(
+        self,
+        response: ClientResponse,
+        request: ModelRequest,
+        on_text: Callable[[str], None] | None,
+    ) -> ModelReply:
+        if response.status != 200:
+            raw = await _whole(response)
+            raise status_fault(response.status, response.headers, raw)
+        if on_text is None:
+            return _completion(await _whole(response), request)
+        if response.content_type == "text/event-stream":
+            return await _streamed(response, StreamReader(request, on_text))
+        # Not every server streams when asked to; then the text comes in one piece.
+        reply = _completion(await _whole(response), request)
+        if reply.text:
+            on_text(reply.text)
+        return reply
+
+    def _named(self, error: ModelError) -> ModelError:
+        """Say which model it was, and keep the key out of what a provider echoes."""
+        text = f"{self._label}: {error}"
+        if self._key:
+            text = text.replace(self._key, "(key)")
+        return ModelError(text, retryable=error.retryable, after_seconds=error.after_seconds)
+
+
+def _completion(raw: bytes, request: ModelRequest) -> ModelReply:
+    """Read a completion; some gateways answer 200 and put an error in its place."""
+    if raw.startswith(b'{"error":'):
+        raise provider_fault(raw)
+    return read_completion(raw, request)
+
+
+async def _whole(response: ClientResponse) -> bytes:
+    """Read an answer to its end, but not one without end."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.content.iter_any():
+        parts.append(part)
+        size += len(part)
+        if size > MOST_BYTES:
+            raise _endless()
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def _streamed(response: ClientResponse, reader: StreamReader) -> ModelReply:
+    size = 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > MOST_BYTES:
+            raise _endless()
+        reader.feed(part)
+        if reader.done:
+            await _let_end(response)
+            break
+    return reader.reply()
+
+
+async def _let_end(response: ClientResponse) -> None:
+    """Read what follows the last event: only then can the connection be used again.
+
+    The reply is whole: a server that is slow or clumsy here costs a connection and nothing else.
+    """
+    with suppress(TimeoutError, ClientError):
+        async with asyncio.timeout(_LINGER_SECONDS):
+            await response.read()
+
+
+def _endless() -> ModelError:
+    return ModelError(f"the reply is longer than {MOST_BYTES // 1024 // 1024} MiB")

@@ -1,0 +1,75 @@
+"""What a call costs. A price nobody knows stays unknown: it is never taken for nothing."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from weft.engine.events import Usage
+from weft.ports.model import Model, ModelReply, ModelRequest
+
+if TYPE_CHECKING:
+    from genai_prices.types import AbstractUsage
+
+_MILLION: Final = 1_000_000
+
+#: Dollars for a million tokens: input, output.
+Price: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PriceList:
+    """Prices by model, `provider:model` or the model alone; they go before the public ones."""
+
+    own: Mapping[str, Price]
+
+    def cost(self, usage: Usage, *, provider: str | None, names: tuple[str, ...]) -> float | None:
+        """Return the dollars a call cost, by the first of its names that has a price.
+
+        `provider` is how the public price list calls the provider; None if it has no prices.
+        """
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        for name in names:
+            if name in self.own:
+                given, taken = self.own[name]
+                return (usage.input_tokens * given + usage.output_tokens * taken) / _MILLION
+        return None if provider is None else _public_cost(usage, provider, names)
+
+
+def _public_cost(usage: Usage, provider: str, names: tuple[str, ...]) -> float | None:
+    # Importing the list takes as long as importing most of Weft.
+    from genai_prices import Usage as Counted  # noqa: PLC0415
+    from genai_prices import calc_price  # noqa: PLC0415
+
+    counted: AbstractUsage = Counted(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cached_tokens,
+    )
+    for name in names:
+        try:
+            return float(calc_price(counted, name, provider_id=provider).total_price)
+        except (LookupError, ValueError):  # not on the list, or counts that contradict each other
+            continue
+    return None
+
+
+class Priced:
+    """Adds to every reply what it cost."""
+
+    def __init__(
+        self, model: Model, prices: PriceList, *, provider: str | None, names: tuple[str, ...]
+    ) -> None:
+        self._model = model
+        self._prices = prices
+        self._provider = provider
+        self._names = names
+
+    async def reply(
+        self, request: ModelRequest, on_text: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        """Ask, and work out the cost."""
+        reply = await self._model.reply(request, on_text)
+        names = (reply.model, *self._names) if reply.model else self._names
+        cost = self._prices.cost(reply.usage, provider=self._provider, names=names)
+        return reply if cost is None else replace(reply, usage=replace(reply.usage, cost_usd=cost))

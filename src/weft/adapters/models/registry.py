@@ -1,0 +1,166 @@
+"""From the name of a model to the model, with retries, limits and prices around it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from weft.adapters.models.limits import Limited, TimeLimited
+from weft.adapters.models.prices import Price, Priced, PriceList
+from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY, Library, Provider
+from weft.adapters.models.retry import RETRIES, Retrying, RetryPolicy, WithFallback
+from weft.errors import UsageError
+from weft.ids import nearest
+from weft.ports.clock import Clock
+from weft.ports.model import Model
+
+if TYPE_CHECKING:
+    from weft.adapters.models.connections import Connections
+    from weft.adapters.models.library import LibraryModel
+
+#: Makes the model of a name; it is given what follows the colon, if anything does.
+Factory = Callable[[str], Model]
+
+_NO_KEY: Final = "without a key: sample makes up replies, you lets you give them"
+
+
+@dataclass(frozen=True, slots=True)
+class CallRules:
+    """How models are asked."""
+
+    #: Seconds without an answer, or without a further piece of it, after which a call is given up.
+    seconds: float = 120.0
+    #: How many calls of one model run at once.
+    at_once: int = 1000
+    retries: RetryPolicy = RETRIES
+    #: Which model answers when one does not, by name.
+    fallbacks: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class ModelRegistry:
+    """Finds models by name, and keeps their connections. Close it when all is done.
+
+    `settings` holds keys and addresses, `providers` what is known beside the built-in ones, and
+    `factories` the models that others make: `sample`, `you`, `replay`.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        random: Random,
+        settings: Mapping[str, str],
+        rules: CallRules | None = None,
+        providers: Mapping[str, Provider] | None = None,
+        prices: Mapping[str, Price] | None = None,
+        factories: Mapping[str, Factory] | None = None,
+    ) -> None:
+        self._clock = clock
+        self._random = random
+        self._settings = settings
+        self._rules = rules or CallRules()
+        self._providers = {**COMPATIBLE, **(providers or {})}
+        self._prices = PriceList(prices or {})
+        self._factories = factories or {}
+        self._models: dict[str, Model] = {}
+        self._connections: Connections | None = None
+        self._libraries: list[LibraryModel] = []
+
+    def model(self, name: str) -> Model:
+        """Return the model of a name, the same one every time.
+
+        Raises UsageError if there is no such provider, or if a key or a library is missing. Asking
+        when a workflow is linked finds that out before it runs, and loads what loads slowly.
+        """
+        if name not in self._models:
+            model = self._make(name)
+            other = self._rules.fallbacks.get(name)
+            self._models[name] = WithFallback(model, self._make(other)) if other else model
+        return self._models[name]
+
+    async def close(self) -> None:
+        """Close every connection."""
+        models, self._libraries = self._libraries, []
+        self._models = {}
+        for model in models:
+            await model.close()
+        if self._connections is not None:
+            await self._connections.close()
+
+    def _make(self, name: str) -> Model:
+        kind, colon, rest = name.partition(":")
+        if kind in self._factories:
+            return self._factories[kind](rest)
+        if kind in ("http", "https"):
+            return self._at_url(name)
+        if kind in self._providers and rest:
+            return self._compatible(name, self._providers[kind], rest)
+        if kind in THROUGH_LIBRARY and rest:
+            return self._through_library(name, THROUGH_LIBRARY[kind], rest)
+        raise self._unknown(name, kind, named=bool(colon))
+
+    def _at_url(self, name: str) -> Model:
+        url, _, model = name.partition("#")
+        if not model:
+            raise UsageError(
+                f"{name} names a server and no model", hint=f"write {url}#MODEL, or {url}#default"
+            )
+        return self._compatible(name, Provider(url), model)
+
+    def _compatible(self, name: str, provider: Provider, model: str) -> Model:
+        # aiohttp takes longer to load than all of Weft, and not every run needs it.
+        from weft.adapters.models.connections import Connections  # noqa: PLC0415
+        from weft.adapters.models.openai_http import ChatModel, Endpoint  # noqa: PLC0415
+
+        key = self._settings.get(provider.key_setting) if provider.key_setting else None
+        if not key and provider.key_setting and provider.key_needed:
+            raise _missing(name, "a key", provider.key_setting)
+        url = self._settings.get(provider.url_setting) if provider.url_setting else None
+        base_url = url.rstrip("/") + provider.url_ending if url else provider.base_url
+        if base_url is None:
+            raise _missing(name, "its address", provider.url_setting or "base_url")
+        if self._connections is None:
+            self._connections = Connections()
+        endpoint = Endpoint(base_url, key or None, provider.key_header)
+        asked = ChatModel(endpoint, model, self._connections)
+        return self._wrapped(asked, (name, model), provider.priced_as)
+
+    def _through_library(self, name: str, library: Library, model: str) -> Model:
+        argument, setting = library.arguments[0]
+        if not self._settings.get(setting):
+            raise _missing(name, "a key" if argument == "api_key" else "a region", setting)
+        # The library takes a second to load, and few runs need it.
+        from weft.adapters.models.open_library import open_library  # noqa: PLC0415
+
+        asked = open_library(name, library, model, self._settings)
+        self._libraries.append(asked)
+        return self._wrapped(asked, (name, model), library.priced_as)
+
+    def _wrapped(self, model: Model, names: tuple[str, ...], priced_as: str | None) -> Model:
+        """Put around a model all that every call needs, one concern in each layer.
+
+        A place is taken for one attempt and not while waiting for the next; time counts from when
+        the place is taken.
+        """
+        rules = self._rules
+        priced = Priced(model, self._prices, provider=priced_as, names=names)
+        limited = Limited(TimeLimited(priced, seconds=rules.seconds), at_once=rules.at_once)
+        return Retrying(limited, clock=self._clock, random=self._random, policy=rules.retries)
+
+    def _unknown(self, name: str, kind: str, *, named: bool) -> UsageError:
+        known = sorted({*self._providers, *THROUGH_LIBRARY, *self._factories})
+        if not name:
+            return UsageError("no model is named", hint=f"name one, like openai:MODEL; {_NO_KEY}")
+        if kind in known:
+            return UsageError(f"{name} names a provider and no model", hint=f"write {kind}:MODEL")
+        near = nearest(kind, known)
+        if near is None and not named:
+            return UsageError(
+                f"{name} names no provider", hint=f"write the provider first, like openai:{name}"
+            )
+        there = f"did you mean {near}?" if near else f"there is: {', '.join(known)}"
+        return UsageError(f"there is no model provider {kind}", hint=there)
+
+
+def _missing(name: str, what: str, setting: str) -> UsageError:
+    return UsageError(f"{name} needs {what}", hint=f"set {setting}; {_NO_KEY}")

@@ -1,0 +1,126 @@
+"""Another attempt after a failure that may pass: with the same model, then with another one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from weft.errors import ModelError
+from weft.ports.clock import Clock
+from weft.ports.model import Model, ModelReply, ModelRequest
+
+OnText = Callable[[str], None]
+
+#: Beyond this a wait is as long as it gets, and powers of two grow past what a number holds.
+_MOST_DOUBLINGS: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often and how long to try. Waits double from the first to the longest."""
+
+    attempts: int = 4
+    first_wait: float = 0.5
+    longest_wait: float = 30.0
+    #: No attempt begins so many seconds after the first.
+    deadline: float = 300.0
+
+    def wait_before(self, attempt: int, draw: float) -> float:
+        """Return the seconds before an attempt, 2 being the first repetition.
+
+        Half of it is chance, so that those who failed together do not come back together.
+        """
+        doublings = min(attempt - 2, _MOST_DOUBLINGS)
+        full = min(self.longest_wait, self.first_wait * 2.0**doublings)
+        return full / 2 + full / 2 * draw
+
+
+RETRIES: Final = RetryPolicy()
+
+
+class Retrying:
+    """Asks again after errors that may pass, no sooner than the provider allows."""
+
+    def __init__(
+        self, model: Model, *, clock: Clock, random: Random, policy: RetryPolicy = RETRIES
+    ) -> None:
+        self._model = model
+        self._clock = clock
+        self._random = random
+        self._policy = policy
+
+    async def reply(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
+        """Return the first answer; raises the last error when no further attempt may be made."""
+        listener = Listener(on_text)
+        last = self._clock.now() + self._policy.deadline * 1000
+        attempt = 1
+        while True:
+            try:
+                return await self._model.reply(request, listener.ear())
+            except ModelError as error:
+                attempt += 1
+                at = self._next_attempt(error, attempt)
+                if not error.retryable or attempt > self._policy.attempts or at > last:
+                    raise _after_attempts(error, attempt - 1) from error
+            await self._clock.sleep_until(at)
+
+    def _next_attempt(self, error: ModelError, attempt: int) -> int:
+        wait = self._policy.wait_before(attempt, self._random.random())
+        return self._clock.now() + round(max(wait, error.after_seconds or 0.0) * 1000)
+
+
+class WithFallback:
+    """Asks another model when the first gave no answer, whatever the reason."""
+
+    def __init__(self, model: Model, fallback: Model) -> None:
+        self._model = model
+        self._fallback = fallback
+
+    async def reply(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
+        """Return the answer of the first model, or else that of the second."""
+        listener = Listener(on_text)
+        try:
+            return await self._model.reply(request, listener.ear())
+        except ModelError as first:
+            try:
+                return await self._fallback.reply(request, listener.ear())
+            except ModelError as second:
+                raise ModelError(
+                    f"{first}. The fallback failed too: {second}",
+                    retryable=second.retryable,
+                    after_seconds=second.after_seconds,
+                ) from second
+
+
+class Listener:
+    """Passes pieces of text on, of one attempt only.
+
+    Who has heard the beginning of one answer must not be told another one: from the second attempt
+    on only the whole reply counts.
+    """
+
+    def __init__(self, on_text: OnText | None) -> None:
+        self._on_text = on_text
+        self._heard = False
+
+    def ear(self) -> OnText | None:
+        """Return what an attempt may speak to, or None if something was heard before."""
+        on_text = self._on_text
+        if on_text is None or self._heard:
+            return None
+
+        def hear(text: str) -> None:
+            self._heard = True
+            on_text(text)
+
+        return hear
+
+
+def _after_attempts(error: ModelError, attempts: int) -> ModelError:
+    if attempts == 1:
+        return error
+    return ModelError(
+        f"{error} (attempts: {attempts})",
+        retryable=error.retryable,
+        after_seconds=error.after_seconds,
+    )

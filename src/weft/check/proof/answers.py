@@ -1,0 +1,61 @@
+"""The values that a person's answer can bring, as far as its schema tells."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from weft.check.answer_schema import Lost, follow
+from weft.engine.conditions import UNKNOWN
+from weft.findings import Json
+from weft.spec.part import JsonMap
+from weft.spec.types import LiteralOf, OptionalOf, Scalar, TypeExpr
+
+#: What a schema may say without ruling out a value.
+_REMARKS: Final = frozenset({"type", "title", "description", "default", "examples"})
+#: The types of JSON Schema that leave out no value of these types of variables.
+_ALL_OF: Final = {"string": ("str",), "integer": ("int",), "number": ("int", "float")}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The values, UNKNOWN for any; `sure` means that each can really come."""
+
+    values: tuple[Json, ...]
+    sure: bool = True
+
+
+def answer(schema: JsonMap | None, key: str, type_: TypeExpr) -> Answer:
+    """Return what the answer may hold at a dotted path, for a variable of this type."""
+    node = None if schema is None else follow(schema, key)
+    if node is None:
+        return Answer((UNKNOWN,), sure=schema is None or not schema)
+    if isinstance(node, Lost):
+        return Answer((UNKNOWN,), sure=False)
+    listed = [node["const"]] if "const" in node else node.get("enum")
+    further = node.keys() - _REMARKS - {"const", "enum"}
+    if isinstance(listed, list):
+        return Answer(tuple(cast("list[Json]", listed)), sure=not further)
+    if node.get("type") == "boolean":
+        return Answer((False, True), sure=not further)
+    kinds = [node.get("type")]
+    sure = not further and (kinds == [None] or _allows_all(kinds, type_))
+    return Answer((UNKNOWN,), sure=sure)
+
+
+def _allows_all(kinds: Sequence[Json], type_: TypeExpr) -> bool:
+    wanted = [name for kind in kinds for name in _ALL_OF.get(str(kind), ())]
+    return all(name in wanted for name in _scalars(type_))
+
+
+def _scalars(type_: TypeExpr) -> Iterator[str]:
+    """Yield what a type consists of; what has no plain name is one of its own."""
+    match type_:
+        case Scalar(name):
+            yield name
+        case LiteralOf(values):
+            yield from (type(value).__name__ for value in values)
+        case OptionalOf(of):
+            # An answer without a value sets nothing.
+            yield from _scalars(of)
+        case _:
+            yield "another type"

@@ -1,0 +1,25 @@
+"""What holds for every test: none of them leaves this machine."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from weft.testing.network import no_network
+
+# The mock server is a program of its own; tests import it as `benchmarks.mock_server`.
+sys.path.append(str(Path(__file__).parents[1]))
+
+
+# How long an example takes depends on what else the machine does; that is no fault of the code.
+settings.register_profile("weft", deadline=None)
+settings.load_profile("weft")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_live_calls() -> Iterator[None]:
+    """Keep every model call of a test on this machine."""
+    with no_network():
+        yield

@@ -1,0 +1,391 @@
+"""What the proof may be certain of: no error without knowledge, and no silence without a proof."""
+
+import pytest
+
+from unit.check.builders_proof import derived, proof, rule, said, tool, workflow
+from weft.check.proof import prove
+from weft.check.proof.answers import Answer, answer
+from weft.check.proof.code_paths import paths_of
+from weft.check.proof.handed_on import goes_out_of_sight
+from weft.check.proof.text_events import together
+from weft.check.subject import Subject
+from weft.check.usage_rules import something_sets_it
+from weft.check.variable_writes import Write
+from weft.engine.conditions import UNKNOWN
+from weft.spec.triggers import Contains, Equals, Exact, Regex
+from weft.spec.type_parser import parse_type
+
+LOOP = (rule("A", "terminate", "x"), rule("A", "A"))
+#: Done without a result leads into a trap; done with one to the end.
+STRICT = (
+    rule("A", "terminate", "done and ok"),
+    rule("A", "B", "done and not ok"),
+    rule("A", "A"),
+    rule("B", "B"),
+)
+BOTH = {"done": derived(), "ok": derived()}
+
+
+def by_code(body, *handoffs, variables=None, **spec):
+    code = {"tools/act.py": f"def act(context_variables):\n{body}"}
+    found = {"tools": [tool("A")], "code": code, **spec}
+    return proof(*handoffs, variables=variables or BOTH, **found)
+
+
+def put(name, value=True, indent=4):
+    return f"{' ' * indent}context_variables.set({name!r}, {value})\n"
+
+
+# Code
+
+
+def test_what_one_call_sets_is_set_together():
+    found = by_code(put("done") + put("ok"), *STRICT)
+    assert (found.status, found.unreachable_agents) == ("proven", ("B",))
+
+
+def test_the_last_of_two_values_counts():
+    assert by_code(put("done") + put("ok") + put("done", False), *STRICT).status == "refuted"
+
+
+def test_branches_are_told_apart():
+    either = (
+        "    if ready():\n" + put("done", indent=8) + put("ok", indent=8)
+        + "    else:\n" + put("done", False, 8) + put("ok", False, 8)
+    )  # fmt: skip
+    found = by_code(either, *STRICT)
+    assert (found.status, found.unreachable_agents) == ("proven", ("B",))
+
+
+def test_no_error_rests_on_a_branch():
+    maybe = "    if ready():\n" + put("done", indent=8)
+    variables = {"done": derived(), "ok": derived(said("A"))}
+    found = by_code(maybe, *STRICT, variables=variables)
+    assert (found.status, found.reason) == ("not proven", "act may leave done as it is")
+    assert by_code(put("done"), *STRICT, variables=variables).status == "refuted"
+    way_out = by_code(maybe, rule("A", "terminate", "done"), rule("A", "A"), agents="A")
+    assert way_out.status == "proven"
+
+
+def test_ways_that_are_not_told_apart_are_no_way_out_and_no_error():
+    loop = "    for _ in (1, 2):\n" + put("done", indent=8) + put("ok", indent=8)
+    found = by_code(loop, *STRICT)
+    assert (found.status, found.dead_ends) == ("not proven", ())
+
+
+def test_steps_in_between_matter_to_transitions():
+    steps = [{"from": "new", "to": "open"}, {"from": "open", "to": "done"}]
+    state = derived(kind="str", default="new", transitions=steps)
+    loop = (rule("A", "terminate", "x == 'done'"), rule("A", "A"))
+    body = put("x", "'open'") + put("x", "'done'")
+    found = by_code(body, *loop, agents="A", variables={"x": state})
+    assert found.status == "not proven"
+
+
+def test_a_hook_that_sets_a_value_it_works_out():
+    hook = {"file": "h.py", "function": "h", "hook_type": "before_agent"}
+    code = {"hooks/h.py": "def h(context_variables):\n    context_variables.set('x', look())\n"}
+    found = proof(*LOOP, agents="A", variables={"x": derived()}, hooks=[hook], code=code)
+    assert found.status == "not proven"
+    assert found.reason == "h may leave x as it is"
+
+
+FORMS = [
+    "c = context_variables\n    c['x'] = True",
+    "c = context_variables\n    c.update(x=True)",
+    "context_variables.data['y'], z = look()\n    setattr(context_variables, 'x', True)",
+    "context_variables.x = True",
+    "context_variables |= {'x': True}",
+    "put = context_variables.set\n    put('x', True)",
+    "helper(context_variables)",
+    "library.run(context=context_variables)",
+    "library.run([context_variables])",
+    "context_variables.pop('x')",
+    "look(context_variables.data)",
+    "c = context_variables.get\n    d = not {**context_variables}",
+]
+
+
+@pytest.mark.parametrize("body", FORMS)
+def test_where_the_context_goes_out_of_sight_nothing_is_certain(body):
+    found = by_code(f"    {body}\n", *LOOP, agents="A", variables={"x": derived()})
+    assert (found.status, found.dead_ends) == ("not proven", ())
+
+
+@pytest.mark.parametrize("body", [it for it in FORMS if not it.startswith(("helper", "l"))])
+def test_nobody_says_that_nothing_sets_what_may_be_set_out_of_sight(body):
+    code = {"tools/act.py": f"def act(context_variables):\n    {body}\n"}
+    subject = workflow(*LOOP, agents="A", variables={"x": derived()}, tools=[tool("A")], code=code)
+    assert list(something_sets_it.check(subject)) == []
+
+
+@pytest.mark.parametrize(
+    ("parameters", "call", "unseen"),
+    [
+        ("ctx", "help(context_variables)", False),
+        ("n, *, ctx=None", "help(1, ctx=context_variables)", False),
+        ("c", "help(context_variables)", True),
+        ("*c", "help(context_variables)", True),
+        ("**c", "help(**context_variables)", True),
+        ("c", "help(number=1)", False),
+    ],
+)
+def test_functions_of_the_package_are_followed(parameters, call, unseen):
+    code = {
+        "tools/act.py": f"from .help import help\ndef act(context_variables):\n    {call}\n",
+        "tools/help.py": f"def help({parameters}):\n    ctx.set('x', True)\n",
+        "tools/broken.py": "def",
+        "ui/Ask.js": "",
+    }
+    assert goes_out_of_sight(code, "act") is unseen
+    # What help shows that it sets is a way out all the same.
+    shown = proof(*LOOP, agents="A", variables={"x": derived()}, tools=[tool("A")], code=code)
+    assert shown.status == "proven"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("context_variables.data['x'] = True", "proven"),
+        ("context_variables.__setitem__('x', True)", "proven"),
+        ("y = context_variables.get('x'), context_variables['x'], 'x' in context_variables",
+         "refuted"),
+        ("y: int\n    y += len(context_variables)", "refuted"),
+        ("y = look(context_variables.get('x')).pop()", "refuted"),
+    ],
+)  # fmt: skip
+def test_what_can_be_read_off_is_certain(body, status):
+    found = by_code(f"    {body}\n", *LOOP, agents="A", variables={"x": derived()})
+    assert found.status == status
+
+
+def ways(body):
+    return paths_of(f"x = 1\ndef other(): ...\nasync def f(ctx):\n    {body}\n", "f")
+
+
+def write(name, value=True):
+    return Write(name, constant=True, value=value)
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("pass", ((),)),
+        ("ctx.set('x', True)\n    return 1\n    ctx.set('y', True)", ((write("x"),),)),
+        ("if a: raise E\n    ctx.set('x', True)", ((write("x"),),)),
+        ("for a in b:\n        return\n    ctx.set('x', True)", ((), (write("x"),))),
+        ("for a in b: c()\n    ctx.set('x', True)", ((write("x"),),)),
+        ("a and ctx.set('x', True)", None),
+        ("try: ctx.set('x', True)\n    finally: d()", None),
+        ("if a:\n        while b: ctx.set('x', True)", None),
+        ("\n    ".join(f"if a: ctx.set('x', {n})" for n in range(6)), None),
+    ],
+)
+def test_ways_through_code(body, found):
+    ways_found = ways(body)
+    assert found == (ways_found if ways_found is None else tuple(sorted(ways_found, key=len)))
+
+
+def test_a_function_that_is_not_there_has_no_ways():
+    assert paths_of("x = 1", "f") is None
+
+
+# Turns and time
+
+
+def test_a_count_of_turns_comes_without_fail_and_once():
+    counted = {"type": "agent_turn_count", "agent": "A", "count": 1}
+    handoffs = (rule("A", "terminate", "x"), rule("A", "B"), rule("B", "B"))
+    found = proof(*handoffs, variables={"x": derived(counted)})
+    assert (found.status, found.unreachable_agents) == ("proven", ("B",))
+    second = {**counted, "count": 2}
+    reset = said("A", "NO", value=False)
+    once = proof(
+        rule("A", "terminate", "x and y"), rule("A", "A"), agents="A",
+        variables={"x": derived(second, {**counted, "value": False}), "y": derived(said("A"))},
+    )  # fmt: skip
+    assert once.status == "proven"
+    gone = proof(
+        rule("A", "B", "x"), rule("A", "A"), rule("B", "terminate", "x"), rule("B", "B"),
+        variables={"x": derived(second, {**reset, "agent": "B"})},
+    )  # fmt: skip
+    assert [end.values for end in gone.dead_ends] == [(("x", "false"),)]
+    assert "turns of" not in gone.dead_ends[0].witness
+
+
+def test_turns_far_away_are_not_counted():
+    far = {"type": "agent_turn_count", "agent": "A", "count": 17}
+    found = proof(*LOOP, agents="A", variables={"x": derived(far)})
+    assert found.status == "not proven"
+    assert found.reason == "turn 17 of A, which sets x, is too far away to be followed"
+
+
+def test_a_timer_expires_once_and_the_shorter_one_first():
+    def timer(seconds, value=True):
+        return {"type": "timer_expired", "after_seconds": seconds, "value": value}
+
+    assert proof(*LOOP, agents="A", variables={"x": derived(timer(5))}).status == "proven"
+    reset = derived(timer(5), said("A", value=False))
+    assert proof(*LOOP, agents="A", variables={"x": reset}).status == "refuted"
+    order = proof(
+        rule("A", "B", "late and not soon"), rule("A", "terminate", "late"), rule("A", "A"),
+        variables={"late": derived(timer(60)), "soon": derived(timer(5))},
+    )  # fmt: skip
+    assert (order.status, order.unreachable_agents) == ("proven", ("B",))
+
+
+# Texts
+
+
+def text(mode, wanted):
+    return {"type": "agent_text", "agent": "A", "match": {mode: wanted}}
+
+
+def test_a_text_sets_all_that_waits_for_a_part_of_it():
+    variables = {
+        "done": derived(text("contains", "DONE WELL")), "ok": derived(text("contains", "done")),
+    }  # fmt: skip
+    found = proof(*STRICT, variables=variables)
+    assert (found.status, found.unreachable_agents) == ("proven", ("B",))
+
+
+def test_an_agent_says_one_text_in_a_turn():
+    found = proof(
+        rule("A", "B", "x and y"), rule("A", "user", "x or y"), rule("A", "A"), rule("B", "B"),
+        variables={"x": derived(said("A")), "y": derived(said("A", "OTHER"))},
+    )  # fmt: skip
+    # After one text the user is asked, and in the next turn comes the other.
+    assert found.dead_ends[0].witness == "A -> (y = true) -> user -> A -> (x = true) -> B"
+
+
+def test_patterns_leave_open_what_holds_beside_them():
+    variables = {"done": derived(text("regex", "D[O]NE")), "ok": derived(text("contains", "x"))}
+    found = proof(*STRICT, variables=variables)
+    assert (found.status, found.dead_ends) == ("not proven", ())
+    assert found.reason == "one text may be what done waits for and others too, or not"
+    alone = proof(*LOOP, agents="A", variables={"x": derived(text("regex", "D.+NE"))})
+    assert alone.status == "proven"
+
+
+def test_which_matches_hold_together():
+    found = together([Equals(equals="Go"), Exact(exact="GO"), Contains(contains="g")])
+    assert set(found.sure) == {(0, 2), (0, 1, 2), (2,)}
+    assert (found.likely, found.complete) == ((), True)
+    found = together([Regex(regex="["), Regex(regex="^a[0-9]$"), Contains(contains="a")])
+    assert (found.sure, found.likely, found.complete) == (((2,),), ((0,), (1,)), False)
+    assert not together([Contains(contains=letter) for letter in "abcdefgh"]).complete
+
+
+# Results and answers
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    [
+        {"type": "function", "function": "tools.act:judge"},
+        {"type": "tool_response", "tool": "act", "response_key": "ok"},
+    ],
+)
+def test_no_way_out_rests_on_what_a_function_returns(trigger):
+    spec = {"tools": [tool("A")], "code": {"tools/act.py": "def act(): ..."}, "agents": "A"}
+    found = proof(*LOOP, variables={"x": derived(trigger)}, **spec)
+    assert found.status == "not proven"
+    assert found.reason.startswith("what x is set to depends on what ")
+
+
+def test_a_result_sets_for_sure_what_does_not_depend_on_it():
+    trigger = {"type": "tool_response", "tool": "act"}
+    spec = {"tools": [tool("A")], "code": {"tools/act.py": "def act(): ..."}, "agents": "A"}
+    variables = {"x": derived(trigger), "y": derived({**trigger, "response_key": "y"})}
+    handoffs = (rule("A", "terminate", "x"), rule("A", "A", "y"), rule("A", "A"))
+    assert proof(*handoffs, variables=variables, **spec).status == "proven"
+
+
+def asking(schema, kind="literal['yes', 'no', 'maybe']"):
+    ask = tool("A", "ask", "ask.py", tool_type="UI_Tool", ui={"component": "Ask", "mode": "inline"},
+               response_schema=schema)  # fmt: skip
+    variable = derived({"type": "ui_response", "tool": "ask", "response_key": "it"}, kind=kind,
+                       default="maybe")  # fmt: skip
+    return proof(
+        rule("A", "terminate", "x == 'yes'"), rule("A", "A"), agents="A",
+        variables={"x": variable}, tools=[ask], code={"tools/ask.py": "def ask(): ..."},
+    ).status  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("schema", "status"),
+    [
+        (None, "proven"),
+        ({"enum": ["yes", "no"]}, "proven"),
+        ({"enum": ["no", "never"]}, "refuted"),
+        ({"const": "yes"}, "proven"),
+        ({"type": "boolean"}, "refuted"),
+        ({"type": "string"}, "proven"),
+        ({"type": "string", "maxLength": 2}, "not proven"),
+    ],
+)
+def test_an_answer_is_what_its_schema_allows(schema, status):
+    properties = {"type": "object", "properties": {"it": schema}}
+    assert asking(schema and properties) == status
+
+
+@pytest.mark.parametrize(
+    ("schema", "type_", "found"),
+    [
+        ({"type": "object", "properties": {}}, "str", Answer((UNKNOWN,), sure=False)),
+        ({"type": "object"}, "str", Answer((UNKNOWN,), sure=False)),
+        ({"properties": {"it": {"type": "integer"}}}, "float", Answer((UNKNOWN,), sure=False)),
+        ({"properties": {"it": {"type": "integer"}}}, "optional[int]", Answer((UNKNOWN,))),
+        ({"properties": {"it": {"type": "array"}}}, "list[int]", Answer((UNKNOWN,), sure=False)),
+        ({"properties": {"it": {"title": "It"}}}, "str", Answer((UNKNOWN,))),
+    ],
+)
+def test_values_of_answers(schema, type_, found):
+    assert answer(schema, "it", parse_type(type_)) == found
+
+
+# Automatic tools
+
+
+def automatic(variables, *handoffs, body="...", mode=True):
+    subject = workflow(
+        *handoffs,
+        variables=variables,
+        tools=[tool("A", auto_invoke=True)],
+        code={"tools/act.py": f"def act(context_variables):\n    {body}\n"},
+        models=[{"name": "Reply", "fields": {"ok": {"type": "bool"}}}],
+        registry=[{"agent": "A", "model": "Reply"}],
+    )
+    agent = subject.spec.agents[0].model_copy(update={"auto_tool_mode": mode})
+    agents = (agent, *subject.spec.agents[1:])
+    return prove(Subject(subject.spec.model_copy(update={"agents": agents}), code=subject.code))
+
+
+AUTO = (rule("A", "terminate", "x"), rule("A", "B"), rule("B", "B"))
+
+
+def test_an_automatic_tool_is_called_in_every_turn():
+    called = {"x": derived({"type": "tool_call", "tool": "act"})}
+    found = automatic(called, *AUTO)
+    assert (found.status, found.unreachable_agents) == ("proven", ("B",))
+    assert automatic(called, *AUTO, mode=False).status == "refuted"
+    found = automatic({"x": derived()}, *AUTO, body="context_variables.set('x', True)")
+    assert (found.status, found.unreachable_agents) == ("proven", ("B",))
+
+
+def test_what_an_automatic_tool_returns_comes_after_what_its_code_sets():
+    returned = {"x": derived({"type": "tool_response", "tool": "act", "value": False})}
+    found = automatic(returned, *AUTO, body="context_variables.set('x', True)")
+    assert [end.agents for end in found.dead_ends] == [("B",)]
+
+
+def test_whatever_an_automatic_tool_returns_the_run_goes_on():
+    returned = {"x": derived({"type": "tool_response", "tool": "act", "response_key": "x"})}
+    found = automatic(returned, rule("A", "terminate", "x"), rule("A", "B"), rule("B", "user"))
+    assert found.status == "proven"
+    assert automatic(returned, *AUTO).status == "not proven"
+
+
+def test_branches_of_an_automatic_tool():
+    found = automatic({"x": derived()}, *AUTO, body="if a: context_variables.set('x', True)")
+    assert (found.status, found.unreachable_agents) == ("not proven", ())

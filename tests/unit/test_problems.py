@@ -1,0 +1,27 @@
+"""What a model refuses, where the location has steps that are not in the data."""
+
+import pytest
+from pydantic import ValidationError
+
+from weft.packages.problems import problems
+from weft.spec.part import Part
+
+
+class Left(Part):
+    x: int
+
+
+class Right(Part):
+    y: int
+
+
+class Whole(Part):
+    either: Left | Right | None = None
+
+
+def test_members_of_a_union_without_tags_are_all_named():
+    with pytest.raises(ValidationError) as caught:
+        Whole.model_validate({"either": {"x": "text"}}, strict=True)
+    found = {(it.code, it.path) for it in problems(caught.value, Whole)}
+    assert ("SCHEMA007", ("either", "Left", "x")) in found
+    assert ("SCHEMA009", ("either", "Right", "y")) in found
