@@ -95,8 +95,23 @@ class Ticking:
         self.time = max(self.time, at)
 
 
+LOADERS: list[PythonToolLoader] = []
+
+
+@pytest.fixture(autouse=True)
+def _code_is_let_go():
+    yield
+    while LOADERS:
+        LOADERS.pop().close()
+
+
+def make_loader():
+    LOADERS.append(PythonToolLoader())
+    return LOADERS[-1]
+
+
 def host_of(model, journal=None, declared=None):
-    loader = PythonToolLoader()
+    loader = make_loader()
     workflow = link(declared or spec(), CODE, loader)
     return Host(
         journal=journal or MemoryJournal(),
@@ -259,7 +274,7 @@ def test_many_runs_at_once():
 
 
 def test_every_shipped_package_links():
-    loader = PythonToolLoader()
+    loader = make_loader()
     for folder in sorted(shipped_folder().iterdir()):
         package = read_package(folder)
         assert link(package.spec, package.code, loader).digest == package.digest
