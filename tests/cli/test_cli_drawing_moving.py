@@ -285,3 +285,11 @@ def test_migrate_of_several_packages_writes_all_or_none(weft, older, monkeypatch
     assert result.code != 0
     assert "nothing was changed" in result.err
     assert {path: path.read_bytes() for path in older.parent.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("a.svg", "<svg"), ("a.txt", ""), ("a.mmd", "flowchart")]
+)
+def test_the_ending_of_the_file_tells_the_language(weft, workspace, tmp_path, name, start):
+    assert weft("diagram", "Support", "-o", str(tmp_path / name)).code == 0
+    assert (tmp_path / name).read_text().startswith(start)

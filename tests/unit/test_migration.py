@@ -217,3 +217,8 @@ def test_a_list_in_another_order_is_written_anew():
     assert respelling_edits(declared) == (SetValue(("l",), [{"b": 2}, {"a": 1}]),)
     declared.rewrite.data["l"] = [{"new": 0}, listed[0]]
     assert respelling_edits(declared) == (SetValue(("l",), [{"new": 0}, {"a": 1}]),)
+
+
+def test_a_file_that_declares_nothing_is_left_alone(folder):
+    (folder / "hooks.json").write_text('{"hooks": []}')
+    assert "hooks.json" not in plan_migration(folder).texts

@@ -1,7 +1,7 @@
 """weft diagram: a drawing of a workflow."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
@@ -16,6 +16,8 @@ from weft.errors import PackageError
 from weft.findings import is_error
 from weft.packages.reader import read_package
 
+_ENDINGS: Final[dict[str, Form]] = {".svg": "svg", ".txt": "ascii"}
+
 
 def diagram(
     name: Annotated[
@@ -27,8 +29,12 @@ def diagram(
         Kind, Parameter(help="Who can follow whom, or a conversation in time.")
     ] = "graph",
     form: Annotated[
-        Form, Parameter(name="--format", help="The language of the drawing.")
-    ] = "mermaid",
+        Form | None,
+        Parameter(
+            name="--format",
+            help="The language of the drawing; else by the ending of FILE, or mermaid.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         Parameter(name=("--output", "-o"), metavar="FILE", help="Write the drawing to this file."),
@@ -40,6 +46,7 @@ def diagram(
     errors = tuple(finding for finding in package.findings if is_error(finding))
     if errors:
         raise PackageError(f"{package.folder} cannot be drawn before it can be read", errors)
+    form = form or _ENDINGS.get(output.suffix if output else "", "mermaid")
     text = draw(package.spec, kind=kind, form=form).rstrip("\n")
     if output is not None:
         write_file(output, text + "\n")

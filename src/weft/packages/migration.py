@@ -43,9 +43,11 @@ def plan_migration(folder: Path) -> Migration:
     changes: dict[str, tuple[str, ...]] = {}
     written = file_data(package.spec)
     for stem, declared in package.files.items():
-        said = tuple(_changes(declared, written[stem]))
+        # A file that declares nothing may be one that would not be written at all.
+        now = written.get(stem, {})
+        said = tuple(_changes(declared, now))
         if said:
-            respell(declared.rewrite.data, written[stem])
+            respell(declared.rewrite.data, now)
             edited = edits.apply(declared.document, respelling_edits(declared))
             texts[declared.name] = edited.text
             changes[declared.name] = (*said, *_losses(declared.document, edited))
