@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -10,29 +11,47 @@ from weft.check.variable_writes import is_context, taken_by
 _Def: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """A function: what it names, and the calls by which it hands a context on."""
+
+    node: _Def
+    names: frozenset[str]
+    handing: tuple[ast.Call, ...]
+
+
 def goes_out_of_sight(code: Mapping[str, str], function: str) -> bool:
     """Tell whether a function, or one of the package that it names, hands the context on so."""
     known = _functions(tuple(code.items()))
     waiting, met = [function], {function}
     while waiting:
-        for node in known.get(waiting.pop(), ()):
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.Call) and _is_unseen(inner, known):
-                    return True
-                fresh = {_name(inner)} & known.keys() - met
-                met |= fresh
-                waiting.extend(fresh)
+        for facts in known.get(waiting.pop(), ()):
+            if any(_is_unseen(call, known) for call in facts.handing):
+                return True
+            fresh = (facts.names & known.keys()) - met
+            met |= fresh
+            waiting.extend(fresh)
     return False
 
 
 @lru_cache(maxsize=4)
-def _functions(code: tuple[tuple[str, str], ...]) -> dict[str, list[_Def]]:
-    found: dict[str, list[_Def]] = {}
+def _functions(code: tuple[tuple[str, str], ...]) -> dict[str, list[_Facts]]:
+    found: dict[str, list[_Facts]] = {}
     for path, text in code:
         for node in ast.walk(_parsed(text)) if path.endswith(".py") else ():
             if isinstance(node, _Def):
-                found.setdefault(node.name, []).append(node)
+                found.setdefault(node.name, []).append(_facts(node))
     return found
+
+
+def _facts(node: _Def) -> _Facts:
+    inner = list(ast.walk(node))
+    calls = (it for it in inner if isinstance(it, ast.Call))
+    return _Facts(
+        node,
+        frozenset(_name(it) for it in inner),
+        tuple(call for call in calls if any(True for _ in taken_by(call))),
+    )
 
 
 def _parsed(text: str) -> ast.Module:
@@ -43,12 +62,12 @@ def _parsed(text: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _is_unseen(call: ast.Call, known: Mapping[str, list[_Def]]) -> bool:
+def _is_unseen(call: ast.Call, known: Mapping[str, list[_Facts]]) -> bool:
     """Tell whether a call gives the context to a parameter that is not named like it."""
     given = list(taken_by(call))
-    takers = known.get(_name(call.func), ())
-    return bool(given) and (
-        not takers or any(name not in _names(taker, given) for taker in takers for name in given)
+    takers = [facts.node for facts in known.get(_name(call.func), ())]
+    return not takers or any(
+        place not in _names(taker, given) for taker in takers for place in given
     )
 
 
