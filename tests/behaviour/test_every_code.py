@@ -28,6 +28,7 @@ from weft.errors import PackageError
 from weft.findings import Finding, Place
 from weft.packages.archive import export_package, import_package
 from weft.packages.mending import mend
+from weft.packages.reader import read_package
 from weft.packages.review import review
 
 CASES = [
@@ -156,7 +157,8 @@ def test_a_safe_fix_takes_the_mistake_away_and_brings_no_other(case, tmp_path):
     result = review(root)
     for _ in range(MOST_ROUNDS):
         if case.code in codes(result.findings):
-            mend(result.packages[0], [it for it in result.findings if it.code == case.code])
+            package = read_package(result.packages[0].folder)
+            mend(package, [it for it in result.findings if it.code == case.code])
             result = review(root)
     assert codes(result.findings) == set(case.also)
 

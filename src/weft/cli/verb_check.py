@@ -19,6 +19,7 @@ from weft.cli.sarif import sarif
 from weft.cli.selection import Selection, read_selection
 from weft.cli.streams import Streams, clean
 from weft.cli.watching import watch_folders
+from weft.packages.reader import read_package
 from weft.packages.review import review
 
 Form: TypeAlias = Literal["full", "concise", "json", "github", "sarif"]
@@ -121,7 +122,8 @@ def _look(request: _Request, streams: Streams) -> Report:
     reviews = [review(place, profile=request.profile) for place in found]
     if streams.settings.verbose:  # asked first, since a digest is work
         for package in (package for it in reviews for package in it.packages):
-            streams.detail(clean(f"checked {package.folder}: {package.name} {package.digest}"))
+            digest = read_package(package.folder).digest
+            streams.detail(clean(f"checked {package.folder}: {package.name} {digest}"))
     # Places may overlap, as in `weft check . workflows/Support`: each finding is told once.
     told = {repr(finding): finding for it in reviews for finding in it.findings}
     return Report(

@@ -1,7 +1,7 @@
 """Reading and checking together: everything there is to say about packages on disk."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weft.check.run import check, sort_findings
@@ -12,13 +12,25 @@ from weft.findings import Path as SpecPath
 from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.workspace import PackFile, find_packages, is_package, read_packs
+from weft.spec.orchestrator import Orchestrator
+from weft.spec.workflow import WorkflowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """A package that was looked at. Its files are let go: a workspace may have thousands."""
+
+    folder: Path
+    name: str
+    orchestrator: Orchestrator
+    files: int
 
 
 @dataclass(frozen=True)
 class Review:
     """What was found in a package or workspace."""
 
-    packages: tuple[Package, ...]
+    packages: tuple[Reviewed, ...]
     findings: tuple[Finding, ...]
     files: int
 
@@ -43,13 +55,17 @@ def review_package(package: Package, *, profile: Profile = "development") -> tup
 
 def review(path: Path, *, profile: Profile = "development") -> Review:
     """Read and check a package, or a workspace with all its packages and packs."""
-    packages = [read_package(folder) for folder in find_packages(path)]
+    packages: list[Reviewed] = []
+    said: list[Finding] = []
+    for folder in find_packages(path):
+        package = read_package(folder)
+        said += review_package(package, profile=profile)
+        files = len(package.files) + len(package.code)
+        packages.append(Reviewed(folder, package.name, package.spec.orchestrator, files))
     packs = read_packs(path)
-    alone = is_package(path)
-    said = [finding for it in packages for finding in review_package(it, profile=profile)]
     said += [finding for pack in packs for finding in pack.findings]
-    said += () if alone else _joined(packages, packs)
-    files = sum(len(it.files) + len(it.code) for it in packages) + len(packs)
+    said += () if is_package(path) else _joined(packages, packs)
+    files = sum(it.files for it in packages) + len(packs)
     return Review(tuple(packages), sort_findings(said), files)
 
 
@@ -64,19 +80,22 @@ def _in_folder(finding: Finding, package: Package) -> Finding:
 
 @dataclass(frozen=True)
 class _Locator:
-    packages: Mapping[str, Package] = field(default_factory=dict[str, Package])
-    packs: Mapping[str, PackFile] = field(default_factory=dict[str, PackFile])
+    """Finds places by reading a package again: few have something to find."""
+
+    packages: Mapping[str, Reviewed]
+    packs: Mapping[str, PackFile]
 
     def __call__(self, path: SpecPath, *, at_key: bool = False, offset: int | None = None) -> Place:
         name, *rest = path
         package = self.packages.get(str(name))
         if package:
-            return package.locate(tuple(rest), at_key=at_key, offset=offset)
+            read = read_package(package.folder)
+            return read.locate(tuple(rest), at_key=at_key, offset=offset)
         declared = self.packs[str(name)].declared
         return declared.document.place(tuple(rest), key=at_key, offset=offset)
 
 
-def _joined(packages: list[Package], packs: list[PackFile]) -> tuple[Finding, ...]:
+def _joined(packages: list[Reviewed], packs: list[PackFile]) -> tuple[Finding, ...]:
     """Check what packages say about each other.
 
     One that could not be read is known by its folder, so that those which need it are not blamed.
@@ -84,7 +103,7 @@ def _joined(packages: list[Package], packs: list[PackFile]) -> tuple[Finding, ..
     named = {it.name: it for it in packages}
     whole = {it.declared.name: it for it in packs if it.pack}
     subject = WorkspaceSubject(
-        workflows={name: it.spec for name, it in named.items()},
+        workflows={name: WorkflowSpec(orchestrator=it.orchestrator) for name, it in named.items()},
         packs={name: it.pack for name, it in whole.items() if it.pack},
     )
     return check_workspace(subject, locate=_Locator(named, whole))
