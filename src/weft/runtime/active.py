@@ -1,7 +1,6 @@
 """A run in memory: one task owns its state; results and signals reach it through one queue."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,8 +17,6 @@ from weft.ports.scope import Scope
 from weft.runtime.decision import Decision, Draft, decide
 from weft.runtime.perform import Performer
 from weft.runtime.workflow import Workflow
-
-_log: Final = logging.getLogger("weft.runtime")
 
 #: How often a step is decided anew because another process has written in between.
 MAX_CONFLICTS: Final = 10
