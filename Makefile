@@ -1,7 +1,7 @@
 # The commands people and CI share. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help install run check test fix generate bench clean
+.PHONY: help install run check test fix generate bench live clean
 .DELETE_ON_ERROR:
 
 PYTHONS := python3.13 python3.12 python3.11 python3
@@ -13,7 +13,10 @@ INSTALLED := $(VENV)/.installed
 COVERED := src/weft/spec/*,src/weft/engine/*,src/weft/check/*,src/weft/packages/*
 
 # What `make bench` runs; the other files beside these serve them.
-BENCHMARKS := $(wildcard $(patsubst %,benchmarks/%.py,startup check proof journal model_client turns))
+BENCHMARKS := $(patsubst %,benchmarks/%.py,startup check proof journal model_client fold turns waiting)
+
+# What is said in `make run` where nobody is there to type.
+DEMO_WORDS := 'I was charged twice for my subscription'
 
 # pyright would otherwise ask the network whether it is the newest.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
@@ -43,11 +46,15 @@ $(INSTALLED): pyproject.toml requirements/all.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-run: install ## Make a demo workspace in ./demo, check it and draw its router
-	rm -rf demo
-	$(BIN)/weft init demo
-	$(BIN)/weft check demo
-	$(BIN)/weft diagram CustomerSupportRouter --workspace demo --format ascii
+run: install ## Check and draw a demo workspace in ./demo, chat with its router, inspect the run
+	@if [ -d demo ]; then echo "demo is there already and stays as it is"; else $(BIN)/weft init demo; fi
+	@$(BIN)/weft check demo
+	@$(BIN)/weft diagram CustomerSupportRouter --workspace demo --format ascii
+	@trap : INT; \
+	chat() { $(BIN)/weft chat CustomerSupportRouter --workspace demo --model sample; }; \
+	if [ -t 0 ]; then chat; else printf '%s\n' $(DEMO_WORDS) | chat; fi; \
+	code=$$?; \
+	case $$code in 0|4|130) echo; $(BIN)/weft inspect last --workspace demo;; *) exit $$code;; esac
 
 check: install ## Check format, lint, types and import contracts
 	$(BIN)/ruff format --check .
@@ -67,10 +74,14 @@ generate: install ## Write schemas/ and docs/findings.md anew
 	$(BIN)/weft schema --write schemas
 	$(BIN)/weft explain --all --write docs/findings.md
 
-bench: install ## Run every benchmark against its budget
+bench: install ## Run every benchmark against its budget, beside other frameworks
+	@benchmarks/peers/install
 	@for file in $(BENCHMARKS); do echo "$$file"; $(BIN)/python $$file --enforce || exit 1; done
 
+live: install ## Let a small real model answer, served on this machine
+	@$(BIN)/python scripts/live
+
 clean: ## Remove everything these commands made
-	rm -rf $(VENV) demo dist build .coverage .coverage.* .pytest_cache .hypothesis .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-live demo dist build .coverage .coverage.* .pytest_cache .hypothesis .ruff_cache .import_linter_cache
 	rm -rf benchmarks/peers/.venvs
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -48,7 +48,7 @@ PARAMETERS: Final = {
     "required": ["order"],
 }
 TOOLS: Final = tuple(ToolSchema(f"tool_{at}", "Look into it.", PARAMETERS) for at in range(3))
-REQUEST: Final = ModelRequest("m", "run", "Helper", "run:1", MESSAGES, TOOLS)
+REQUEST: Final = ModelRequest("m", "run", "Helper", 1, 1, "run:1", MESSAGES, TOOLS)
 BODY: Final[dict[str, Any]] = {
     "model": "m",
     "messages": MESSAGES,

@@ -1,6 +1,8 @@
 """What holds for every test: none of them leaves this machine."""
 
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,9 @@ from weft.testing.network import no_network
 # The mock server is a program of its own; tests import it as `benchmarks.mock_server`.
 sys.path.append(str(Path(__file__).parents[1]))
 
+# A suite that runs in the background may ignore Ctrl-C, and so would every program a test starts.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes depends on what else the machine does; that is no fault of the code.
 settings.register_profile("weft", deadline=None)

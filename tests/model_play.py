@@ -31,10 +31,22 @@ def ask(
     tools: tuple[ToolSchema, ...] = (),
     output: OutputSchema | None = None,
     key: str = "run1:7",
+    turn: int = 1,
+    call: int = 1,
 ) -> ModelRequest:
     """Return a request; without messages, one with a greeting."""
     sent: Sequence[ChatMessage] = messages or ({"role": "user", "content": "Hello"},)
-    return ModelRequest("mock", "run1", agent, key, sent, tools, output)
+    return ModelRequest(
+        model="mock",
+        run="run1",
+        agent=agent,
+        turn=turn,
+        call=call,
+        key=key,
+        messages=sent,
+        tools=tools,
+        output=output,
+    )
 
 
 def said(role: str, content: str | None, **more: Any) -> ChatMessage:

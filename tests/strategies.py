@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue, StringConstraints
 from pydantic.fields import FieldInfo
 
+from weft.ids import slug
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.part import Part
 from weft.spec.type_parser import parse_type
@@ -22,6 +23,9 @@ SCALARS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     TEXT,
 )
+#: Older words for the user and the end; an agent of such a name would be read as one of these.
+OLDER_TARGETS = {"reverttouser", "reverttousertarget", "terminatetarget", "end"}
+
 JSON = st.recursive(
     SCALARS,
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXT, inner, max_size=3)),
@@ -123,4 +127,6 @@ def _text(metadata: list[Any]) -> st.SearchStrategy[str]:
         return st.from_regex(str(rules.pattern).replace("$", r"\Z"), fullmatch=True).filter(
             lambda text: len(text) < 100
         )
-    return TEXT.filter(lambda text: len(text) >= (rules.min_length or 0))
+    return TEXT.filter(
+        lambda text: len(text) >= (rules.min_length or 0) and slug(text) not in OLDER_TARGETS
+    )

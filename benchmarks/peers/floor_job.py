@@ -5,7 +5,7 @@ the floor for durable runs.
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -89,24 +89,32 @@ class Desk:
 
 
 @asynccontextmanager
-async def open_job(options: Options) -> AsyncIterator[Job]:
+async def open_desks(
+    options: Options, make: type[Desk] = Desk
+) -> AsyncIterator[Callable[[int], Desk]]:
     """Open what the jobs share: one pool of connections and, where asked for, one database."""
     url = f"{options.base_url}/chat/completions"
     store = open_store() if options.journal == "sqlite" else keep_nothing()
     connector = aiohttp.TCPConnector(limit=0)
     headers = {"Content-Type": "application/json", "Authorization": "Bearer none"}
     async with store as keep, aiohttp.ClientSession(connector=connector, headers=headers) as http:
+        yield lambda number: make(http, url, keep, number)
 
-        async def job(number: int) -> Outcome:
-            desk = Desk(http, url, keep, number)
-            await desk.hear(question(number))
-            if await desk.turn("router", ROUTER) == HANDOFF_TEXT:
-                await desk.turn("specialist", SPECIALIST, [TOOL_SCHEMA])
-            verdict = await desk.turn("reviewer", REVIEWER.format(**desk.variables))
-            status = desk.variables.get("order_status")
-            return Outcome(desk.calls, desk.tool_runs, status, verdict)
 
-        yield job
+async def do(desk: Desk, number: int) -> Outcome:
+    """Do one job."""
+    await desk.hear(question(number))
+    if await desk.turn("router", ROUTER) == HANDOFF_TEXT:
+        await desk.turn("specialist", SPECIALIST, [TOOL_SCHEMA])
+    verdict = await desk.turn("reviewer", REVIEWER.format(**desk.variables))
+    return Outcome(desk.calls, desk.tool_runs, desk.variables.get("order_status"), verdict)
+
+
+@asynccontextmanager
+async def open_job(options: Options) -> AsyncIterator[Job]:
+    """Give every job a desk of its own."""
+    async with open_desks(options) as desk:
+        yield lambda number: do(desk(number), number)
 
 
 if __name__ == "__main__":

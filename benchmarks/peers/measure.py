@@ -19,6 +19,11 @@ from job import Outcome, is_right
 
 #: Does one job to its end; the number makes its question unlike any other.
 Job = Callable[[int], Awaitable[Outcome]]
+#: Lets the user of an open chat ask, and returns how many milliseconds the turns took until the
+#: chat was at rest again; none if it did not end as it must.
+Talk = Callable[[], Awaitable[list[float]]]
+#: Opens a chat that waits for its user.
+OpenChat = Callable[[int], Awaitable[Talk]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from peers.roster import PEERS, Kind, Measurement
 
-#: Weft may spend so many times the CPU of the floor that keeps its runs in the same place.
+#: Weft may spend so many times the CPU of the floor that keeps nothing, by where Weft keeps runs.
 FLOOR_BUDGETS: Final[dict[Kind, float]] = {"memory": 4.0, "sqlite": 6.0}
 #: Weft must spend at most this part of the CPU of the best framework.
 FRAMEWORK_BUDGET: Final = 1 / 3
@@ -57,7 +57,7 @@ def best_framework(level: Level, kind: Kind) -> float | None:
     )
 
 
-def floor(level: Level, kind: Kind) -> float | None:
+def floor(level: Level, kind: Kind = "memory") -> float | None:
     """Return the CPU of the job written by hand, where it was measured."""
     measured = level.get("floor" if kind == "memory" else f"floor_{kind}")
     return measured.cpu_ms_per_call if measured else None
@@ -71,14 +71,15 @@ def table(level: Level, concurrency: int) -> Iterator[str]:
             continue
         yield f"{concurrency} at once, {title}"
         yield (
-            f"  {'peer':<17} {'CPU ms/call':>11} {'x floor':>8} {'x best framework':>17}"
-            f" {'calls/s':>8} {'peak MB':>8}"
+            f"  {'peer':<17} {'CPU ms/call':>11} {'x floor':>8} {'x same floor':>13}"
+            f" {'x best framework':>17} {'calls/s':>8} {'peak MB':>8}"
         )
         for name in names:
             one = level[name]
             cpu = one.cpu_ms_per_call
             yield (
-                f"  {name:<17} {cpu:>11.3f} {_ratio(cpu, floor(level, kind)):>8}"
+                f"  {name:<17} {cpu:>11.3f} {_ratio(cpu, floor(level)):>8}"
+                f" {_ratio(cpu, floor(level, kind)):>13}"
                 f" {_ratio(cpu, best_framework(level, kind)):>17}"
                 f" {one.calls / one.wall_s:>8.0f} {one.rss_mb:>8.0f}"
             )
@@ -98,7 +99,7 @@ def budgets(levels: Mapping[int, Level]) -> Iterator[Budget]:
                 continue
             weft = level[name]
             at = f"{name}, {concurrency} at once:"
-            by_hand, best = floor(level, kind), best_framework(level, kind)
+            by_hand, best = floor(level), best_framework(level, kind)
             yield Budget(f"{at} CPU / floor", limit, _quotient(weft, by_hand))
             yield Budget(f"{at} CPU / best framework", FRAMEWORK_BUDGET, _quotient(weft, best))
             if concurrency >= MANY:

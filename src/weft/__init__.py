@@ -4,20 +4,47 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from weft.errors import Refuse, RetryModel
+    from weft.errors import Ask, Refuse, RetryModel
+    from weft.opening.hosts import open_host, run
+    from weft.ports.scope import Scope
     from weft.runtime.asking import use_ui_tool
     from weft.runtime.context_variables import Context
+    from weft.runtime.host import Host
+    from weft.runtime.signals import Answer, Stop, UserMessage
     from weft.runtime.tool_options import tool
 
-__all__ = ["Context", "Refuse", "RetryModel", "__version__", "tool", "use_ui_tool"]
+__all__ = [
+    "Answer",
+    "Ask",
+    "Context",
+    "Host",
+    "Refuse",
+    "RetryModel",
+    "Scope",
+    "Stop",
+    "UserMessage",
+    "__version__",
+    "open_host",
+    "run",
+    "tool",
+    "use_ui_tool",
+]
 
 __version__ = "0.1.0"
 
 #: Where each public name is defined; it is imported when it is first used.
 _HOMES: Final = {
+    "Answer": "weft.runtime.signals",
+    "Ask": "weft.errors",
     "Context": "weft.runtime.context_variables",
+    "Host": "weft.runtime.host",
     "Refuse": "weft.errors",
     "RetryModel": "weft.errors",
+    "Scope": "weft.ports.scope",
+    "Stop": "weft.runtime.signals",
+    "UserMessage": "weft.runtime.signals",
+    "open_host": "weft.opening.hosts",
+    "run": "weft.opening.hosts",
     "tool": "weft.runtime.tool_options",
     "use_ui_tool": "weft.runtime.asking",
 }

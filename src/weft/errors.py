@@ -8,6 +8,7 @@ WeftError
 │   └── LinkError      code that is declared and cannot be imported or found
 ├── ExpressionError    a condition or type that does not parse, or that cannot be evaluated
 ├── UsageError         a request that cannot be carried out as it was made
+│   └── SetupError     a key, an address or a library is missing on this machine
 ├── PortError          the outside world; says whether trying again may help
 │   ├── ModelError     a language model gave no usable answer
 │   ├── ToolError      a tool gave no result
@@ -17,11 +18,11 @@ WeftError
 │   └── ReplayMismatch what was recorded and what would happen now differ
 └── AccessDenied       outside the caller's scope
 
-signals a tool may raise (not errors):  RetryModel  Refuse
+signals a tool may raise (not errors):  RetryModel  Refuse  Ask
 ```
 """
 
-from weft.findings import Finding
+from weft.findings import Finding, Json
 
 
 class WeftError(Exception):
@@ -61,6 +62,10 @@ class UsageError(WeftError):
         self.hint = hint
 
 
+class SetupError(UsageError):
+    """Something is missing on this machine: a key, an address, a library; `hint` says what."""
+
+
 class LinkError(DeclarationError):
     """Declared code cannot be imported or found."""
 
@@ -74,6 +79,8 @@ class PortError(WeftError):
         super().__init__(message)
         self.retryable = retryable
         self.after_seconds = after_seconds
+        #: How often it was tried before this was raised.
+        self.attempts = 1
 
 
 class ModelError(PortError):
@@ -110,3 +117,19 @@ class RetryModel(Exception):
 
 class Refuse(Exception):
     """Raised by a tool: it declines to do this; the text says why."""
+
+
+class Ask(Exception):
+    """Raised by a tool: a person must answer first, then the tool is called again.
+
+    It finds the answers it has had, in order, in `context_variables.answers`. After `timeout`
+    seconds without an answer `otherwise` is taken for it, or, if it is None, the call fails.
+    """
+
+    def __init__(
+        self, payload: Json, *, timeout: float | None = None, otherwise: Json = None
+    ) -> None:
+        super().__init__("a person must answer first")
+        self.payload = payload
+        self.timeout = timeout
+        self.otherwise = otherwise

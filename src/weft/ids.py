@@ -2,15 +2,22 @@
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import Final
 
 AGENT_NAME: Final = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
 SNAKE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*\Z")
-FUNCTION_REF: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*\Z")
+#: `module:function`, as a pattern that JSON Schema can say as well.
+FUNCTION_NAME: Final = "[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*"
+FUNCTION_REF: Final = re.compile(rf"{FUNCTION_NAME}\Z")
 
 #: Comparing letter by letter is slow: among more candidates only the same word is looked for.
 MOST_COMPARED: Final = 500
+
+#: How alike two words are that are taken for one, from 0 to 1, and the shortest part of a word
+#: that still tells which word it is.
+_ALIKE: Final = 0.75
+_SHORTEST_PART: Final = 3
 
 #: Targets a handoff may name besides an agent.
 USER: Final = "user"
@@ -37,5 +44,17 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     wanted = slug(name)
     close = [candidate for candidate in known if slug(candidate) == wanted]
     if not close and len(known) <= MOST_COMPARED:
-        close = get_close_matches(name, known, n=1, cutoff=0.6)
+        alike = get_close_matches(name, known, n=3, cutoff=0.6)
+        close = [candidate for candidate in alike if _is_close(name, candidate)]
     return close[0] if close else None
+
+
+def _is_close(name: str, other: str) -> bool:
+    """Tell whether two words are alike enough to be taken for one; a far guess misleads.
+
+    A slip of the finger, letters in another order, or a word cut short: fin for finance.
+    """
+    short, long = sorted((name.lower(), other.lower()), key=len)
+    cut = len(short) >= _SHORTEST_PART and (long.startswith(short) or long.endswith(short))
+    same_letters = sorted(short) == sorted(long)
+    return cut or same_letters or SequenceMatcher(None, name, other).ratio() >= _ALIKE

@@ -11,7 +11,12 @@ import weft
 
 ROOT = Path(__file__).parents[2]
 
-PUBLIC_NAMES = ["Context", "Refuse", "RetryModel", "__version__", "tool", "use_ui_tool"]
+PUBLIC_NAMES = [
+    *("Host", "Scope", "open_host", "run"),
+    *("Answer", "Stop", "UserMessage"),
+    *("Ask", "Context", "Refuse", "RetryModel", "tool", "use_ui_tool"),
+    "__version__",
+]
 
 #: Packages that cost more to import than a program using one function of Weft should pay.
 HEAVY = ("asyncio", "cyclopts", "rich", "yaml")

@@ -187,3 +187,12 @@ def test_decisions_are_numbered_without_gaps():
     assert [name for name in names if not re.fullmatch(r"\d{4}-[a-z0-9-]+\.md", name)] == []
     assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
     assert names
+
+
+def test_the_environment_is_read_in_one_place():
+    readers = [
+        path.relative_to(ROOT / "src").as_posix()
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        if re.search(r"\bos\.(environ|getenv)\b", path.read_text(encoding="utf-8"))
+    ]
+    assert readers == ["weft/environment.py"]

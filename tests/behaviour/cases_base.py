@@ -77,7 +77,10 @@ _CONTEXT_VARIABLES: Final = """\
         },
         "writers": ["find_order"]
       },
-      "price_list": {"type": "str", "source": {"type": "file", "path": "data/prices.txt"}},
+      "price_list": {
+        "type": "str",
+        "source": {"type": "file", "path": "data/prices.txt", "default": "none"}
+      },
       "stock_level": {
         "type": "int",
         "source": {

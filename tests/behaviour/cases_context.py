@@ -14,6 +14,14 @@ _SHOWN: Final = '["shop_name"]'
 _TO_FRONT: Final = '      "FrontAgent": {"variables": ["shop_name"]},\n'
 _TO_CLERK: Final = '["order_record"]'
 
+_ROUTER: Final = '"router",'
+
+
+def _has(context: str) -> str:
+    """The first agent, with a context of its own."""
+    return f'{_ROUTER} "context": [{context}],'
+
+
 _EXPO: Final = [
     _in_agents("EXPO001", "{shop_name}", "{shop_nam}", "shop_nam}"),
     _in_agents("EXPO001", "{shop_name}", "{shop_name} and {friends}", "friends}"),
@@ -36,6 +44,26 @@ _EXPO: Final = [
     _in_agents("EXPO008", "{shop_name}", "{shop_name} {crm_key}", "crm_key}"),
     _in_context(
         "EXPO009", _TO_CLERK, '["order_record", "order_record" ]', '"order_record" ]', mends=True
+    ),
+    _in_agents("EXPO010", _ROUTER, _has('{"kind": "variables", "names": ["is_vip"]}'), '"is_vip"'),
+    _in_agents("EXPO010", _ROUTER, _has('{"kind": "variables", "names": ["shop"]}'), '"shop"'),
+    _in_agents(
+        "EXPO011",
+        _ROUTER,
+        _has('{"kind": "literal", "text": "Be kind.", "max_tokens": 1}'),
+        '"Be kind."',
+    ),
+    _in_agents(
+        "EXPO012",
+        _ROUTER,
+        _has('{"kind": "history"}, {"kind": "history" }'),
+        '{"kind": "history" }',
+    ),
+    _in_agents(
+        "EXPO012",
+        _ROUTER,
+        _has('{"kind": "variables", "names": ["shop_name"]}, {"kind": "variables" }'),
+        '{"kind": "variables" }',
     ),
 ]
 
@@ -72,6 +100,7 @@ _DECLARATIONS: Final = [
     _in_context("VAR004", "moods:is_vip", "moods:is_vp", '"tools.moods:is_vp"'),
     _in_context("VAR004", "moods:is_vip", "mods:is_vip", '"tools.mods:is_vip"'),
     _in_context("VAR004", _INPUTS, '["orderFound", "is_upset"]', '"orderFound"', mends=True),
+    _in_agents("VAR005", "{shop_name}", "{shop_name} sk-3fT9vL2mQ8xWz41k", '"You welcome'),
     _in_context("VAR005", '"Corner Shop"', '"sk-3fT9vL2mQ8xWz41k"', '"sk-'),
     Case("VAR006", _FILE, '"weft_name": {', (Rename("shop_name", "weft_name"),)),
     Case("VAR006", _FILE, '"chat_id": {', (Rename("shop_name", "chat_id"),)),
@@ -95,7 +124,7 @@ _EVENTS: Final = [
     _in_context("VAR008", '"find_order"}', '"find_ordr"}', '"find_ordr"'),
     _in_context("VAR008", '"find_order"}', '"findOrder"}', '"findOrder"', mends=True),
     _in_context("VAR009", "REFUNDS?", "REFUND(S", "(S"),
-    _in_context("VAR009", "REFUNDS?", "REFUND(S+)+", "(S+)+"),
+    _in_context("VAR009", "REFUNDS?", "REFUND(?=S)", "(?=S)"),
     _in_context("VAR010", '"TECH"', '"TECHNICAL"', '"TECHNICAL"'),
     _in_context("VAR011", _ON_CALL, '"triggers": []', _UNSET),
     Case(
@@ -150,6 +179,7 @@ _CODE_SOURCES_STARTS: Final = [
     _in_context("VAR022", _SEARCHED, '"search_by": "userId"', '"userId"', mends=True),
     _in_context("VAR022", _SEARCHED, '"query_template": {"a": "{nope}"}', 'nope}"'),
     _in_context("VAR022", "{shop_name}", "{nope}", 'nope}"'),
+    _in_context("VAR022", '"CRM_KEY"', '"CRM KEY=1"', '"CRM KEY'),
     _in_context("VAR022", "https://stock", "ftp://stock", '"ftp'),
     _in_context("VAR022", _ADDRESS, f'{_ADDRESS}, {_SIGNED_IN}"my key"}}', '"my key"'),
     _in_context(

@@ -29,6 +29,8 @@ CASES: Final = [
     _in_orchestrator("SCHEMA006", "30,", "30, // enough", "// enough"),
     _in_orchestrator("SCHEMA007", "30,", '"thirty",', '"thirty"'),
     swapped_in("context_variables.json")("SCHEMA007", '"dict"', '"dct"', 'dct"'),
+    swapped_in("context_variables.json")("SCHEMA007", '"TECH"', '" "', '" "'),
+    swapped_in("context_variables.json")("SCHEMA007", '"REFUNDS?"}', '""}', '""}'),
     _in_orchestrator("SCHEMA008", "max_turns", "max_turn", '"max_turn"'),
     _in_orchestrator("SCHEMA008", "max_turns", "maxTurns", '"maxTurns"', mends=True),
     swapped_in("handoffs.json")(
@@ -38,9 +40,6 @@ CASES: Final = [
     Case("SCHEMA011", "agents.yaml", None, (Add("agents.yaml", "agents: []\n"),)),
     Case("SCHEMA012", "agents.json", None, (Drop("agents.json"),)),
     Case("SCHEMA013", "flows.json", None, (Add("flows.json", '{"steps": []}\n'),)),
-    swapped_in("agents.json")(
-        "SCHEMA014", '"router",', '"router", "context": [{"kind": "history"}],', '"context"'
-    ),
     Case("SCHEMA014", "flow.json", '{"steps"', (Add("flow.json", '{"steps": []}\n'),)),
     Case("SCHEMA014", "board.yaml", "artifacts", (Add("board.yaml", "artifacts: []\n"),)),
     # These two happen to a package on its way, after it was packed.

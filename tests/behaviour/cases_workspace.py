@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from behaviour.cases_mistake import Case, Swap, swapped_in
+from behaviour.cases_mistake import Add, Case, Swap, swapped_in
 
 _BILLING: Final = "workflows/Billing/orchestrator.json"
 _WELCOME: Final = "workflows/Welcome/orchestrator.json"
@@ -18,4 +18,6 @@ CASES: Final = [
     _in_pack("PACK004", '"dependent"', '"primary"', '[\n    {"name": "Welcome"'),
     _in_pack("PACK004", '"primary"', '"independent"', '[\n    {"name": "Welcome"'),
     _in_pack("PACK005", '["Billing"]', '["Shipping"]', '"Shipping"'),
+    Case("PACK006", "packs/more.JSON", None, (Add("packs/more.JSON", "{}\n"),)),
+    Case("PACK006", "workflows/tool.json", None, (Add("workflows/tool.json", "{}\n"),)),
 ]

@@ -4,6 +4,7 @@ import ast
 import io
 import re
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -21,15 +22,18 @@ from behaviour import (
 )
 from behaviour.cases_base import NAME, PACKAGE, WORKSPACE
 from behaviour.cases_mistake import END, Case, write_files
+from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.catalogue import CATALOGUE, FAMILIES
 from weft.check.run import RULES
 from weft.check.workspace import WORKSPACE_RULES
-from weft.errors import PackageError
+from weft.errors import LinkError, PackageError
 from weft.findings import Finding, Place
 from weft.packages.archive import export_package, import_package
 from weft.packages.mending import mend
 from weft.packages.reader import read_package
 from weft.packages.review import review
+from weft.runtime.workflow import link
+from weft.spec.workflow import WorkflowSpec
 
 CASES = [
     *cases_files.CASES,
@@ -170,7 +174,48 @@ def test_what_production_hides_is_an_error_there(case, tmp_path):
 
 
 def test_every_code_has_a_case():
-    assert {case.code for case in CASES} == set(CATALOGUE)
+    linked = {entry.code for entry in FAMILIES["LINK"]}
+    assert {case.code for case in CASES} | linked == set(CATALOGUE)
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("LINK001", "import no_such_library\n\n\ndef look() -> str: ...\n"),
+        ("LINK002", "from re import Match\n\n\ndef look(found: Match) -> str: ...\n"),
+    ],
+)
+def test_what_only_running_the_code_can_tell_is_found_when_it_is_loaded(code, text):
+    with closing(PythonToolLoader()) as loader, pytest.raises(LinkError) as raised:
+        loader.load("digest", {"tools/a.py": text.encode()}, {"look": ("tools/a.py", "look")})
+    (finding,) = raised.value.findings
+    assert (finding.code, finding.severity) == (code, CATALOGUE[code].severity)
+    assert finding.place.line
+    assert_readable(finding)
+
+
+def test_what_is_not_performed_does_not_run():
+    spec = WorkflowSpec.model_validate(
+        {
+            "orchestrator": {"workflow_name": "W", "initial_agent": "A"},
+            "agents": [{"agent_name": "A"}],
+            "variables": {
+                "late": {
+                    "type": "bool",
+                    "source": {
+                        "type": "derived",
+                        "triggers": [{"type": "timer_expired", "after_seconds": 5}],
+                    },
+                }
+            },
+        }
+    )
+    with closing(PythonToolLoader()) as loader, pytest.raises(LinkError) as raised:
+        link(spec, {}, loader)
+    (finding,) = raised.value.findings
+    assert (finding.code, finding.severity) == ("LINK003", CATALOGUE["LINK003"].severity)
+    assert "a timer_expired trigger of late" in finding.message
+    assert_readable(finding)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -203,6 +248,8 @@ def codes_in_reader() -> list[str]:
     return [text for text in texts if isinstance(text, str) and CODE.fullmatch(text)]
 
 
-def test_every_code_is_raised_by_one_rule_or_by_the_reader():
+def test_every_code_is_raised_by_one_rule_by_the_reader_or_by_linking():
     by_rules = [rule.code for rule in RULES]
-    assert sorted([*by_rules, *WORKSPACE_RULES, *codes_in_reader()]) == sorted(CATALOGUE)
+    linked = [entry.code for entry in FAMILIES["LINK"]]
+    raised = [*by_rules, *WORKSPACE_RULES, *codes_in_reader(), *linked]
+    assert sorted(raised) == sorted(CATALOGUE)

@@ -1,21 +1,23 @@
 """Runs from start to end: real tools, a real journal, and a model that follows a script."""
 
 import asyncio
+from contextlib import closing
 
 import pytest
 
-from weft.adapters.memory import MemoryJournal
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.engine.events import Event
 from weft.errors import AccessDenied, UsageError
 from weft.packages.reader import read_package
 from weft.packages.shipped import shipped_folder
+from weft.ports.model import ModelReply
 from weft.ports.scope import Scope
-from weft.runtime.host import Host, TextDelta
+from weft.runtime.followers import TextDelta
 from weft.runtime.signals import Answer, Stop, UserMessage
 from weft.runtime.workflow import link
 from weft.spec.workflow import WorkflowSpec
+from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, ScriptedModel, call
 
 ADA = Scope("app", "ada")
@@ -95,31 +97,8 @@ class Ticking:
         self.time = max(self.time, at)
 
 
-LOADERS: list[PythonToolLoader] = []
-
-
-@pytest.fixture(autouse=True)
-def _code_is_let_go():
-    yield
-    while LOADERS:
-        LOADERS.pop().close()
-
-
-def make_loader():
-    LOADERS.append(PythonToolLoader())
-    return LOADERS[-1]
-
-
-def host_of(model, journal=None, declared=None):
-    loader = make_loader()
-    workflow = link(declared or spec(), CODE, loader)
-    return Host(
-        journal=journal or MemoryJournal(),
-        models=lambda *_: model,
-        loader=loader,
-        clock=Ticking(),
-        find=lambda _: workflow,
-    )
+def host_of(model, journal=None, declared=None, clock=None):
+    return host_for(declared or spec(), model, code=CODE, journal=journal, clock=clock or Ticking())
 
 
 def play(scenario):
@@ -222,6 +201,50 @@ def test_events_are_followed_with_the_text_as_it_is_spoken():
     assert any(isinstance(it, TextDelta) for it in seen)
 
 
+class Hesitating:
+    """Says its first words, then waits until it may go on."""
+
+    def __init__(self):
+        self.gate = asyncio.Event()
+        self.heard = []
+
+    async def reply(self, request, on_text=None):
+        self.heard.append(on_text is not None)
+        if on_text:
+            on_text("one ")
+            on_text("two ")
+        await self.gate.wait()
+        return ModelReply("one two three", model=request.model)
+
+
+def test_the_first_words_are_kept_for_a_follower_who_is_about_to_come():
+    async def scenario():
+        model = Hesitating()
+        async with host_of(model) as host:
+            run = await host.start("Shop", scope=ADA, message="hi", streamed=True)
+            quiet = await host.start("Shop", scope=ADA, message="hi")
+            await asyncio.sleep(0.01)
+            following = host.events(run, scope=ADA, follow=True)
+            deltas = []
+            async for it in following:
+                if isinstance(it, TextDelta):
+                    deltas.append((it.offset, it.text))
+                    if len(deltas) == 2:
+                        break
+            await following.aclose()
+            model.gate.set()
+            unwatched = await host.start("Shop", scope=ADA, message="hi", streamed=True)
+            for it in (run, quiet, unwatched):
+                await host.settled(it, scope=ADA)
+            await asyncio.sleep(0.01)
+            assert not host._followers._queues
+            return deltas, model.heard
+
+    deltas, heard = play(scenario)
+    assert deltas == [(0, "one "), (4, "two ")]
+    assert heard[:2] == [True, False]
+
+
 def test_a_run_goes_on_in_another_host(tmp_path):
     path = tmp_path / "journal.db"
     held = asyncio.Event()
@@ -274,7 +297,7 @@ def test_many_runs_at_once():
 
 
 def test_every_shipped_package_links():
-    loader = make_loader()
-    for folder in sorted(shipped_folder().iterdir()):
-        package = read_package(folder)
-        assert link(package.spec, package.code, loader).digest == package.digest
+    with closing(PythonToolLoader()) as loader:
+        for folder in sorted(shipped_folder().iterdir()):
+            package = read_package(folder)
+            assert link(package.spec, package.code, loader).digest == package.digest

@@ -273,7 +273,8 @@ def test_an_empty_account_is_not_waited_for():
     ],
 )
 def test_errors_in_any_form_are_quoted(raw: bytes, text: str):
-    assert str(fault(Answer(status=500, raw=raw))).endswith(text)
+    said = str(fault(Answer(status=500, raw=raw)))
+    assert said.endswith(f"{text}. Try again later, or name a fallback model.")
 
 
 def test_a_redirect_is_a_wrong_address():

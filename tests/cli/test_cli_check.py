@@ -1,6 +1,7 @@
 """weft check: what it reads, reports, mends and exits with."""
 
 import json
+import shutil
 import sys
 import threading
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from weft.cli import fixing, verb_check
+from weft.cli.sarif import sarif
 from weft.cli.watching import watch_folders
-from weft.findings import Finding, Fix, Place, SetValue
+from weft.findings import AppendItem, Finding, Fix, Place, SetValue
 from weft.packages.review import Review
 
 
@@ -41,6 +43,51 @@ def test_a_clean_workspace(weft, workspace):
     result = weft("check")
     assert result.code == 0
     assert result.out.startswith("No findings in 2 files of 1 package (")
+    assert result.err == ""
+
+
+@pytest.fixture
+def hooked(support, write):
+    """Nothing is wrong, but a hook is declared, which no run performs."""
+    hook = {"hook_type": "process_last_received_message", "file": "mask.py", "function": "mask"}
+    write(support, "hooks.json", {"hooks": [hook]})
+    write(support, "hooks/mask.py", "def mask(content):\n    return content\n")
+    return support
+
+
+NOT_PERFORMED = (
+    "note: Support declares 1 thing this version does not perform (the hook mask): "
+    "weft run refuses it; weft explain LINK003\n"
+)
+
+
+@pytest.mark.parametrize("form", ["full", "concise", "github", "sarif"])
+def test_what_no_run_performs_is_noted_and_is_no_finding(weft, hooked, form):
+    result = weft("check", "--strict", "--format", form)
+    assert (result.code, result.err) == (0, NOT_PERFORMED)
+
+
+def test_the_note_is_true(weft, hooked):
+    result = weft("run", "Support", "hi", "--model", "sample")
+    assert result.code != 0
+    assert "the hook mask" in result.err
+    assert "LINK003" in result.err
+
+
+def test_what_no_run_performs_is_noted_once_for_places_that_overlap(weft, hooked):
+    assert weft("check", ".", "Support").err == NOT_PERFORMED
+
+
+def test_the_quiet_get_no_note(weft, hooked):
+    assert weft("check", "-q").err == ""
+
+
+@pytest.mark.parametrize("words", [["--json"], ["--format", "json"]])
+def test_what_no_run_performs_as_data(weft, hooked, words):
+    result = weft("check", *words)
+    assert result.data["not_performed"] == [
+        {"package": "Support", "folder": "workflows/Support", "declares": ["the hook mask"]}
+    ]
     assert result.err == ""
 
 
@@ -390,3 +437,83 @@ def test_watching_is_real(tmp_path):
 def test_watch_goes_with_text_only(weft, workspace, form: str):
     result = weft("check", "--watch", "--format", form)
     assert result.code == 2
+
+
+def test_a_package_beside_workflows_is_named(weft, workspace, make_package):
+    make_package(workspace / "Beside")
+    result = weft("check")
+    assert result.code == 0
+    assert "warning[PACK006]: Beside was not checked" in result.out
+    assert "hint:  check it: weft check Beside\n" in result.out
+
+
+def test_where_there_is_no_package_those_that_lie_elsewhere_are_named(weft, workspace, support):
+    support.rename(workspace / "Support")
+    result = weft("check")
+    assert result.code == 6
+    assert "Support was not checked" in result.err
+    assert "there is no package in the current folder" in result.err
+
+
+def test_a_folder_of_misnamed_files_is_not_lost(weft, workspace, write):
+    write(workspace / "workflows" / "Empty", "agent.yaml", "")
+    result = weft("check", "Empty")
+    assert result.code == 1
+    assert "if agent.yaml is meant, rename it to agents.yaml" in result.out
+
+
+def applied(fix, folder):
+    """Carry out a fix of a SARIF log as a program that reads one would."""
+    for change in fix["artifactChanges"]:
+        file = folder / change["artifactLocation"]["uri"]
+        text = file.read_text()
+        lines = text.splitlines(keepends=True)
+        for it in change["replacements"]:
+            region = it["deletedRegion"]
+            start = sum(map(len, lines[: region["startLine"] - 1])) + region["startColumn"] - 1
+            end = sum(map(len, lines[: region["endLine"] - 1])) + region["endColumn"] - 1
+            file.write_text(text[:start] + it["insertedContent"]["text"] + text[end:])
+
+
+def test_sarif_carries_the_safe_fixes(weft, workspace, misspelt):
+    results = weft("check", "--format", "sarif").data["runs"][0]["results"]
+    (fixable,) = [it for it in results if "fixes" in it]
+    (fix,) = fixable["fixes"]
+    assert fix["description"]["text"] == 'rename the key to "max_turns"'
+    assert fix["artifactChanges"][0]["replacements"][0]["insertedContent"] == {"text": "max_t"}
+    copy = workspace / "copy"
+    shutil.copytree(workspace / "workflows", copy / "workflows")
+    applied(fix, copy)
+    weft("check", "--fix", "--select", "SCHEMA008")
+    name = "workflows/Support/orchestrator.json"
+    assert (copy / name).read_text() == (workspace / name).read_text()
+
+
+def test_sarif_does_not_tell_a_new_file_as_a_change(support):
+    fix = Fix("show it", (AppendItem(("exposure", "Helper"), "tier"),))
+    finding = Finding("EXPO002", "error", "m", Place(str(support / "agents.json")), fix=fix)
+    (result,) = json.loads(sarif((finding,), (support,)))["runs"][0]["results"]
+    assert "fixes" not in result
+
+
+def test_a_key_in_two_spellings_is_not_mended(weft, support, make_package):
+    make_package(support, maxTurns=3)
+    before = (support / "orchestrator.json").read_text()
+    result = weft("check", "--fix")
+    assert (result.code, result.err) == (1, "")
+    assert 'hint:  "max_turns" is there as well: keep one of the two\n' in result.out
+    assert (support / "orchestrator.json").read_text() == before
+
+
+def test_fix_takes_the_declared_name_of_an_agent(weft, support, make_package, write):
+    make_package(support, initial_agent="helper", human_in_the_loop=True)
+    rules = [{"source_agent": "HELPER", "target_agent": "user"}]
+    write(support, "handoffs.json", {"handoff_rules": rules})
+    declared = (support / "agents.json").read_text()
+    result = weft("check", "--fix")
+    assert result.code == 0
+    assert result.out.count("fixed ") == 2
+    assert (support / "agents.json").read_text() == declared
+    assert json.loads((support / "orchestrator.json").read_text())["initial_agent"] == "Helper"
+    (rule,) = json.loads((support / "handoffs.json").read_text())["handoff_rules"]
+    assert rule["source_agent"] == "Helper"

@@ -89,6 +89,7 @@ def test_a_code_like_no_other_gets_no_suggestion(weft):
 def test_the_page_is_printed_and_written(weft, tmp_path: Path):
     printed = weft("explain", "--all", "--format", "markdown")
     assert printed.out == findings_page()
+    (tmp_path / "docs").mkdir()
     written = weft("explain", "--all", "--write", tmp_path / "docs" / "findings.md")
     assert written.code == 0
     assert written.out == f"wrote {tmp_path / 'docs' / 'findings.md'}\n"

@@ -8,7 +8,7 @@ import pytest
 
 from weft.cli.command_line import build_app
 from weft.cli.completing import SLOTS
-from weft.cli.verbs import VERB_NAMES
+from weft.cli.verbs import VERB_NAMES, VERBS
 from weft.packages.schemas import SCHEMA_NAMES
 
 
@@ -55,7 +55,7 @@ def offered(weft, *words: str) -> set[str]:
 
 def test_packages_are_offered_by_name(weft, workspace, make_package):
     make_package(workspace / "workflows" / "Returns")
-    for verb in ("diagram", "export", "check", "migrate"):
+    for verb in ("diagram", "export", "check", "migrate", "run", "chat"):
         assert offered(weft, verb, "") >= {"Support", "Returns"}
 
 
@@ -117,10 +117,12 @@ def test_names_that_would_break_the_form_are_flattened(weft, workspace):
 def slots() -> Iterator[tuple[str, str]]:
     """Every place where a verb declares that it has something to offer."""
     app = build_app()
-    for verb in VERB_NAMES:
-        for argument in app[verb].assemble_argument_collection():
-            if argument.parameter.completer:
-                yield verb, "" if argument.index is not None else argument.names[0]
+    for verb in VERBS:
+        for part in verb.parts or (None,):
+            command = app[verb.name][part.name] if part else app[verb.name]
+            for argument in command.assemble_argument_collection():
+                if argument.parameter.completer:
+                    yield verb.name, "" if argument.index is not None else argument.names[0]
 
 
 def test_the_quick_answer_knows_every_slot_the_verbs_declare():

@@ -140,7 +140,24 @@ def test_a_workspace_that_cannot_be_read(workspace, monkeypatch):
 
     monkeypatch.setattr(doctor_checks, "review", refuse)
     found = doctor_checks.packages(workspace)
-    assert (found.state, found.fact) == ("fail", "workflows/Support: permission denied")
+    assert (found.state, found.fact) == (
+        "fail",
+        "workflows/Support cannot be used: permission denied",
+    )
+    assert found.remedy == f"chmod -R u+rX {workspace}"
+
+
+def test_one_check_that_fails_does_not_end_the_others(weft, workspace, monkeypatch):
+    def refuse(path):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("shutil.disk_usage", refuse)
+    result = weft("doctor")
+    assert result.code == 3
+    fact = "fail\tfree_space\t. cannot be used: no space left on device\tmake room on the disk\n"
+    assert fact in result.out
+    assert "\nok\tworkspace\t" in result.out
+    assert "weft doctor" not in result.out + result.err
 
 
 def test_schemas_of_another_version(weft, workspace):

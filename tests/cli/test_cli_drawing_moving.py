@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from weft.packages import archive
+
 
 @pytest.fixture
 def broken(workspace, make_package, write):
@@ -61,6 +63,7 @@ def test_diagram_of_a_path(weft, workspace):
 @pytest.mark.parametrize("option", ["-o", "--output"])
 def test_diagram_to_a_file(weft, workspace, option: str):
     drawn = weft("diagram", "Support").out
+    (workspace / "out").mkdir()
     result = weft("diagram", "Support", option, "out/support.mmd")
     assert (result.code, result.out) == (0, "wrote out/support.mmd\n")
     assert (workspace / "out" / "support.mmd").read_text() == drawn
@@ -74,6 +77,25 @@ def test_a_folder_is_no_file(weft, workspace, verb: str, example: str):
     assert result.code == 2
     assert result.err.startswith("error[CLI002]: workflows is a folder\n")
     assert f"hint:  name a file in it, such as {example}\n" in result.err
+
+
+@pytest.mark.parametrize("verb", ["diagram", "export"])
+def test_a_file_in_no_folder(weft, workspace, verb: str):
+    missing = weft(verb, "Support", "-o", "my out/it.zip")
+    assert missing.code == 6
+    assert "there is no folder my out\n  hint:  make it: mkdir -p 'my out'\n" in missing.err
+    assert not (workspace / "my out").exists()
+    (workspace / "file").touch()
+    blocked = weft(verb, "Support", "-o", "file/it.zip")
+    assert blocked.code == 2
+    assert "file is a file, so nothing can be in it\n" in blocked.err
+
+
+@pytest.mark.parametrize("verb", ["check", "diagram", "export", "migrate"])
+def test_an_empty_name(weft, workspace, verb: str):
+    result = weft(verb, "")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error[CLI002]: the name is empty\n")
 
 
 def test_diagram_as_json(weft, workspace):
@@ -112,7 +134,8 @@ def test_migrate_rewrites_and_says_what_changed(weft, older):
     assert result.code == 0
     lines = result.out.splitlines()
     assert lines[0] == "workflows/Support/context_variables.json"
-    assert all(line.startswith("  line ") for line in lines[1:])
+    assert all(line.startswith("  line ") for line in lines[1:-1])
+    assert lines[-1] == "  it now names its schema, for editors"
     assert any("environment" in line for line in lines)
     assert result.err == "Rewrote 1 file of 1 package.\n"
     written = json.loads((older / "context_variables.json").read_text())
@@ -137,6 +160,8 @@ def test_migrate_as_json(weft, older):
     (file,) = data["files"]
     assert file["file"] == "workflows/Support/context_variables.json"
     assert file["changes"]
+    assert weft("migrate", "--json").data["written"] is True
+    assert weft("migrate", "--json").data == {"schema_version": 1, "written": False, "files": []}
 
 
 def test_migrate_writes_nothing_anywhere_when_one_package_cannot_be_read(weft, older, broken):
@@ -188,52 +213,134 @@ def test_export_refuses_a_package_it_cannot_read(weft, broken, workspace):
 
 
 @pytest.fixture
-def changed(weft, support, write):
-    """An export, after which the package was changed."""
-    weft("export", "Support", "-o", "s.zip")
+def other(weft, support, write, tmp_path):
+    """A workspace into which the package was imported before it was changed."""
+    (tmp_path / "other").mkdir()
+    weft("export", "Support", "-o", "old.zip")
+    weft("import", "old.zip", "--workspace", "other")
     text = (support / "orchestrator.json").read_text()
     write(support, "orchestrator.json", text.replace("10", "99"))
-    return support
+    weft("export", "Support", "-o", "s.zip")
+    return tmp_path / "other" / "workflows" / "Support"
 
 
-def test_import_shows_the_difference_and_updates(weft, changed):
-    dry = weft("import", "s.zip", "--dry-run")
+@pytest.fixture
+def edited(other, write):
+    """The imported package with a file changed by hand."""
+    text = (other / "orchestrator.json").read_text()
+    write(other, "orchestrator.json", text.replace("10", "77"))
+    return other
+
+
+def test_import_shows_the_difference_and_updates(weft, other):
+    dry = weft("import", "s.zip", "--workspace", "other", "--dry-run")
     assert dry.code == 0
-    assert '-  "max_turns": 99\n+  "max_turns": 10\n' in dry.out
-    assert "Would update workflows/Support: 1 changed." in dry.err
-    assert "99" in (changed / "orchestrator.json").read_text()
-    real = weft("import", "s.zip")
+    assert '-  "max_turns": 10\n+  "max_turns": 99\n' in dry.out
+    assert "Would update other/workflows/Support: 1 changed." in dry.err
+    assert "10" in (other / "orchestrator.json").read_text()
+    real = weft("import", "s.zip", "--workspace", "other")
     assert real.out == dry.out
-    assert real.err == "Updated workflows/Support: 1 changed.\n"
-    assert "99" not in (changed / "orchestrator.json").read_text()
+    assert real.err == "Updated other/workflows/Support: 1 changed.\n"
+    assert "99" in (other / "orchestrator.json").read_text()
 
 
-def test_importing_twice_changes_nothing(weft, changed):
-    weft("import", "s.zip")
-    again = weft("import", "s.zip")
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_import_stops_before_own_work_is_lost(weft, edited, more):
+    result = weft("import", "s.zip", "--workspace", "other", *more)
+    assert result.code == 7
+    assert '-  "max_turns": 77\n+  "max_turns": 99\n' in result.out
+    assert result.err.startswith("error[CLI007]: other/workflows/Support has files that are not")
+    assert "cause: 1 file would be lost: orchestrator.json\n" in result.err
+    assert "weft import s.zip --force\n" in result.err
+    assert "77" in (edited / "orchestrator.json").read_text()
+
+
+def test_import_by_force_says_where_the_former_folder_is(weft, edited):
+    words = ["import", "s.zip", "--workspace", "other", "--force"]
+    assert "would be kept as other/workflows/Support.bak\n" in weft(*words, "--dry-run").err
+    result = weft(*words)
+    assert result.code == 0
+    assert "What was there is kept as other/workflows/Support.bak\n" in result.err
+    assert "77" in (edited.with_name("Support.bak") / "orchestrator.json").read_text()
+    assert "99" in (edited / "orchestrator.json").read_text()
+
+
+def test_a_refused_import_as_json(weft, edited):
+    result = weft("import", "s.zip", "--workspace", "other", "--json")
+    assert (result.code, result.err) == (7, "")
+    assert result.data["lost"] == ["orchestrator.json"]
+    assert (result.data["written"], result.data["backup"]) == (False, None)
+    assert result.data["error"]["code"] == "CLI007"
+    forced = weft("import", "s.zip", "--workspace", "other", "--json", "--force").data
+    assert (forced["written"], forced["backup"]) == (True, "other/workflows/Support.bak")
+    assert "error" not in forced
+
+
+def test_importing_twice_changes_nothing(weft, other):
+    weft("import", "s.zip", "--workspace", "other")
+    again = weft("import", "s.zip", "--workspace", "other")
     assert (again.code, again.out) == (0, "")
     assert "nothing to do" in again.err
 
 
-def test_import_as_json(weft, changed):
-    data = weft("import", "s.zip", "--dry-run", "--json").data
+def test_import_as_json(weft, other):
+    data = weft("import", "s.zip", "--dry-run", "--json", "--workspace", "other").data
     assert (data["name"], data["written"], data["created"]) == ("Support", False, False)
     assert data["changed"] == ["orchestrator.json"]
     assert data["old_digest"] != data["new_digest"]
 
 
-def test_import_of_a_new_package_dry(weft, changed, tmp_path):
-    (tmp_path / "other").mkdir()
-    result = weft("import", "s.zip", "--dry-run", "--workspace", "other")
-    assert "Would install other/workflows/Support: 2 added." in result.err
-    assert list((tmp_path / "other").iterdir()) == []
+def test_import_of_a_new_package_dry(weft, other, tmp_path):
+    (tmp_path / "third").mkdir()
+    result = weft("import", "s.zip", "--dry-run", "--workspace", "third")
+    assert "Would install third/workflows/Support: 2 added." in result.err
+    assert list((tmp_path / "third").iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["nothing.zip", "workflows"])
-def test_import_of_no_file(weft, workspace, name: str):
-    result = weft("import", name)
+def test_import_of_no_file(weft, workspace):
+    result = weft("import", "nothing.zip")
     assert result.code == 6
-    assert f"there is no file {name}" in result.err
+    assert "there is no file nothing.zip" in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("workflows", "name a zip file that weft export wrote"),
+        ("workflows/Support", "make a zip file of it: weft export workflows/Support"),
+    ],
+)
+def test_import_of_a_folder(weft, workspace, name: str, hint: str):
+    result = weft("import", name)
+    assert result.code == 2
+    assert f"{name} is a folder and no zip file\n  hint:  {hint}\n" in result.err
+
+
+def test_export_refuses_a_package_with_errors(weft, support, write, workspace):
+    write(support, "orchestrator.json", {"workflow_name": "Support", "initial_agent": "Nobody"})
+    refused = weft("export", "Support")
+    assert refused.code == 1
+    assert "Nobody" in refused.err
+    assert "is not exported: the package has errors; nothing was written" in refused.err
+    assert not (workspace / "Support.zip").exists()
+    assert weft("export", "Support", "--no-check").code == 2
+
+
+def test_export_tells_of_warnings(weft, support, write):
+    write(support, "agents.json", '{"agents": [{"agent_name": "Helper"}], /* a comment */}')
+    result = weft("export", "Support")
+    assert (result.code, result.out) == (0, "Support.zip\n")
+    assert "It has 1 warning: weft check Support\n" in result.err
+
+
+def test_export_refuses_a_secret_and_does_not_show_it(weft, support, write):
+    source = {"type": "static", "value": "9f2c81d07be4"}
+    variables = {"api_key": {"type": "str", "description": "The key.", "source": source}}
+    write(support, "context_variables.json", {"context_variables": {"definitions": variables}})
+    refused = weft("export", "Support", "--quiet")
+    assert refused.code == 1
+    assert "error[VAR005]: api_key seems to hold a secret" in refused.err
+    assert "9f2c81d07be4" not in refused.err
 
 
 def test_import_of_a_file_that_is_no_archive(weft, workspace):
@@ -249,17 +356,19 @@ def test_import_tells_what_the_checker_says(weft, support, write):
     write(support, "agents.json", warned)
     weft("export", "Support", "-o", "s.zip")
     write(support, "agents.json", warned.replace("Helper", "Other"))
-    result = weft("import", "s.zip", "--dry-run")
+    result = weft("import", "s.zip", "--dry-run", "--force")
     assert result.code == 0
     assert "It has 1 warning: weft check Support\n" in result.err
-    codes = [it["code"] for it in weft("import", "s.zip", "--json").data["findings"]]
+    codes = [it["code"] for it in weft("import", "s.zip", "--json", "--force").data["findings"]]
     assert codes == ["SCHEMA006"]
 
 
-def test_import_refuses_a_package_that_could_not_run(weft, support, write):
+def test_import_refuses_a_package_that_could_not_run(weft, support, write, monkeypatch):
     sound = (support / "agents.json").read_text()
     write(support, "agents.json", sound.replace("Helper", "Nobody"))
-    weft("export", "Support", "-o", "s.zip")
+    with monkeypatch.context() as careless:
+        careless.setattr(archive, "review_package", lambda _: ())
+        weft("export", "Support", "-o", "s.zip")
     write(support, "agents.json", sound)
     for words in (["import", "s.zip"], ["import", "s.zip", "--dry-run"]):
         result = weft(*words)

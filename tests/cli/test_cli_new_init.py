@@ -44,7 +44,7 @@ def test_every_pattern_makes_a_package_that_checks_clean(weft, here, pattern):
 def test_new_says_what_to_do_next(weft, here):
     result = weft("new", "Returns")
     assert "pattern 1, Context-Aware Routing" in result.err
-    assert "  weft check Returns\n" in result.err
+    assert "  weft check Returns\n  weft chat Returns\n" in result.err
     assert "  weft schema --write schemas" in result.err
     (here / "schemas").mkdir()
     assert "weft schema" not in weft("new", "Orders").err
@@ -122,7 +122,7 @@ def test_init_makes_a_workspace_that_checks_clean(weft, here):
         "made shop/workflows/CustomerSupportRouter",
         "made shop/schemas",
     ]
-    assert "  cd shop\n  weft check\n" in result.err
+    assert "  cd shop\n  weft chat CustomerSupportRouter\n  weft check\n" in result.err
     checked = weft("check", "shop", "--strict", "--json")
     assert checked.code == 0
     assert checked.data["summary"]["packages"] == len(EXAMPLES)

@@ -132,13 +132,16 @@ def test_a_terminal_that_knows_ascii_only(shell, support, write):
     assert r"Gr\xfc\xdfe \u4e16\u754c" in result.out
 
 
-def test_a_folder_that_was_removed_while_one_stood_in_it(shell, tmp_path):
+@pytest.mark.parametrize("verb", ["check", "doctor"])
+def test_a_folder_that_was_removed_while_one_stood_in_it(tmp_path, verb: str):
     gone = tmp_path / "gone"
     gone.mkdir()
-    command = f'cd "{gone}" && rmdir "{gone}" && "{PYTHON}" -m weft check'
+    command = f'cd "{gone}" && rmdir "{gone}" && "{PYTHON}" -m weft {verb}'
     result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert result.returncode == 3
-    assert result.stderr.startswith("error[CLI003]: no such file or directory")
+    assert result.stderr.startswith("error[CLI003]: the current folder no longer exists\n")
+    assert "hint:  go to one that does: cd ~\n" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize("form", ["full", "concise", "json", "github", "sarif"])

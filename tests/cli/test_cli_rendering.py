@@ -11,8 +11,15 @@ from weft.cli.codes import CODES
 from weft.cli.exits import Exit
 from weft.cli.failure import Failure
 from weft.cli.machine_formats import failure_document, finding_data, github, report_document
-from weft.cli.render_findings import concise, failure_text, full, mended_lines, summary
-from weft.cli.report import Mended, Report
+from weft.cli.render_findings import (
+    concise,
+    failure_text,
+    full,
+    mended_lines,
+    not_performed_line,
+    summary,
+)
+from weft.cli.report import Mended, NotPerformed, Report
 from weft.cli.sarif import sarif
 from weft.cli.streams import colored, plain
 from weft.findings import (
@@ -100,6 +107,13 @@ def test_what_was_mended():
     ]
 
 
+def test_a_package_that_declares_what_is_not_performed():
+    assert not_performed_line(NotPerformed("S\x1b", Path("S"), ("the hook a", "the flow"))) == (
+        "note: S\\x1b declares 2 things this version does not perform (the hook a, the flow): "
+        "weft run refuses it; weft explain LINK003"
+    )
+
+
 def test_failure_with_findings_and_at_most_two_hints():
     failure = Failure(
         Exit.FAILED, "it cannot be drawn", ("a cause",), ("one", "two", "three"), (WARNING,)
@@ -123,7 +137,8 @@ def test_failure_names_the_page_that_tells_more():
 
 
 def test_report_document():
-    report = Report((ERROR, WARNING), 8, 1, 0.18749, (Mended("f", "t"),))
+    refused = NotPerformed("S", Path("workflows/S"), ("the flow", "the board"))
+    report = Report((ERROR, WARNING), 8, 1, 0.18749, (Mended("f", "t"),), not_performed=(refused,))
     data = json.loads(report_document(report))
     assert data["schema_version"] == 1
     assert data["summary"] == {
@@ -135,6 +150,9 @@ def test_report_document():
         "seconds": 0.187,
     }
     assert data["fixed"] == [{"file": "f", "title": "t"}]
+    assert data["not_performed"] == [
+        {"package": "S", "folder": "workflows/S", "declares": ["the flow", "the board"]}
+    ]
     assert data["findings"][0] == {
         "code": "SCHEMA008",
         "severity": "error",
@@ -195,7 +213,7 @@ def test_github_leaves_out_what_is_not_known():
 
 
 def test_sarif_has_what_the_standard_requires():
-    log = json.loads(sarif((ERROR, WARNING, ERROR)))
+    log = json.loads(sarif((ERROR, WARNING, ERROR), ()))
     assert log["version"] == "2.1.0"
     assert log["$schema"].endswith("sarif-2.1.0.json")
     (run,) = log["runs"]
@@ -219,7 +237,7 @@ def test_sarif_has_what_the_standard_requires():
 
 
 def test_sarif_without_findings_is_still_a_log():
-    assert json.loads(sarif(()))["runs"][0]["results"] == []
+    assert json.loads(sarif((), ()))["runs"][0]["results"] == []
 
 
 def test_sarif_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -228,7 +246,7 @@ def test_sarif_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
     def uri(file: object, line: int | None = None) -> str:
         finding = Finding("SCHEMA008", "error", "m", Place(str(file), line))
-        (result,) = json.loads(sarif((finding,)))["runs"][0]["results"]
+        (result,) = json.loads(sarif((finding,), ()))["runs"][0]["results"]
         return result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
 
     assert uri("a b/ü.json") == "a%20b/%C3%BC.json"
@@ -239,5 +257,5 @@ def test_sarif_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_sarif_region_without_column():
     finding = Finding("SCHEMA008", "error", "m", Place("f", 3))
-    (result,) = json.loads(sarif((finding,)))["runs"][0]["results"]
+    (result,) = json.loads(sarif((finding,), ()))["runs"][0]["results"]
     assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 3}

@@ -151,7 +151,11 @@ def test_notes_are_for_people(capsys):
         (CheckFailed("a", (Finding("X1", "error", "m", Place("f")),)), Exit.FAILED, "a"),
         (PackageError("a"), Exit.SETUP, "a"),
         (ExpressionError("a"), Exit.SETUP, "a"),
-        (PermissionError(13, "Permission denied", "x/y"), Exit.SETUP, "x/y: permission denied"),
+        (
+            PermissionError(13, "Permission denied", "x/y"),
+            Exit.SETUP,
+            "x/y cannot be used: permission denied",
+        ),
         (OSError(28, "No space left on device"), Exit.SETUP, "no space left on device"),
         (OSError("odd"), Exit.SETUP, "oserror"),
     ],
@@ -162,9 +166,14 @@ def test_exceptions_become_exit_codes(error, exit_code: Exit, message: str):
 
 
 def test_a_refusal_of_the_system_says_where_to_look():
-    failure = failure_of(PermissionError(13, "Permission denied", "x/y"))
-    assert failure.hint == ("see who may do that: ls -ld x",)
+    failure = failure_of(PermissionError(13, "Permission denied", "x y/z"))
+    assert failure.hint == ("see who may do that: ls -ld 'x y' 'x y/z'",)
+    assert failure_of(OSError(28, "No space left on device")).hint == ("make room on the disk",)
     assert failure_of(OSError(5, "I/O error")).hint == ("look at the setup: weft doctor",)
+    assert failure_of(PackageError("a")).hint == ("look at the setup: weft doctor",)
+    behind = PackageError("a")
+    behind.__cause__ = OSError(28, "No space left on device")
+    assert failure_of(behind).hint == ("make room on the disk",)
 
 
 def test_our_own_error_writes_a_report(weft, monkeypatch, tmp_path):
@@ -290,3 +299,13 @@ def test_streams_that_were_closed_before_the_start(monkeypatch):
     assert main(["chekc"]) == 2
     sys.stdout.close()
     sys.stderr.close()
+
+
+def test_a_current_folder_that_is_gone(weft, workspace, monkeypatch):
+    def gone():
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr("pathlib.Path.cwd", gone)
+    result = weft("doctor")
+    assert result.code == 3
+    assert result.err.startswith("error[CLI003]: the current folder no longer exists\n")

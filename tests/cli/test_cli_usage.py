@@ -100,9 +100,9 @@ def test_a_flag_that_takes_no_value_says_so(weft):
 
 
 def test_what_weft_cannot_do_yet_is_said(weft):
-    result = weft("run", "Support")
+    result = weft("serve")
     assert result.code == 2
-    assert "it does not run them yet" in result.err
+    assert "it has no server and no generator yet" in result.err
 
 
 @pytest.mark.parametrize(

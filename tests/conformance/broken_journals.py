@@ -140,9 +140,9 @@ class AsksOtherUsers(MemoryJournal):
         return await super().requests(everyone(scope), run=run)
 
 
-class KeepsOneWorkflow(MemoryJournal):
-    async def kept(self, digest):
-        return next(iter(self._workflows.values()), None)
+class KeepsOnePackage(MemoryJournal):
+    async def package(self, digest):
+        return next(iter(self._packages.values()), None)
 
 
 class PrunesTooMuch(MemoryJournal):
@@ -166,19 +166,11 @@ class PrunesOtherUsers(MemoryJournal):
         return await super().prune(everyone(scope), ended_before=ended_before, dry_run=dry_run)
 
 
-class NeverForgetsWorkflows(MemoryJournal):
+class NeverForgetsPackages(MemoryJournal):
     async def prune(self, scope, *, ended_before, dry_run):
-        kept = dict(self._workflows)
+        kept = dict(self._packages)
         done = await super().prune(scope, ended_before=ended_before, dry_run=dry_run)
-        self._workflows = kept
-        return done
-
-
-class ForgetsUnusedWorkflows(MemoryJournal):
-    async def prune(self, scope, *, ended_before, dry_run):
-        done = await super().prune(scope, ended_before=ended_before, dry_run=dry_run)
-        used = {it.digest for it in self._rows.values()}
-        self._workflows = {key: it for key, it in self._workflows.items() if key in used}
+        self._packages = kept
         return done
 
 

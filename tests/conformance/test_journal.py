@@ -44,13 +44,12 @@ NOTICED = {
         broken.ReadsOtherUsers,
         broken.AsksOtherUsers,
     ],
-    journal_reading.workflows_are_kept: [broken.KeepsOneWorkflow],
+    journal_reading.packages_are_kept: [broken.KeepsOnePackage],
     journal_pruning.ended_runs_go: [broken.PrunesTooMuch],
     journal_pruning.dry_run_only_counts: [broken.PrunesForReal, broken.GuessesWhatItWouldPrune],
     journal_pruning.only_the_scope_is_pruned: [broken.PrunesOtherUsers],
-    journal_pruning.workflows_go_with_their_runs: [
-        broken.NeverForgetsWorkflows,
-        broken.ForgetsUnusedWorkflows,
+    journal_pruning.packages_go_with_their_runs: [
+        broken.NeverForgetsPackages,
     ],
     journal_conformance.closing_writes_what_is_under_way: [broken.CutsOffWriters],
     journal_conformance.closed_is_closed: [broken.NeverQuiteCloses],

@@ -45,8 +45,7 @@ async def churn(journal: SqliteJournal, process: int) -> None:
     """Let short runs come, end and be removed for ever."""
     for number in count():
         run = SampleRun(f"gone-{process}-{number}", app="churn", digest=f"d{number}")
-        await journal.keep(run.digest, b"content")
-        await journal.append(run.batch(*events(run)))
+        await journal.append(run.batch(*events(run), package=b"content"))
         await journal.append(run.batch(*events(run), status="ended"))
         if number % 10 == 9:
             await journal.prune(run.scope, ended_before=10_000, dry_run=False)

@@ -66,7 +66,7 @@ def expect_no_remains(path: Path) -> None:
     used = "SELECT data FROM events WHERE typeof(data) = 'blob'"
     assert look(path, f"SELECT count(*) FROM blobs WHERE digest NOT IN ({used})") == [(0,)]
     assert look(path, f"SELECT count(*) FROM ({used} EXCEPT SELECT digest FROM blobs)") == [(0,)]
-    needed = "SELECT digest FROM runs WHERE app = 'churn' EXCEPT SELECT digest FROM workflows"
+    needed = "SELECT digest FROM runs WHERE app = 'churn' EXCEPT SELECT digest FROM packages"
     assert look(path, needed) == []
 
 

@@ -86,11 +86,12 @@ def kind(name, **fields):
     return record(type=must(st.just(name)), **fields)
 
 
+said = st.sampled_from([it for it in PROMPTS if it.strip()])
 matches = st.one_of(
-    record(equals=must(st.sampled_from(PROMPTS))),
-    record(exact=must(st.sampled_from(PROMPTS))),
-    record(contains=must(st.sampled_from(PROMPTS))),
-    record(regex=must(st.sampled_from(REGEXES))),
+    record(equals=must(said)),
+    record(exact=must(said)),
+    record(contains=must(said)),
+    record(regex=must(st.sampled_from([it for it in REGEXES if it.strip()]))),
 )
 tools = st.sampled_from(TOOLS)
 triggers = st.one_of(

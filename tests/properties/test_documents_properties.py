@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from weft.findings import AppendItem, Remove, RenameKey, SetValue
 from weft.packages import json_text
-from weft.packages.documents import container_paths, read_text
+from weft.packages.documents import read_text
 from weft.packages.dumping import dump
 from weft.packages.edits import apply
 
@@ -173,9 +173,11 @@ def test_an_offset_into_text_is_exact(text, draw):
 
 @given(documents)
 def test_every_container_is_found_at_its_path(data):
+    document = read_text("a.json", json.dumps(data))
+    held = document.data
     assert {
-        path: id(at(data, path)) for path in paths(data) if isinstance(at(data, path), dict | list)
-    } == {path: number for number, path in container_paths(data).items()}
+        path: id(at(held, path)) for path in paths(held) if isinstance(at(held, path), dict | list)
+    } == {path: number for number, path in document.origin.items()}
 
 
 @st.composite

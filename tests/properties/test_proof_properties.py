@@ -216,7 +216,8 @@ class Plain:
                     for s in steps
                     if s.trigger and s.from_ == old and self.fired(s.trigger, moment, **event)
                 ]
-                new = {value if not pairs or (old, value) in pairs else old for value in wanted}
+                taken = [it for it in wanted if it == old or not pairs or (old, it) in pairs]
+                new = {taken[-1]} if taken else set()
             options.append(sorted(new, key=str) or [old])
         return set(product(*options))
 
@@ -225,7 +226,7 @@ class Plain:
         for name in self.names:
             variable = self.spec.variables[name]
             if name == "wish":
-                choices.append([False, True] + ([] if variable.source.required else [None]))
+                choices.append([False, True, None])
             elif variable.source.persist and not certain:
                 wanted = [t.value for t in variable.source.triggers if t.type != "lifecycle"]
                 wanted += [t.value for t in variable.source.triggers if self.counts(t)]
@@ -247,7 +248,12 @@ class Plain:
         kind, who, values = state
         if kind == "start":
             first = "wait" if startup_mode(self.spec.orchestrator) == "UserDriven" else "enter"
-            return {(first, self.spec.orchestrator.initial_agent, values)}, set(), set()
+            agent = self.spec.orchestrator.initial_agent
+            heard = [self.after(values, "answered", text=text) for text in ("GO", "STOP")]
+            words = {("enter", agent, new) for news in heard for new in news}
+            # A run may be started with words of the user even if an agent is to speak first.
+            unsure = {frozenset(words)} if first == "enter" else set()
+            return {(first, agent, values)}, unsure, set()
         if kind == "end":
             return set(), set(), set()
         if kind == "wait":
@@ -299,13 +305,38 @@ class Plain:
         place = {"user": ("wait", who), "terminate": ("end", "")}.get(target, ("enter", target))
         return {(*place, new) for new in news}
 
+    def limits(self, state):
+        """Return where an agent's limit leads that has used up its replies in a row."""
+        kind, who, _ = state
+        attended = self.spec.orchestrator.human_in_the_loop
+        replies = kind == "enter" and any(one[0] == "speak" for one in self.all_steps(state))
+        if not attended or not replies or who not in self.next_after(who):
+            return set()
+        return self.land(state, "user")
+
+    def all_steps(self, state):
+        sure, unsure, _ = self.steps(state)
+        return sure | {one for group in unsure for one in group}
+
+    def next_after(self, who):
+        met, waiting = set(), [rule.target for rule in self.routing.post.get(who, ())]
+        waiting.append(self.routing.otherwise[who].target)
+        while waiting:
+            target = waiting.pop()
+            if target not in met:
+                met.add(target)
+                waiting += [rule.target for rule in self.routing.pre.get(target, ())]
+        return met
+
     def explore(self, start, *, certain):
         seen, waiting, used = set(start), list(start), set()
         while waiting:
-            sure, unsure, rules = self.steps(waiting.pop())
+            state = waiting.pop()
+            sure, unsure, rules = self.steps(state)
             used |= rules
             groups = () if certain else unsure
-            for state in {*sure, *(one for group in groups for one in group)} - seen:
+            limits = set() if certain else self.limits(state)
+            for state in {*sure, *limits, *(one for group in groups for one in group)} - seen:
                 seen.add(state)
                 waiting.append(state)
         return seen, used
@@ -317,7 +348,7 @@ class Plain:
             for state in seen - good:
                 sure, unsure, _ = self.steps(state)
                 some = not sure.isdisjoint(good)
-                if assured:
+                if assured and state[0] != "start":
                     group = bool(unsure) and all(not one.isdisjoint(good) for one in unsure)
                 else:
                     group = any(not one.isdisjoint(good) for one in unsure)
@@ -340,7 +371,7 @@ class Plain:
 def proof_states(subject):
     """Return the reached states of the proof in the form of the plain explorer."""
     chart = draw(subject, survey(subject, 10**6))
-    seen = reached(chart, chart.begin(chart.possible))
+    seen = reached(chart, chart.begin(chart.possible), by="limits")
     names = [name for name in Plain.NAMES if name in chart.ground.domains]
     return {
         (point.kind, point.agent, tuple(axis.value_at(n) for axis in axes))

@@ -5,12 +5,13 @@ from zipfile import ZipFile
 
 import pytest
 
-from weft.errors import PackageError
-from weft.packages import folder_files
+from weft.errors import DeclarationError, PackageError
+from weft.packages import folder_walk
 from weft.packages.archive import export_package, import_package
 from weft.packages.archive_names import MAX_FILES, clash, is_passed_over, name_fault, segment_fault
 from weft.packages.comparison import compare
 from weft.packages.folder_files import read_files
+from weft.packages.last_import import RECORD, backup_of
 from weft.packages.reader import read_package
 
 ORCHESTRATOR = {"workflow_name": "Desk", "initial_agent": "Clerk"}
@@ -51,8 +52,13 @@ def tree(folder):
     }
 
 
+def files_of(folder):
+    """Return the files of an installed package without the record of the import."""
+    return {name: raw for name, raw in tree(folder).items() if name != RECORD}
+
+
 def refusal(call):
-    with pytest.raises(PackageError) as caught:
+    with pytest.raises(DeclarationError) as caught:
         call()
     return str(caught.value), [finding.message for finding in caught.value.findings]
 
@@ -62,7 +68,7 @@ def refusal(call):
 
 def test_an_archive_holds_the_files_and_a_manifest(package, tmp_path):
     target = tmp_path / "out" / "Desk.zip"
-    manifest = export_package(package, target)
+    manifest = export_package(package, target).manifest
     with ZipFile(target) as zipped:
         assert zipped.namelist() == [
             "README.md",
@@ -90,20 +96,20 @@ def test_the_same_package_gives_the_same_bytes(package, tmp_path):
 
 
 def test_hidden_files_and_leftovers_are_passed_over(package, tmp_path):
-    before = export_package(package, tmp_path / "one.zip").files
+    before = export_package(package, tmp_path / "one.zip").manifest.files
     for name in (".env", ".git/config", "__pycache__/a.pyc", "tools/__pycache__/b.pyc"):
         write(package, name, "x")
     for name in ("agents.json~", "#agents.json#", "x.swp", "x.orig", "Thumbs.db", "tools/y.bak"):
         write(package, name, "x")
     (package / ".out").symlink_to(tmp_path)
-    assert export_package(package, tmp_path / "two.zip").files == before
+    assert export_package(package, tmp_path / "two.zip").manifest.files == before
 
 
 def test_other_files_are_packed_too(package, tmp_path):
     write(package, "data/prices.csv", b"\xff\x00")
     (package / "again.csv").symlink_to("data/prices.csv")
     (package / "more").symlink_to("data")
-    files = export_package(package, tmp_path / "Desk.zip").files
+    files = export_package(package, tmp_path / "Desk.zip").manifest.files
     assert {"data/prices.csv", "again.csv", "more/prices.csv"} <= files.keys()
 
 
@@ -141,7 +147,7 @@ def test_links_that_lead_out_or_nowhere_are_refused(package, tmp_path):
     _, findings = refusal(lambda: export_package(package, tmp_path / "Desk.zip"))
     assert findings == [
         f"{name} is a link that leads out of the folder or nowhere"
-        for name in ("data.txt", "elsewhere", "lost", "round")
+        for name in ("data.txt", "lost", "round", "elsewhere")
     ]
 
 
@@ -198,7 +204,7 @@ def test_files_and_folders_that_cannot_be_read_are_refused(package, tmp_path, mo
     _, findings = refusal(lambda: export_package(package, tmp_path / "Desk.zip"))
     assert findings == [
         "locked.txt cannot be read: permission denied",
-        "data cannot be read: permission denied",
+        "data cannot be looked into: permission denied",
     ]
 
 
@@ -220,6 +226,15 @@ def test_a_file_called_like_the_manifest_is_refused(package, tmp_path):
     ]
 
 
+def test_a_package_that_could_not_run_is_not_exported(package, tmp_path):
+    write(package, "orchestrator.json", json.dumps({**ORCHESTRATOR, "initial_agent": "Nobody"}))
+    target = tmp_path / "Desk.zip"
+    message, findings = refusal(lambda: export_package(package, target))
+    assert message.endswith("is not exported: the package has errors; nothing was written")
+    assert len(findings) == 1
+    assert not target.exists()
+
+
 # Import
 
 
@@ -236,7 +251,16 @@ def test_a_new_package_is_installed(package, workspace, tmp_path):
     assert (done.changed, done.removed, done.old_digest) == ((), (), None)
     assert done.new_digest == read_package(package).digest == read_package(done.folder).digest
     assert "--- (none)\n+++ b/README.md\n@@ -0,0 +1 @@\n+# Desk\n" in done.diff
-    assert tree(done.folder) == tree(package)
+    assert files_of(done.folder) == tree(package)
+
+
+@pytest.mark.parametrize("name", [".helper.py", ".ipynb_checkpoints/x.py", "._x.py"])
+def test_an_export_with_hidden_code_beside_it_can_be_imported(package, workspace, tmp_path, name):
+    write(package, f"tools/{name}", "import nothing")
+    done = import_package(exported(package, tmp_path), workspace)
+    assert done.created
+    assert done.new_digest == read_package(package).digest
+    assert not (done.folder / "tools" / name).exists()
 
 
 def test_an_installed_package_is_updated_in_place(package, workspace, tmp_path):
@@ -267,7 +291,7 @@ def test_an_installed_package_is_updated_in_place(package, workspace, tmp_path):
         "-def greet():",
         "-    return 'hello'",
     ]
-    assert tree(folder) == tree(package)
+    assert files_of(folder) == tree(package)
     assert [path.name for path in folder.parent.iterdir()] == ["Desk"]
 
 
@@ -297,7 +321,7 @@ def test_hidden_files_of_an_installed_package_stay(package, workspace, tmp_path)
     write(package, "README.md", "# other\n")
     done = import_package(exported(package, tmp_path), workspace)
     assert (done.added, done.changed, done.removed) == ((), ("README.md",), ())
-    assert tree(folder) == {
+    assert files_of(folder) == {
         **tree(package),
         ".env": b"mine",
         ".git/config": b"mine",
@@ -316,15 +340,83 @@ def test_what_the_checker_says_is_returned_with_places_in_the_new_folder(
     }
 
 
-def test_a_package_that_could_not_run_is_refused(package, workspace, tmp_path):
+def test_a_package_that_could_not_run_is_refused(package, workspace, tmp_path, monkeypatch):
     text = json.dumps({**ORCHESTRATOR, "initial_agent": "Nobody"})
     write(package, "orchestrator.json", text)
-    archive = exported(package, tmp_path)
+    with monkeypatch.context() as careless:
+        careless.setattr("weft.packages.archive.review_package", lambda _: ())
+        archive = exported(package, tmp_path)
     with pytest.raises(PackageError, match="has errors; nothing was changed") as caught:
         import_package(archive, workspace)
     (finding,) = caught.value.findings
     assert finding.place.file == str(archive / "orchestrator.json")
     assert tree(workspace) == {}
+
+
+def edited(package, workspace, tmp_path, name, text):
+    """Import a package, change a file there, and export another version; return both."""
+    folder = import_package(exported(package, tmp_path), workspace).folder
+    write(folder, name, text)
+    write(package, "README.md", "# other\n")
+    (package / "tools" / "greet.py").unlink()
+    return folder, exported(package, tmp_path, "next.zip")
+
+
+@pytest.mark.parametrize("name", ["README.md", "tools/greet.py", "notes.txt"])
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_own_work_is_never_replaced_unasked(package, workspace, tmp_path, name, dry_run):
+    folder, archive = edited(package, workspace, tmp_path, name, "mine\n")
+    before = tree(workspace)
+    tried = import_package(archive, workspace, dry_run=dry_run)
+    assert tried.lost == (name,)
+    assert tried.backup is None
+    assert f"--- a/{name}" in tried.diff
+    assert tree(workspace) == before
+    assert folder.is_dir()
+
+
+def test_own_work_that_the_archive_holds_as_well_is_not_lost(package, workspace, tmp_path):
+    _, archive = edited(package, workspace, tmp_path, "README.md", "# other\n")
+    done = import_package(archive, workspace)
+    assert (done.lost, done.removed) == ((), ("tools/greet.py",))
+
+
+def test_force_keeps_the_former_folder(package, workspace, tmp_path):
+    folder, archive = edited(package, workspace, tmp_path, "README.md", "mine\n")
+    former = tree(folder)
+    would = import_package(archive, workspace, dry_run=True, force=True)
+    done = import_package(archive, workspace, force=True)
+    assert would == done
+    assert done.backup == folder.with_name("Desk.bak")
+    assert tree(done.backup) == former
+    assert files_of(folder) == tree(package)
+    write(folder, "README.md", "mine again\n")
+    again = import_package(archive, workspace, force=True)
+    assert again.backup == backup_of(folder).with_name("Desk.2.bak")
+    assert again.backup.is_dir()
+
+
+def test_force_keeps_nothing_when_nothing_is_lost(package, workspace, tmp_path):
+    import_package(exported(package, tmp_path), workspace)
+    write(package, "README.md", "# other\n")
+    done = import_package(exported(package, tmp_path), workspace, force=True)
+    assert (done.changed, done.backup) == (("README.md",), None)
+    assert [path.name for path in done.folder.parent.iterdir()] == ["Desk"]
+
+
+@pytest.mark.parametrize("record", [None, "{", "[]"])
+def test_without_a_record_every_file_may_be_own_work(package, workspace, tmp_path, record):
+    folder = import_package(exported(package, tmp_path), workspace).folder
+    (folder / RECORD).unlink()
+    if record is not None:
+        write(folder, RECORD, record)
+    write(package, "README.md", "# other\n")
+    assert import_package(exported(package, tmp_path), workspace).lost == ("README.md",)
+
+
+def test_the_record_is_not_packed_again(package, workspace, tmp_path):
+    folder = import_package(exported(package, tmp_path), workspace).folder
+    assert RECORD not in export_package(folder, tmp_path / "again.zip").manifest.files
 
 
 def test_a_folder_with_contents_that_would_be_lost_is_not_replaced(package, workspace, tmp_path):
@@ -360,7 +452,7 @@ def test_reading_an_installed_folder_keeps_hidden_files_apart(package):
 
 
 def test_reading_stops_at_the_first_file_beyond_a_limit(package, monkeypatch):
-    monkeypatch.setattr(folder_files, "MAX_FILES", 2)
+    monkeypatch.setattr(folder_walk, "MAX_FILES", 2)
     content = read_files(package)
     assert (len(content.files), len(content.findings)) == (2, 1)
 

@@ -5,13 +5,15 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.context.assembly import assemble
-from weft.context.history import estimate, window
+from weft.context.assembly import assemble, digest_of
+from weft.context.history import Past, window
+from weft.context.values import value_of, values_of
 from weft.context.view import make_view
 from weft.engine.events import ToolRequest
 from weft.engine.log import Log
 from weft.engine.state import Message, State
 from weft.ports.model import ToolSchema
+from weft.spec.tokens import estimate
 from weft.spec.workflow import WorkflowSpec
 
 SPEC = WorkflowSpec.model_validate(
@@ -39,6 +41,7 @@ SPEC = WorkflowSpec.model_validate(
 TOOL = ToolSchema("look", "Looks.", {"type": "object", "properties": {}})
 A, B = SPEC.agents
 LOOK = ToolRequest("c1", "look", {"q": "ü"})
+PAST = Past("history", "standard", 1000)
 
 
 def state(*messages):
@@ -84,6 +87,7 @@ def test_the_manifest_says_where_everything_is_from():
     assert manifest["segments"][2]["names"] == ["tier", "seen"]
     assert manifest["segments"][3] | {"tokens": 0} == {
         "kind": "history",
+        "origin": "standard",
         "messages": 1,
         "first": 7,
         "last": 7,
@@ -115,7 +119,7 @@ def test_other_agents_are_heard_but_their_tools_are_not_seen():
             agent("A", "thanks", 5),
         ).messages,
         "A",
-        1000,
+        PAST,
     )
     assert seen.messages == [
         {"role": "user", "content": "hi"},
@@ -125,7 +129,7 @@ def test_other_agents_are_heard_but_their_tools_are_not_seen():
 
 
 def test_own_tool_calls_stand_with_their_results():
-    seen = window(state(agent("A", "", 2, LOOK), tool("A", "found")).messages, "A", 1000)
+    seen = window(state(agent("A", "", 2, LOOK), tool("A", "found")).messages, "A", PAST)
     call, result = seen.messages
     assert call["content"] is None
     assert json.loads(call["tool_calls"][0]["function"]["arguments"]) == {"q": "ü"}
@@ -134,13 +138,14 @@ def test_own_tool_calls_stand_with_their_results():
 
 def test_the_newest_fits_whatever_its_size_and_older_is_left_out():
     messages = state(user("x" * 400, 1), user("y" * 400, 2)).messages
-    seen = window(messages, "A", 10)
+    seen = window(messages, "A", Past("history", "context[0]", 10))
     assert [message["content"] for message in seen.messages] == ["y" * 400]
-    assert (seen.cut, seen.first, seen.last) == (True, 2, 2)
-    sent = assemble(make_view(SPEC, B, ()), state(user("x" * 400), user("y")), history_tokens=1)
-    assert sent.manifest["left_out"] == [
-        {"kind": "history", "before": 1, "reason": "over the budget of 1 tokens"}
-    ]
+    assert seen.left_out == {
+        "kind": "history",
+        "origin": "context[0]",
+        "before": 2,
+        "reason": "over the budget of 10 tokens",
+    }
 
 
 def test_tokens_are_estimated_upwards():
@@ -168,13 +173,56 @@ def conversations(draw):
 
 
 @settings(max_examples=200, deadline=None)
-@given(conversations(), st.integers(0, 100))
-def test_cutting_never_tears_a_call_from_its_results(log, budget):
+@given(conversations(), st.integers(1, 100), st.none() | st.integers(1, 6))
+def test_cutting_never_tears_a_call_from_its_results(log, budget, most):
     open_calls: set[str] = set()
-    for message in window(log, "A", budget).messages:
+    for message in window(log, "A", Past("history", "standard", budget, most)).messages:
         if message["role"] == "tool":
             open_calls.remove(message["tool_call_id"])
         else:
             assert not open_calls
         open_calls |= {call["id"] for call in message.get("tool_calls", ())}
     assert not open_calls
+
+
+@settings(max_examples=200, deadline=None)
+@given(conversations(), st.integers(1, 100), st.none() | st.integers(1, 6))
+def test_what_is_kept_is_the_newest_and_as_much_as_fits(log, budget, most):
+    whole = window(log, "A", Past("history", "standard", 10**9))
+    seen = window(log, "A", Past("history", "standard", budget, most))
+    length = len(seen.messages)
+    assert whole.cut is None
+    assert seen.messages == whole.messages[len(whole.messages) - length :]
+    assert (seen.cut is None) == (length == len(whole.messages))
+    groups = sum(message["role"] != "tool" for message in seen.messages)
+    assert groups <= 1 or (seen.tokens <= budget and (most is None or length <= most))
+    assert seen.tokens == sum(part.tokens for part in seen.slices())
+
+
+def test_the_arguments_of_a_call_count():
+    large = ToolRequest("c1", "look", {"q": "x" * 396})
+    messages = state(user("hi"), agent("A", "", 2, large), tool("A", "found")).messages
+    seen = window(messages, "A", Past("history", "standard", 100))
+    assert seen.tokens > 100
+    assert [message["role"] for message in seen.messages] == ["assistant", "tool"]
+
+
+def test_values_are_those_of_the_run_and_the_built_in_ones():
+    known = state()
+    assert values_of(known) == {
+        "tier": "gold",
+        "seen": [1, None],
+        "app_id": "app",
+        "enterprise_id": "app",
+        "user_id": "ada",
+        "chat_id": "r",
+        "workflow_name": "W",
+    }
+    assert {name: value_of(known, name) for name in values_of(known)} == values_of(known)
+    assert value_of(known, "nothing") is None
+
+
+def test_the_digest_is_of_the_messages_alone():
+    sent = assemble(make_view(SPEC, A, ()), state(user("hi")))
+    assert sent.digest == digest_of(sent.messages)
+    assert sent.digest == digest_of(tuple(sent.messages))

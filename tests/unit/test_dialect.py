@@ -7,6 +7,9 @@ from weft.packages.documents import read_text
 from weft.packages.dumping import dump
 from weft.packages.reader import open_document
 
+#: What is said of variables without the wrapper around them.
+BARE = "everything now stands under context_variables"
+
 
 def rewritten(stem, data):
     """Return what a file is read as, and what is said about it."""
@@ -274,7 +277,7 @@ def test_definitions_as_a_list():
     old = {"definitions": [{"name": "v", "type": "str", "source": {"type": "derived"}}]}
     data, said = rewritten("context_variables", old)
     assert data == wrapped(v={"type": "str", "source": {"type": "derived"}})
-    assert said == ["definitions is now a map by name"]
+    assert said == [BARE, "definitions is now a map by name"]
 
 
 def test_definitions_with_one_name_twice_stay_a_list():
@@ -296,6 +299,7 @@ def test_lists_by_kind():
         "d": {"type": "str", "source": {"type": "database", "collection": "c"}},
     }
     assert [message.split()[0] for message in said] == [
+        "everything",
         "environment_variables",
         "declarative_variables",
         "database_variables",

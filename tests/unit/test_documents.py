@@ -5,7 +5,6 @@ import pytest
 from weft.findings import Place
 from weft.packages.documents import (
     MAX_BYTES,
-    container_paths,
     decode,
     format_of,
     read,
@@ -197,21 +196,21 @@ def test_places_of_an_unreadable_file_do_not_fail():
 
 
 def test_every_container_has_its_path():
-    data = {"a": [{"b": {}}, 1, []], "c": "x"}
-    paths = container_paths(data)
-    assert paths == {
+    document = read_text("a.json", '{"a": [{"b": {}}, 1, []], "c": "x"}')
+    data = document.data
+    assert document.origin == {
         id(data): (),
         id(data["a"]): ("a",),
         id(data["a"][0]): ("a", 0),
         id(data["a"][0]["b"]): ("a", 0, "b"),
         id(data["a"][2]): ("a", 2),
     }
-    assert container_paths("x") == {}
+    assert read_text("a.json", '"x"').origin == {}
 
 
 def test_origin_outlives_changes_to_the_data():
     document = read_text("a.json", JSON)
-    assert document.origin == container_paths(document.data)
+    assert document.origin[id(document.data)] == ()
     agent = document.data["agents"].pop()
     document.data["moved"] = {"here": agent}
     assert document.origin[id(agent)] == ("agents", 0)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from engine_play import workflow
-from weft.engine.codec import decode, encode
+from weft.engine.codec import decode, encode, read_json
 from weft.engine.events import (
     KINDS,
     HandedOff,
@@ -16,7 +16,9 @@ from weft.engine.events import (
     Usage,
 )
 from weft.engine.log import Log
+from weft.engine.patterns import pattern
 from weft.engine.writes import refusal
+from weft.errors import ExpressionError
 
 
 def test_log_grows_and_keeps_every_earlier_state():
@@ -96,3 +98,45 @@ def test_events_survive_being_written(data):
 
 def test_every_kind_is_known_by_its_name():
     assert all(KINDS[name].__name__ == name for name in KINDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "found"),
+    [
+        ("ref-[0-9]+", "see ref-12.", True),
+        ("^done$", "done", True),
+        ("^done$", "done\n", False),
+        ("(?i)order", "ORDER", True),
+        ("(x+x+)+y", "x" * 100_000, False),
+    ],
+)
+def test_patterns_are_found_in_one_pass(text, said, found):
+    assert pattern(text)(said) is found
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "offset"),
+    [
+        ("ab(", "unclosed group", 2),
+        ("ä+(?=x)", "look-around, including look-ahead and look-behind, is not supported", 2),
+        (r"(a)\1", "backreferences are not supported", 3),
+        ("a\n(b", "unclosed group", 0),
+        ("x{100000}{100000}", "exceeds size limit", 0),
+        ("a" * 1001, "it is longer than 1000 characters", 1000),
+    ],
+)
+def test_patterns_that_cannot_be_matched_in_one_pass_are_refused(text, reason, offset):
+    with pytest.raises(ExpressionError, match=reason) as refused:
+        pattern(text)
+    assert refused.value.offset == offset
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize("raw", [b"NaN", b"[1", b"[" * 190 + b"]" * 190, b"1, 2", b"1], [2"])
+def test_json_that_no_event_could_hold_is_refused(raw):
+    with pytest.raises(ValueError, match=r"(?s)."):
+        read_json(raw)
+
+
+def test_json_is_read():
+    assert read_json(b'{"a": [1, null]}') == {"a": [1, None]}

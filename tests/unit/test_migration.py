@@ -30,11 +30,20 @@ def folder(tmp_path):
     return folder
 
 
+def pointer(stem):
+    """Return the line with which a YAML file names its schema."""
+    return f"# yaml-language-server: $schema=../../schemas/{stem}.schema.json\n"
+
+
+NAMED = "it now names its schema, for editors"
+
+
 def test_only_files_with_older_spellings_are_rewritten(folder):
     migration = plan_migration(folder)
     assert set(migration.texts) == {"orchestrator.json", "context_variables.json"}
     assert migration.changes["orchestrator.json"] == (
         'line 6: "Context-Aware Routing" is now "ContextAwareRouting"',
+        NAMED,
     )
     assert (
         "line 2: ContextVariablesPlan is now context_variables"
@@ -63,7 +72,8 @@ def test_yaml_stays_yaml(folder):
     rule = "source_agent: RouterAgent, target_agent: TERMINATE"
     (folder / "handoffs.yaml").write_text(f"handoffs: [{{{rule}}}]\n")
     text = plan_migration(folder).texts["handoffs.yaml"]
-    assert text == ('handoff_rules: [{source_agent: RouterAgent, target_agent: "terminate"}]\n')
+    rules = 'handoff_rules: [{source_agent: RouterAgent, target_agent: "terminate"}]\n'
+    assert text == pointer("handoffs") + rules
 
 
 YAML = """\
@@ -86,8 +96,9 @@ def test_comments_order_defaults_and_layout_stay(folder):
         "line 3: human_in_loop is now human_in_the_loop",
         'line 7: trigger is now {"type": "chat"}',
         'line 6: "Context-Aware Routing" is now "ContextAwareRouting"',
+        NAMED,
     )
-    assert migration.texts["orchestrator.yaml"] == YAML.replace(
+    assert migration.texts["orchestrator.yaml"] == pointer("orchestrator") + YAML.replace(
         "human_in_loop", "human_in_the_loop"
     ).replace('"Context-Aware Routing"', "ContextAwareRouting").replace(
         "trigger: chat  # from the window", "trigger:\n  type: chat  # from the window"
@@ -98,7 +109,8 @@ def test_lost_comments_are_told(folder):
     (folder / "agents.json").unlink()
     (folder / "agents.yaml").write_text("agents:\n  # the router\n  RouterAgent: {}\n")
     migration = plan_migration(folder)
-    assert migration.texts["agents.yaml"] == "agents:\n  - agent_name: RouterAgent\n"
+    rewritten = pointer("agents") + "agents:\n  - agent_name: RouterAgent\n"
+    assert migration.texts["agents.yaml"] == rewritten
     assert migration.changes["agents.yaml"][-1] == (
         "comments inside the rewritten parts are not kept"
     )
@@ -115,16 +127,86 @@ def test_a_file_that_must_be_rewritten_whole_is_told(folder):
     assert changes[-1] == "rewritten whole: comments and layout are not kept"
 
 
-def test_a_wrapper_is_not_put_around_a_file_that_has_none(folder):
-    text = (
-        "# variables\ndefinitions:\n  v:\n    # first\n    type: str\n"
-        "    source: {type: state, initial: x}\n"
-    )
+BARE = """\
+# variables
+
+definitions:
+  v:
+    # first
+    type: str
+    source: {type: state, initial: x}
+    description: |
+      One.
+
+      Two.
+"""
+
+
+def bare(folder, name, text):
+    """Write the variables without the wrapper, and return what they are rewritten to."""
     (folder / "context_variables.json").unlink()
-    (folder / "context_variables.yaml").write_text(text)
-    assert plan_migration(folder).texts["context_variables.yaml"] == text.replace(
-        "state, initial", '"derived", "default"'
+    (folder / name).write_bytes(text.encode())
+    assert "SCHEMA010" in {it.code for it in read_package(folder).findings}
+    before = read_package(folder).spec
+    migration = plan_migration(folder)
+    carry_out([migration])
+    after = read_package(folder)
+    assert (after.spec, after.findings) == (before, ())
+    assert plan_migration(folder).texts == {}
+    return migration.texts[name], migration.changes[name]
+
+
+def test_a_wrapper_is_put_around_a_file_that_has_none(folder):
+    text, said = bare(folder, "context_variables.yaml", BARE)
+    inner = BARE.removeprefix("# variables\n\n").replace("state, initial", '"derived", "default"')
+    moved = "".join(f"  {line}" if line.strip() else line for line in inner.splitlines(True))
+    head = pointer("context_variables") + "# variables\n\ncontext_variables:\n"
+    assert text == head + moved
+    assert said[0] == "line 3: everything now stands under context_variables"
+    assert "not kept" not in " ".join(said)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("indent", [None, 0, 4])
+@pytest.mark.parametrize("given", [{}, {"$schema": "mine.json"}])
+def test_a_wrapper_around_json(folder, newline, indent, given):
+    content = json.dumps({**given, **seed.DERIVED_LIST}, indent=indent).replace("\n", newline)
+    text, said = bare(folder, "context_variables.json", content)
+    assert text.startswith("{" if indent is None else "{" + newline)
+    assert text.count("\n") == text.count(newline)
+    held = json.loads(text)
+    assert list(held) == ["$schema", "context_variables"]
+    schema = "../../schemas/context_variables.schema.json"
+    assert held["$schema"] == given.get("$schema", schema)
+    assert (NAMED in said) is not bool(given)
+
+
+def test_a_wrapper_in_one_line(folder):
+    text, _ = bare(folder, "context_variables.json", '{"definitions": {}}')
+    schema = '"$schema": "../../schemas/context_variables.schema.json"'
+    assert text == f'{{{schema}, "context_variables": {{"definitions": {{}}}}}}\n'
+
+
+def test_a_file_that_cannot_be_wrapped_piecemeal_is_written_anew(folder):
+    text, said = bare(
+        folder, "context_variables.yaml", "---\nstatic_variables: [{name: v, value: 1}]\n"
     )
+    assert text.startswith(pointer("context_variables") + "context_variables:\n  definitions:\n")
+    assert said[-1] == "rewritten whole: comments and layout are not kept"
+
+
+def test_a_yaml_file_that_names_its_schema(folder):
+    named = "# yaml-language-server: $schema=mine.json\n"
+    variables = "static_variables: [{name: v, value: 1}]\n"
+    text, said = bare(folder, "context_variables.yaml", named + variables)
+    assert text.startswith(named + "context_variables:\n")
+    assert NAMED not in said
+
+
+def test_an_empty_file_is_no_older_spelling(folder):
+    (folder / "context_variables.json").write_text("{}")
+    assert read_package(folder).findings == ()
+    assert "context_variables.json" not in plan_migration(folder).texts
 
 
 def test_schema_pointer_stays(folder):
@@ -147,6 +229,7 @@ def test_lifecycle_tools_move_and_the_others_stay(folder):
         data = {"tools": [first, life, last], "lifecycle_tools": before}
         (folder / "tools.json").write_text(json.dumps(data))
         assert json.loads(plan_migration(folder).texts["tools.json"]) == {
+            "$schema": "../../schemas/tools.schema.json",
             "tools": [first, {**old, "function": "c", "tool_type": "Agent_Tool"}],
             "lifecycle_tools": [*before, life],
         }
@@ -190,6 +273,7 @@ def test_type_names_are_respelt_once(folder):
         'line 1: source "state" is now "derived"',
         "line 1: initial is now default",
         'line 1: "string" is now "str"',
+        NAMED,
     )
 
 
@@ -205,7 +289,8 @@ def test_a_change_that_was_told_is_not_told_as_a_respelling_too(folder):
     data = {"context_variables": {"definitions": {"v": definition}}}
     (folder / "context_variables.json").write_text(json.dumps(data))
     migration = plan_migration(folder)
-    assert len(migration.changes["context_variables.json"]) == 1
+    assert len(migration.changes["context_variables.json"]) == 2
+    assert migration.changes["context_variables.json"][1] == NAMED
     assert '"type": "str"' in migration.texts["context_variables.json"]
 
 

@@ -8,8 +8,8 @@ from engine_play import workflow
 from model_play import LOOKUP, Canned, ask, run, said
 from weft.adapters.models.person import PersonModel
 from weft.adapters.models.prices import Priced, PriceList
-from weft.adapters.models.recorded import RecordedModel, digest_of
-from weft.context.assembly import assemble
+from weft.adapters.models.recorded import RecordedModel
+from weft.context.assembly import assemble, digest_of
 from weft.context.view import View
 from weft.engine.events import (
     ContextAssembled,
@@ -92,7 +92,7 @@ HELLO = [said("user", "Hello")]
 BYE = [said("user", "Bye")]
 
 
-def test_recorded_answers_come_back_in_order_for_each_agent():
+def test_recorded_answers_come_back_for_the_same_call():
     call = ToolRequest("c", "lookup", {"order": "A1"})
     model = recorded(
         ("A", HELLO, ModelReplied(1, 1, "first", usage=Usage(3, 4), model="m")),
@@ -100,12 +100,13 @@ def test_recorded_answers_come_back_in_order_for_each_agent():
         ("A", BYE, ModelReplied(1, 1, "second")),
     )
     heard: list[str] = []
-    second = run(model.reply(ask(*HELLO, agent="B"), heard.append))
+    second = run(model.reply(ask(*HELLO, agent="B", turn=2), heard.append))
     first = run(model.reply(ask(*HELLO, agent="A"), heard.append))
     assert second.tool_requests == (call,)
     assert (first.text, first.model, first.answerer) == ("first", "m", "replay")
     assert first.usage.cost_usd == 0.0
-    assert run(model.reply(ask(*BYE, agent="A"))).text == "second"
+    assert run(model.reply(ask(*BYE, agent="A", turn=3))).text == "second"
+    assert run(model.reply(ask(*BYE, agent="A", turn=3))).text == "second"
     assert heard == ["other", "first"]
 
 
@@ -124,16 +125,18 @@ def test_a_failure_is_recorded_too():
 
 def test_a_call_too_many_is_loud():
     model = recorded(("A", HELLO, ModelReplied(1, 1, "x")))
-    run(model.reply(ask(*HELLO, agent="A")))
-    with pytest.raises(ReplayMismatch, match="run old has no recorded answer for A, call 2"):
-        run(model.reply(ask(*HELLO, agent="A")))
-    with pytest.raises(ReplayMismatch, match="for B, call 1: it recorded 0"):
+    for turn, call in ((1, 2), (2, 1)):
+        with pytest.raises(
+            ReplayMismatch, match=f"recorded answer for A, turn {turn}, call {call}"
+        ):
+            run(model.reply(ask(*HELLO, agent="A", turn=turn, call=call)))
+    with pytest.raises(ReplayMismatch, match="run old has no recorded answer for B, turn 1"):
         run(model.reply(ask(*HELLO, agent="B")))
 
 
 def test_another_request_is_loud():
     model = recorded(("A", HELLO, ModelReplied(1, 1, "x")))
-    with pytest.raises(ReplayMismatch, match="A, call 1: what is sent differs") as caught:
+    with pytest.raises(ReplayMismatch, match="A, turn 1, call 1: what is sent differs") as caught:
         run(model.reply(ask(*BYE, agent="A")))
     assert digest_of(HELLO)[:12] in str(caught.value)
     assert digest_of(BYE)[:12] in str(caught.value)

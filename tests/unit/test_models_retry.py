@@ -33,8 +33,9 @@ def test_what_may_pass_is_tried_again_with_growing_waits():
 
 def test_what_will_not_pass_is_not_tried_again():
     clock = StillClock()
-    with pytest.raises(ModelError, match=r"^wrong key$"):
+    with pytest.raises(ModelError, match=r"^wrong key$") as caught:
         run(retrying(LASTING, OK, clock=clock).reply(ask()))
+    assert caught.value.attempts == 1
     assert clock.waits == []
 
 
@@ -44,6 +45,7 @@ def test_after_the_last_attempt_the_last_error_counts_them():
     with pytest.raises(ModelError, match=r"^busy 4 \(attempts: 4\)$") as caught:
         run(model.reply(ask()))
     assert caught.value.retryable
+    assert caught.value.attempts == 4
     assert len(clock.waits) == 3
 
 
@@ -135,13 +137,22 @@ def test_when_both_fail_both_are_named():
     assert caught.value.after_seconds == 3
 
 
+def test_the_attempts_of_both_are_counted():
+    def tries() -> Retrying:
+        return retrying(*[passing()] * 4, clock=StillClock(), policy=RetryPolicy(attempts=2))
+
+    with pytest.raises(ModelError) as caught:
+        run(WithFallback(tries(), tries()).reply(ask()))
+    assert caught.value.attempts == 4
+
+
 def test_silence_ends_a_call():
     async def silent(_: object) -> ModelReply:
         await asyncio.sleep(60)
         return OK
 
     with pytest.raises(ModelError, match=r"no answer from mock within 0\.02 s") as caught:
-        run(TimeLimited(Canned(silent), seconds=0.02).reply(ask()))
+        run(TimeLimited(Canned(silent), name="mock", seconds=0.02).reply(ask()))
     assert caught.value.retryable
 
 
@@ -155,13 +166,13 @@ def test_time_counts_anew_with_every_piece():
         return OK
 
     heard = list[str]()
-    reply = run(TimeLimited(Canned(slowly), seconds=0.5).reply(ask(), heard.append))
+    reply = run(TimeLimited(Canned(slowly), name="mock", seconds=0.5).reply(ask(), heard.append))
     assert reply is OK
     assert "".join(heard) == "a!b!c!d!e!"
 
 
 def test_a_call_in_time_is_left_alone():
-    assert run(TimeLimited(Canned(OK), seconds=5).reply(ask())) is OK
+    assert run(TimeLimited(Canned(OK), name="mock", seconds=5).reply(ask())) is OK
 
 
 def test_cancelling_from_outside_is_no_timeout():
@@ -170,7 +181,9 @@ def test_cancelling_from_outside_is_no_timeout():
             await asyncio.sleep(60)
             return OK
 
-        task = asyncio.create_task(TimeLimited(Canned(silent), seconds=30).reply(ask()))
+        task = asyncio.create_task(
+            TimeLimited(Canned(silent), name="mock", seconds=30).reply(ask())
+        )
         await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

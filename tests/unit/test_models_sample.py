@@ -15,7 +15,9 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from model_play import LOOKUP, ask, called, run, said
 from schema_play import schemas
-from weft.adapters.models.sample import SampleModel, Steering
+from weft.adapters.models.sample import SampleModel
+from weft.adapters.models.sample_moves import Move
+from weft.adapters.models.sample_steering import Steering
 from weft.adapters.models.sample_values import sample_value
 from weft.errors import ModelError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema, ToolSchema
@@ -161,7 +163,7 @@ def test_deep_types_stay_small():
 
 
 def test_a_text_says_that_it_is_a_sample():
-    assert sample_value({"type": "string"}, Random(0)) == "[sample] value"
+    assert str(sample_value({"type": "string"}, Random(0))).startswith("[sample] value")
     reply = answer(ask())
     assert reply.text == "[sample] Here Helper would answer. This is its turn 1."
     assert reply.answerer == "sample"
@@ -181,21 +183,26 @@ def test_the_run_and_the_key_do_not_matter():
     assert one.text == other.text
 
 
+def says(*texts: str, wandering: int = 0) -> Steering:
+    moves = tuple(Move("say", text) for text in texts)
+    return Steering({"Helper": moves}, {"Helper": (moves,)}, wandering=wandering)
+
+
 @settings(max_examples=40, deadline=None)
 @given(schemas(), st.integers(0, 1000))
 def test_structured_replies_fit(schema: dict[str, Any], seed: int):
-    steering = Steering(texts={"Helper": ("DONE",)})
-    reply = answer(ask(output=OutputSchema("M0", schema)), seed, steering)
+    reply = answer(ask(output=OutputSchema("M0", schema)), seed, says("DONE"))
     Draft202012Validator(schema).validate(json.loads(reply.text))
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_tool_is_called_at_most_once_in_a_turn_and_the_turn_ends(seed: int):
     tools = tuple(ToolSchema(name, "", LOOKUP.parameters) for name in ("a", "b", "c"))
+    steering = Steering({"Helper": (Move("call", "a"),)}, {"Helper": ((Move("call", "a"),),)})
     messages = [said("user", "Hello")]
     used: Counter[str] = Counter()
     for _ in range(5):
-        reply = answer(ask(*messages, tools=tools, key=f"r:{len(messages)}"), seed)
+        reply = answer(ask(*messages, tools=tools, key=f"r:{len(messages)}"), seed, steering)
         if not reply.tool_requests:
             break
         for call in reply.tool_requests:
@@ -220,12 +227,55 @@ def calls_in(seed: int, steering: Steering | None = None) -> set[str]:
     return {it.tool for it in answer(ask(tools=tools), seed, steering).tool_requests}
 
 
-def test_sometimes_no_tool_is_used_and_those_that_lead_on_more_often():
+def test_sometimes_no_tool_is_used_and_one_that_leads_on_always():
     plain = [calls_in(seed) for seed in range(200)]
-    led = [calls_in(seed, Steering(tools={"Helper": ("lookup",)})) for seed in range(200)]
+    look = Move("call", "lookup")
+    led = Steering({"Helper": (look,)}, {"Helper": ((look,),)}, wandering=0)
     assert 20 < sum(not calls for calls in plain) < 100
-    assert sum("lookup" in calls for calls in led) > 160
-    assert sum("lookup" in calls for calls in plain) < 140
+    assert all("lookup" in calls_in(seed, led) for seed in range(50))
+    assert 60 < sum("lookup" in calls for calls in plain) < 140
+
+
+def test_a_tool_that_matters_is_only_called_on_purpose():
+    elsewhere = Steering({"Helper": (Move("call", "lookup"),)}, wandering=0)
+    assert not any("lookup" in calls_in(seed, elsewhere) for seed in range(50))
+
+
+PICK = ToolSchema(
+    "pick",
+    "",
+    {
+        "type": "object",
+        "properties": {"team": {"enum": ["red", "blue"]}, "why": {"type": "string"}},
+        "required": ["team", "why"],
+    },
+)
+RED, BLUE, NONE = (Move("call", "pick", ((("team",), it),)) for it in ("red", "blue", "none"))
+
+
+def picks(seed: int, groups: tuple[tuple[Move, ...], ...], *messages: Any) -> list[str]:
+    moves = tuple(move for group in groups for move in group)
+    steering = Steering({"Helper": moves}, {"Helper": groups}, wandering=0)
+    reply = answer(ask(*messages, tools=(PICK,)), seed, steering)
+    return [it.arguments["team"] for it in reply.tool_requests]
+
+
+def test_a_tool_is_called_with_what_leads_on_unless_it_may_not():
+    assert all(picks(seed, ((BLUE,),)) == ["blue"] for seed in range(20))
+    assert {picks(seed, ((BLUE, RED),))[0] for seed in range(20)} == {"red", "blue"}
+    assert all(picks(seed, ((NONE, RED),)) == ["red"] for seed in range(20))
+    assert picks(0, ((NONE,),)) == []
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_was_not_done_yet_comes_first_and_in_its_order(seed: int):
+    red = (called("c1", "pick", '{"team": "red"}'), said("tool", "ok"), said("user", "?"))
+    garbage = (called("c1", "pick", "{"), said("tool", "ok"), said("user", "?"))
+    assert picks(seed, ((RED,), (BLUE,)), said("user", "?")) == ["red"]
+    assert picks(seed, ((RED,), (BLUE,)), *garbage) == ["red"]
+    assert picks(seed, ((RED,), (BLUE,)), *red) == ["blue"]
+    assert picks(seed, ((RED, BLUE),), *red) == ["blue"]
+    assert picks(seed, ((RED,),), *red) == ["red"]
 
 
 def conversation(steering: Steering, seed: int, turns: int) -> list[str]:
@@ -238,24 +288,42 @@ def conversation(steering: Steering, seed: int, turns: int) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_words_that_lead_on_are_all_said_within_a_few_turns(seed: int):
-    steering = Steering(texts={"Helper": ("BILLING", "TECH", "DONE")})
-    spoken = conversation(steering, seed, 6)
+    spoken = conversation(says("BILLING", "TECH", "DONE", wandering=2), seed, 5)
     assert {"BILLING", "TECH", "DONE"} <= set(spoken)
     first = list(dict.fromkeys(text for text in spoken if not text.startswith("[sample]")))
     assert [text for text in spoken if text in first][:3] == first
 
 
+def test_an_agent_looks_around_before_it_makes_for_the_end():
+    end, other = Move("say", "END"), Move("say", "OTHER")
+    steering = Steering({"Helper": (other, end)}, {"Helper": ((end,),)}, wandering=2)
+    talks = [conversation(steering, seed, 3) for seed in range(60)]
+    assert all(talk[2] == "END" for talk in talks)
+    kinds = Counter(talk[0].partition(" ")[0] for talk in talks)
+    assert min(kinds[it] for it in ("END", "OTHER", "[sample]")) > 5
+
+
 def test_after_all_words_were_said_one_is_said_again():
-    assert conversation(Steering(texts={"Helper": ("DONE",)}), 1, 5)[-3:] == ["DONE"] * 3
+    assert conversation(says("DONE"), 1, 3) == ["DONE"] * 3
 
 
 def test_words_that_lead_on_stand_in_the_first_free_text_of_a_structured_reply():
-    steering = Steering(texts={"Helper": ("NEXT",)})
-    history = [said("assistant", "x")] * 4
-    reply = answer(ask(*history, output=VERDICT), 1, steering)
+    reply = answer(ask(output=VERDICT), 1, says("NEXT"))
     assert json.loads(reply.text)["title"] == "NEXT"
     numbers = OutputSchema("N", {"type": "object", "properties": {}, "required": []})
-    assert answer(ask(*history, output=numbers), 1, steering).text == "{}"
+    assert answer(ask(output=numbers), 1, says("NEXT")).text == "{}"
+
+
+def test_a_reply_has_the_fields_that_lead_on():
+    move = Move("reply", "take", ((("score",), 99),))
+    steering = Steering({"Helper": (move,)}, {"Helper": ((move,),)}, wandering=0)
+    for seed in range(5):
+        reply = answer(ask(output=VERDICT), seed, steering)
+        assert json.loads(reply.text)["score"] == 99
+    again = Move("reply", "take", ((("score",), 98),))
+    both = Steering({}, {"Helper": ((move, again),)}, wandering=0)
+    request = ask(said("assistant", '{"score": 99}'), said("assistant", "no JSON"), output=VERDICT)
+    assert {json.loads(answer(request, seed, both).text)["score"] for seed in range(9)} == {98}
 
 
 def test_a_listener_hears_the_text_and_no_tool_calls():
@@ -263,9 +331,7 @@ def test_a_listener_hears_the_text_and_no_tool_calls():
     run(SampleModel().reply(ask(), heard.append))
     assert len(heard) == 1
     heard.clear()
-    steering = Steering(tools={"Helper": ("lookup",)})
-    for seed in range(20):
-        model = SampleModel(seed, steering)
-        if run(model.reply(ask(tools=(LOOKUP,)))).tool_requests:
-            run(model.reply(ask(tools=(LOOKUP,)), heard.append))
+    look = Move("call", "lookup")
+    model = SampleModel(0, Steering({}, {"Helper": ((look,),)}, wandering=0))
+    assert run(model.reply(ask(tools=(LOOKUP,)), heard.append)).tool_requests
     assert heard == []

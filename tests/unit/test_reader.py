@@ -6,7 +6,7 @@ import os
 import pytest
 
 from weft.findings import Place, RenameKey
-from weft.packages.folder import MAX_CODE_FILES, MAX_DEPTH
+from weft.packages.archive_names import MAX_DEPTH, MAX_FILES
 from weft.packages.reader import read_package
 
 ORCHESTRATOR = {"workflow_name": "W", "initial_agent": "A"}
@@ -117,7 +117,7 @@ def test_unknown_keys_deep_inside_unions_know_their_model(folder):
     assert [(it.code, it.hint) for it in read_package(folder).findings] == [
         ("SCHEMA008", ('did you mean "match"?',)),
         ("SCHEMA008", ("known here: equals",)),
-        ("SCHEMA008", ('did you mean "variables"?',)),
+        ("SCHEMA008", ("known here: variables",)),
     ]
 
 
@@ -218,7 +218,7 @@ def test_file_with_almost_the_right_name(folder):
     write(folder, "notes.json", {})
     finding = only(folder)
     assert (finding.code, finding.severity) == ("SCHEMA013", "error")
-    assert finding.hint == ("did you mean handoffs.json?",)
+    assert finding.hint == ("rename it to handoffs.json",)
     assert finding.place == Place(str(folder / "handoff.json"), 1, 1)
     assert read_package(folder).broken == {"handoffs"}
 
@@ -286,7 +286,7 @@ def test_code_in_the_package_folder_itself(folder):
 
 def test_misnamed_required_file_is_told_once(folder):
     (folder / "agents.json").rename(folder / "Agent.yaml")
-    assert [it.hint for it in read_package(folder).findings] == [("did you mean agents.yaml?",)]
+    assert [it.hint for it in read_package(folder).findings] == [("rename it to agents.yaml",)]
     assert read_package(folder).broken == {"agents"}
 
 
@@ -313,7 +313,9 @@ def test_value_places_lead_into_the_files(folder):
 def test_link_out_of_the_folder(folder, tmp_path):
     (tmp_path / "secret.json").write_text("{}")
     (folder / "tools.json").symlink_to(tmp_path / "secret.json")
-    assert said(folder) == [("SCHEMA001", "tools.json is a link that leads out of the folder")]
+    assert said(folder) == [
+        ("SCHEMA001", "tools.json is a link that leads out of the folder or nowhere")
+    ]
 
 
 def test_link_inside_the_folder(folder):
@@ -325,13 +327,18 @@ def test_link_inside_the_folder(folder):
 def test_code_folder_that_is_a_link_out(folder, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (folder / "tools").symlink_to(tmp_path / "elsewhere")
-    assert said(folder) == [("SCHEMA001", "tools is a link that leads out of the folder")]
+    assert said(folder) == [
+        ("SCHEMA001", "tools is a link that leads out of the folder or nowhere")
+    ]
 
 
 def test_dangling_and_circular_links(folder):
     (folder / "tools.json").symlink_to("tools.json")
-    ((_, message),) = said(folder)
-    assert message.startswith("tools.json cannot be read")
+    (folder / "hooks.json").symlink_to("nowhere")
+    assert said(folder) == [
+        ("SCHEMA001", f"{name} is a link that leads out of the folder or nowhere")
+        for name in ("tools.json", "hooks.json")
+    ]
 
 
 def test_pipe_is_not_waited_for(folder):
@@ -395,11 +402,32 @@ def test_tools_as_a_file_is_no_code(folder):
 
 def test_too_many_code_files(folder):
     (folder / "tools").mkdir()
-    for number in range(MAX_CODE_FILES + 1):
+    for number in range(MAX_FILES + 1):
         (folder / "tools" / f"t{number}.py").touch()
     ((code, message),) = said(folder)
     assert code == "SCHEMA001"
-    assert str(MAX_CODE_FILES) in message
+    assert str(MAX_FILES) in message
+
+
+@pytest.mark.parametrize("name", [".x.py", "._x.py", ".ipynb_checkpoints/x.py", "#x.py#", "x.py~"])
+def test_code_that_is_never_packed_is_not_read(folder, name):
+    before = read_package(folder).digest
+    write(folder, f"tools/{name}", "import nothing")
+    package = read_package(folder)
+    assert (package.code, package.findings, package.digest) == ({}, (), before)
+
+
+def test_what_cannot_be_told_from_a_folder_is_read_as_a_file(folder, monkeypatch):
+    write(folder, "tools/t.py", "")
+    usual = type(folder).is_dir
+
+    def refuse(path):
+        if path.name == "t.py":
+            raise PermissionError(13, "Permission denied")
+        return usual(path)
+
+    monkeypatch.setattr("pathlib.Path.is_dir", refuse)
+    assert list(read_package(folder).code) == ["tools/t.py"]
 
 
 def test_code_folders_nested_too_deep(folder):
@@ -419,7 +447,7 @@ def test_code_folder_that_cannot_be_listed(folder, monkeypatch):
         return listing(path)
 
     monkeypatch.setattr("pathlib.Path.iterdir", refuse)
-    assert said(folder) == [("SCHEMA001", "tools cannot be listed: permission denied")]
+    assert said(folder) == [("SCHEMA001", "tools cannot be looked into: permission denied")]
 
 
 def test_package_folder_that_cannot_be_listed(folder, monkeypatch):
@@ -427,4 +455,15 @@ def test_package_folder_that_cannot_be_listed(folder, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("pathlib.Path.iterdir", refuse)
-    assert ("SCHEMA001", "W cannot be listed: permission denied") in said(folder)
+    assert said(folder) == [("SCHEMA001", "W cannot be looked into: permission denied")]
+
+
+def test_an_entry_with_another_name_than_its_key_is_refused(folder):
+    write(folder, "agents.json", '{"agents": {"A": {},\n"X": {"agent_name": "B"}}}')
+    package = read_package(folder)
+    (finding,) = [it for it in package.findings if it.code == "SCHEMA007"]
+    assert finding.message == 'agents.X: the key is "X", but agent_name is "B"'
+    assert finding.place == Place(str(folder / "agents.json"), 2, 21, len('"B"'))
+    assert package.broken >= {"agents"}
+    write(folder, "agents.json", '{"agents": {"A": {"agent_name": "A"}}}')
+    assert {it.code for it in read_package(folder).findings} == {"SCHEMA010"}

@@ -43,7 +43,6 @@ def test_a_locked_file_is_waited_for_and_then_explained(path):
             batches = [run.batch() for run in runs]
             for said in await asyncio.gather(
                 *(refused(journal.append(it), retryable=True) for it in batches),
-                refused(journal.keep("d", b""), retryable=True),
                 refused(journal.prune(SCOPE, ended_before=9, dry_run=False), retryable=True),
             ):
                 assert "another process" in said

@@ -65,7 +65,7 @@ def ask_everything(connection):
     queries.find_unfinished(connection)
     queries.find_next_expiry(connection)
     queries.find_expired(connection, 10)
-    queries.find_kept(connection, "d")
+    queries.find_package(connection, "d")
     prune.prune_some(connection, Scope(APP), 10_000)
 
 
@@ -109,17 +109,19 @@ def test_data_is_apart_when_it_is_large(tmp_path):
 def test_pruning_leaves_nothing_behind(tmp_path):
     async def story():
         journal = await SqliteJournal.open(tmp_path / "j.db", durability="normal")
-        await journal.keep("digest-1", b"content")
         for number in range(30):
             run = SampleRun(f"r{number}")
             large = ToolReturned("c", f"{number % 3}" * 50_000)
             asked = run.request("q")
-            await journal.append(run.batch(*EVERY_KIND, large, status="ended", opened=(asked,)))
+            batch = run.batch(
+                *EVERY_KIND, large, status="ended", opened=(asked,), package=b"content"
+            )
+            await journal.append(batch)
         await journal.prune(SCOPE, ended_before=10_000, dry_run=False)
         await journal.close()
 
     play(story())
-    for table in ("runs", "events", "blobs", "requests", "workflows"):
+    for table in ("runs", "events", "blobs", "requests", "packages"):
         assert look(tmp_path / "j.db", f"SELECT count(*) FROM {table}") == [(0,)]
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from weft.spec.templates import Reference, parse_template, print_template, references
+from weft.spec.templates import Reference, parse_template, references
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,6 @@ from weft.spec.templates import Reference, parse_template, print_template, refer
 )
 def test_parts_of_a_template(text, parts):
     assert parse_template(text) == parts
-    assert print_template(parts) == text
 
 
 def test_references_come_in_order_with_the_place_of_the_name():

@@ -188,7 +188,7 @@ def test_references_stand_once_in_order_of_first_use():
         ("bool", "TRUE", True),
         ("bool", "on", True),
         ("bool", "", False),
-        ("bool", "enabled", False),
+        ("bool", " No ", False),
         ("bool", "0", False),
         ("int", " -12 ", -12),
         ("int", "+007", 7),
@@ -223,6 +223,7 @@ def test_values_read_from_text(type_text, text, value):
 @pytest.mark.parametrize(
     ("type_text", "text"),
     [
+        ("bool", "s3cret"),
         ("int", ""),
         ("int", "1.0"),
         ("int", "1_000"),

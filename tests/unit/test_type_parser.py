@@ -137,6 +137,14 @@ def test_normal_form(text, normal):
         ("optional", 0, "optional needs brackets", 'write optional[T], literal["a", "b"] or A | B'),
         ("Invoice[int]", 7, "Invoice takes no brackets", None),
         ("str [int]", 4, "str takes no brackets", None),
+        ("enum[a, b]", 0, '"enum" is not a type', 'write the allowed values as literal["a", "b"]'),
+        ("Enum[a]", 4, "Enum takes no brackets", 'write the allowed values as literal["a", "b"]'),
+        (
+            "literal[a]",
+            8,
+            "expected text in quotes, a whole number, true or false, found a",
+            'put a text in quotes: "a"',
+        ),
         (
             "literal[null]",
             8,

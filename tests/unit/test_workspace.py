@@ -2,12 +2,13 @@
 
 import json
 import os
+import pathlib
 
 import pytest
 
 from weft.errors import UsageError
 from weft.packages.review import review
-from weft.packages.workspace import find_package, find_packages, is_package, read_packs
+from weft.packages.workspace import find_packages, is_package, read_packs
 
 
 def make(folder, name="W", **orchestrator):
@@ -35,8 +36,6 @@ def test_packages_of_a_workspace(tmp_path):
     (tmp_path / "workflows" / "notes").mkdir()
     (tmp_path / "workflows" / "file.txt").write_text("")
     assert [folder.name for folder in find_packages(tmp_path)] == ["A", "B"]
-    assert find_package(tmp_path, "B") == tmp_path / "workflows" / "B"
-    assert find_package(tmp_path, "C") is None
 
 
 def test_packages_in_a_plain_folder(tmp_path):
@@ -154,3 +153,140 @@ def test_code_in_the_package_folder_can_be_referred_to(tmp_path):
     write(folder / "unused.py", "")
     found = {it.code for it in review(folder).findings}
     assert found.isdisjoint({"VAR004", "TOOL007", "HOOK004"})
+
+
+# What is not looked at
+
+
+def said(path):
+    return [(it.code, it.message) for it in review(path).findings]
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    make(tmp_path / "workflows" / "W")
+    return tmp_path
+
+
+def test_nothing_is_said_about_what_is_no_package(workspace):
+    write(workspace / "workflows" / "notes" / "plan.txt", "x")
+    write(workspace / "workflows" / "README.md", "x")
+    write(workspace / "docs" / "tools.json", "{}")
+    make(workspace / "workflows" / "W.bak")
+    make(workspace / "workflows" / ".hidden")
+    assert said(workspace) == []
+    assert len(review(workspace).packages) == 1
+
+
+@pytest.mark.parametrize("name", ["Handoffs.JSON", "agent.yaml", "structured-outputs.json"])
+def test_folder_of_misnamed_files_counts_as_a_package(workspace, name):
+    write(workspace / "workflows" / "Empty" / name, "")
+    assert ("SCHEMA012", "orchestrator.json is missing") in said(workspace)
+
+
+def test_misnamed_file_is_named_in_the_remedy(workspace):
+    write(workspace / "workflows" / "Empty" / "agent.YAML", "")
+    hints = [hint for it in review(workspace).findings for hint in it.hint]
+    assert "if agent.YAML is meant, rename it to agents.yaml" in hints
+
+
+def test_wrong_case_in_a_whole_package(workspace):
+    write(workspace / "workflows" / "W" / "Handoffs.JSON", {"handoff_rules": []})
+    (finding,) = review(workspace).findings
+    assert finding.message == "Handoffs.JSON is not read: no file of a package has this name"
+    assert finding.hint == ("rename it to handoffs.json",)
+
+
+def test_package_beside_workflows(workspace):
+    make(workspace / "Pkg one")
+    (finding,) = review(workspace).findings
+    assert finding.code == "PACK006"
+    assert finding.message == (
+        "Pkg one was not checked: it is a package, but lies beside workflows and not in it"
+    )
+    folder = workspace / "Pkg one"
+    assert finding.hint == (
+        f"check it: weft check '{folder}'",
+        f"or move it: mv '{folder}' {workspace / 'workflows'}",
+    )
+
+
+@pytest.mark.parametrize("start", ["", "workflows"])
+def test_package_too_deep_and_files_astray(workspace, start):
+    make(workspace / "workflows" / "team" / "Deep")
+    write(workspace / "workflows" / "agents.json", "{}")
+    (workspace / "workflows" / "gone").symlink_to("nowhere")
+    place = workspace / start
+    if start:
+        # `workflows/agents.json` makes that folder a package when it is named itself.
+        (workspace / "workflows" / "agents.json").rename(workspace / "workflows" / "hooks.json")
+    found = said(place)
+    assert ("PACK006", "Deep was not checked: it is a package, but lies too deep") in found
+    assert ("SCHEMA001", "gone is a link that leads nowhere") in found
+    assert len(found) == 3
+
+
+def test_packages_in_a_folder_that_is_one_itself(workspace):
+    write(workspace / "agents.json", {"agents": []})
+    (finding,) = [it for it in review(workspace).findings if it.code == "PACK006"]
+    assert finding.hint == (f"check them: weft check {workspace / 'workflows'}",)
+    assert "PACK006" not in {it.code for it in review(workspace / "workflows" / "W").findings}
+
+
+def test_pack_with_another_ending(workspace):
+    write(workspace / "packs" / "shop.JSON", "{}")
+    write(workspace / "packs" / "notes.txt", "")
+    (finding,) = review(workspace).findings
+    assert finding.message == (
+        "shop.JSON was not checked: it is not read as a pack, because of its ending"
+    )
+    assert finding.hint == ("rename it to shop.json",)
+
+
+@pytest.fixture
+def locked(monkeypatch):
+    """Let folders of a name be entered and not be listed."""
+
+    def lock(name):
+        real = pathlib.Path.iterdir
+
+        def listed(path):
+            if path.name == name:
+                raise PermissionError(13, "Permission denied", str(path))
+            return real(path)
+
+        monkeypatch.setattr("pathlib.Path.iterdir", listed)
+
+    return lock
+
+
+@pytest.mark.parametrize("files", [True, False])
+def test_package_folder_that_cannot_be_listed(workspace, locked, files):
+    folder = workspace / "workflows" / "X"
+    make(folder) if files else folder.mkdir()
+    locked("X")
+    (finding,) = review(workspace).findings
+    assert (finding.code, finding.place.file) == ("SCHEMA001", str(folder))
+    assert finding.message == "X cannot be looked into: permission denied"
+    assert finding.hint == (f"let yourself read it: chmod u+rX {folder.parent} {folder}",)
+
+
+def test_packs_that_cannot_be_listed(workspace, locked):
+    (workspace / "packs").mkdir()
+    locked("packs")
+    assert said(workspace) == [("SCHEMA001", "packs cannot be looked into: permission denied")]
+
+
+def test_workspace_that_cannot_be_listed(workspace, locked):
+    locked(workspace.name)
+    message = f"{workspace.name} cannot be looked into: permission denied"
+    assert said(workspace) == [("SCHEMA001", message)]
+
+
+def test_file_that_vanishes_before_it_is_read(workspace, monkeypatch):
+    def gone(path, *_args, **_more):
+        raise FileNotFoundError(2, "No such file or directory", str(path))
+
+    monkeypatch.setattr("pathlib.Path.open", gone)
+    hints = {hint for it in review(workspace).findings for hint in it.hint}
+    assert hints == {"check that it is still there and can be opened"}

@@ -15,7 +15,7 @@ class MemoryJournal:
         self._rows: dict[str, RunRow] = {}
         self._events: dict[str, list[Event]] = {}
         self._requests: dict[tuple[str, str], RequestRow] = {}
-        self._workflows: dict[str, bytes] = {}
+        self._packages: dict[str, bytes] = {}
         self._closed = False
 
     async def append(self, batch: Batch) -> None:
@@ -30,6 +30,8 @@ class MemoryJournal:
                 "somebody else has written; read it again"
             )
         self._rows[run] = batch.row
+        if batch.package is not None:
+            self._packages.setdefault(batch.row.digest, batch.package)
         self._events.setdefault(run, []).extend(batch.events)
         for id_ in batch.closed:
             self._requests.pop((run, id_), None)
@@ -97,15 +99,10 @@ class MemoryJournal:
         over = [(at, row) for at, row in self._expiring() if at <= now]
         return [row for _, row in sorted(over, key=lambda it: (it[0], it[1].run, it[1].id))]
 
-    async def keep(self, digest: str, content: bytes) -> None:
-        """Keep the content of a workflow for as long as a run needs it."""
+    async def package(self, digest: str) -> bytes | None:
+        """Return the package that runs were started with; it is kept while a run needs it."""
         self._refuse_if_closed()
-        self._workflows.setdefault(digest, content)
-
-    async def kept(self, digest: str) -> bytes | None:
-        """Return the content of a workflow that was kept."""
-        self._refuse_if_closed()
-        return self._workflows.get(digest)
+        return self._packages.get(digest)
 
     async def prune(self, scope: Scope, *, ended_before: int, dry_run: bool) -> Pruned:
         """Remove the runs that ended before a time, with all that belongs to them alone."""
@@ -113,23 +110,23 @@ class MemoryJournal:
         seen = [it for it in self._rows.values() if scope.covers(it.app, it.user)]
         gone = {it.run: it for it in seen if it.status == "ended" and it.changed_at < ended_before}
         needed = {row.digest for run, row in self._rows.items() if run not in gone}
-        unused = {row.digest for row in gone.values()} & self._workflows.keys() - needed
+        unused = {row.digest for row in gone.values()} & self._packages.keys() - needed
         events = [event for run in gone for event in self._events[run]]
         size = sum(len(encode(event.data)) for event in events)
-        size += sum(len(self._workflows[digest]) for digest in unused)
+        size += sum(len(self._packages[digest]) for digest in unused)
         if not dry_run:
             for run in gone:
                 del self._rows[run], self._events[run]
             for key in [it for it in self._requests if it[0] in gone]:
                 del self._requests[key]
             for digest in unused:
-                del self._workflows[digest]
+                del self._packages[digest]
         return Pruned(len(gone), len(events), size)
 
     async def close(self) -> None:
         """Forget everything."""
         self._closed = True
-        for kept in (self._rows, self._events, self._requests, self._workflows):
+        for kept in (self._rows, self._events, self._requests, self._packages):
             kept.clear()
 
     def _find(self, scope: Scope, run: str) -> RunRow | None:

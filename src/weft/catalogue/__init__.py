@@ -8,6 +8,7 @@ from weft.catalogue import (
     expo,
     hand,
     hook,
+    link,
     name,
     out,
     pack,
@@ -33,6 +34,7 @@ FAMILIES: Final[dict[str, tuple[Rule, ...]]] = {
     "UI": ui.RULES,
     "ENV": env.RULES,
     "PACK": pack.RULES,
+    "LINK": link.RULES,
 }
 
 CATALOGUE: Final[dict[str, Rule]] = {

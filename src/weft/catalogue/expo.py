@@ -104,7 +104,8 @@ RULES: Final[tuple[Rule, ...]] = (
         title="Agent is shown a secret",
         why=(
             "What a model sees it can repeat, to users, to tools and into records. The value of a "
-            "secret variable is therefore used by adapters and tools only."
+            "secret variable, and what is computed from it, is therefore used by adapters and "
+            "tools only."
         ),
         fix=(
             "Remove the variable from the agent's list and prompt, and let a tool do what needs "
@@ -122,5 +123,44 @@ RULES: Final[tuple[Rule, ...]] = (
         why="The agent would be shown the same value twice.",
         fix="Remove one of the two entries; `weft check --fix` does it.",
         example='"agents": {"RouterAgent": {"variables": ["plan", "plan"]}}',
+    ),
+    Rule(
+        code="EXPO010",
+        severity="error",
+        title="Agent's context names a variable that the agent is not shown",
+        why=(
+            "An agent sees only the variables listed for it in context_variables.json. The list is "
+            "the contract; an agent's context may choose from it, not add to it."
+        ),
+        fix=(
+            "Add the variable to the agent's list, correct the name, or take it out of the "
+            "context. Without names, all variables of the list are sent."
+        ),
+        example=(
+            '"context": [{"kind": "variables", "names": ["plan"]}]\n'
+            '"agents": {"RouterAgent": {"variables": []}}'
+        ),
+    ),
+    Rule(
+        code="EXPO011",
+        severity="error",
+        title="Fixed text is longer than its own budget",
+        why=(
+            "A fixed text is never cut: half an instruction may say the opposite of the whole. So "
+            "it must fit the max_tokens it declares. Four characters count as one token."
+        ),
+        fix="Shorten the text, or raise max_tokens, or remove it.",
+        example='{"kind": "literal", "text": "Answer in one sentence.", "max_tokens": 2}',
+    ),
+    Rule(
+        code="EXPO012",
+        severity="error",
+        title="Agent's context holds the same thing twice",
+        why=(
+            "The agent would be sent the conversation, or a variable, twice with every call: it "
+            "costs tokens and makes models repeat themselves."
+        ),
+        fix="Keep one of the two.",
+        example='"context": [{"kind": "history"}, {"kind": "history", "max_messages": 5}]',
     ),
 )

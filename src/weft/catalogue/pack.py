@@ -60,4 +60,16 @@ RULES: Final[tuple[Rule, ...]] = (
             '"journeys": [{"name": "first week", "steps": [["Onboarding"], ["Billing"]]}]'
         ),
     ),
+    Rule(
+        code="PACK006",
+        severity="warning",
+        title="Package or file that is not checked",
+        why=(
+            "Packages are looked for in the folder `workflows`, one folder for each. What lies "
+            "elsewhere in the workspace is passed by, so a report without errors says nothing "
+            "about it."
+        ),
+        fix="Move or rename it as the finding says, or check it by its path.",
+        example="a package in ./Billing, beside ./workflows/Support",
+    ),
 )

@@ -175,15 +175,15 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="error",
         title="Declared, but not performed by this version",
         why=(
-            "Flows, boards and an agent's own context have their place in a package already, but "
-            "this version of Weft performs conversations only. What is declared and then passed "
-            "over in silence would be worse than what is refused."
+            "Flows and boards have their place in a package already, but this version of Weft "
+            "performs conversations only. What is declared and then passed over in silence would "
+            "be worse than what is refused."
         ),
         fix=(
-            "Take the declaration out. Let handoffs decide who speaks next, and expose variables "
-            "to an agent to tell it what it must know."
+            "Take the declaration out. Let handoffs decide who speaks next, and say in an agent's "
+            "context what it is to see."
         ),
-        example='{"agent_name": "Clerk", "context": [{"kind": "history", "max_messages": 10}]}',
+        example='flow.json: {"steps": [{"kind": "agent", "name": "read", "agent": "Reader"}]}',
     ),
     Rule(
         code="SCHEMA015",

@@ -12,7 +12,8 @@ RULES: Final[tuple[Rule, ...]] = (
         why=(
             "A person must be able to answer. That takes either a component, "
             "tools/<component>.jsx, or a response_schema from which a form is made. With neither, "
-            "the run would wait for an answer that cannot be given."
+            "the run would wait for an answer that cannot be given. It is a warning where a form "
+            "can be made, but a component file of a similar name is there that no tool shows."
         ),
         fix="Add a response_schema, write the component, or correct its name.",
         example=(

@@ -65,10 +65,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         code="VAR005",
         severity="error",
-        title="Value looks like a secret",
+        title="Value or text looks like a secret",
         why=(
             "A package is copied, shared and stored with its history. A key or password in it is "
-            "known to everyone who ever had the files."
+            "known to everyone who ever had the files, and one in a prompt to the model as well."
         ),
         fix=(
             'Take the value from an environment variable with "secret": true. Then make the old '
@@ -116,21 +116,14 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="error",
         title="Regular expression cannot be used",
         why=(
-            "It does not compile, is longer than 1000 characters, or has so many ways to match "
-            "one text that a line of forty letters can take hours; and it is applied to "
-            "everything that is said. Refused are a repetition of what may be empty; a repetition "
-            "in which two things that begin with the same character may follow each other or the "
-            "end of a round, as in (a+)+ and (a|ab)*; more than two repetitions outside of "
-            "others whose end may be tried anew because what follows begins alike, as in "
-            ".*a.*b.*c; more than 1000 combinations of other choices; and the flag x. Upper and "
-            "lower case count as alike."
+            "It does not compile, is longer than 1000 characters, or needs more than one pass over "
+            "a text: looking ahead or behind and referring back do. It is applied to everything "
+            "that is said, so it must not take longer than the text is long."
         ),
         fix=(
-            "Correct the pattern at the column named in the finding. Repeat either the inner part "
-            "or the group, not both; say what is repeated so that it cannot be taken for what "
-            'follows, as in [^,]*, in place of .*, - or use "contains" or "equals".'
+            'Correct the pattern at the column named in the finding, or use "contains" or "equals".'
         ),
-        example='"match": {"regex": "(\\\\w+\\\\s?)*done"}',
+        example='"match": {"regex": "(?=.*done)"}',
     ),
     Rule(
         code="VAR010",
@@ -288,8 +281,9 @@ RULES: Final[tuple[Rule, ...]] = (
         title="Source of a variable cannot work",
         why=(
             "A query or address puts in a variable that nobody declares, a document is found by "
-            "something no run has, the address is not one of http or https, or the settings for "
-            "signing in name no environment variable or a header that is not used. The value "
+            "something no run has, the address is not one of http or https, the settings for "
+            "signing in name no environment variable or a header that is not used, an env_var is "
+            "no such name, or (a warning) a file is not there and there is no default. The value "
             "could never be fetched, or not as it is written."
         ),
         fix=(

@@ -1,10 +1,9 @@
 """Whether a variable takes what the schema of an answer allows, where both are simple."""
 
-import json
 from collections.abc import Iterable
 from typing import Final, cast
 
-from weft.check.values import misfit
+from weft.check.values import misfit, told
 from weft.findings import Json
 from weft.spec.part import JsonMap
 from weft.spec.type_meaning import Models
@@ -45,7 +44,7 @@ def answers_refused(type_: TypeExpr, schema: JsonMap, models: Models) -> str | N
 
 def _value_refused(type_: TypeExpr, values: Iterable[Json], models: Models) -> str | None:
     refused = (value for value in values if misfit(type_, value, models))
-    return next((json.dumps(value, ensure_ascii=False) for value in refused), None)
+    return next((told("", value) for value in refused), None)
 
 
 def _takes(type_: TypeExpr, kind: str) -> bool:

@@ -10,10 +10,8 @@ from weft.check.bindings import (
 )
 from weft.check.code_facts import function_at
 from weft.check.rules import rule
-from weft.check.spelling import listed
+from weft.check.spelling import did_you_mean, listed
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import did_you_mean
-from weft.check.variable_writes import INJECTED
 from weft.spec.agents import Agent
 
 
@@ -32,7 +30,7 @@ def output_gives_arguments(subject: Subject) -> Iterator[Hit]:
             lacking = [
                 one.name
                 for one in function.parameters
-                if one.required and one.name not in INJECTED and one.name not in fields
+                if one.required and not one.injected and one.name not in fields
             ]
             if lacking:
                 yield Hit(

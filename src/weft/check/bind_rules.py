@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator
 from weft.check.bindings import lacks_model
 from weft.check.code_facts import missing_function
 from weft.check.rules import rule
+from weft.check.spelling import did_you_mean, unknown_name
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import did_you_mean, respelling
 from weft.check.tool_rules import functions_meant
 from weft.findings import Fix, Path, RenameKey
 from weft.ids import slug
@@ -128,9 +128,5 @@ def _agent(subject: Subject, path: Path, what: str, name: str) -> Iterator[Hit]:
 
 def _name(path: Path, what: str, name: str, known: Collection[str], role: str) -> Iterator[Hit]:
     if name not in known:
-        yield Hit(
-            path,
-            f'{what} "{name}", which is {role}',
-            hint=did_you_mean(name, known) or ("name one that is declared",),
-            fix=respelling(path, name, known),
-        )
+        fact = f'{what} "{name}", which is {role}'
+        yield unknown_name(path, name, known, fact, "name one that is declared")

@@ -4,8 +4,8 @@ A misspelt agent is reported where it is misspelt. Whether something is missing 
 were spelt right, so that one mistake does not come back as three.
 """
 
+from weft.check.spelling import agent_meant
 from weft.check.subject import Subject
-from weft.ids import nearest
 from weft.spec.tools import AgentTool, UiTool
 
 
@@ -24,15 +24,10 @@ def automatic_tools(subject: Subject, agent: str) -> list[tuple[int, AgentTool |
 def lacks_model(subject: Subject, agent: str) -> bool:
     """Tell whether no model is bound to an agent, not even under a misspelt name."""
     bound = (one.agent for one in subject.spec.registry if one.model is not None)
-    return not any(_means(subject, name, agent) for name in bound)
+    return not any(agent_meant(subject, name) == agent for name in bound)
 
 
 def lacks_automatic_tool(subject: Subject, agent: str) -> bool:
     """Tell whether an agent has no automatic tool, not even under a misspelt name."""
     owners = (tool.agent for tool in subject.spec.tools if tool.auto_invoke)
-    return not any(_means(subject, name, agent) for name in owners)
-
-
-def _means(subject: Subject, name: str, agent: str) -> bool:
-    known = subject.agents
-    return name == agent or (name not in known and nearest(name, known) == agent)
+    return not any(agent_meant(subject, name) == agent for name in owners)

@@ -5,8 +5,9 @@ All of it is found in the text of the files. Nothing is imported, nothing runs.
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
+from weft.check.context_sight import Handing, Taker
 from weft.check.module_facts import Definition, Module, file_of, read_module
 from weft.check.signatures import Function
 from weft.check.subject import Subject
@@ -14,12 +15,21 @@ from weft.check.variable_writes import Write
 from weft.ids import nearest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Code:
     """The Python files of a package, and those that are no Python."""
 
     modules: dict[str, Module]
     faults: dict[str, SyntaxError]
+
+    @cached_property
+    def takers(self) -> dict[str, list[tuple[Taker, Definition]]]:
+        """The functions of all files, at any depth, by their name."""
+        found: dict[str, list[tuple[Taker, Definition]]] = {}
+        for module in self.modules.values():
+            for taker, within in module.takers:
+                found.setdefault(taker.name, []).append((taker, within))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +42,10 @@ class Missing:
 
 def code_of(subject: Subject) -> Code:
     """Return what the code of a package says; read once, however many rules ask."""
+    return subject.once(_code)
+
+
+def _code(subject: Subject) -> Code:
     return _read(tuple(subject.code.items()))
 
 
@@ -138,3 +152,42 @@ def reached(subject: Subject, path: str, name: str) -> Iterator[Definition]:
             used |= {(file, other) for other in ([taken] if taken else inside)}
         waiting.extend(sorted(used - seen))
         seen |= used
+
+
+def goes_out_of_sight(code: Code, function: str) -> bool:
+    """Tell whether a function, or one that it names, gives the context to code not shown here."""
+    waiting, met = [function], {function}
+    while waiting:
+        for _, within in code.takers.get(waiting.pop(), ()):
+            if hands_out_of_sight(code, within):
+                return True
+            fresh = (within.mentions & code.takers.keys()) - met
+            met |= fresh
+            waiting.extend(fresh)
+    return False
+
+
+def hands_out_of_sight(code: Code, definition: Definition) -> bool:
+    """Tell whether code gives the context to a function that does not show that it takes it."""
+    for handing in definition.handed:
+        takers = _takers_of(code, definition.file, handing)
+        if not takers:
+            return True
+        if not all(taker.takes(place) for taker in takers for place in handing.places):
+            return True
+    return False
+
+
+def _takers_of(code: Code, file: str, handing: Handing) -> list[Taker]:
+    """Return the functions of the package that a call may mean; none if it may mean another."""
+    name, module = handing.function, code.modules[file]
+    if handing.holder:
+        file, taken = module.origins.get(handing.holder) or ("", "")
+        if taken:
+            return []
+    elif handing.holder is None:
+        return []
+    elif name in module.origins:
+        file, name = module.origins[name] or ("", "")
+    found = code.modules.get(file)
+    return [taker for taker, _ in found.takers if taker.name == name] if found else []

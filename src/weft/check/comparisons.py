@@ -1,11 +1,11 @@
 """Comparisons that the types of variables rule out: they never hold, or have no answer."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from weft.check.spelling import short
+from weft.check.values import told
 from weft.ids import nearest
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Scalar, Value
@@ -33,9 +33,15 @@ _SCALAR_KINDS: Final[Mapping[str, frozenset[Kind]]] = {
 _ORDERED: Final[frozenset[Kind]] = frozenset({"text", "number"})
 _HOLDING: Final[frozenset[Kind]] = frozenset({"text", "list", "object"})
 
+#: Words for true and false, and how conditions and values are written with them.
+TRUTHS: Final = {
+    "true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false",
+}  # fmt: skip
+_OTHERWISE: Final = ("compare it with a value of its type, or change the type",)
+
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class Objection:
     """A comparison that cannot do what it seems to do; `offset` is that of the variable."""
 
     fact: str
@@ -44,17 +50,17 @@ class Doubt:
     length: int
 
 
-def doubts(text: str, types: Mapping[str, TypeExpr], models: Models) -> Iterator[Doubt]:
+def objections(text: str, types: Mapping[str, TypeExpr], models: Models) -> Iterator[Objection]:
     """Yield what the types say against a condition; variables without a type are passed over."""
     places = (offset for _, offset in mentions(text))
     for compare, offsets in _comparisons(parse_condition(text), places):
         names = [side.name for side in (compare.left, compare.right) if isinstance(side, Name)]
         if any(name not in types for name in names):
             continue
-        found = _Typed(types, models).doubt(compare)
+        found = _Typed(types, models).objection(compare)
         if found:
             fact, hint = found
-            yield Doubt(fact, hint, offsets[0], len(names[0]))
+            yield Objection(fact, hint, offsets[0], len(names[0]))
 
 
 def _comparisons(
@@ -83,7 +89,7 @@ class _Typed:
     types: Mapping[str, TypeExpr]
     models: Models
 
-    def doubt(self, compare: Compare) -> _Found:
+    def objection(self, compare: Compare) -> _Found:
         if compare.op in ("in", "not in"):
             return self.search(compare.left, compare.right)
         ordered = compare.op not in ("==", "!=")
@@ -118,7 +124,7 @@ class _Typed:
             # Null also stands for "no value yet", so any variable may be compared with it.
             if value is not None and mismatch(type_, value, self.models):
                 fact = f"{self.shown(name)}, is never {_written(value)}"
-                return fact, _instead(type_, value)
+                return fact, instead(type_, value) or _OTHERWISE
         return None
 
     def order(self, name: str, value: Scalar) -> _Found:
@@ -152,7 +158,9 @@ class _Typed:
             return None
         if mismatch(type_.of, left.value, self.models) is None:
             return None
-        return f"{self.shown(name)}, never holds {shown}", _instead(type_.of, left.value)
+        return f"{self.shown(name)}, never holds {shown}", instead(
+            type_.of, left.value
+        ) or _OTHERWISE
 
     def pair(self, left: str, right: str, comparable: frozenset[Kind]) -> _Found:
         if self.kinds(left) & self.kinds(right) & comparable:
@@ -193,17 +201,15 @@ def _kind(value: Scalar) -> Kind | None:
             return None
 
 
-def _instead(type_: TypeExpr, value: Scalar) -> tuple[str, ...]:
-    """Say what was likely meant by a value that does not fit."""
+def instead(type_: TypeExpr, value: Scalar) -> tuple[str, ...]:
+    """Say what was likely meant by a value that does not fit; nothing if that cannot be told."""
     known = [listed for listed in _listed(type_) if isinstance(listed, str)]
     close = nearest(value, known) if isinstance(value, str) else None
     if close:
         return (f"did you mean {_written(close)}?",)
     if isinstance(value, str) and _unquoted(value) in _kinds(type_):
-        return (f"write {value.lower()} without quotes",)
-    if known:
-        return (f"it can be {short(', '.join(map(_written, known)))}",)
-    return ("compare it with a value of its type, or change the type",)
+        return (f"write {TRUTHS.get(value.lower(), value.lower())} without quotes",)
+    return (f"it can be {short(', '.join(map(_written, known)))}",) if known else ()
 
 
 def _listed(type_: TypeExpr) -> Iterator[Scalar]:
@@ -221,10 +227,10 @@ def _listed(type_: TypeExpr) -> Iterator[Scalar]:
 
 def _unquoted(text: str) -> Kind | None:
     """Tell what a text would be without its quotes."""
-    if text.lower() in ("true", "false"):
+    if text.lower() in TRUTHS:
         return "truth"
     return "number" if text.isdecimal() else None
 
 
 def _written(value: Scalar) -> str:
-    return short(json.dumps(value, ensure_ascii=False))
+    return told("", value)

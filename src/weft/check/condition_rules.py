@@ -1,14 +1,16 @@
 """Family HAND, second part: when an agent hands off."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Final
 
-from weft.check.comparisons import doubts
-from weft.check.overlap import domain, exclusive_at_sight, hold_together
+from weft.check.comparisons import TRUTHS, objections
+from weft.check.overlap import domain, exclusive_at_sight, hold_together, holds_always
 from weft.check.rules import rule
+from weft.check.spelling import did_you_mean
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import did_you_mean
 from weft.check.values import variable_types
 from weft.engine.defaults import may_route
 from weft.errors import ExpressionError
@@ -17,6 +19,10 @@ from weft.ids import BUILT_IN_VARIABLES
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import Condition, names, strict_violations
 from weft.spec.handoffs import Handoff
+
+_OPERATOR: Final = re.compile(r"[=<>\[\](){}$]")
+_SENTENCE: Final = 3
+_JUDGED: Final = 'or, if a model is to judge these words, set "condition_type": "llm"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +69,15 @@ def condition_parses(subject: Subject) -> Iterator[Hit]:
                 ("handoffs", index, "condition"),
                 f"the condition of {handoff.source_agent} -> {handoff.target_agent} "
                 f"cannot be read: {error}",
-                hint=(error.hint,) if error.hint else (),
+                hint=(*([error.hint] if error.hint else ()), *_if_free_words(handoff.condition)),
                 offset=error.offset,
             )
+
+
+def _if_free_words(condition: str) -> tuple[str, ...]:
+    """Return the hint for what reads like a sentence, not like a test of variables."""
+    plain = not _OPERATOR.search(condition)
+    return (_JUDGED,) if plain and len(condition.split()) >= _SENTENCE else ()
 
 
 @rule("HAND004", "handoffs", "variables")
@@ -101,14 +113,21 @@ def variable_is_declared(subject: Subject) -> Iterator[Hit]:
     for found in _rules(subject):
         for name, offset in first_mentions(found.text).items():
             if name not in subject.variable_names:
-                hint = did_you_mean(name, subject.variable_names) or ("declare the variable",)
                 yield Hit(
                     found.path,
                     f'the rule {found} depends on "{name}", which is no variable',
-                    hint=(*hint, f"or put it in quotes if it is a text: '{name}'"),
+                    hint=_instead_of(subject, name),
                     offset=offset,
                     length=len(name),
                 )
+
+
+def _instead_of(subject: Subject, name: str) -> tuple[str, str]:
+    quoted = f"or put it in quotes if it is a text: '{name}'"
+    if name.lower() in TRUTHS:
+        return f"write {TRUTHS[name.lower()]} if that is meant", quoted
+    close = did_you_mean(name, subject.variable_names)
+    return close[0] if close else "declare the variable", quoted
 
 
 @rule("HAND007", "handoffs", "variables")
@@ -118,7 +137,10 @@ def priorities_differ(subject: Subject) -> Iterator[Hit]:
         if exclusive_at_sight(first.condition, second.condition):
             continue
         values = domain(first.condition, second.condition, subject.spec.variables, subject.models)
-        if hold_together(first.condition, second.condition, values):
+        # After a rule that always applies no other is asked, whatever the priorities: HAND009.
+        if hold_together(first.condition, second.condition, values) and not holds_always(
+            first.condition, values
+        ):
             yield Hit(
                 second.path,
                 f"the rules {first} and {second} may apply at once and have the same "
@@ -177,11 +199,11 @@ def comparison_makes_sense(subject: Subject) -> Iterator[Hit]:
     """A comparison fits the type of the variable it tests."""
     types = subject.once(variable_types)
     for found in _rules(subject):
-        for doubt in doubts(found.text, types, subject.models):
+        for objection in objections(found.text, types, subject.models):
             yield Hit(
                 found.path,
-                f"in the rule {found}, {doubt.fact}",
-                hint=doubt.hint,
-                offset=doubt.offset,
-                length=doubt.length,
+                f"in the rule {found}, {objection.fact}",
+                hint=objection.hint,
+                offset=objection.offset,
+                length=objection.length,
             )

@@ -1,20 +1,22 @@
-"""Tools and hooks with the code they declare, and what can be wrong with where it should be."""
+"""Tools and hooks with the code they declare: what is wrong with where it is, what is left over."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import Generic, Literal, TypeAlias, TypeVar
 
-from weft.check.code_facts import code_of, path_in
+from weft.check.code_facts import code_of, module_file, module_names, path_in
 from weft.check.module_facts import Module
 from weft.check.signatures import Function
-from weft.check.spelling import listed
-from weft.check.subject import Hit, Subject
-from weft.check.suggestions import did_you_mean
-from weft.findings import Fix, Path, SetValue
-from weft.ids import slug
+from weft.check.spelling import did_you_mean, listed
+from weft.check.subject import Hit, Subject, listed_once
+from weft.check.trigger_places import placed_triggers
+from weft.findings import Fix, Path, Place, SetValue
+from weft.ids import FUNCTION_REF, nearest, slug
+from weft.spec.flow import FunctionStep
 from weft.spec.hooks import Hook
+from weft.spec.sources import ComputedSource
 from weft.spec.tools import AgentTool, LifecycleTool, UiTool
+from weft.spec.triggers import FunctionTrigger
 
 Folder: TypeAlias = Literal["tools", "hooks"]
 Declared_co = TypeVar(
@@ -46,24 +48,32 @@ class Entry(Generic[Declared_co]):
 AnyEntry: TypeAlias = Entry[AgentTool | UiTool | LifecycleTool | Hook]
 
 
+@listed_once
 def tool_entries(subject: Subject) -> Iterator[Entry[AgentTool | UiTool]]:
     """Yield every tool that an agent's model may call."""
     return _entries(subject, "tools", "tools", subject.spec.tools)
 
 
+@listed_once
 def lifecycle_entries(subject: Subject) -> Iterator[Entry[LifecycleTool]]:
     """Yield every lifecycle tool."""
     return _entries(subject, "tools", "lifecycle_tools", subject.spec.lifecycle_tools)
 
 
+@listed_once
 def hook_entries(subject: Subject) -> Iterator[Entry[Hook]]:
     """Yield every hook."""
     return _entries(subject, "hooks", "hooks", subject.spec.hooks)
 
 
-def all_tool_entries(subject: Subject) -> Iterator[Entry[AgentTool | UiTool | LifecycleTool]]:
-    """Yield every tool of either kind."""
-    return chain(tool_entries(subject), lifecycle_entries(subject))
+def all_tool_entries(subject: Subject) -> tuple[Entry[AgentTool | UiTool | LifecycleTool], ...]:
+    """Return every tool of either kind."""
+    return (*tool_entries(subject), *lifecycle_entries(subject))
+
+
+def all_entries(subject: Subject) -> tuple[AnyEntry, ...]:
+    """Return all that declares code: tools of either kind, and hooks."""
+    return (*all_tool_entries(subject), *hook_entries(subject))
 
 
 def _entries(
@@ -107,19 +117,22 @@ def missing_files(subject: Subject, entries: Iterable[AnyEntry]) -> Iterator[Hit
 
 
 def missing_functions(entries: Iterable[AnyEntry]) -> Iterator[Hit]:
-    """Report each function that its file neither defines nor imports, once."""
+    """Report each function that its file lacks, or has as something else, once."""
     wanted: dict[tuple[str, str], list[tuple[AnyEntry, Module]]] = {}
     for entry in entries:
         name, module = entry.declared.function, entry.module
-        if module and not module.defines(name):
+        if module and (module.thing(name) or not module.defines(name)):
             wanted.setdefault((module.path, name), []).append((entry, module))
     for (file, name), found in wanted.items():
         entry, module = found[0]
-        known = module.functions or module.definitions
+        known, thing = module.functions or module.definitions, module.thing(name)
+        instead = f"write {name} as a function: def {name}(...)" if thing else ""
         yield Hit(
             (*entry.path, "function"),
-            f"{file} does not define the function {name}",
-            hint=did_you_mean(name, known) or (f"define {name} in {file}",),
+            f"{name} in {file} is {thing}, not a function"
+            if thing
+            else f"{file} does not define the function {name}",
+            hint=did_you_mean(name, {*known} - {name}) or (instead or f"define {name} in {file}",),
             fix=_respelling([one for one, _ in found], "function", name, known),
         )
 
@@ -155,3 +168,57 @@ def files_under(subject: Subject, folder: Folder) -> list[str]:
         for path in subject.code
         if path.startswith(f"{folder}/") and path.endswith(".py")
     ]
+
+
+def unused_files(subject: Subject, folder: Folder, file_of_declarations: str) -> Iterator[Hit]:
+    """Report the files of a folder that are neither declared nor imported."""
+    if code_of(subject).faults:
+        return  # what a broken file imports is not known
+    used = _files_in_use(subject)
+    for name in files_under(subject, folder):
+        file = f"{folder}/{name}"
+        if file not in used and not name.endswith("__init__.py"):
+            yield Hit(
+                (),
+                f"nothing refers to {file}",
+                hint=(f"declare its function in {file_of_declarations}, or delete the file",),
+                place=Place(file, 1, 1),
+            )
+
+
+def _files_in_use(subject: Subject) -> set[str]:
+    entries = all_entries(subject)
+    used = {file for entry in entries if (file := _file_meant(subject, entry))}
+    modules = [reference.partition(":")[0] for reference in _references(subject)]
+    used.update(file for name in modules if (file := _module_meant(subject, name)))
+    for path, module in code_of(subject).modules.items():
+        used |= module.imports - {path}
+    return used
+
+
+def _file_meant(subject: Subject, entry: AnyEntry) -> str | None:
+    """Return the declared file; one that is misspelt stands for the one that was likely meant."""
+    if entry.file in subject.code:
+        return entry.file
+    near = nearest(entry.declared.file, files_under(subject, entry.folder))
+    return f"{entry.folder}/{near}" if near else None
+
+
+def _module_meant(subject: Subject, name: str) -> str | None:
+    near = name if module_file(subject, name) else nearest(name, module_names(subject))
+    return module_file(subject, near) if near else None
+
+
+def _references(subject: Subject) -> Iterator[str]:
+    """Yield every `module:function` of the workflow."""
+    for extension in subject.spec.orchestrator.runtime_extensions:
+        yield extension.entrypoint
+    for _, source in subject.sources(ComputedSource):
+        if FUNCTION_REF.match(source.computation):
+            yield source.computation
+    for placed in placed_triggers(subject):
+        if isinstance(placed.trigger, FunctionTrigger):
+            yield placed.trigger.function
+    for step in subject.spec.flow.steps if subject.spec.flow else ():
+        if isinstance(step, FunctionStep):
+            yield step.function

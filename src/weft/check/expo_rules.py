@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from weft.check.computed_ways import computed_from, way_down
 from weft.check.exposure import code_for, exposed, is_hidden, is_secret, may_read, shown_to
-from weft.check.prompts import places_of, prompt_uses, prompts, quoted_words, words
+from weft.check.prompts import insertions, places_of, prompts, quoted_words, words
 from weft.check.rules import rule
+from weft.check.spelling import did_you_mean, unknown_name, variable_meant
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import did_you_mean, respelling, variable_meant
 from weft.check.trigger_places import TOOL_TRIGGERS, placed_triggers
-from weft.findings import AppendItem, Edit, Fix, Path, Remove, SetValue
+from weft.findings import AppendItem, Edit, Fix, Path, SetValue
 from weft.spec.conditions import names
 from weft.spec.triggers import AgentTextTrigger
 
@@ -31,7 +32,7 @@ _EFFECTS: Final = (
 @rule("EXPO001", "agents", "variables", "exposure")
 def used_is_declared(subject: Subject) -> Iterator[Hit]:
     """A prompt puts in declared variables."""
-    for use in prompt_uses(subject):
+    for use in insertions(subject):
         if use.name in subject.spec.exposure.get(use.agent, ()):
             continue  # EXPO003 reports it if nobody declares it
         if use.name not in subject.variable_names:
@@ -50,10 +51,10 @@ def used_is_exposed(subject: Subject) -> Iterator[Hit]:
     """A prompt puts in variables that the agent is shown."""
     hidden: dict[str, list[str]] = {}
     shown = subject.once(shown_to)
-    for use in prompt_uses(subject):
+    for use in insertions(subject):
         if is_hidden(subject, use.name, shown.get(use.agent, ())):
             hidden.setdefault(use.agent, []).append(use.name)
-    for use in prompt_uses(subject):
+    for use in insertions(subject):
         if use.name in hidden.get(use.agent, ()):
             yield Hit(
                 use.path,
@@ -89,13 +90,9 @@ def exposed_is_declared(subject: Subject) -> Iterator[Hit]:
     """An agent is shown declared variables."""
     for agent, path, name in exposed(subject):
         if name not in subject.variable_names:
-            yield Hit(
-                path,
-                f'{agent} is shown "{name}", which is no variable',
-                hint=did_you_mean(name, subject.variable_names)
-                or ("declare the variable, or remove it here",),
-                fix=respelling(path, name, subject.variable_names),
-            )
+            fact = f'{agent} is shown "{name}", which is no variable'
+            otherwise = "declare the variable, or remove it here"
+            yield unknown_name(path, name, subject.variable_names, fact, otherwise)
 
 
 @rule("EXPO004", "agents", "variables", "exposure", "handoffs", "tools", "code")
@@ -125,7 +122,7 @@ def _is_spoken_of(subject: Subject, agent: str, name: str) -> bool:
 
 def _used_by(subject: Subject, agent: str) -> frozenset[str]:
     """Return the names that an agent uses; a misspelt one counts as what it means."""
-    used = {use.name for use in prompt_uses(subject) if use.agent == agent}
+    used = {use.name for use in insertions(subject) if use.agent == agent}
     plain: set[str] = set()
     for index, handoff in enumerate(subject.spec.handoffs):
         if handoff.source_agent == agent and handoff.condition:
@@ -141,7 +138,7 @@ def _used_by(subject: Subject, agent: str) -> frozenset[str]:
 def mentioned_is_exposed(subject: Subject) -> Iterator[Hit]:
     """A prompt that speaks of a variable belongs to an agent that is shown it."""
     # What the prompt puts in is the matter of EXPO002.
-    met = {(use.agent, use.name) for use in prompt_uses(subject)}
+    met = {(use.agent, use.name) for use in insertions(subject)}
     own, shown = _own_words(subject), subject.once(shown_to)
     # A word without an underscore is as likely plain English.
     telling = [name for name in sorted(subject.variable_names) if "_" in name]
@@ -175,7 +172,7 @@ def _own_words(subject: Subject) -> dict[str, set[str]]:
     for binding in subject.spec.registry:
         fields = subject.models.get(binding.model or "", {})
         own.setdefault(binding.agent, set()).update(fields)
-    for placed in placed_triggers(subject.spec):
+    for placed in placed_triggers(subject):
         trigger = placed.trigger
         if isinstance(trigger, AgentTextTrigger):
             own.setdefault(trigger.agent, set()).add(placed.variable)
@@ -232,32 +229,27 @@ def secret_is_hidden(subject: Subject) -> Iterator[Hit]:
     hint = ("let a tool use the secret instead: what a model sees, it can repeat",)
     shown: set[tuple[str, str]] = set()
     for agent, path, name in exposed(subject):
-        if is_secret(subject, name):
+        way = _way_to_secret(subject, name)
+        if way:
             shown.add((agent, name))
-            yield Hit(path, f"{agent} is shown {name}, which is secret", hint=hint)
-    for use in prompt_uses(subject):
-        if is_secret(subject, use.name) and (use.agent, use.name) not in shown:
+            fact = f"{agent} is shown {name}, which {_secrecy(way)}"
+            yield Hit(path, fact, cause=computed_from(way), hint=hint)
+    for use in insertions(subject):
+        way = _way_to_secret(subject, use.name)
+        if way and (use.agent, use.name) not in shown:
             yield Hit(
                 use.path,
-                f"the prompt of {use.agent} puts in {use.name}, which is secret",
+                f"the prompt of {use.agent} puts in {use.name}, which {_secrecy(way)}",
+                cause=computed_from(way),
                 hint=hint,
                 offset=use.offset,
                 length=len(use.name),
             )
 
 
-@rule("EXPO009", "exposure")
-def exposed_once(subject: Subject) -> Iterator[Hit]:
-    """A variable stands once in an agent's list."""
-    for agent, listed in subject.spec.exposure.items():
-        met: set[str] = set()
-        for index, name in enumerate(listed):
-            path = ("exposure", agent, index)
-            if name in met:
-                yield Hit(
-                    path,
-                    f"{agent} is shown {name} twice",
-                    hint=("remove one of the two",),
-                    fix=Fix(f"remove the repeated {name}", (Remove(path),)),
-                )
-            met.add(name)
+def _way_to_secret(subject: Subject, name: str) -> tuple[str, ...]:
+    return way_down(subject, name, lambda it: it.secret)
+
+
+def _secrecy(way: tuple[str, ...]) -> str:
+    return "is secret" if len(way) == 1 else f"comes from the secret {way[-1]}"

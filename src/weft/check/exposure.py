@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator
 
 from weft.check.code_facts import code_of, path_in
+from weft.check.spelling import agent_meant, variable_meant
 from weft.check.subject import Subject
-from weft.check.suggestions import agent_meant, variable_meant
 from weft.findings import Path
 
 

@@ -1,32 +1,27 @@
 """Family HAND, first part: who hands off to whom. Conditions are in `condition_rules`."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from weft.check.rules import rule
+from weft.check.spelling import unknown_name
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import did_you_mean, respelling
 from weft.engine.defaults import startup_mode
 from weft.findings import Fix, Remove
-from weft.ids import TERMINATE, USER
-from weft.spec.handoffs import Handoff
+from weft.ids import USER
+from weft.spec.handoffs import ConditionScope, Handoff
 from weft.spec.orchestrator import Orchestrator
 
 
 @rule("HAND001", "handoffs", "agents")
 def target_exists(subject: Subject) -> Iterator[Hit]:
     """A rule hands off to an agent, the user or the end."""
-    targets = _targets(subject)
     for index, handoff in enumerate(subject.spec.handoffs):
         target = handoff.target_agent
-        if target not in targets:
+        if target not in subject.targets:
             path = ("handoffs", index, "target_agent")
-            yield Hit(
-                path,
-                f'{handoff.source_agent} hands off to "{target}", which is no agent',
-                hint=did_you_mean(target, targets)
-                or ('name an agent of agents.json, "user" or "terminate"',),
-                fix=respelling(path, target, targets),
-            )
+            fact = f'{handoff.source_agent} hands off to "{target}", which is no agent'
+            yield unknown_name(path, target, subject.targets, fact, _NAME_A_TARGET)
 
 
 @rule("HAND002", "handoffs", "agents")
@@ -36,13 +31,9 @@ def source_exists(subject: Subject) -> Iterator[Hit]:
         source = handoff.source_agent
         if source not in subject.agents:
             path = ("handoffs", index, "source_agent")
-            yield Hit(
-                path,
-                f'the rule to {handoff.target_agent} belongs to "{source}", which is no agent',
-                hint=did_you_mean(source, subject.agents)
-                or ("name the agent whose turn the rule follows",),
-                fix=respelling(path, source, subject.agents),
-            )
+            fact = f'the rule to {handoff.target_agent} belongs to "{source}", which is no agent'
+            otherwise = "name the agent whose turn the rule follows"
+            yield unknown_name(path, source, subject.agents, fact, otherwise)
 
 
 @rule("HAND006", "handoffs")
@@ -70,12 +61,9 @@ def _order(entry: tuple[int, Handoff]) -> tuple[int, int]:
     return entry[1].priority, entry[0]
 
 
-def _is_fallback(handoff: Handoff) -> bool:
-    return (
-        handoff.condition is None
-        and handoff.condition_type == "expression"
-        and handoff.condition_scope == "post"
-    )
+def _is_fallback(handoff: Handoff, scope: ConditionScope = "post") -> bool:
+    plain = handoff.condition is None and handoff.condition_type == "expression"
+    return plain and handoff.condition_scope == scope
 
 
 @rule("HAND014", "handoffs", "orchestrator")
@@ -115,11 +103,7 @@ def reason_of_an_end(subject: Subject) -> Iterator[Hit]:
 def agent_gets_to_reply(subject: Subject) -> Iterator[Hit]:
     """A rule that is asked before the reply has a condition."""
     for index, handoff in enumerate(subject.spec.handoffs):
-        if (
-            handoff.condition_scope == "pre"
-            and handoff.condition is None
-            and handoff.condition_type == "expression"
-        ):
+        if _is_fallback(handoff, "pre"):
             yield Hit(
                 ("handoffs", index, "condition_scope"),
                 f"{handoff.source_agent} could never reply: before each of its turns the word "
@@ -161,16 +145,10 @@ def default_target_exists(subject: Subject) -> Iterator[Hit]:
     """The default target is an agent, the end, or a user who is there."""
     path = ("orchestrator", "default_target")
     target = subject.spec.orchestrator.default_target
-    targets = _targets(subject)
     absence = _why_no_user(subject.spec.orchestrator)
-    if target is not None and target not in targets:
-        yield Hit(
-            path,
-            f'the default target "{target}" is no agent',
-            hint=did_you_mean(target, targets)
-            or ('name an agent of agents.json, "user" or "terminate"',),
-            fix=respelling(path, target, targets),
-        )
+    if target is not None and target not in subject.targets:
+        fact = f'the default target "{target}" is no agent'
+        yield unknown_name(path, target, subject.targets, fact, _NAME_A_TARGET)
     elif target == USER and absence:
         yield Hit(
             path,
@@ -179,11 +157,8 @@ def default_target_exists(subject: Subject) -> Iterator[Hit]:
         )
 
 
-_LET_USER_IN = "or let a person take part: human_in_the_loop true and a chat start"
-
-
-def _targets(subject: Subject) -> tuple[str, ...]:
-    return (*subject.agents, USER, TERMINATE)
+_NAME_A_TARGET: Final = 'name an agent of agents.json, "user" or "terminate"'
+_LET_USER_IN: Final = "or let a person take part: human_in_the_loop true and a chat start"
 
 
 def _why_no_user(orchestrator: Orchestrator) -> str | None:

@@ -8,14 +8,13 @@ from weft.check.declared_code import (
     missing_files,
     missing_functions,
     paths_outside,
+    unused_files,
     with_code,
 )
 from weft.check.rules import rule
 from weft.check.signatures import Function
 from weft.check.spelling import listed
 from weft.check.subject import Hit, Subject
-from weft.check.unused_files import unused_files
-from weft.check.variable_writes import INJECTED
 from weft.spec.hooks import HookType
 
 #: What each kind of hook is called with, in order.
@@ -76,7 +75,7 @@ def file_is_inside(subject: Subject) -> Iterator[Hit]:
 
 def _misfit(function: Function, count: int) -> str | None:
     """Say why a function cannot be called with so many arguments; injected ones come by name."""
-    own = [one for one in function.parameters if one.name not in INJECTED]
+    own = [one for one in function.parameters if not one.injected]
     positional = [one for one in own if one.kind == "positional"]
     unfilled = [one for one in positional[count:] if one.required]
     unfilled += [one for one in own if one.kind == "keyword" and one.required]

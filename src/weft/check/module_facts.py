@@ -4,17 +4,15 @@ import ast
 import re
 import warnings
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final, TypeAlias, cast
+from dataclasses import dataclass, field, replace
+from typing import Final
 
+from weft.check.context_sight import Handing, Taker, follow, holds_context, taker_of
 from weft.check.signatures import Function, Spot, function_of
-from weft.check.variable_writes import WRITING, Write, writes_in
+from weft.check.syntax_nodes import Nodes, flat, stored
+from weft.check.uncallable import Thing, things_in
+from weft.check.variable_writes import CONTEXT_NAMES, WRITING, Write, WritingNode, writes_in
 from weft.findings import Place
-
-#: What most fields of a node hold and has nothing below it: passed over, for speed.
-_LEAVES: Final = frozenset({str, int, type(None), ast.Load})
-
-_Writing: TypeAlias = ast.Call | ast.Assign | ast.AnnAssign | ast.AugAssign
 
 _DEF: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 _IMPORT: Final = (ast.Import, ast.ImportFrom)
@@ -44,6 +42,7 @@ class Definition:
     file: str
     mentions: frozenset[str]
     written: tuple[PlacedWrite, ...]
+    handed: tuple[Handing, ...]
     origin: tuple[str, str] | None = None
 
     @property
@@ -61,13 +60,23 @@ class Module:
     lines: tuple[str, ...]
     definitions: dict[str, Definition]
     functions: dict[str, Function]
+    #: The functions at any depth, each with what the top-level statement around it holds.
+    takers: tuple[tuple[Taker, Definition], ...]
     strings: frozenset[str]
     imports: frozenset[str]
+    #: The names imported at any depth, with where in the package they come from, if they do.
+    origins: dict[str, tuple[str, str] | None]
+    #: The names that stand for something else than a function, with what that is.
+    things: dict[str, Thing]
     anything: bool
 
     def defines(self, name: str) -> bool:
         """Tell whether the name can be taken from this file."""
         return self.anything or name in self.definitions
+
+    def thing(self, name: str) -> Thing | None:
+        """Say what stands behind a name that is certainly no function."""
+        return None if self.anything else self.things.get(name)
 
     def place(self, spot: Spot) -> Place:
         """Say where something stands, in characters from 1."""
@@ -109,8 +118,15 @@ class _Reader:
     files: Container[str]
     definitions: dict[str, Definition] = field(default_factory=dict[str, Definition])
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
+    takers: list[tuple[Taker, Definition]] = field(default_factory=list[tuple[Taker, Definition]])
     strings: set[str] = field(default_factory=set[str])
     imports: set[str] = field(default_factory=set[str])
+    origins: dict[str, tuple[str, str] | None] = field(
+        default_factory=dict[str, tuple[str, str] | None]
+    )
+    things: dict[str, Thing] = field(default_factory=dict[str, Thing])
+    #: The names that functions set for the whole file, whenever they are called.
+    set_later: set[str] = field(default_factory=set[str])
     anything: bool = False
 
     def module(self) -> Module:
@@ -119,40 +135,41 @@ class _Reader:
             lines=() if self.text.isascii() else tuple(_LINE_END.split(self.text)),
             definitions=self.definitions,
             functions=self.functions,
+            takers=tuple(self.takers),
             strings=frozenset(self.strings),
             imports=frozenset(self.imports),
+            origins=self.origins,
+            things={it: what for it, what in self.things.items() if it not in self.set_later},
             anything=self.anything or "__getattr__" in self.definitions,
         )
 
     def read(self, statement: ast.stmt) -> None:
         """Read a top-level statement; what it binds shares all that stands in it."""
-        mentions: set[str] = set()
-        writing: list[_Writing] = []
-        parameters: set[str] = set()
-        rebound: set[str] = set()
-        for node in _nodes(statement):
-            if isinstance(node, ast.Name):
-                mentions.add(node.id)
-                rebound.update([node.id] if isinstance(node.ctx, ast.Store) else ())
-            elif isinstance(node, ast.arg):
-                parameters.add(node.arg)
-            elif isinstance(node, ast.Attribute):
-                mentions.add(node.attr)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                self.strings.add(node.value)
-            elif isinstance(node, _IMPORT):
-                mentions.update(alias.name for alias in node.names)
-                self.imports.update(origin[0] for _, origin in self.imported(node) if origin)
-            elif isinstance(node, WRITING):
-                writing.append(node)
-        given = parameters - rebound
-        written = tuple(placed for node in writing for placed in _placed(node, given))
-        for name, origin in self.bound(statement):
-            self.definitions[name] = Definition(self.path, frozenset(mentions), written, origin)
+        nodes = Nodes(statement)
+        names, imports = nodes.of(ast.Name), nodes.of(*_IMPORT)
+        mentions = {node.id for node in names} | {node.attr for node in nodes.of(ast.Attribute)}
+        mentions.update(alias.name for node in imports for alias in node.names)
+        texts = (node.value for node in nodes.of(ast.Constant))
+        self.strings.update(text for text in texts if isinstance(text, str))
+        for name, origin in (found for node in imports for found in self.imported(node)):
+            # A name that is imported from two places may be either.
+            known = self.origins.setdefault(name, origin)
+            self.origins[name] = origin if known == origin else None
+            self.imports.update([origin[0]] if origin else ())
+        written, handed = _set_in(nodes)
+        inside = Definition(self.path, frozenset(mentions), written, handed)
+        self.takers.extend((taker_of(node), inside) for node in nodes.of(*_DEF))
+        self.set_later.update(name for node in nodes.of(ast.Global) for name in node.names)
+        for name, origin in self.bound(statement, nodes):
+            self.definitions[name] = replace(inside, origin=origin) if origin else inside
+            self.things.pop(name, None)
+        self.things.update(things_in(statement))
 
-    def bound(self, statement: ast.stmt) -> Iterator[tuple[str, tuple[str, str] | None]]:
+    def bound(
+        self, statement: ast.stmt, nodes: Nodes
+    ) -> Iterator[tuple[str, tuple[str, str] | None]]:
         """Yield the names that a statement binds, with where an import takes them from."""
-        for part in _flat(statement):
+        for part in flat(statement):
             if isinstance(part, _DEF):
                 self.functions[part.name] = function_of(part)
                 yield part.name, None
@@ -161,9 +178,10 @@ class _Reader:
             elif isinstance(part, _IMPORT):
                 yield from self.imported(part)
             else:
-                for node in _nodes(part):
-                    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                        yield node.id, None
+                for name in stored(part, nodes if part is statement else Nodes(part)):
+                    # How the function is called whose name this was does not matter any more.
+                    self.functions.pop(name, None)
+                    yield name, None
 
     def imported(
         self, statement: ast.Import | ast.ImportFrom
@@ -194,23 +212,25 @@ class _Reader:
         return file_of(parts, self.files) or file_of([*folder, *parts], self.files)
 
 
-def _nodes(root: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes below a node; without recursion, and in no particular order."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        for name in node._fields:
-            value: object = getattr(node, name, None)
-            kind = type(value)
-            if kind is list:
-                items = cast("list[object]", value)
-                waiting += [item for item in items if isinstance(item, ast.AST)]
-            elif kind not in _LEAVES and isinstance(value, ast.AST):
-                waiting.append(value)
+def _set_in(nodes: Nodes) -> tuple[tuple[PlacedWrite, ...], tuple[Handing, ...]]:
+    """Return what code sets, in the order it stands there, and how it hands the context on."""
+    parameters = nodes.of(ast.arg)
+    contexts = {node.arg for node in parameters if holds_context(node)}
+    rebound = {node.id for node in nodes.of(ast.Name) if isinstance(node.ctx, ast.Store)}
+    given = {node.arg for node in parameters} - rebound
+    names = CONTEXT_NAMES | contexts
+    found = [it for node in nodes.of(*WRITING) for it in _placed(node, given, names)]
+    handed, lost = follow(nodes.all(), names) if contexts else ((), [])
+    found += [PlacedWrite(Write(None), Spot(it.lineno, it.col_offset), "") for it in lost]
+    return tuple(sorted(found, key=lambda it: (it.spot.line, it.spot.offset))), handed
 
 
-def _placed(node: _Writing, parameters: Container[str]) -> Iterator[PlacedWrite]:
+def _placed(
+    node: WritingNode, parameters: Container[str], names: Container[str]
+) -> Iterator[PlacedWrite]:
+    found = tuple(writes_in(node, names))
+    if not found:
+        return
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
             through = name
@@ -221,22 +241,5 @@ def _placed(node: _Writing, parameters: Container[str]) -> Iterator[PlacedWrite]
         case _:
             through = ""
     spot = Spot(node.lineno, node.col_offset)
-    for write in writes_in(node):
+    for write in found:
         yield PlacedWrite(write, spot, through if through in parameters else "")
-
-
-def _flat(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Yield what a top-level statement consists of: compound ones are taken apart."""
-    waiting: list[ast.AST] = [statement]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, _COMPOUND):
-            waiting.extend(reversed(list(ast.iter_child_nodes(part))))
-        else:
-            yield part
-
-
-_COMPOUND: Final = (
-    ast.If, ast.For, ast.While, ast.With, ast.Try, ast.TryStar, ast.ExceptHandler, ast.Match,
-    ast.match_case,
-)  # fmt: skip

@@ -12,9 +12,8 @@ from weft.check.model_uses import (
     uses_in_models,
 )
 from weft.check.rules import rule
-from weft.check.spelling import listed
+from weft.check.spelling import did_you_mean, listed, respelling, unknown_name
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import did_you_mean, respelling
 from weft.findings import Fix, Remove
 from weft.spec.agents import Agent
 
@@ -40,13 +39,9 @@ def bound_model_exists(subject: Subject) -> Iterator[Hit]:
     for index, binding in enumerate(subject.spec.registry):
         if binding.model is not None and binding.model not in subject.models:
             path = ("registry", index, "model")
-            yield Hit(
-                path,
-                f'{binding.agent} is bound to "{binding.model}", which is no model',
-                hint=did_you_mean(binding.model, subject.models)
-                or ("declare the model, or write null for free text",),
-                fix=respelling(path, binding.model, subject.models),
-            )
+            fact = f'{binding.agent} is bound to "{binding.model}", which is no model'
+            otherwise = "declare the model, or write null for free text"
+            yield unknown_name(path, binding.model, subject.models, fact, otherwise)
 
 
 @rule("OUT003", "models", "registry", "agents", "variables", "orchestrator", "board")

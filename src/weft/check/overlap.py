@@ -6,9 +6,10 @@ the question for numbers and texts as well as for small sets.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
+from weft.check.proof.samples import questions_in
 from weft.engine.conditions import UNKNOWN, decide, same
 from weft.errors import ExpressionError
 from weft.findings import Json
@@ -16,10 +17,7 @@ from weft.spec.conditions import (
     And,
     Compare,
     Condition,
-    ListOf,
     Name,
-    Not,
-    Or,
     Scalar,
     Value,
     names,
@@ -31,12 +29,12 @@ from weft.spec.types import TypeExpr
 from weft.spec.variables import Variable
 
 #: The values to try for each variable.
-Domain: TypeAlias = dict[str, tuple[Json, ...]]
+Samples: TypeAlias = dict[str, tuple[Json, ...]]
 
 #: Values that stand for all of their kind; none of these kinds has an order.
 _PLAIN: Final[tuple[Json, ...]] = (False, True, [], [0], {}, {"x": 0})
-#: A variable that stands alone is compared with these, in effect: they count as false.
-_FALSE: Final[tuple[Scalar, ...]] = (0, "")
+#: What counts as false, and what lies below every text: tried whatever the conditions name.
+_LEAST: Final[tuple[Scalar, ...]] = (0, "")
 #: Larger sets are treated like numbers and texts: by the values the conditions name.
 _MOST_VALUES: Final = 256
 #: Combinations tried for two conditions.
@@ -65,17 +63,28 @@ def _pinned(condition: Condition) -> Iterator[tuple[str, Scalar]]:
 
 def domain(
     left: Condition, right: Condition, variables: Mapping[str, Variable], models: Models
-) -> Domain:
+) -> Samples:
     """Choose the values to try; a variable of which too little is known has one unknown value."""
     both = And((left, right))
     return {name: _samples(name, variables.get(name), both, models) for name in names(both)}
 
 
-def hold_together(left: Condition, right: Condition, values: Domain) -> bool:
-    """Tell whether some combination may make both conditions hold; too many to try count as one.
+def hold_together(left: Condition, right: Condition, values: Samples) -> bool:
+    """Tell whether some combination may make both conditions hold; too many to try count as one."""
+    both = _find(values, lambda them: _may_hold(left, them) and _may_hold(right, them))
+    return both is not False
 
-    One variable after the other gets a value. Where one of the conditions fails already, the
-    variables that have none yet do not matter, so that few combinations need to be tried.
+
+def holds_always(condition: Condition, values: Samples) -> bool:
+    """Tell whether a condition holds whatever the values are; too many to try count as no."""
+    return _find(values, lambda them: not _holds(condition, them)) is False
+
+
+def _find(values: Samples, possible: Callable[[Mapping[str, object]], bool]) -> bool | None:
+    """Tell whether a combination of values passes a test; None if there are too many to try.
+
+    One variable after the other gets a value. What fails already while the others are unknown
+    fails whatever they are, so that few combinations need to be tried.
     """
     order = tuple(values)
     waiting: list[tuple[Json, ...]] = [()]
@@ -83,12 +92,18 @@ def hold_together(left: Condition, right: Condition, values: Domain) -> bool:
         if not waiting:
             return False
         chosen = waiting.pop()
-        valuation = dict.fromkeys(order, UNKNOWN) | dict(zip(order, chosen, strict=False))
-        if _may_hold(left, valuation) and _may_hold(right, valuation):
+        if possible(dict.fromkeys(order, UNKNOWN) | dict(zip(order, chosen, strict=False))):
             if len(chosen) == len(order):
                 return True
             waiting += [(*chosen, value) for value in values[order[len(chosen)]]]
-    return True
+    return None
+
+
+def _holds(condition: Condition, valuation: Mapping[str, object]) -> bool:
+    try:
+        return decide(condition, valuation) is True
+    except ExpressionError:
+        return False
 
 
 def _may_hold(condition: Condition, valuation: Mapping[str, object]) -> bool:
@@ -108,10 +123,10 @@ def _samples(
     finite = finite_values(type_, limit=_MOST_VALUES)
     if finite is not None:
         return (*empty, *finite)
-    literals = _literals(name, condition)
-    if literals is None:
+    asked = questions_in([condition])[name]
+    if asked.opaque:
         return (UNKNOWN,)
-    compared = (*_FALSE, *literals)
+    compared = (*_LEAST, *asked.constants)
     candidates = (*_PLAIN, *(near for literal in compared for near in _around(literal)))
     fitting = tuple(value for value in candidates if mismatch(type_, value, models) is None)
     # A model's values cannot be made up here.
@@ -123,36 +138,6 @@ def _may_be_empty(variable: Variable) -> bool:
     if mismatch(variable.type, None, {}) is None:
         return True
     return not isinstance(source, StaticSource | ComputedSource) and source.default is None
-
-
-def _literals(name: str, condition: Condition) -> list[Scalar] | None:
-    """Collect what a variable is compared with; None if that is more than literals."""
-    found: list[Scalar] = []
-    for compare in _comparisons(condition):
-        sides = (compare.left, compare.right)
-        if Name(name) not in sides:
-            continue
-        other = sides[1] if sides[0] == Name(name) else sides[0]
-        if isinstance(other, ListOf):
-            found += [item.value for item in other.items]
-        elif isinstance(other, Value) and compare.op not in ("in", "not in"):
-            found.append(other.value)
-        else:
-            return None
-    return found
-
-
-def _comparisons(condition: Condition) -> Iterator[Compare]:
-    match condition:
-        case Compare():
-            yield condition
-        case And(operands) | Or(operands):
-            for operand in operands:
-                yield from _comparisons(operand)
-        case Not(operand):
-            yield from _comparisons(operand)
-        case _:
-            return
 
 
 def _around(literal: Scalar) -> tuple[Json, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from weft.check.subject import Subject
+from weft.check.subject import Subject, listed_once
 from weft.findings import Path
 from weft.spec.agents import Agent
 from weft.spec.templates import references
@@ -25,7 +25,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class Insertion:
     """The first place where an agent's instructions put a variable in."""
 
     agent: str
@@ -34,6 +34,7 @@ class Use:
     offset: int
 
 
+@listed_once
 def prompts(subject: Subject) -> Iterator[Prompt]:
     """Yield every paragraph of every agent's instructions."""
     for index, agent in enumerate(subject.spec.agents):
@@ -42,7 +43,8 @@ def prompts(subject: Subject) -> Iterator[Prompt]:
             yield Prompt(agent, path, section.content)
 
 
-def prompt_uses(subject: Subject) -> Iterator[Use]:
+@listed_once
+def insertions(subject: Subject) -> Iterator[Insertion]:
     """Yield each variable that an agent's instructions put in, once per agent."""
     met: set[tuple[str, str]] = set()
     for prompt in prompts(subject):
@@ -50,7 +52,7 @@ def prompt_uses(subject: Subject) -> Iterator[Use]:
         for reference in references(prompt.text):
             if (agent, reference.name) not in met:
                 met.add((agent, reference.name))
-                yield Use(agent, reference.name, prompt.path, reference.offset)
+                yield Insertion(agent, reference.name, prompt.path, reference.offset)
 
 
 def words(text: str) -> frozenset[str]:

@@ -3,7 +3,15 @@
 from collections.abc import Iterator
 from typing import Final
 
-from weft.check import condition_rules, state_rules, trigger_rules, usage_rules, var_rules
+from weft.check import (
+    auto_rules,
+    bind_rules,
+    condition_rules,
+    state_rules,
+    trigger_rules,
+    usage_rules,
+    var_rules,
+)
 from weft.check.proof import EndlessRun, Proof, UnusedRule, gathered, prove
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
@@ -13,10 +21,14 @@ from weft.spec.conditions import names
 #: Everything that decides how a run can go.
 _READS: Final = (
     "orchestrator", "agents", "variables", "handoffs", "tools", "lifecycle_tools", "hooks", "code",
+    "models", "registry",
 )  # fmt: skip
 
 #: Rules whose findings say why something never happens; to prove on would say it twice.
 _FIRST: Final = (
+    bind_rules.binding_has_agent,
+    bind_rules.required_model_is_bound,
+    auto_rules.automatic_call_is_complete,
     var_rules.value_fits_type,
     state_rules.default_is_a_state,
     trigger_rules.tool_of_trigger_exists,
@@ -28,7 +40,7 @@ _WAY_OUT: Final = "or add a rule without a condition that leads to user or termi
 
 def _proof(subject: Subject) -> Proof:
     if any(True for first in _FIRST for _ in first.check(subject)):
-        return Proof("not checked", "another rule has found a value that cannot be")
+        return Proof("not checked", "another rule has found what keeps something from happening")
     return prove(subject)
 
 

@@ -2,58 +2,23 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from typing import Final, Protocol
 
 from weft.catalogue import CATALOGUE
-from weft.check import (
-    auto_rules,
-    bind_rules,
-    condition_rules,
-    env_rules,
-    expo_rules,
-    hand_rules,
-    hook_rules,
-    name_rules,
-    out_rules,
-    proof_rules,
-    schema_rules,
-    secret_rules,
-    source_rules,
-    start_rules,
-    state_rules,
-    tool_rules,
-    trigger_rules,
-    ui_rules,
-    usage_rules,
-    var_rules,
-    write_rules,
-)
 from weft.check.rules import CheckRule, rules_of
 from weft.check.subject import Hit, Subject
 from weft.findings import Finding, Path, Place
 
+#: The modules with rules, `weft.check.<name>_rules`.
+_MODULES: Final = (
+    "auto", "bind", "condition", "env", "expo", "hand", "hook", "ingredient", "name", "out",
+    "proof", "schema", "secret", "source", "start", "state", "tool", "trigger", "ui", "usage",
+    "var", "write",
+)  # fmt: skip
+
 RULES: Final[tuple[CheckRule, ...]] = rules_of(
-    auto_rules,
-    bind_rules,
-    condition_rules,
-    env_rules,
-    expo_rules,
-    hand_rules,
-    hook_rules,
-    name_rules,
-    out_rules,
-    proof_rules,
-    schema_rules,
-    secret_rules,
-    source_rules,
-    start_rules,
-    state_rules,
-    tool_rules,
-    trigger_rules,
-    ui_rules,
-    usage_rules,
-    var_rules,
-    write_rules,
+    *(import_module(f"weft.check.{name}_rules") for name in _MODULES)
 )
 
 

@@ -6,7 +6,7 @@ from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
 
 
-@rule("SCHEMA014", "agents", "flow", "board")
+@rule("SCHEMA014", "flow", "board")
 def can_be_performed(subject: Subject) -> Iterator[Hit]:
     """Nothing is declared that a run would pass over."""
     hint = ("remove it, and let handoffs decide who is next",)
@@ -16,12 +16,3 @@ def can_be_performed(subject: Subject) -> Iterator[Hit]:
     if subject.spec.board is not None:
         message = "a board is declared, which this version of Weft cannot perform"
         yield Hit(("board",), message, hint=hint, at_key=True)
-    for index, agent in enumerate(subject.spec.agents):
-        if agent.context:
-            yield Hit(
-                ("agents", index, "context"),
-                f"{agent.agent_name} declares its context, "
-                "which this version of Weft cannot put together",
-                hint=("remove it, and expose variables to the agent instead",),
-                at_key=True,
-            )

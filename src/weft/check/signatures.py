@@ -2,10 +2,22 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+from weft.check.context_sight import is_context_type
 
 ParameterKind: TypeAlias = Literal["positional", "keyword", "args", "kwargs"]
+
+#: Types whose own types may stand in quotes one by one; elsewhere a text may be just a text.
+_HOLDERS: Final = frozenset({
+    "list", "dict", "set", "tuple", "frozenset", "List", "Dict", "Set", "Tuple", "Optional",
+    "Union", "Sequence", "Mapping", "Iterable",
+})  # fmt: skip
+
+#: The parameter that a run always fills with the context, and one that it fills if it has no hint.
+PLAIN_NAME: Final = "context_variables"
+_SHORT_NAME: Final = "context"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +30,20 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a function; `required` means that a caller must give it."""
+    """One parameter of a function.
+
+    `required` means that a caller must give it, `injected` that the run does: no model is asked.
+    `unnamed` means that it cannot be given by name. `hint_names` are those that its hint uses.
+    """
 
     name: str
     kind: ParameterKind
     hinted: bool
     required: bool
+    injected: bool
     spot: Spot
+    unnamed: bool = False
+    hint_names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +72,8 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
     positional = [*arguments.posonlyargs, *arguments.args]
     first_default = len(positional) - len(arguments.defaults)
     for index, node in enumerate(positional):
-        yield _parameter("positional", node, required=index < first_default)
+        one = _parameter("positional", node, required=index < first_default)
+        yield replace(one, unnamed=index < len(arguments.posonlyargs))
     if arguments.vararg:
         yield _parameter("args", arguments.vararg, required=False)
     for node, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
@@ -63,5 +83,36 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
 
 
 def _parameter(kind: ParameterKind, node: ast.arg, *, required: bool) -> Parameter:
-    spot = Spot(node.lineno, node.col_offset)
-    return Parameter(node.arg, kind, node.annotation is not None, required, spot)
+    hint, spot = node.annotation, Spot(node.lineno, node.col_offset)
+    by_name = node.arg == PLAIN_NAME or (node.arg == _SHORT_NAME and hint is None)
+    injected = by_name or (hint is not None and is_context_type(hint))
+    names = frozenset(_names_in(hint)) if hint else frozenset[str]()
+    return Parameter(node.arg, kind, hint is not None, required, injected, spot, hint_names=names)
+
+
+def _names_in(hint: ast.expr) -> Iterator[str]:
+    """Yield the names that a type hint is made of, those in quotes too; texts are left out."""
+    match hint:
+        case ast.Name(id=name):
+            yield name
+        case ast.Attribute(value=value) | ast.Subscript(value=ast.Attribute() as value):
+            yield from _names_in(value)
+        case ast.BinOp(left=left, right=right):
+            yield from (*_names_in(left), *_names_in(right))
+        case ast.Subscript(value=ast.Name(id=name), slice=inner):
+            yield name
+            inside = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            for part in inside if name in _HOLDERS else ():
+                yield from _names_in(part)
+        case ast.Constant(value=str(text)):
+            yield from _names_in_quotes(text)
+        case _:
+            return
+
+
+def _names_in_quotes(text: str) -> Iterator[str]:
+    try:
+        inner = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    yield from _names_in(inner)

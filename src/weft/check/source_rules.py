@@ -5,17 +5,26 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.check.rules import rule
+from weft.check.secret_rules import why_not_read
 from weft.check.secrets import secret_in
+from weft.check.spelling import did_you_mean, unknown_name
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import did_you_mean, respelling
 from weft.check.values import texts_in
 from weft.findings import Path
-from weft.spec.sources import DatabaseSource, ExternalSource, ServiceAuth
+from weft.spec.sources import (
+    DatabaseSource,
+    EnvironmentSource,
+    ExternalSource,
+    FileSource,
+    ServiceAuth,
+)
 from weft.spec.templates import references
 
 #: An address may also begin with a variable that holds its first part.
 _ADDRESS: Final = re.compile(r"https?://[^\s/]|\{[A-Za-z_]", re.IGNORECASE)
 _ENVIRONMENT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: What an operating system can have set; not all of it is good style.
+_LOOKED_UP: Final = re.compile(r"[^\s=\0]+")
 
 
 @rule("VAR022", "variables")
@@ -33,6 +42,10 @@ def value_can_be_fetched(subject: Subject) -> Iterator[Hit]:
                 yield from _inserted(subject, f"the url of {name}", source.url, (*path, "url"))
                 if source.auth:
                     yield from _signing_in(name, source.auth, (*path, "auth"))
+            case EnvironmentSource() as source:
+                yield from _looked_up(name, source, (*path, "env_var"))
+            case FileSource() as source:
+                yield from _opened(subject, name, source, (*path, "path"))
             case _:
                 continue
 
@@ -40,14 +53,9 @@ def value_can_be_fetched(subject: Subject) -> Iterator[Hit]:
 def _search(subject: Subject, name: str, source: DatabaseSource, path: Path) -> Iterator[Hit]:
     field = source.search_by
     if field is not None and field not in subject.variable_names:
-        known = subject.variable_names
-        yield Hit(
-            (*path, "search_by"),
-            f'{name} is found by "{field}", which is no variable of the run',
-            hint=did_you_mean(field, known)
-            or ("name a declared or built-in variable, or use query_template",),
-            fix=respelling((*path, "search_by"), field, known),
-        )
+        fact = f'{name} is found by "{field}", which is no variable of the run'
+        otherwise = "name a declared or built-in variable, or use query_template"
+        yield unknown_name((*path, "search_by"), field, subject.variable_names, fact, otherwise)
 
 
 def _inserted(subject: Subject, what: str, text: str, path: Path) -> Iterator[Hit]:
@@ -71,6 +79,29 @@ def _address(name: str, url: str, path: Path) -> Iterator[Hit]:
             path,
             f"the url of {name} does not begin with https:// or http:// and the name of a server",
             hint=("write the whole address: https://api.example/orders",),
+        )
+
+
+def _looked_up(name: str, source: EnvironmentSource, path: Path) -> Iterator[Hit]:
+    # The text is not repeated: it may be the secret itself.
+    if not _LOOKED_UP.fullmatch(source.env_var) or secret_in("text", source.env_var):
+        yield Hit(
+            path,
+            f"the env_var of {name} is not the name of an environment variable",
+            hint=("write a name such as SHOP_REGION, without blanks and =",),
+        )
+
+
+def _opened(subject: Subject, name: str, source: FileSource, path: Path) -> Iterator[Hit]:
+    """Report a file that is not there; with a default, or where nobody has looked, it need not."""
+    if subject.files is None or source.default is not None or why_not_read(source.path):
+        return
+    if source.path not in subject.files:
+        yield Hit(
+            path,
+            f"{name} is read from {source.path}, which does not exist",
+            hint=("add the file to the package, or correct the path", "or give it a default"),
+            severity="warning",
         )
 
 

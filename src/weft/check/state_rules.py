@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from weft.check.rules import rule
-from weft.check.spelling import short
+from weft.check.spelling import short, variable_meant
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import variable_meant
 from weft.check.trigger_places import assigned, placed_triggers
 from weft.check.usage_rules import read_variables
-from weft.check.values import misfit
+from weft.check.values import is_open_secret, key_of, misfit, told
 from weft.engine.conditions import same
 from weft.findings import Fix, Json, Path, Remove
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Value, names
@@ -29,17 +28,21 @@ class _Machine:
     def path(self) -> Path:
         return ("variables", self.name, "source")
 
+    def told(self, *states: str) -> str:
+        """Write states for a message."""
+        return short(", ".join(told(self.name, json.loads(state)) for state in states))
+
     @cached_property
     def start(self) -> str:
-        return _key(self.source.default)
+        return key_of(self.source.default)
 
     @cached_property
     def steps(self) -> dict[str, list[str]]:
         """Where each state leads; states without a way out lead nowhere."""
         steps: dict[str, list[str]] = {}
         for transition in self.source.transitions:
-            steps.setdefault(_key(transition.from_), []).append(_key(transition.to))
-            steps.setdefault(_key(transition.to), [])
+            steps.setdefault(key_of(transition.from_), []).append(key_of(transition.to))
+            steps.setdefault(key_of(transition.to), [])
         return steps
 
     @cached_property
@@ -58,22 +61,14 @@ class _Machine:
         places: dict[str, tuple[Path, Json]] = {}
         for index, transition in enumerate(self.source.transitions):
             path = (*self.path, "transitions", index)
-            places.setdefault(_key(transition.from_), ((*path, "from"), transition.from_))
-            places.setdefault(_key(transition.to), ((*path, "to"), transition.to))
+            places.setdefault(key_of(transition.from_), ((*path, "from"), transition.from_))
+            places.setdefault(key_of(transition.to), ((*path, "to"), transition.to))
         return places
 
 
-def _key(value: Json) -> str:
-    # 1.0 and 1 are one state, as they are one value in a condition.
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
 def _machines(subject: Subject) -> Iterator[_Machine]:
-    for name, variable in subject.spec.variables.items():
-        source = variable.source
-        if isinstance(source, DerivedSource) and source.transitions:
+    for name, source in subject.sources(DerivedSource):
+        if source.transitions and not is_open_secret(subject.spec.variables[name]):
             yield _Machine(name, source)
 
 
@@ -89,22 +84,20 @@ def _fits(subject: Subject, machine: _Machine) -> bool:
     return not any(misfit(type_, value, subject.models) for value in values)
 
 
-def _listed(states: list[str]) -> str:
-    return short(", ".join(states))
-
-
 @rule("STATE001", "variables", "models")
 def default_is_a_state(subject: Subject) -> Iterator[Hit]:
     """The value at the start is a state that transitions know."""
     for machine in subject.once(_sound):
         if machine.start in machine.steps:
             continue
-        hint = (f"the states are {_listed(list(machine.steps))}",)
+        hint = (f"the states are {machine.told(*machine.steps)}",)
         if machine.source.default is None:
             fact = f"{machine.name} has transitions but no default, so no transition can apply"
             yield Hit(machine.path, fact, hint=hint)
         else:
-            fact = f"{machine.name} starts as {machine.start}, which no transition knows"
+            fact = (
+                f"{machine.name} starts as {machine.told(machine.start)}, which no transition knows"
+            )
             yield Hit((*machine.path, "default"), fact, hint=hint)
 
 
@@ -118,9 +111,9 @@ def state_is_reachable(subject: Subject) -> Iterator[Hit]:
             path, _ = machine.places[orphans[0]]
             yield Hit(
                 path,
-                f"{machine.name} can never be {_listed(orphans)}: "
-                f"no transition leads there from the default {machine.start}",
-                hint=(f"add a transition to {orphans[0]}, or remove those from it",),
+                f"{machine.name} can never be {machine.told(*orphans)}: "
+                f"no transition leads there from the default {machine.told(machine.start)}",
+                hint=(f"add a transition to {machine.told(orphans[0])}, or remove those from it",),
             )
 
 
@@ -137,10 +130,10 @@ def end_state_is_noticed(subject: Subject) -> Iterator[Hit]:
             if not _is_noticed(subject, machine, value):
                 yield Hit(
                     path,
-                    f"{machine.name} stays {state} for ever once it is, "
+                    f"{machine.name} stays {machine.told(state)} for ever once it is, "
                     "and no handoff condition tests for it",
                     hint=(
-                        f"add a handoff for {machine.name} == {state}",
+                        f"add a handoff for {machine.name} == {machine.told(state)}",
                         "or a transition that leads on",
                     ),
                 )
@@ -158,10 +151,7 @@ def _is_noticed(subject: Subject, machine: _Machine, value: Json) -> bool:
         meant = {variable_meant(subject, other): other for other in names(condition)}
         if name in meant and _tests(condition, meant[name], is_it):
             return True
-    if any(
-        isinstance(variable.source, ComputedSource) and name in variable.source.inputs
-        for variable in subject.spec.variables.values()
-    ):
+    if any(name in source.inputs for _, source in subject.sources(ComputedSource)):
         return True
     judged = [
         handoff.condition
@@ -192,19 +182,19 @@ def _tests(condition: Condition, name: str, is_it: Callable[[Json], bool]) -> bo
 def trigger_follows_a_transition(subject: Subject) -> Iterator[Hit]:
     """A trigger sets a state that a transition leads to."""
     machines = {machine.name: machine for machine in _machines(subject)}
-    for placed in placed_triggers(subject.spec):
+    for placed in placed_triggers(subject):
         machine, found = machines.get(placed.variable), assigned(placed)
         if machine is None or found is None:
             continue
-        targets = {_key(transition.to) for transition in machine.source.transitions}
+        targets = {key_of(transition.to) for transition in machine.source.transitions}
         type_ = subject.spec.variables[machine.name].type
         # A value of the wrong type is reported by VAR002.
-        if _key(found.value) not in targets and not misfit(type_, found.value, subject.models):
+        if key_of(found.value) not in targets and not misfit(type_, found.value, subject.models):
             yield Hit(
                 found.path,
-                f"a trigger sets {machine.name} to {_key(found.value)}, "
+                f"a trigger sets {machine.name} to {machine.told(key_of(found.value))}, "
                 "to which no transition leads",
-                hint=(f"transitions lead to {_listed(sorted(targets))}",),
+                hint=(f"transitions lead to {machine.told(*sorted(targets))}",),
             )
 
 
@@ -215,12 +205,12 @@ def transition_stands_once(subject: Subject) -> Iterator[Hit]:
         met: set[tuple[str, str, str]] = set()
         for index, transition in enumerate(machine.source.transitions):
             path = (*machine.path, "transitions", index)
-            same_as = (_key(transition.from_), _key(transition.to), repr(transition.trigger))
+            same_as = (key_of(transition.from_), key_of(transition.to), repr(transition.trigger))
             if same_as in met:
                 yield Hit(
                     path,
-                    f"the transition of {machine.name} from {_key(transition.from_)} to "
-                    f"{_key(transition.to)} is written twice",
+                    f"the transition of {machine.name} from {machine.told(same_as[0])} to "
+                    f"{machine.told(same_as[1])} is written twice",
                     hint=("remove one of the two",),
                     fix=Fix("remove the repeated transition", (Remove(path),)),
                 )

@@ -1,16 +1,17 @@
 """What is checked: a spec, the text of its code files, and what could not be read."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Literal, TypeAlias, TypeVar, cast
 
 from weft.errors import ExpressionError
 from weft.findings import Fix, Path, Place, Severity
-from weft.ids import BUILT_IN_VARIABLES
+from weft.ids import BUILT_IN_VARIABLES, TERMINATE, USER
 from weft.spec.agents import Agent
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition
+from weft.spec.part import Part
 from weft.spec.tools import AgentTool, UiTool
 from weft.spec.types import TypeExpr
 from weft.spec.workflow import WorkflowSpec
@@ -18,6 +19,8 @@ from weft.spec.workflow import WorkflowSpec
 Profile: TypeAlias = Literal["development", "production"]
 
 _Answer = TypeVar("_Answer")
+_Item = TypeVar("_Item")
+_Source = TypeVar("_Source", bound=Part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +47,18 @@ class Subject:
     folder: str = ""
     code: Mapping[str, str] = field(default_factory=dict[str, str])
     profile: Profile = "development"
+    #: The files that variables are read from and that are there; None if nobody has looked.
+    files: frozenset[str] | None = None
 
     @cached_property
     def agents(self) -> dict[str, Agent]:
         """The agents by name."""
         return {agent.agent_name: agent for agent in self.spec.agents}
+
+    @cached_property
+    def targets(self) -> tuple[str, ...]:
+        """Everyone the word can be passed to: the agents, the user and the end."""
+        return (*self.agents, USER, TERMINATE)
 
     @cached_property
     def tools(self) -> dict[str, AgentTool | UiTool]:
@@ -80,6 +90,12 @@ class Subject:
                     continue  # HAND003 reports it
         return parsed
 
+    def sources(self, kind: type[_Source]) -> Iterator[tuple[str, _Source]]:
+        """Yield the variables whose source is of a kind, each with its source."""
+        for name, variable in self.spec.variables.items():
+            if isinstance(variable.source, kind):
+                yield name, variable.source
+
     def once(self, question: Callable[["Subject"], _Answer]) -> _Answer:
         """Return `question(self)`, worked out only the first time: for what several rules need."""
         if question not in self._answers:
@@ -89,3 +105,18 @@ class Subject:
     @cached_property
     def _answers(self) -> dict[object, object]:
         return {}
+
+
+def listed_once(
+    question: Callable[[Subject], Iterable[_Item]],
+) -> Callable[[Subject], tuple[_Item, ...]]:
+    """Make a function list what it yields only once for each subject."""
+
+    def answer(subject: Subject) -> tuple[_Item, ...]:
+        return tuple(question(subject))
+
+    @wraps(question)
+    def ask(subject: Subject) -> tuple[_Item, ...]:
+        return subject.once(answer)
+
+    return ask

@@ -1,25 +1,27 @@
 """Family TOOL: every declared tool has code, and the code can be called as declared."""
 
+import builtins
 from collections.abc import Iterator
 from typing import Final
 
 from weft.check.code_facts import code_of, reached
 from weft.check.declared_code import (
+    all_entries,
     all_tool_entries,
-    hook_entries,
     lifecycle_entries,
     missing_files,
     missing_functions,
     paths_outside,
     tool_entries,
+    unused_files,
     with_code,
 )
+from weft.check.module_facts import Module
 from weft.check.rules import rule
-from weft.check.spelling import listed
+from weft.check.signatures import PLAIN_NAME, Function, Parameter
+from weft.check.spelling import did_you_mean, listed
 from weft.check.subject import Hit, Subject
-from weft.check.unused_files import unused_files
-from weft.check.variable_writes import INJECTED
-from weft.findings import Fix, Place, SetValue
+from weft.findings import Fix, Path, Place, SetValue
 from weft.ids import nearest
 from weft.spec.tools import UiTool
 
@@ -48,7 +50,7 @@ def functions_meant(subject: Subject) -> set[str]:
     """
     near = [
         nearest(entry.declared.function, entry.module.functions)
-        for entry in (*all_tool_entries(subject), *hook_entries(subject))
+        for entry in all_entries(subject)
         if entry.module and not entry.module.defines(entry.declared.function)
     ]
     return {name for name in near if name}
@@ -67,25 +69,57 @@ def file_parses(subject: Subject) -> Iterator[Hit]:
 
 
 @rule("TOOL004", "tools", "code")
-def parameters_have_hints(subject: Subject) -> Iterator[Hit]:
-    """The parameters a model fills in have type hints."""
+def parameters_can_be_told(subject: Subject) -> Iterator[Hit]:
+    """A model can be told of every parameter: it has a name and a type hint that can be read."""
     seen: set[tuple[str, str]] = set()
     for entry, module, function in with_code(tool_entries(subject)):
         key = (module.path, function.name)
         if key in seen:
             continue
         seen.add(key)
-        bare = [
-            one
-            for one in function.parameters
-            if not one.hinted and one.kind in ("positional", "keyword") and one.name not in INJECTED
-        ]
+        path = (*entry.path, "function")
+        own = [one for one in function.parameters if one.kind in ("positional", "keyword")]
+        bare = [one for one in own if not one.hinted and not one.injected]
         if bare:
             yield Hit(
-                (*entry.path, "function"),
+                path,
                 f"{function.name} has no type hint for {listed(one.name for one in bare)}",
                 hint=(f"write the type, for example {bare[0].name}: str",),
                 place=module.place(bare[0].spot),
+            )
+        yield from _without_name(path, module, function)
+        yield from _unreadable_hints(path, module, own)
+
+
+def _without_name(path: Path, module: Module, function: Function) -> Iterator[Hit]:
+    """Report the parameters before a slash: a model gives its arguments by name."""
+    unnamed = [one for one in function.parameters if one.unnamed]
+    if unnamed and not function.decorated:
+        yield Hit(
+            path,
+            f"{function.name} does not take {listed(one.name for one in unnamed)} by name, "
+            "but a tool gets every argument by name",
+            hint=("remove the / from the parameters",),
+            severity="error",
+            place=module.place(unnamed[0].spot),
+        )
+
+
+def _unreadable_hints(path: Path, module: Module, parameters: list[Parameter]) -> Iterator[Hit]:
+    """Report the type hints with a name that the file does not have."""
+    for one in parameters:
+        # The run fills this one whatever its hint is.
+        names = sorted(one.hint_names) if one.name != PLAIN_NAME else []
+        unknown = [it for it in names if not module.defines(it) and not hasattr(builtins, it)]
+        if unknown:
+            yield Hit(
+                path,
+                f"the type hint of {one.name} names {listed(unknown)}, "
+                f"which {module.path} neither defines nor imports",
+                hint=did_you_mean(unknown[0], module.definitions)
+                or (f"import {unknown[0]}, or correct the hint",),
+                severity="error",
+                place=module.place(one.spot),
             )
 
 
@@ -93,7 +127,7 @@ def parameters_have_hints(subject: Subject) -> Iterator[Hit]:
 def lifecycle_needs_no_arguments(subject: Subject) -> Iterator[Hit]:
     """A lifecycle tool can be called with what the run injects."""
     for entry, module, function in with_code(lifecycle_entries(subject)):
-        needed = [one for one in function.parameters if one.required and one.name not in INJECTED]
+        needed = [one for one in function.parameters if one.required and not one.injected]
         if needed and not function.decorated:
             names = listed(one.name for one in needed)
             yield Hit(

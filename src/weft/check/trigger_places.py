@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from weft.check.subject import Subject, listed_once
 from weft.findings import Json, Path
 from weft.spec.sources import DerivedSource, Transition
 from weft.spec.triggers import (
@@ -13,7 +14,6 @@ from weft.spec.triggers import (
     Trigger,
     UiResponseTrigger,
 )
-from weft.spec.workflow import WorkflowSpec
 
 #: The triggers that wait for a tool.
 TOOL_TRIGGERS: Final = (UiResponseTrigger, ToolCallTrigger, ToolResponseTrigger)
@@ -29,12 +29,10 @@ class PlacedTrigger:
     transition: Transition | None = None
 
 
-def placed_triggers(spec: WorkflowSpec) -> Iterator[PlacedTrigger]:
+@listed_once
+def placed_triggers(subject: Subject) -> Iterator[PlacedTrigger]:
     """Yield every trigger of every variable."""
-    for name, variable in spec.variables.items():
-        source = variable.source
-        if not isinstance(source, DerivedSource):
-            continue
+    for name, source in subject.sources(DerivedSource):
         root = ("variables", name, "source")
         for index, trigger in enumerate(source.triggers):
             yield PlacedTrigger(name, (*root, "triggers", index), trigger)

@@ -4,16 +4,14 @@ from collections.abc import Iterator
 
 from weft.check.code_facts import function_at, missing_function
 from weft.check.prompts import places_of
-from weft.check.regexes import regex_fault
 from weft.check.rules import rule
-from weft.check.spelling import short
+from weft.check.spelling import short, unknown_name
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import did_you_mean, respelling
 from weft.check.tool_rules import functions_meant
 from weft.check.trigger_places import TOOL_TRIGGERS, PlacedTrigger, placed_triggers
-from weft.check.variable_writes import INJECTED
 from weft.engine.conditions import same
-from weft.ids import TERMINATE, USER
+from weft.engine.patterns import pattern
+from weft.errors import ExpressionError
 from weft.spec.agents import Agent
 from weft.spec.tools import UiTool
 from weft.spec.triggers import (
@@ -37,18 +35,13 @@ from weft.spec.triggers import (
 @rule("VAR007", "variables", "agents")
 def agent_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
     """A trigger waits for an agent that takes part."""
-    agents = tuple(subject.agents)
-    for placed in placed_triggers(subject.spec):
+    for placed in placed_triggers(subject):
         for key, name in _agents_of(placed):
-            known = (*agents, USER, TERMINATE) if key == "target_agent" else agents
+            known = subject.targets if key == "target_agent" else tuple(subject.agents)
             if name not in known:
                 path = (*placed.path, key)
-                yield Hit(
-                    path,
-                    f'a trigger of {placed.variable} waits for "{name}", which is no agent',
-                    hint=did_you_mean(name, known) or ("name an agent of agents.json",),
-                    fix=respelling(path, name, known),
-                )
+                fact = f'a trigger of {placed.variable} waits for "{name}", which is no agent'
+                yield unknown_name(path, name, known, fact, "name an agent of agents.json")
 
 
 def _agents_of(placed: PlacedTrigger) -> Iterator[tuple[str, str]]:
@@ -71,18 +64,14 @@ def tool_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
     """A trigger waits for a tool that there is, and for answers only of a UI tool."""
     asking = {tool.function for tool in subject.spec.tools if isinstance(tool, UiTool)}
     misspelt = subject.once(functions_meant)
-    for placed in placed_triggers(subject.spec):
+    for placed in placed_triggers(subject):
         trigger, path = placed.trigger, (*placed.path, "tool")
         if not isinstance(trigger, TOOL_TRIGGERS) or trigger.tool in misspelt:
             continue
         if trigger.tool not in subject.tools:
-            yield Hit(
-                path,
-                f'a trigger of {placed.variable} waits for "{trigger.tool}", which is no tool',
-                hint=did_you_mean(trigger.tool, subject.tools)
-                or ("name the function of a tool in tools.json",),
-                fix=respelling(path, trigger.tool, subject.tools),
-            )
+            fact = f'a trigger of {placed.variable} waits for "{trigger.tool}", which is no tool'
+            otherwise = "name the function of a tool in tools.json"
+            yield unknown_name(path, trigger.tool, subject.tools, fact, otherwise)
         elif isinstance(trigger, UiResponseTrigger) and trigger.tool not in asking:
             yield Hit(
                 path,
@@ -94,15 +83,18 @@ def tool_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
 
 @rule("VAR009", "variables")
 def regex_is_usable(subject: Subject) -> Iterator[Hit]:
-    """A regular expression compiles and cannot hold up the run."""
-    for placed in placed_triggers(subject.spec):
+    """A regular expression is one the engine takes: it compiles, and matches in one pass."""
+    for placed in placed_triggers(subject):
         match = _match_of(placed)
-        fault = regex_fault(match.regex) if isinstance(match, Regex) else None
-        if fault:
+        if not isinstance(match, Regex):
+            continue
+        try:
+            pattern(match.regex)
+        except ExpressionError as fault:
             yield Hit(
                 (*placed.path, "match", "regex"),
-                f"a regular expression of {placed.variable} cannot be used: {fault.fact}",
-                hint=(fault.hint,),
+                f"a regular expression of {placed.variable} cannot be used: {fault}",
+                hint=(fault.hint or "",),
                 offset=fault.offset,
             )
 
@@ -115,12 +107,12 @@ def _match_of(placed: PlacedTrigger) -> Match | None:
 @rule("VAR010", "variables", "agents")
 def agent_is_told_to_say_it(subject: Subject) -> Iterator[Hit]:
     """The text that a trigger waits for stands in the agent's instructions."""
-    for placed in placed_triggers(subject.spec):
+    for placed in placed_triggers(subject):
         trigger = placed.trigger
         if not isinstance(trigger, AgentTextTrigger) or trigger.agent not in subject.agents:
             continue
         key, text = _text_of(trigger.match)
-        if text.strip() and not _is_told(subject.agents[trigger.agent], key, text.strip()):
+        if text and not _is_told(subject.agents[trigger.agent], key, text.strip()):
             yield Hit(
                 (*placed.path, "match", key),
                 f"{placed.variable} waits for {trigger.agent} to say "
@@ -157,7 +149,7 @@ def _is_told(agent: Agent, key: str, text: str) -> bool:
 @rule("VAR014", "variables")
 def trigger_sets_one_value(subject: Subject) -> Iterator[Hit]:
     """A trigger says once what the variable is set to."""
-    for placed in placed_triggers(subject.spec):
+    for placed in placed_triggers(subject):
         other = _other_value(placed)
         if other:
             yield Hit(
@@ -185,21 +177,19 @@ def _other_value(placed: PlacedTrigger) -> str | None:
 @rule("VAR015", "variables", "tools", "code")
 def argument_exists(subject: Subject) -> Iterator[Hit]:
     """A trigger takes its value from an argument that the tool has."""
-    for placed in placed_triggers(subject.spec):
+    for placed in placed_triggers(subject):
         trigger = placed.trigger
         if not isinstance(trigger, ToolCallTrigger) or trigger.argument is None:
             continue
         known = _arguments(subject, trigger.tool)
         if known is not None and trigger.argument not in known:
-            path = (*placed.path, "argument")
-            yield Hit(
-                path,
+            fact = (
                 f'a trigger of {placed.variable} takes the argument "{trigger.argument}" '
-                f"of {trigger.tool}, which has no such parameter",
-                hint=did_you_mean(trigger.argument, known)
-                or (f"{trigger.tool} takes {', '.join(known) or 'no arguments'}",),
-                fix=respelling(path, trigger.argument, known),
+                f"of {trigger.tool}, which has no such parameter"
             )
+            otherwise = f"{trigger.tool} takes {', '.join(known) or 'no arguments'}"
+            path = (*placed.path, "argument")
+            yield unknown_name(path, trigger.argument, known, fact, otherwise)
 
 
 def _arguments(subject: Subject, name: str) -> tuple[str, ...] | None:
@@ -214,14 +204,14 @@ def _arguments(subject: Subject, name: str) -> tuple[str, ...] | None:
     return tuple(
         parameter.name
         for parameter in function.parameters
-        if parameter.kind != "args" and parameter.name not in INJECTED
+        if parameter.kind != "args" and not parameter.injected
     )
 
 
 @rule("VAR016", "variables", "code")
 def function_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
     """The function that a trigger asks is there."""
-    for placed in placed_triggers(subject.spec):
+    for placed in placed_triggers(subject):
         if not isinstance(placed.trigger, FunctionTrigger):
             continue
         missing = missing_function(subject, placed.trigger.function)

@@ -1,18 +1,17 @@
 """Family UI: what is shown to people, and what becomes of their answers."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.check.answer_schema import Lost, follow, schema_faults
 from weft.check.answer_types import answers_refused
 from weft.check.jsx_exports import default_exports
 from weft.check.rules import rule
-from weft.check.spelling import listed, pascal_case
+from weft.check.spelling import did_you_mean, listed, pascal_case, respelling, unknown_name
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import did_you_mean, respelling
 from weft.check.trigger_places import PlacedTrigger, placed_triggers
 from weft.findings import Fix, Place, SetValue
-from weft.ids import AGENT_NAME
+from weft.ids import AGENT_NAME, nearest
 from weft.spec.part import JsonMap
 from weft.spec.tools import UiTool
 from weft.spec.triggers import UiResponseTrigger
@@ -23,21 +22,24 @@ from weft.spec.types import print_type
 def answer_can_be_given(subject: Subject) -> Iterator[Hit]:
     """A person can see a UI tool: it has a component file, or a schema to make a form from."""
     for index, tool in _ui_tools(subject):
-        if not _can_be_shown(subject, tool):
-            path, component = ("tools", index, "ui", "component"), tool.ui.component
-            drawn = [
-                file.removeprefix("tools/").removesuffix(".jsx")
-                for file in subject.code
-                if file.startswith("tools/") and file.endswith(".jsx")
-            ]
-            yield Hit(
-                path,
+        path, component = ("tools", index, "ui", "component"), tool.ui.component
+        meant = _meant(subject, component)
+        if component in _drawn(subject):
+            continue
+        if tool.response_schema is None:
+            fact = (
                 f"the UI tool {tool.function} has neither tools/{component}.jsx "
-                "nor a response_schema, so there is nothing to show",
-                hint=did_you_mean(component, drawn)
-                or ("add a response_schema: a form is made from it", "or write the component"),
-                fix=respelling(path, component, drawn),
+                "nor a response_schema, so there is nothing to show"
             )
+            otherwise = ("add a response_schema: a form is made from it", "or write the component")
+            yield unknown_name(path, component, _drawn(subject), fact, *otherwise)
+        elif meant:
+            fact = (
+                f"there is no tools/{component}.jsx for the UI tool {tool.function}, "
+                f"and no tool shows tools/{meant}.jsx"
+            )
+            found = unknown_name(path, component, _unshown(subject), fact)
+            yield replace(found, severity="warning")
 
 
 @rule("UI002", "variables", "tools")
@@ -85,7 +87,7 @@ def component_is_pascal_case(subject: Subject) -> Iterator[Hit]:
     seen: set[str] = set()
     for index, tool in _ui_tools(subject):
         name = tool.ui.component
-        if AGENT_NAME.match(name) or name in seen or not _can_be_shown(subject, tool):
+        if AGENT_NAME.match(name) or name in seen or _is_told(subject, tool):
             continue
         seen.add(name)
         wanted = pascal_case(name)
@@ -145,7 +147,7 @@ class _Answer:
 
 
 def _answers(subject: Subject) -> Iterator[_Answer]:
-    for placed in placed_triggers(subject.spec):
+    for placed in placed_triggers(subject):
         trigger = placed.trigger
         if isinstance(trigger, UiResponseTrigger):
             tool = subject.tools.get(trigger.tool)
@@ -159,5 +161,24 @@ def _ui_tools(subject: Subject) -> Iterator[tuple[int, UiTool]]:
             yield index, tool
 
 
-def _can_be_shown(subject: Subject, tool: UiTool) -> bool:
-    return tool.response_schema is not None or f"tools/{tool.ui.component}.jsx" in subject.code
+def _drawn(subject: Subject) -> list[str]:
+    """Return the components that have a file."""
+    files = (file for file in subject.code if file.startswith("tools/") and file.endswith(".jsx"))
+    return [file.removeprefix("tools/").removesuffix(".jsx") for file in files]
+
+
+def _unshown(subject: Subject) -> set[str]:
+    """Return the components with a file that no tool shows."""
+    return {*_drawn(subject)} - {tool.ui.component for _, tool in _ui_tools(subject)}
+
+
+def _meant(subject: Subject, component: str) -> str | None:
+    """Return the unused component file that a tool without one likely means."""
+    return nearest(component, _unshown(subject))
+
+
+def _is_told(subject: Subject, tool: UiTool) -> bool:
+    """Tell whether UI001 speaks about the component of a tool."""
+    name = tool.ui.component
+    lost = tool.response_schema is None or _meant(subject, name) is not None
+    return lost and name not in _drawn(subject)

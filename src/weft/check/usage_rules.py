@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
-from weft.check.code_facts import code_of
-from weft.check.declared_code import all_tool_entries, hook_entries
-from weft.check.prompts import prompt_uses, quoted_words, words
+from weft.check.code_facts import code_of, hands_out_of_sight
+from weft.check.declared_code import all_entries
+from weft.check.prompts import insertions, quoted_words, words
 from weft.check.rules import rule
+from weft.check.spelling import variable_meant
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import variable_meant
 from weft.check.values import texts_in
 from weft.spec.conditions import names
 from weft.spec.ingredients import VariablesIngredient
@@ -31,12 +31,11 @@ _READS: Final = (
 @rule("VAR011", *_READS)
 def something_sets_it(subject: Subject) -> Iterator[Hit]:
     """A derived variable can change."""
+    variables = subject.spec.variables
     still = [
         name
-        for name, variable in subject.spec.variables.items()
-        if isinstance(variable.source, DerivedSource)
-        and not _has_trigger(variable.source)
-        and not variable.writers
+        for name, source in subject.sources(DerivedSource)
+        if not _has_trigger(source) and not variables[name].writers
     ]
     if not still:
         return
@@ -54,8 +53,7 @@ def something_sets_it(subject: Subject) -> Iterator[Hit]:
 
 def _lacks_code(subject: Subject) -> bool:
     """Tell whether declared code is not there: what it would set and read is not known."""
-    declared = (*all_tool_entries(subject), *hook_entries(subject))
-    return any(entry.file not in subject.code for entry in declared)
+    return any(entry.file not in subject.code for entry in all_entries(subject))
 
 
 def _has_trigger(source: DerivedSource) -> bool:
@@ -67,12 +65,12 @@ def _set_by_code(subject: Subject) -> frozenset[str] | None:
     code = code_of(subject)
     if code.faults or _lacks_code(subject):
         return None
-    found = {
-        write.variable
-        for module in code.modules.values()
-        for definition in module.definitions.values()
-        for write in definition.writes
-    }
+    definitions = [
+        definition for module in code.modules.values() for definition in module.definitions.values()
+    ]
+    if any(hands_out_of_sight(code, definition) for definition in definitions):
+        return None
+    found = {write.variable for definition in definitions for write in definition.writes}
     # A misspelt name is reported by VAR021, and counts as what it means.
     return None if None in found else frozenset(variable_meant(subject, it) for it in found if it)
 
@@ -104,7 +102,7 @@ def read_variables(subject: Subject) -> frozenset[str]:
     """Return what anything in the package reads; a misspelt name counts as what it means."""
     spec = subject.spec
     read = {name for listed in spec.exposure.values() for name in listed}
-    read |= {use.name for use in prompt_uses(subject)}
+    read |= {use.name for use in insertions(subject)}
     for index, handoff in enumerate(spec.handoffs):
         if index in subject.conditions:
             read.update(names(subject.conditions[index]))

@@ -1,16 +1,21 @@
 """Values that stand in declarations, and the types they should have."""
 
+import json
 from collections.abc import Iterator
 from typing import Final, cast
 
+from weft.check.secrets import secret_in
+from weft.check.spelling import short
 from weft.check.subject import Subject
 from weft.findings import Json, Path
 from weft.ids import BUILT_IN_VARIABLES
 from weft.spec.sources import ComputedSource, StaticSource
 from weft.spec.type_meaning import Models, mismatch, references
-from weft.spec.types import Scalar, TypeExpr
+from weft.spec.types import Scalar, TypeExpr, print_type
+from weft.spec.variables import Variable
 
 _TEXT: Final = Scalar("str")
+_SHOWING: Final = frozenset({"static", "derived", "computed"})
 
 
 def variable_types(subject: Subject) -> dict[str, TypeExpr]:
@@ -36,6 +41,43 @@ def is_complete(type_: TypeExpr, models: Models) -> bool:
 def misfit(type_: TypeExpr, value: Json, models: Models) -> str | None:
     """Say why a value does not fit a type, if the type is one that can be compared with."""
     return mismatch(type_, value, models) if is_complete(type_, models) else None
+
+
+def is_open_secret(variable: Variable) -> bool:
+    """Tell whether a variable is secret though its source shows the value; VAR020 reports that."""
+    return variable.secret and variable.source.type in _SHOWING
+
+
+def misfit_told(name: str, variable: Variable, value: Json, models: Models) -> str | None:
+    """Say why a value does not fit a variable, without repeating what may be a secret."""
+    fault = misfit(variable.type, value, models)
+    if fault and (variable.secret or holds_secret(name, value)):
+        return f"expected {short(print_type(variable.type))}; what may be a secret is not shown"
+    return fault
+
+
+def told(name: str, value: Json) -> str:
+    """Write the value of a variable for a message; what may be a secret is not repeated."""
+    if holds_secret(name, value):
+        return "(not shown)"
+    return short(json.dumps(value, ensure_ascii=False, sort_keys=True))
+
+
+def key_of(value: Json) -> str:
+    """Tell values apart as conditions do: 1 is not true, but it is 1.0."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def holds_secret(name: str, value: Json) -> bool:
+    """Tell whether a text in a value looks like a secret, given the name of the variable."""
+    return any(secret_in(label_of(name, at), text) for at, text in texts_in(value, ()))
+
+
+def label_of(name: str, path: Path) -> str:
+    """Return the last key on the way into a value: items of a list go by the name of the list."""
+    return next((step for step in reversed(path) if isinstance(step, str)), name)
 
 
 def declared_values(subject: Subject) -> Iterator[tuple[str, Path, Json]]:

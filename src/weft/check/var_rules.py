@@ -5,15 +5,20 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.check.code_facts import missing_function
-from weft.check.comparisons import doubts
+from weft.check.comparisons import instead, objections
 from weft.check.condition_rules import first_mentions
 from weft.check.cycles import find_cycles
 from weft.check.rules import rule
-from weft.check.spelling import short
+from weft.check.spelling import did_you_mean, respelling, short, unknown_name, variable_meant
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import did_you_mean, respelling, variable_meant
 from weft.check.trigger_places import assigned, placed_triggers
-from weft.check.values import declared_values, misfit, variable_types
+from weft.check.values import (
+    declared_values,
+    holds_secret,
+    is_open_secret,
+    misfit_told,
+    variable_types,
+)
 from weft.errors import ExpressionError
 from weft.findings import Json, Path
 from weft.ids import BUILT_IN_VARIABLES, FUNCTION_REF
@@ -21,6 +26,7 @@ from weft.spec.condition_parser import parse_condition
 from weft.spec.condition_tokens import KEYWORDS
 from weft.spec.sources import ComputedSource, DatabaseSource, DerivedSource, EntitySource
 from weft.spec.types import print_type
+from weft.spec.variables import Variable
 
 #: Sources whose values something else than the run decides.
 _READ_ONLY: Final = frozenset({"static", "environment", "computed", "database", "external", "file"})
@@ -29,10 +35,7 @@ _READ_ONLY: Final = frozenset({"static", "environment", "computed", "database", 
 @rule("VAR001", "variables")
 def database_lookup_is_clear(subject: Subject) -> Iterator[Hit]:
     """A database variable says in one way which document and which part of it is meant."""
-    for name, variable in subject.spec.variables.items():
-        source = variable.source
-        if not isinstance(source, DatabaseSource):
-            continue
+    for name, source in subject.sources(DatabaseSource):
         path = ("variables", name, "source")
         if source.search_by is None and source.query_template is None:
             yield Hit(
@@ -60,9 +63,9 @@ def value_fits_type(subject: Subject) -> Iterator[Hit]:
     told: set[tuple[str, str]] = set()
     for name, what, path, value in _written_values(subject):
         variable = subject.spec.variables[name]
-        fault = misfit(variable.type, value, subject.models)
-        # A state stands in many transitions; a value that may be a secret is not repeated.
-        if fault and (name, fault) not in told and not variable.secret:
+        fault = misfit_told(name, variable, value, subject.models)
+        # A state stands in many transitions.
+        if fault and (name, fault) not in told and not is_open_secret(variable):
             told.add((name, fault))
             unwritten = isinstance(path[-1], int)
             yield Hit(
@@ -70,36 +73,40 @@ def value_fits_type(subject: Subject) -> Iterator[Hit]:
                 f"{what} does not fit {name}: {fault}",
                 hint=('write "value" in the trigger; it is true by default',)
                 if unwritten
-                else (f"correct the value, or the type {short(print_type(variable.type))}",),
+                else _meant(name, variable, value),
             )
+
+
+def _meant(name: str, variable: Variable, value: Json) -> tuple[str, ...]:
+    shown = short(print_type(variable.type))
+    general = f"correct the value, or the type {shown}"
+    # Only texts are mistaken for something else; a secret is not repeated.
+    if not isinstance(value, str) or variable.secret or holds_secret(name, value):
+        return (general,)
+    meant = instead(variable.type, value)
+    return (*meant, f"or correct the type {shown}") if meant else (general,)
 
 
 def _written_values(subject: Subject) -> Iterator[tuple[str, str, Path, Json]]:
     for name, path, value in declared_values(subject):
         yield name, f"the {path[-1]}", path, value
-    for placed in placed_triggers(subject.spec):
+    for placed in placed_triggers(subject):
         if found := assigned(placed):
             yield placed.variable, "the value set by the trigger", found.path, found.value
-    for name, variable in subject.spec.variables.items():
-        source, path = variable.source, ("variables", name, "source")
-        if isinstance(source, DerivedSource):
-            for index, transition in enumerate(source.transitions):
-                place = (*path, "transitions", index)
-                yield name, "the state", (*place, "from"), transition.from_
-                yield name, "the state", (*place, "to"), transition.to
-        elif isinstance(source, ComputedSource) and _computing_condition(source):
+    for name, source in subject.sources(DerivedSource):
+        for index, transition in enumerate(source.transitions):
+            place = ("variables", name, "source", "transitions", index)
+            yield name, "the state", (*place, "from"), transition.from_
+            yield name, "the state", (*place, "to"), transition.to
+    for name, source in subject.sources(ComputedSource):
+        if _computing_condition(source):
             yield name, "the true or false of a condition", ("variables", name, "type"), True
 
 
 @rule("VAR003", "variables")
 def computation_ends(subject: Subject) -> Iterator[Hit]:
     """No computed variable depends on itself."""
-    graph = {
-        name: variable.source.inputs
-        for name, variable in subject.spec.variables.items()
-        if isinstance(variable.source, ComputedSource)
-    }
-    for cycle in find_cycles(graph):
+    for cycle in find_cycles({name: it.inputs for name, it in subject.sources(ComputedSource)}):
         first = cycle[0]
         yield Hit(
             ("variables", first, "source", "inputs"),
@@ -111,10 +118,7 @@ def computation_ends(subject: Subject) -> Iterator[Hit]:
 @rule("VAR004", "variables", "models", "code")
 def computation_is_sound(subject: Subject) -> Iterator[Hit]:
     """A computation can be carried out from the inputs it declares."""
-    for name, variable in subject.spec.variables.items():
-        source = variable.source
-        if not isinstance(source, ComputedSource):
-            continue
+    for name, source in subject.sources(ComputedSource):
         path = ("variables", name, "source")
         yield from _inputs_exist(subject, name, source)
         if FUNCTION_REF.match(source.computation):
@@ -130,12 +134,8 @@ def _inputs_exist(subject: Subject, name: str, source: ComputedSource) -> Iterat
     for index, entry in enumerate(source.inputs):
         if entry not in subject.variable_names:
             path = ("variables", name, "source", "inputs", index)
-            yield Hit(
-                path,
-                f'{name} is computed from "{entry}", which is no variable',
-                hint=did_you_mean(entry, subject.variable_names) or ("declare the variable",),
-                fix=respelling(path, entry, subject.variable_names),
-            )
+            fact = f'{name} is computed from "{entry}", which is no variable'
+            yield unknown_name(path, entry, subject.variable_names, fact, "declare the variable")
 
 
 def _computing_condition(source: ComputedSource) -> bool:
@@ -170,9 +170,9 @@ def _condition_hits(subject: Subject, name: str, source: ComputedSource) -> Iter
             fact = f"the computation of {name} does not use its input {entry}"
             hint = ("remove the input, or use it in the condition",)
             yield Hit(("variables", name, "source", "inputs", index), fact, hint=hint)
-    for doubt in doubts(source.computation, subject.once(variable_types), subject.models):
-        fact = f"in the computation of {name}, {doubt.fact}"
-        yield Hit(path, fact, hint=doubt.hint, offset=doubt.offset, length=doubt.length)
+    for objection in objections(source.computation, subject.once(variable_types), subject.models):
+        fact = f"in the computation of {name}, {objection.fact}"
+        yield Hit(path, fact, hint=objection.hint, offset=objection.offset, length=objection.length)
 
 
 _FUNCTION_HINT: Final = "or name a function of the package as module:function"
@@ -222,40 +222,27 @@ def writers_can_write(subject: Subject) -> Iterator[Hit]:
 @rule("VAR017", "variables")
 def kept_in_entity(subject: Subject) -> Iterator[Hit]:
     """A computed value is kept in the document of an entity variable."""
-    entities = {
-        name
-        for name, variable in subject.spec.variables.items()
-        if isinstance(variable.source, EntitySource)
-    }
-    for name, variable in subject.spec.variables.items():
-        source = variable.source
-        if not isinstance(source, ComputedSource) or source.persist_to is None:
-            continue
-        if source.persist_to not in entities:
+    entities = [name for name, _ in subject.sources(EntitySource)]
+    for name, source in subject.sources(ComputedSource):
+        kept = source.persist_to
+        if kept is not None and kept not in entities:
             path = ("variables", name, "source", "persist_to")
-            yield Hit(
-                path,
-                f'{name} is to be kept in "{source.persist_to}", which is no entity variable',
-                hint=did_you_mean(source.persist_to, entities)
-                or ("name a variable whose source is entity",),
-                fix=respelling(path, source.persist_to, entities),
-            )
+            fact = f'{name} is to be kept in "{kept}", which is no entity variable'
+            otherwise = "name a variable whose source is entity"
+            yield unknown_name(path, kept, entities, fact, otherwise)
 
 
 @rule("VAR019", "variables")
 def entity_can_be_found(subject: Subject) -> Iterator[Hit]:
     """An entity is found by a field that its documents have."""
-    for name, variable in subject.spec.variables.items():
-        source = variable.source
+    for name, source in subject.sources(EntitySource):
+        known = {*source.document, *BUILT_IN_VARIABLES}
         # Without a schema nothing is known about the fields.
-        if not isinstance(source, EntitySource) or not source.document:
-            continue
-        if source.search_by not in source.document and source.search_by not in BUILT_IN_VARIABLES:
+        if source.document and source.search_by not in known:
             path = ("variables", name, "source", "search_by")
             yield Hit(
                 path,
                 f'{name} is found by "{source.search_by}", which is no field of its schema',
-                hint=did_you_mean(source.search_by, {*source.document, *BUILT_IN_VARIABLES})
-                or ("add the field to the schema",),
+                hint=did_you_mean(source.search_by, known) or ("add the field to the schema",),
                 fix=respelling(path, source.search_by, source.document),
             )

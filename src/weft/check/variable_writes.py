@@ -3,33 +3,38 @@
 `context_variables.set("x", 1)`, `context_variables["x"] = 1`, `context_variables.update({"x": 1})`
 and `set_context_variable(context, "x", 1)` are recognised. `set` with a text as name counts on any
 object: code passes the context on under other names, and what is no variable is no harm.
-
-Where the context goes any other way, under another name or into a function, it no longer shows
-what is set. That counts as a write whose name is worked out at run time.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-#: Parameters that a run fills by name, so that no caller has to.
-INJECTED: Final = frozenset({"context_variables", "context"})
+#: Names under which code has the context, whatever its type hints say.
+CONTEXT_NAMES: Final = frozenset({"context_variables", "context", "ctx"})
 
-#: The kinds of nodes that may set a variable, or let the context out of sight.
-WRITING: Final = (ast.Call, ast.Assign, ast.AnnAssign, ast.AugAssign)
-WritingNode: TypeAlias = ast.Call | ast.Assign | ast.AnnAssign | ast.AugAssign
+#: The kinds of nodes that may set a variable.
+WRITING: Final = (
+    ast.Call, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.For, ast.AsyncFor,
+    ast.With, ast.AsyncWith,
+)  # fmt: skip
+WritingNode: TypeAlias = (
+    ast.Call
+    | ast.Assign
+    | ast.AnnAssign
+    | ast.AugAssign
+    | ast.Delete
+    | ast.For
+    | ast.AsyncFor
+    | ast.With
+    | ast.AsyncWith
+)
 
-_CONTEXT_NAMES: Final = INJECTED | {"ctx"}
 _SETTERS: Final = frozenset({"set", "setdefault", "__setitem__"})
 _REMOVERS: Final = frozenset({"pop", "popitem", "clear", "remove", "delete", "__delitem__"})
+#: The methods of the context by which it is changed.
+CHANGING: Final = _SETTERS | _REMOVERS | {"update"}
 _SET_FUNCTION: Final = "set_context_variable"
-#: What can be asked of the context, and functions that take it, without setting anything.
-_READERS: Final = frozenset({"get", "keys", "values", "items", "to_dict", "copy", "contains"})
-_HARMLESS: Final = frozenset({
-    "get_context_variable", "set_context_variable", "dict", "len", "str", "repr", "print", "list",
-    "sorted", "bool", "isinstance", "type", "id", "getattr", "hasattr", "iter", "setattr",
-})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,87 +49,45 @@ class Write:
     value: object = None
 
 
-def writes_in(node: WritingNode) -> Iterator[Write]:
-    """Yield the variables that this one node sets, its inner nodes left aside."""
+def writes_in(node: WritingNode, names: Container[str] = CONTEXT_NAMES) -> Iterator[Write]:
+    """Yield the variables that this one node sets, its inner nodes left aside.
+
+    `names` are those under which code has the context there.
+    """
     match node:
         case ast.Call():
-            yield from _call(node)
+            yield from _call(node, names)
+        case ast.AugAssign(target=ast.Name(id=name)):
+            yield from [Write(None)] if name in names else ()
+        case ast.AnnAssign(target=target, value=value):
+            yield from _item(target, value, names)
         case ast.Assign(targets=targets, value=value):
             for target in targets:
-                yield from _item(target, value)
-        case ast.AnnAssign(target=target, value=value):
-            yield from _item(target, value)
+                yield from _item(target, value, names)
+        case ast.Delete(targets=targets):
+            for target in targets:
+                yield from _item(target, None, names)
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            for item in items:
+                yield from _item(item.optional_vars, None, names)
         case _:
-            yield from _item(node.target, None)
-    if any(_escapes(part) for part in _handed_on(node)):
-        yield Write(None)
+            yield from _item(node.target, None, names)
 
 
-def _handed_on(node: WritingNode) -> Iterator[ast.expr]:
-    """Yield the expressions whose value a node gives to something else."""
-    match node:
-        case ast.Call(func=function, args=arguments):
-            # What other functions do with it, their own code shows, if the package has it.
-            if _called(function) == "setattr":
-                yield from arguments
-        case ast.AugAssign(target=target, value=value):
-            yield value
-            if isinstance(target, ast.Name):
-                yield target
-        case _:
-            if node.value is not None:
-                yield node.value
-
-
-def taken_by(call: ast.Call) -> Iterator[int | str]:
-    """Yield the positions and names of the arguments by which a call gives the context away."""
-    if _called(call.func) in _HARMLESS:
-        return
-    for position, argument in enumerate(call.args):
-        if _escapes(argument):
-            yield position
-    for keyword in call.keywords:
-        if _escapes(keyword.value):
-            yield keyword.arg or ""
-
-
-def _escapes(value: ast.expr) -> bool:
-    """Tell whether the context itself, or a way to set it, is in the value of an expression."""
-    waiting: list[ast.AST] = [value]
-    while waiting:
-        node = waiting.pop()
-        match node:
-            case ast.Name(id=name) if name in _CONTEXT_NAMES:
-                return True
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in _CONTEXT_NAMES:
-                if attribute not in _READERS:
-                    return True
-            case ast.Subscript(value=receiver, slice=index) if is_context(receiver):
-                waiting.append(index)
-            case ast.Compare(left=left, comparators=others):
-                waiting += [part for part in (left, *others) if not is_context(part)]
-            case ast.Call(func=ast.Attribute()) | ast.Call(func=ast.Name()):
-                # A call is looked at by itself; what it gives back is its own affair.
-                continue
-            case _:
-                waiting.extend(ast.iter_child_nodes(node))
-    return False
-
-
-def _call(call: ast.Call) -> Iterator[Write]:
+def _call(call: ast.Call, names: Container[str]) -> Iterator[Write]:
     function = call.func
     if isinstance(function, ast.Attribute) and function.attr in _SETTERS:
         name = _argument(call, 0, "key")
-        known = is_context(function.value)
+        known = is_context(function.value, names)
         if name is not None and (known or (_text(name) is not None and len(call.args) > 1)):
             yield _write(name, _argument(call, 1, "value"))
     elif isinstance(function, ast.Attribute) and function.attr in _REMOVERS:
-        if is_context(function.value):
+        if is_context(function.value, names):
             yield Write(None)
     elif isinstance(function, ast.Attribute) and function.attr == "update":
-        if is_context(function.value):
+        if is_context(function.value, names):
             yield from _update(call)
-    elif _called(function) == _SET_FUNCTION:
+    elif called(function) == _SET_FUNCTION:
         name = _argument(call, 1, "key")
         yield Write(None) if name is None else _write(name, _argument(call, 2, "value"))
 
@@ -141,15 +104,19 @@ def _update(call: ast.Call) -> Iterator[Write]:
         yield Write(None) if named is None else _write(named, keyword.value)
 
 
-def _item(target: ast.expr, value: ast.expr | None) -> Iterator[Write]:
+def _item(
+    target: ast.expr | None, value: ast.expr | None, names: Container[str]
+) -> Iterator[Write]:
     match target:
-        case ast.Subscript(value=receiver, slice=name) if is_context(receiver):
+        case ast.Subscript(value=receiver, slice=name) if is_context(receiver, names):
             yield _write(name, value)
-        case ast.Attribute(value=receiver) if is_context(receiver):
+        case ast.Attribute(value=receiver) if is_context(receiver, names):
             yield Write(None)
+        case ast.Starred(value=part):
+            yield from _item(part, None, names)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             for part in parts:
-                yield from _item(part, None)
+                yield from _item(part, None, names)
         case _:
             return
 
@@ -170,18 +137,17 @@ def _text(node: ast.expr) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def _called(function: ast.expr) -> str | None:
+def called(function: ast.expr) -> str:
+    """Return the last name of what is called, or "" if it has none."""
     match function:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
         case _:
-            return None
+            return ""
 
 
-def is_context(receiver: ast.expr) -> bool:
+def is_context(receiver: ast.expr, names: Container[str]) -> bool:
     """Tell whether an expression is the context, by its name."""
-    match receiver:
-        case ast.Attribute(value=inner, attr="data"):
-            return is_context(inner)
-        case _:
-            return _called(receiver) in _CONTEXT_NAMES
+    while isinstance(receiver, ast.Attribute) and receiver.attr == "data":
+        receiver = receiver.value
+    return called(receiver) in names

@@ -7,8 +7,8 @@ from typing import Final, TypeAlias
 
 from weft.check.cycles import find_cycles
 from weft.check.run import Locate, findings_of, nowhere, sort_findings
+from weft.check.spelling import did_you_mean
 from weft.check.subject import Hit
-from weft.check.suggestions import did_you_mean
 from weft.findings import Finding
 from weft.ids import nearest
 from weft.spec.packs import Pack

@@ -1,33 +1,27 @@
 """Family VAR, fifth part: whether code may set the variables that it sets."""
 
 from collections.abc import Iterator
-from itertools import chain
-from typing import Final
 
 from weft.check.code_facts import code_of, reached
-from weft.check.declared_code import AnyEntry, all_tool_entries, hook_entries
+from weft.check.declared_code import AnyEntry, all_entries
 from weft.check.module_facts import PlacedWrite
 from weft.check.rules import rule
-from weft.check.spelling import short
+from weft.check.signatures import PLAIN_NAME
+from weft.check.spelling import did_you_mean, short
 from weft.check.subject import Hit, Subject
-from weft.check.suggestions import did_you_mean
-from weft.check.values import misfit
-from weft.check.variable_writes import INJECTED
+from weft.check.values import misfit_told, told
 from weft.engine.conditions import same
 from weft.engine.writes import forbidden
 from weft.findings import Place
 from weft.spec.sources import DerivedSource
 from weft.spec.types import print_type
 
-#: Only this name says without doubt that the variables of the run are meant.
-_PLAIN_NAME: Final = "context_variables"
-
 
 @rule("VAR021", "variables", "models", "agents", "tools", "lifecycle_tools", "hooks", "code")
 def code_may_set_it(subject: Subject) -> Iterator[Hit]:
     """A tool or hook sets variables that it may set, to values that fit."""
     told: set[tuple[Place, str]] = set()
-    for entry in chain(all_tool_entries(subject), hook_entries(subject)):
+    for entry in all_entries(subject):
         for place, name, placed in _sure_writes(subject, entry):
             fault = _fault(subject, entry, name, placed)
             if fault and (place, name) not in told:
@@ -43,9 +37,11 @@ def _sure_writes(subject: Subject, entry: AnyEntry) -> Iterator[tuple[Place, str
     """Yield what is surely a variable of the run: what else has a method `set` is left alone."""
     modules = code_of(subject).modules
     found = reached(subject, entry.file or "", entry.declared.function)
+    parameters = entry.function.parameters if entry.function else ()
+    injected = {one.name for one in parameters if one.injected}
     for index, definition in enumerate(found):
-        # In other functions than the declared one, which comes first, a `context` may be anything.
-        sure = {_PLAIN_NAME} if index else INJECTED
+        # In other functions than the declared one, which comes first, only this name is sure.
+        sure = {PLAIN_NAME} if index else injected
         for placed in definition.written:
             if placed.parameter in sure and placed.write.variable is not None:
                 place = modules[definition.file].place(placed.spot)
@@ -71,20 +67,22 @@ def _fault(
     if not isinstance(value, str | int | float | None):
         return f"{type(value).__name__} is no JSON value", "set a text, number, list or object"
     # None sets any variable back to no value.
-    wrong = None if value is None else misfit(variable.type, value, subject.models)
+    wrong = None if value is None else misfit_told(name, variable, value, subject.models)
     if wrong:
         return wrong, f"set a value that fits {short(print_type(variable.type))}"
     source = variable.source
     if isinstance(source, DerivedSource) and source.transitions:
         states = [source.default, *(step.to for step in source.transitions)]
         if not any(same(state, value) for state in states):
-            return f"no transition leads to {value!r}", "add the transition, or set another state"
+            return (
+                f"no transition leads to {told(name, value)}",
+                "add the transition, or set another state",
+            )
     return None
 
 
 def _who_may_write(subject: Subject) -> set[str]:
-    entries = chain(all_tool_entries(subject), hook_entries(subject))
-    return {*subject.agents, *(entry.declared.function for entry in entries)}
+    return {*subject.agents, *(entry.declared.function for entry in all_entries(subject))}
 
 
 def _way_out(subject: Subject, name: str, function: str) -> str:

@@ -8,7 +8,7 @@ from weft.cli.exits import Exit
 from weft.cli.failure import Failure, failure_of
 from weft.cli.settings import fallback_settings, library_completes
 from weft.cli.streams import OutputLost, Streams, finish, prepare, silence
-from weft.cli.verbs import VERB_NAMES
+from weft.cli.verbs import VERB_NAMES, VERBS
 from weft.errors import WeftError
 
 
@@ -60,7 +60,7 @@ def _tell(failure: Failure, *, json: bool) -> Exit:
     if json:
         streams.result(failure_document(failure))
     else:
-        streams.problem(failure_text(failure, streams.paint_error))
+        streams.problem(failure_text(failure, streams.paint_error, streams.error_columns))
     return failure.exit
 
 
@@ -68,8 +68,17 @@ def _with_page(failure: Failure, words: list[str]) -> Failure:
     """Name the page that tells how the verb is used, where it was used wrongly."""
     if failure.exit != Exit.USAGE:
         return failure
-    verb = next((f"{word} " for word in words if word in VERB_NAMES), "")
-    return replace(failure, more=f"weft {verb}--help")
+    return replace(failure, more=" ".join(["weft", *_verb(words), "--help"]))
+
+
+def _verb(words: list[str]) -> list[str]:
+    """Return the verb that was used, and which part of it; nothing if there is none."""
+    for place, word in enumerate(words):
+        verb = next((it for it in VERBS if it.name == word), None)
+        if verb is not None:
+            parts = {it.name for it in verb.parts}
+            return [word, *[it for it in words[place + 1 :] if it in parts][:1]]
+    return []
 
 
 def _bug(error: Exception, words: list[str]) -> Failure:

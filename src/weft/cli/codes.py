@@ -15,12 +15,16 @@ _RULES: Final = (
     Rule(
         code="CLI001",
         severity="error",
-        title="The package has to be mended first",
+        title="What the command is about is not in order",
         why=(
-            "The command needs the whole package, and a part of it cannot be read. Working on the "
-            "rest would give a result that looks complete and is not. Nothing was written."
+            "A package cannot be read or has errors, a run did not come to its end, or a replay "
+            "differs from what was recorded. Going on would give a result that looks complete and "
+            "is not. Packages are left as they were, and what happened in a run is kept."
         ),
-        fix="Mend what the findings above the message name, then give the command again.",
+        fix=(
+            "Mend what the findings above the message name, then give the command again. What "
+            "happened in a run is told by `weft inspect RUN`."
+        ),
         example="weft diagram Support        while agents.json lacks a comma",
     ),
     Rule(
@@ -44,6 +48,17 @@ _RULES: Final = (
         example="weft check --watch        without the optional part that watches files",
     ),
     Rule(
+        code="CLI004",
+        severity="error",
+        title="The run waits for a person",
+        why=(
+            "A question is open and nobody is there to be asked: stdin is not a terminal, or the "
+            "output is for a program. The run is kept and waits, for as long as it takes."
+        ),
+        fix="Answer with the command the message names, or go on in a chat: `weft chat --run RUN`.",
+        example="weft run Support </dev/null        while an agent asks the customer something",
+    ),
+    Rule(
         code="CLI006",
         severity="error",
         title="What the command names is not there",
@@ -60,7 +75,10 @@ _RULES: Final = (
         severity="error",
         title="Something else is already there",
         why="Carrying out the command would overwrite what somebody else may still need.",
-        fix="Choose another name, or remove what is there if it is no longer needed.",
+        fix=(
+            "Choose another name, or remove what is there if it is no longer needed. "
+            "`weft import` replaces files you have changed with `--force` and keeps a backup."
+        ),
         example="weft new Support        when workflows/Support exists",
     ),
     Rule(

@@ -12,16 +12,18 @@ from weft.cli.failure import CommandFailed
 from weft.cli.help_page import HelpPage
 from weft.cli.settings import read_settings
 from weft.cli.streams import Streams, clean
-from weft.cli.verbs import VERB_NAMES, VERBS
+from weft.cli.verbs import VERB_NAMES, VERBS, Verb
 
-_ABOUT: Final = """Check, draw and ship packages of language-model agents.
+_ABOUT: Final = """Check, run, inspect and ship packages of language-model agents.
 
-Exit codes: 0 done, 1 findings, 2 wrong usage, 3 a problem with the setup, 6 not found,
-7 something else is already there, 70 an error in Weft, 130 stopped with Ctrl-C."""
+Exit codes: 0 done, 1 findings or a run that failed, 2 wrong usage, 3 a problem with the setup,
+4 a run waits for a person, 6 not found, 7 something else is already there, 70 an error in Weft,
+130 stopped with Ctrl-C."""
 
 _EXAMPLES: Final = (
     "weft init shop",
     "weft check shop",
+    "weft chat HelloWorld --model sample",
     "weft explain HAND001",
     "weft check --help",
 )
@@ -49,18 +51,32 @@ def build_app() -> App:
     for flag, text in (("--help", "Print this page."), ("--version", "Print the version.")):
         app[flag].group = _EVERYWHERE
         app[flag].help = text
-    for order, verb in enumerate(VERBS):
+    _add_verbs(app, VERBS, "weft")
+    app.meta.suppress_keyboard_interrupt = False
+    app.meta.default(_launcher(app))
+    return app
+
+
+def _add_verbs(app: App, verbs: Sequence[Verb], before: str) -> None:
+    for order, verb in enumerate(verbs):
+        line = f"{before} {verb.name}"
+        page = HelpPage(verb.examples)
+        usage = f"{line} {verb.usage}"
+        if verb.parts:
+            group = App(
+                name=verb.name, help=verb.help, sort_key=order, usage=usage, help_formatter=page
+            )
+            _add_verbs(group, verb.parts, line)
+            app.command(group)
+            continue
         app.command(
             verb.target,
             name=verb.name,
             help=verb.help,
             sort_key=order,
-            usage=f"weft {verb.name} {verb.usage}",
-            help_formatter=HelpPage(verb.examples),
+            usage=usage,
+            help_formatter=page,
         )
-    app.meta.suppress_keyboard_interrupt = False
-    app.meta.default(_launcher(app))
-    return app
 
 
 def run(words: Sequence[str]) -> Exit:
@@ -73,7 +89,14 @@ def run(words: Sequence[str]) -> Exit:
         from weft.cli.usage import usage_failure  # noqa: PLC0415
 
         options = [name for it in app.meta.assemble_argument_collection() for name in it.names]
-        failure = usage_failure(error, verbs=VERB_NAMES, options=[*options, "--help", "--version"])
+        before = error.command_chain or ()
+        group = next((it for it in VERBS if it.parts and it.name in before), None)
+        failure = usage_failure(
+            error,
+            verbs=[it.name for it in group.parts] if group else VERB_NAMES,
+            options=[*options, "--help", "--version"],
+            group=f"{group.name} " if group else "",
+        )
         raise CommandFailed(failure) from error
 
 
@@ -104,6 +127,9 @@ def _launcher(app: App) -> Callable[..., Exit]:
             app.help_print([])
             return Exit.USAGE
         verb, bound, _ = app.parse_args(words)
+        if verb == app.help_print:  # a verb that consists of others, alone
+            verb(*bound.args, **bound.kwargs)
+            return Exit.USAGE
         settings = read_settings(
             workspace=workspace, json=json, quiet=quiet, verbose=verbose, no_color=no_color
         )

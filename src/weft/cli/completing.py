@@ -23,6 +23,7 @@ from weft.cli.verbs import VERB_NAMES
 #: By verb and option, where no option means the words after the verb. Tests hold this against what
 #: the verbs declare.
 SLOTS: Final[dict[tuple[str, str], Callable[[Question], dict[str, str]]]] = {
+    ("chat", ""): package_names,
     ("check", ""): package_names,
     ("check", "--select"): code_lists,
     ("check", "--ignore"): code_lists,
@@ -31,6 +32,7 @@ SLOTS: Final[dict[tuple[str, str], Callable[[Question], dict[str, str]]]] = {
     ("export", ""): package_names,
     ("migrate", ""): package_names,
     ("new", "--pattern"): patterns,
+    ("run", ""): package_names,
     ("schema", ""): schemas,
 }
 _OPTIONS: Final = frozenset(option for _, option in SLOTS)

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from typing import Final, Literal
 
 import yaml
 
-from weft.cli.failure import refusal
+from weft.cli.failure import refusal, remedy
 from weft.cli.settings import PACKAGES
 from weft.cli.wording import counted
 from weft.findings import is_error
@@ -46,10 +47,12 @@ def diagnose(workspace: Path) -> Iterator[Diagnosis]:
     yield watching()
     yield encoding()
     yield shipped()
-    yield writable(workspace)
-    yield free_space(workspace)
-    yield packages(workspace)
-    yield schemas(workspace)
+    for look in (writable, free_space, packages, schemas):
+        try:
+            yield look(workspace)
+        except OSError as error:
+            # The others can still be looked at, and doctor itself is where one is sent for help.
+            yield Diagnosis("fail", look.__name__, refusal(error), remedy(error))
 
 
 def libyaml() -> Diagnosis:
@@ -124,7 +127,9 @@ def writable(workspace: Path) -> Diagnosis:
     place = workspace.resolve()
     if os.access(workspace, os.W_OK | os.X_OK):
         return Diagnosis("ok", "folder", f"{place} is writable")
-    return Diagnosis("fail", "folder", f"{place} is not writable", f"chmod u+wx {place}")
+    return Diagnosis(
+        "fail", "folder", f"{place} is not writable", f"chmod u+wx {quote(str(place))}"
+    )
 
 
 def free_space(workspace: Path) -> Diagnosis:
@@ -144,7 +149,8 @@ def packages(workspace: Path) -> Diagnosis:
     try:
         found = review(workspace)
     except OSError as error:
-        return Diagnosis("fail", "workspace", refusal(error), f"chmod -R u+rX {workspace}")
+        repair = f"chmod -R u+rX {quote(str(workspace))}"
+        return Diagnosis("fail", "workspace", refusal(error), repair)
     errors = sum(is_error(finding) for finding in found.findings)
     counts = {"package": len(found.packages), "error": errors}
     counts["warning"] = len(found.findings) - errors
@@ -159,7 +165,7 @@ def packages(workspace: Path) -> Diagnosis:
 def schemas(workspace: Path) -> Diagnosis:
     """Look whether the schemas editors use are those of this version."""
     folder = workspace / "schemas"
-    remedy = f"weft schema --write {folder}"
+    remedy = f"weft schema --write {quote(str(folder))}"
     if not folder.is_dir():
         return Diagnosis("warn", "schemas", f"{folder} is missing: editors cannot help", remedy)
     stale = [name for name, text in schema_files().items() if not _holds(folder / name, text)]

@@ -7,12 +7,14 @@ class Exit(IntEnum):
     """The outcome of a command, as the shell sees it."""
 
     DONE = 0
-    #: The thing asked about failed: a package has findings.
+    #: The thing asked about failed: a package has findings, a run failed, a replay differs.
     FAILED = 1
     #: The command was not given as it can be understood.
     USAGE = 2
     #: Something about this machine is in the way; `weft doctor` can tell what.
     SETUP = 3
+    #: A run waits for a person, and nobody is there to be asked.
+    WAITING = 4
     NOT_FOUND = 6
     #: What is to be made is already there, or is not what it was.
     CONFLICT = 7

@@ -1,10 +1,13 @@
 """A command that cannot be carried out, and how that is told."""
 
+import errno
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
+from typing import Final
 
 from weft.cli.exits import Exit, code_of
-from weft.errors import DeclarationError, UsageError, WeftError
+from weft.errors import DeclarationError, SetupError, UsageError, WeftError
 from weft.findings import Finding
 
 
@@ -59,23 +62,43 @@ def failure_of(error: WeftError | OSError) -> Failure:
     match error:
         case CommandFailed():
             return error.failure
+        case SetupError():
+            return Failure(Exit.SETUP, str(error), hint=(error.hint,) if error.hint else ())
         case UsageError():
             return Failure(Exit.USAGE, str(error), hint=(error.hint,) if error.hint else ())
         case DeclarationError() if error.findings:
             return Failure(Exit.FAILED, str(error), findings=error.findings)
         case OSError():
-            return Failure(Exit.SETUP, refusal(error), hint=(_remedy(error),))
+            return Failure(Exit.SETUP, refusal(error), hint=(remedy(error) or _LAST_RESORT,))
         case _:
-            return Failure(Exit.SETUP, str(error), hint=("look at the setup: weft doctor",))
+            behind = error.__cause__
+            hint = remedy(behind) if isinstance(behind, OSError) else ""
+            return Failure(Exit.SETUP, str(error), hint=(hint or _LAST_RESORT,))
 
 
 def refusal(error: OSError) -> str:
     """Say what the operating system refused."""
     reason = (error.strerror or type(error).__name__).lower()
-    return f"{error.filename}: {reason}" if error.filename else reason
+    return f"{error.filename} cannot be used: {reason}" if error.filename else reason
 
 
-def _remedy(error: OSError) -> str:
+def remedy(error: OSError) -> str:
+    """Say what to do about what the operating system refused, or nothing if that is not known."""
     if isinstance(error, PermissionError) and error.filename:
-        return f"see who may do that: ls -ld {Path(str(error.filename)).parent}"
-    return "look at the setup: weft doctor"
+        path = Path(str(error.filename))
+        return f"see who may do that: ls -ld {quote(str(path.parent))} {quote(str(path))}"
+    return _REMEDIES.get(error.errno or 0, "")
+
+
+_LAST_RESORT: Final = "look at the setup: weft doctor"
+
+_REMEDIES: Final = {
+    errno.ENOENT: "look at the spelling of the path; something in it is not there",
+    errno.ENOTDIR: "look at the path; a part of it is a file and no folder",
+    errno.EEXIST: "look at the path; something else is already there",
+    errno.EISDIR: "look at the path; it leads to a folder and no file",
+    errno.ENOSPC: "make room on the disk",
+    errno.EROFS: "choose a place that can be written to",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ELOOP: "look at the links in the path; they lead in a circle",
+}

@@ -21,6 +21,7 @@ _ABOUT: Final = {
     "UI": "Whether questions to people can be shown and answered.",
     "ENV": "Whether the workflow works where some variables are suppressed.",
     "PACK": "Whether the packages of a workspace fit together.",
+    "LINK": "Whether the code of a package can be loaded, found when a run is to begin.",
     "CLI": "What the command line says when a command cannot be carried out.",
 }
 

@@ -57,6 +57,10 @@ def report_document(report: Report) -> str:
         {
             "findings": [finding_data(finding) for finding in report.findings],
             "fixed": [{"file": it.file, "title": it.title} for it in report.mended],
+            "not_performed": [
+                {"package": it.package, "folder": str(it.folder), "declares": list(it.declares)}
+                for it in report.not_performed
+            ],
             "summary": {
                 "errors": report.errors,
                 "warnings": report.warnings,
@@ -71,14 +75,18 @@ def report_document(report: Report) -> str:
 
 def failure_document(failure: Failure) -> str:
     """Return a failure as a JSON document."""
-    error = {
+    return document({"error": failure_data(failure)})
+
+
+def failure_data(failure: Failure) -> dict[str, Json]:
+    """Return a failure as JSON can hold it."""
+    return {
         "code": failure.code,
         "message": failure.message,
         "cause": list(failure.cause),
         "hint": list(failure.hint),
         "findings": [finding_data(finding) for finding in failure.findings],
     }
-    return document({"error": error})
 
 
 def github(finding: Finding) -> str:

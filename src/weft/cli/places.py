@@ -1,14 +1,19 @@
 """From what a person names to the packages meant: a path, a file in a package, or a name."""
 
 from pathlib import Path
+from shlex import quote
 
-from weft.cli.failure import not_found, usage
+from weft.cli.exits import Exit
+from weft.cli.failure import CommandFailed, Failure, not_found, usage
 from weft.ids import nearest
+from weft.packages.left_out import left_out
 from weft.packages.workspace import find_packages, is_package
 
 
 def locate(name: str, workspace: Path) -> Path:
     """Return the folder a person names by its path, by a file in it, or by a package's name."""
+    if not name.strip():
+        raise usage("the name is empty", "name a package or a folder; . is the current one")
     path = Path(name)
     if path.is_dir():
         return path
@@ -45,12 +50,17 @@ def places(names: tuple[str, ...], workspace: Path) -> list[Path]:
     unique = list({place.resolve(): place for place in named}.values())
     for place in unique:
         if not find_packages(place):
-            raise not_found(
-                f"there is no package in {_shown(place)}",
-                "make one: weft new Example --pattern 1",
-                "or name the folder with your packages: weft --workspace DIR",
-            )
+            raise _nothing_in(place)
     return unique
+
+
+def _nothing_in(place: Path) -> CommandFailed:
+    hint = (
+        "make one: weft new Example --pattern 1",
+        "or name the folder with your packages: weft --workspace DIR",
+    )
+    fact = f"there is no package in {_shown(place)}"
+    return CommandFailed(Failure(Exit.NOT_FOUND, fact, hint=hint, findings=tuple(left_out(place))))
 
 
 def _package_around(file: Path) -> Path:
@@ -59,7 +69,11 @@ def _package_around(file: Path) -> Path:
         if is_package(folder):
             here = Path.cwd()
             return folder.relative_to(here) if folder.is_relative_to(here) else folder
-    hint = f"install it: weft import {file}" if file.suffix == ".zip" else "name a package folder"
+    hint = (
+        f"install it: weft import {quote(str(file))}"
+        if file.suffix == ".zip"
+        else "name a package folder"
+    )
     raise usage(f"{file} is a file that belongs to no package", hint)
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from weft.cli.failure import Failure
-from weft.cli.frames import SourceLines, frame
-from weft.cli.report import Mended, Report
-from weft.cli.streams import Paint
+from weft.cli.frames import WIDEST, SourceLines, frame
+from weft.cli.report import Mended, NotPerformed, Report
+from weft.cli.streams import Paint, clean
 from weft.cli.wording import counted
 from weft.findings import Finding
 
@@ -15,10 +15,10 @@ _STYLES: Final = {"error": "bold red", "warning": "bold yellow"}
 _MOST_HINTS: Final = 2
 
 
-def full(findings: Iterable[Finding], paint: Paint) -> str:
+def full(findings: Iterable[Finding], paint: Paint, columns: int = WIDEST) -> str:
     """Return findings with frame, causes and hints, a blank line between two."""
     lines = SourceLines()
-    return "\n\n".join(_one_in_full(finding, lines, paint) for finding in findings)
+    return "\n\n".join(_one_in_full(finding, lines, paint, columns) for finding in findings)
 
 
 def concise(findings: Iterable[Finding], paint: Paint) -> str:
@@ -35,6 +35,15 @@ def mended_lines(mended: Iterable[Mended], paint: Paint) -> list[str]:
     return [f"{paint('fixed', 'bold green')} {it.file}: {paint(it.title, '')}" for it in mended]
 
 
+def not_performed_line(it: NotPerformed) -> str:
+    """Say that a package cannot be run, although nothing in it is wrong."""
+    things = counted(len(it.declares), "thing")
+    return clean(
+        f"note: {it.package} declares {things} this version does not perform "
+        f"({', '.join(it.declares)}): weft run refuses it; weft explain LINK003"
+    )
+
+
 def summary(report: Report) -> str:
     """Return the line that closes a check."""
     files = counted(report.files, "file")
@@ -47,23 +56,24 @@ def summary(report: Report) -> str:
     return f"Found {found} in {files} {took}.{fixable}"
 
 
-def failure_text(failure: Failure, paint: Paint) -> str:
+def failure_text(failure: Failure, paint: Paint, columns: int = WIDEST) -> str:
     """Return a failure: the findings behind it, the fact, its causes, what to do."""
-    findings = [full(failure.findings, paint) + "\n"] if failure.findings else []
+    findings = [full(failure.findings, paint, columns) + "\n"] if failure.findings else []
     head = f"{paint(f'error[{failure.code}]', _STYLES['error'])}: {paint(failure.message, 'bold')}"
     more = failure.more or f"weft explain {failure.code}"
     tail = _tail(failure.cause, failure.hint[:_MOST_HINTS], more, paint)
     return "\n".join([*findings, head, *tail])
 
 
-def _one_in_full(finding: Finding, lines: SourceLines, paint: Paint) -> str:
+def _one_in_full(finding: Finding, lines: SourceLines, paint: Paint, columns: int) -> str:
     where = f"  {paint('-->', 'blue')} {paint(str(finding.place), '')}"
     hints = finding.hint
     if finding.fix:
         hints = (f"run `weft check --fix` to {finding.fix.title}      [*] safe fix", *hints)
     more = f"weft explain {finding.code}"
     tail = _tail(finding.cause, hints[:_MOST_HINTS], more, paint)
-    return "\n".join([_head(finding, paint), where, *frame(finding, lines, paint), *tail])
+    shown = frame(finding, lines, paint, columns)
+    return "\n".join([_head(finding, paint), where, *shown, *tail])
 
 
 def _head(finding: Finding, paint: Paint) -> str:

@@ -1,6 +1,7 @@
 """What one run of the checker came to."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from weft.findings import Finding, is_error
 
@@ -14,6 +15,15 @@ class Mended:
 
 
 @dataclass(frozen=True, slots=True)
+class NotPerformed:
+    """A package that no run begins with, and what it declares that would have no effect."""
+
+    package: str
+    folder: Path
+    declares: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The findings of a check and what it looked at."""
 
@@ -22,6 +32,9 @@ class Report:
     packages: int
     seconds: float
     mended: tuple[Mended, ...] = ()
+    #: The folders of the packages.
+    folders: tuple[Path, ...] = ()
+    not_performed: tuple[NotPerformed, ...] = ()
 
     @property
     def errors(self) -> int:

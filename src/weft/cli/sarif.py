@@ -1,6 +1,8 @@
 """Findings as SARIF 2.1.0, the format code-scanning services read."""
 
 import json
+from collections.abc import Callable
+from functools import lru_cache
 from os import fsencode
 from pathlib import Path
 from typing import Final
@@ -8,13 +10,21 @@ from urllib.parse import quote
 
 import weft
 from weft.cli.codes import CODES
-from weft.findings import Finding, Json, Place, Rule
+from weft.findings import Finding, Json, Rule
+from weft.packages.mending import mended_texts
+from weft.packages.package import Package
+from weft.packages.reader import read_package
+from weft.packages.text_index import line_column
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif(findings: tuple[Finding, ...]) -> str:
-    """Return a SARIF log with one run: the rules that spoke, and what they said."""
+def sarif(findings: tuple[Finding, ...], folders: tuple[Path, ...]) -> str:
+    """Return a SARIF log with one run: the rules that spoke, what they said, and safe fixes.
+
+    `folders` are those of the packages the findings are about.
+    """
+    package = lru_cache(maxsize=1)(read_package)  # findings are sorted, so one is enough
     codes = sorted({finding.code for finding in findings})
     driver = {
         "name": "weft",
@@ -24,7 +34,9 @@ def sarif(findings: tuple[Finding, ...]) -> str:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(finding, codes.index(finding.code)) for finding in findings],
+        "results": [
+            {**_result(it, codes.index(it.code)), **_fixes(it, folders, package)} for it in findings
+        ],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
@@ -52,7 +64,7 @@ def _result(finding: Finding, rule_index: int) -> dict[str, Json]:
 
 def _location(finding: Finding) -> dict[str, Json]:
     place = finding.place
-    location: dict[str, Json] = {"artifactLocation": {"uri": _uri(place)}}
+    location: dict[str, Json] = {"artifactLocation": {"uri": _uri(Path(place.file))}}
     if place.line:
         region = {"startLine": place.line}
         if place.column:
@@ -62,9 +74,51 @@ def _location(finding: Finding) -> dict[str, Json]:
     return location
 
 
-def _uri(place: Place) -> str:
+def _fixes(
+    finding: Finding, folders: tuple[Path, ...], read: Callable[[Path], Package]
+) -> dict[str, Json]:
+    """Return the safe fix of a finding as changes of text, or nothing if it has none."""
+    file = Path(finding.place.file)
+    folder = next((it for it in folders if file.is_relative_to(it)), None)
+    if finding.fix is None or folder is None:
+        return {}
+    package = read(folder)
+    former = {it.name: it.document.text for it in package.files.values()}
+    texts = mended_texts(package, finding.fix)
+    if not texts or not texts.keys() <= former.keys():
+        return {}  # a new file cannot be told as a change of one
+    changes = [
+        {
+            "artifactLocation": {"uri": _uri(folder / name)},
+            "replacements": [_replacement(former[name], text)],
+        }
+        for name, text in texts.items()
+    ]
+    return {"fixes": [{"description": {"text": finding.fix.title}, "artifactChanges": changes}]}
+
+
+def _replacement(old: str, new: str) -> dict[str, Json]:
+    """Return the smallest single change that makes one text of another."""
+    start = _shared(old, new)
+    same = _shared(old[start:][::-1], new[start:][::-1])
+    end = len(old) - same
+    first, last = line_column(old, start), line_column(old, end)
+    region = {"startLine": first[0], "startColumn": first[1]}
+    return {
+        "deletedRegion": {**region, "endLine": last[0], "endColumn": last[1]},
+        "insertedContent": {"text": new[start : len(new) - same]},
+    }
+
+
+def _shared(one: str, other: str) -> int:
+    """Count the characters with which both texts begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _uri(path: Path) -> str:
     """Return the address of a file, relative to the current folder wherever that is possible."""
-    path, here = Path(place.file), Path.cwd()
+    here = Path.cwd()
     if path.is_absolute() and not path.is_relative_to(here):
         return path.as_uri()
     relative = path.relative_to(here) if path.is_absolute() else path

@@ -1,12 +1,14 @@
-"""The settings of one command: its global options and the environment, read here and only here."""
+"""The settings of one command: its global options, joined with what the environment says."""
 
 import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from shlex import quote
+from typing import Final, TextIO
 
-from weft.cli.failure import not_found, usage
+from weft.cli.failure import not_found, setup, usage
+from weft.environment import read_environment
 
 #: The folder that makes a folder a workspace.
 PACKAGES: Final = "workflows"
@@ -42,40 +44,52 @@ def read_settings(
         raise usage("--quiet and --verbose contradict each other", "keep one of them")
     if workspace is not None and not workspace.is_dir():
         raise not_found(
-            f"the workspace {workspace} is not a folder", f"make one: weft init {workspace}"
+            f"the workspace {workspace} is not a folder",
+            f"make one: weft init {quote(str(workspace))}",
         )
     colorful = not no_color and color_is_welcome()
     return Settings(
-        workspace=nearest_workspace(Path.cwd()) if workspace is None else workspace,
+        workspace=nearest_workspace(current_folder()) if workspace is None else workspace,
         json=json,
         quiet=quiet,
         verbose=verbose,
         terminal=sys.stdout.isatty(),
         color=colorful and sys.stdout.isatty(),
         error_color=colorful and sys.stderr.isatty(),
-        columns=_columns(),
+        columns=_columns(sys.stdout),
     )
+
+
+def current_folder() -> Path:
+    """Return the folder the command was given in, which may have been removed since."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        fact = "the current folder no longer exists"
+        raise setup(fact, "go to one that does: cd ~") from error
 
 
 def fallback_settings(*, json: bool) -> Settings:
     """Return settings for telling that the real ones could not be read."""
-    return Settings(json=json, error_color=color_is_welcome() and sys.stderr.isatty())
+    colorful = color_is_welcome() and sys.stderr.isatty()
+    return Settings(json=json, error_color=colorful, columns=_columns(sys.stderr))
 
 
 def library_completes() -> bool:
     """Tell whether a script asks for completion in the longer form only the library answers."""
-    return "CYCLOPTS_COMPLETION_WORDS" in os.environ
+    return "CYCLOPTS_COMPLETION_WORDS" in read_environment()
 
 
 def color_is_welcome() -> bool:
     """Tell whether the environment allows colour: NO_COLOR and dumb terminals do not."""
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    environment = read_environment()
+    return not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
 
 
-def _columns() -> int:
+def _columns(stream: TextIO) -> int:
     """Return the width of the terminal, or of a usual one where there is none; 100 reads best."""
     try:
-        return min(os.get_terminal_size(sys.stdout.fileno()).columns or 80, 100)
+        return min(os.get_terminal_size(stream.fileno()).columns or 80, 100)
     except OSError:
         return 80
 

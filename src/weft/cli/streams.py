@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import Final, TextIO, TypeAlias
 
+from weft.cli.columns import padded, width
 from weft.cli.exits import Exit
 from weft.cli.failure import CommandFailed, Failure
 from weft.cli.settings import Settings
@@ -17,6 +18,9 @@ Paint: TypeAlias = Callable[[str, str], str]
 
 #: Characters that would move the cursor, change colours or turn the direction of writing.
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+#: The width of a file or pipe: it has none.
+_ENDLESS: Final = 1000
 
 
 class OutputLost(CommandFailed):
@@ -30,6 +34,11 @@ class OutputLost(CommandFailed):
 def clean(text: str) -> str:
     """Write control characters out, so that a file cannot play with the terminal it is shown on."""
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def clean_lines(text: str) -> str:
+    """Do the same for text of several lines, which stay lines."""
+    return "\n".join(clean(line.expandtabs(4)) for line in text.replace("\r\n", "\n").split("\n"))
 
 
 def plain(text: str, style: str) -> str:  # noqa: ARG001 - the signature of every Paint
@@ -62,9 +71,24 @@ class Streams:
         """How errors are painted."""
         return colored if self.settings.error_color else plain
 
+    @property
+    def columns(self) -> int:
+        """How wide a line of results may be before it is broken."""
+        return self.settings.columns if self.settings.terminal else _ENDLESS
+
+    @property
+    def error_columns(self) -> int:
+        """How wide a line of errors may be before it is broken."""
+        return self.settings.columns if sys.stderr.isatty() else _ENDLESS
+
     def result(self, text: str) -> None:
         """Print a part of what was asked for."""
         _write(sys.stdout, text)
+
+    def part(self, text: str) -> None:
+        """Print a piece of a line at once, as it is spoken."""
+        _write(sys.stdout, text, end="")
+        finish()
 
     def note(self, text: str) -> None:
         """Tell a person what was done or may be done next; programs and the quiet see nothing."""
@@ -91,9 +115,9 @@ class Streams:
             for row in cleaned:
                 self.result("\t".join(row))
             return
-        widths = [max(len(cell) for cell in column) for column in zip(*cleaned, strict=True)]
+        widths = [max(width(cell) for cell in column) for column in zip(*cleaned, strict=True)]
         for row in cleaned:
-            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+            cells = [padded(cell, columns) for cell, columns in zip(row, widths, strict=True)]
             self.result("  ".join(cells).rstrip())
 
 
@@ -129,9 +153,9 @@ def _nowhere() -> TextIO:
     return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - open to the end
 
 
-def _write(stream: TextIO, text: str) -> None:
+def _write(stream: TextIO, text: str, end: str = "\n") -> None:
     try:
-        stream.write(text + "\n")
+        stream.write(text + end)
     except OSError as error:
         _lose(stream, error)
 

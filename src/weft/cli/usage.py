@@ -32,30 +32,41 @@ _OTHER_WORDS: Final = {
     "schemas": "schema",
     "pack": "export",
     "install": "import",
+    "start": "run",
+    "talk": "chat",
+    "ps": "runs list",
+    "logs": "runs tail",
+    "resume": "runs resume",
+    "cancel": "runs cancel",
+    "answer": "runs answer",
+    "fork": "replay RUN --fork TURN",
     "help": "--help",
     "version": "--version",
 }
 #: Verbs people expect because other tools have them.
-_LATER: Final = frozenset({"run", "serve", "chat", "start", "generate"})
+_LATER: Final = frozenset({"serve", "generate"})
 
 
-def usage_failure(error: CycloptsError, *, verbs: Iterable[str], options: Iterable[str]) -> Failure:
+def usage_failure(
+    error: CycloptsError, *, verbs: Iterable[str], options: Iterable[str], group: str = ""
+) -> Failure:
     """Say what could not be understood and what was probably meant.
 
-    `options` are those that stand with every verb.
+    `options` are those that stand with every verb; `group` stands before the verbs, if they are
+    parts of another.
     """
-    fact, hints = _explain(error, list(verbs), list(options))
+    fact, hints = _explain(error, [f"{group}{verb}" for verb in verbs], list(options), group)
     return Failure(Exit.USAGE, fact, hint=tuple(hints))
 
 
 def _explain(
-    error: CycloptsError, verbs: list[str], options: list[str]
+    error: CycloptsError, verbs: list[str], options: list[str], group: str
 ) -> tuple[str, Iterable[str]]:
     match error:
         case UnknownCommandError(unused_tokens=[str(word), *_]) if word.startswith("-"):
             return f"there is no option {word}", _meant(word, options)
         case UnknownCommandError(unused_tokens=[str(word), *_]):
-            return f'there is no command "{word}"', _meant_verb(word, verbs)
+            return f'there is no command "{word}"', _meant_verb(f"{group}{word}", verbs)
         case UnknownOptionError():
             word = error.token.keyword or error.token.value
             own = [name for argument in error.argument_collection for name in argument.names]
@@ -91,7 +102,7 @@ def _wrong_value(token: Token, wanted: type | None) -> tuple[str, Iterable[str]]
 
 def _meant_verb(word: str, verbs: list[str]) -> list[str]:
     if word in _LATER:
-        return ["this version checks, draws and ships workflows; it does not run them yet"]
+        return ["this version works in the terminal; it has no server and no generator yet"]
     if word in _OTHER_WORDS:
         return [f"did you mean weft {_OTHER_WORDS[word]}?"]
     return [f"did you mean weft {verb}?" for verb in [nearest(word, verbs)] if verb]

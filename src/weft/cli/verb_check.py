@@ -1,5 +1,6 @@
 """weft check: read packages, apply every rule, report."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Annotated, Literal, TypeAlias
@@ -13,14 +14,20 @@ from weft.cli.exits import Exit
 from weft.cli.failure import CommandFailed, usage
 from weft.cli.machine_formats import github, report_document
 from weft.cli.places import locate_packages, places
-from weft.cli.render_findings import concise, failure_text, full, mended_lines, summary
-from weft.cli.report import Mended, Report
-from weft.cli.sarif import sarif
+from weft.cli.render_findings import (
+    concise,
+    failure_text,
+    full,
+    mended_lines,
+    not_performed_line,
+    summary,
+)
+from weft.cli.report import Mended, NotPerformed, Report
 from weft.cli.selection import Selection, read_selection
 from weft.cli.streams import Streams, clean
 from weft.cli.watching import watch_folders
 from weft.packages.reader import read_package
-from weft.packages.review import review
+from weft.packages.review import Reviewed, review
 
 Form: TypeAlias = Literal["full", "concise", "json", "github", "sarif"]
 
@@ -96,7 +103,8 @@ def _watch(request: _Request, streams: Streams) -> Exit:
         try:
             _once(request, streams)
         except CommandFailed as error:  # a package may vanish while it is being edited
-            streams.problem(failure_text(error.failure, streams.paint_error))
+            shown = failure_text(error.failure, streams.paint_error, streams.error_columns)
+            streams.problem(shown)
         streams.note("Watching for changes. Ctrl-C ends it.")
 
     again()
@@ -120,8 +128,9 @@ def _look(request: _Request, streams: Streams) -> Report:
             for it in mend_package(folder, request.selection, profile=request.profile)
         )
     reviews = [review(place, profile=request.profile) for place in found]
+    packages = [package for it in reviews for package in it.packages]
     if streams.settings.verbose:  # asked first, since a digest is work
-        for package in (package for it in reviews for package in it.packages):
+        for package in packages:
             digest = read_package(package.folder).digest
             streams.detail(clean(f"checked {package.folder}: {package.name} {digest}"))
     # Places may overlap, as in `weft check . workflows/Support`: each finding is told once.
@@ -129,10 +138,18 @@ def _look(request: _Request, streams: Streams) -> Report:
     return Report(
         findings=sort_findings(filter(request.selection.keeps, told.values())),
         files=sum(it.files for it in reviews),
-        packages=sum(len(it.packages) for it in reviews),
+        packages=len(packages),
         seconds=perf_counter() - began,
         mended=mended,
+        folders=tuple(package.folder for package in packages),
+        not_performed=_not_performed(packages),
     )
+
+
+def _not_performed(packages: Iterable[Reviewed]) -> tuple[NotPerformed, ...]:
+    """Return the packages that no run begins with, each of them once, as findings are."""
+    refused = {it.folder.resolve(): it for it in packages if it.not_performed}
+    return tuple(NotPerformed(it.name, it.folder, it.not_performed) for it in refused.values())
 
 
 def _print(report: Report, form: Form, streams: Streams) -> None:
@@ -140,19 +157,27 @@ def _print(report: Report, form: Form, streams: Streams) -> None:
         case "json":
             streams.result(report_document(report))
         case "sarif":
-            streams.result(sarif(report.findings))
+            # Deferred: it needs all that mends a package.
+            from weft.cli.sarif import sarif  # noqa: PLC0415
+
+            streams.result(sarif(report.findings, report.folders))
         case "github":
             for finding in report.findings:
                 streams.result(github(finding))
         case _:
             _print_text(report, form, streams)
+    if form != "json":  # the document tells it
+        for it in report.not_performed:
+            streams.note(not_performed_line(it))
 
 
 def _print_text(report: Report, form: Form, streams: Streams) -> None:
     for line in mended_lines(report.mended, streams.paint):
         streams.result(line)
     if report.findings:
-        render = full if form == "full" else concise
-        streams.result(render(report.findings, streams.paint))
+        if form == "full":
+            streams.result(full(report.findings, streams.paint, streams.columns))
+        else:
+            streams.result(concise(report.findings, streams.paint))
     if not streams.settings.quiet:
         streams.result(summary(report))

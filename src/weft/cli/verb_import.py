@@ -1,16 +1,18 @@
 """weft import: a package from a zip file, installed or updated in place."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Final
 
 from cyclopts import Parameter
 
 from weft.cli.exits import Exit
-from weft.cli.failure import not_found
-from weft.cli.machine_formats import document, finding_data
+from weft.cli.failure import CommandFailed, Failure, not_found, usage
+from weft.cli.machine_formats import document, failure_data, finding_data
 from weft.cli.streams import Streams, clean
 from weft.cli.wording import counted
 from weft.packages.archive import Import, import_package
+from weft.packages.workspace import is_package
 
 
 def import_(
@@ -18,38 +20,74 @@ def import_(
     /,
     *,
     dry_run: Annotated[bool, Parameter(help="Show what would change and write nothing.")] = False,
+    force: Annotated[
+        bool, Parameter(help="Replace files you have changed; the former folder is kept.")
+    ] = False,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Install or update a package from a zip file and show what changes."""
-    if not file.is_file():
-        raise not_found(f"there is no file {file}", "make one: weft export NAME")
-    imported = import_package(file, streams.settings.workspace, dry_run=dry_run)
+    _refuse_no_file(file)
+    workspace = streams.settings.workspace
+    imported = import_package(file, workspace, dry_run=dry_run, force=force)
+    refusal = _refusal(imported, file) if imported.lost and not force else None
     if streams.settings.json:
-        streams.result(_document(imported, dry_run=dry_run))
-        return Exit.DONE
+        streams.result(_document(imported, refusal, dry_run=dry_run))
+        return refusal.exit if refusal else Exit.DONE
     if imported.diff:
         streams.result("\n".join(_painted(line, streams) for line in imported.diff.splitlines()))
+    if refusal:
+        raise CommandFailed(refusal)
     streams.note(_summary(imported, dry_run=dry_run))
+    if imported.backup:
+        kept = "would be kept" if dry_run else "is kept"
+        streams.note(clean(f"What was there {kept} as {imported.backup}"))
     if imported.findings:
         found = counted(len(imported.findings), "warning")
-        streams.note(f"It has {found}: weft check {imported.name}")
+        streams.note(f"It has {found}: weft check {quote(imported.name)}")
     return Exit.DONE
 
 
-def _document(imported: Import, *, dry_run: bool) -> str:
+def _refuse_no_file(file: Path) -> None:
+    if file.is_dir():
+        export = f"make a zip file of it: weft export {quote(str(file))}"
+        hint = export if is_package(file) else "name a zip file that weft export wrote"
+        raise usage(f"{file} is a folder and no zip file", hint)
+    if not file.exists():
+        raise not_found(f"there is no file {file}", "make one: weft export NAME")
+
+
+def _refusal(imported: Import, file: Path) -> Failure:
+    """Say whose work is in the way; the difference was shown."""
+    lost = f"{counted(len(imported.lost), 'file')} would be lost: {', '.join(imported.lost)}"
+    return Failure(
+        Exit.CONFLICT,
+        f"{imported.folder} has files that are not as they were imported; nothing was changed",
+        cause=(lost,),
+        hint=(
+            f"replace them and keep a backup: weft import {quote(str(file))} --force",
+            "or keep your work: give your package another folder and workflow_name",
+        ),
+    )
+
+
+def _document(imported: Import, refusal: Failure | None, *, dry_run: bool) -> str:
+    error = {"error": failure_data(refusal)} if refusal else {}
     return document(
         {
             "name": imported.name,
             "folder": str(imported.folder),
-            "written": not (dry_run or imported.unchanged),
+            "written": not (dry_run or imported.unchanged or refusal),
             "created": imported.created,
             "added": list(imported.added),
             "changed": list(imported.changed),
             "removed": list(imported.removed),
+            "lost": list(imported.lost),
+            "backup": str(imported.backup) if imported.backup else None,
             "diff": imported.diff,
             "old_digest": imported.old_digest,
             "new_digest": imported.new_digest,
             "findings": [finding_data(finding) for finding in imported.findings],
+            **error,
         }
     )
 

@@ -36,7 +36,7 @@ def init(
     present = [] if not folder.exists() else [it for it in folder.iterdir() if it.name[0] != "."]
     if present and not force:
         what = "the current folder" if folder == Path() else str(folder)
-        hint = f"write into it all the same: weft init {folder} --force"
+        hint = f"write into it all the same: weft init {shlex.quote(str(folder))} --force"
         raise conflict(f"{what} is not empty", "choose another folder: weft init NAME", hint)
     _write(folder, parts, afresh=not present)
     made = sorted(str(folder / top / name) for top, files in parts.items() for name in files)
@@ -85,5 +85,10 @@ def _summary(folder: Path) -> list[str]:
 
 def _next(folder: Path) -> str:
     steps = [] if folder == Path() else [clean(f"cd {shlex.quote(str(folder))}")]
-    steps += ["weft check", f"weft diagram {EXAMPLES[1]} --format ascii", "weft new MyWorkflow"]
+    steps += [
+        f"weft chat {EXAMPLES[1]}",
+        "weft check",
+        f"weft diagram {EXAMPLES[1]} --format ascii",
+        "weft new MyWorkflow",
+    ]
     return "\n".join(["Next:", *(f"  {step}" for step in steps)])

@@ -52,7 +52,7 @@ def _print(plans: list[Migration], streams: Streams, *, dry_run: bool) -> None:
     }
     if streams.settings.json:
         listed = [{"file": file, "changes": said} for file, said in changes.items()]
-        streams.result(document({"written": not dry_run, "files": listed}))
+        streams.result(document({"written": bool(listed) and not dry_run, "files": listed}))
         return
     for file, said in changes.items():
         streams.result(streams.paint(file, "bold"))

@@ -1,6 +1,7 @@
 """weft new: a package from the template of a pattern."""
 
 import re
+from shlex import quote
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -69,8 +70,9 @@ def _pattern(wanted: str) -> Pattern:
 
 
 def _next_steps(name: str, streams: Streams) -> list[str]:
-    steps = [f"weft check {name}", f"weft diagram {name} --format ascii"]
+    steps = [f"weft check {name}", f"weft chat {name}", f"weft diagram {name} --format ascii"]
     if not (streams.settings.workspace / "schemas").is_dir():
         schemas = streams.settings.workspace / "schemas"
-        steps.append(f"weft schema --write {schemas}      lets editors complete the files")
+        place = quote(str(schemas))
+        steps.append(f"weft schema --write {place}      lets editors complete the files")
     return steps

@@ -12,12 +12,75 @@ class Verb:
     usage: str
     help: str
     examples: tuple[str, ...]
+    #: Where its function stands, if not where its name says.
+    place: str = ""
+    #: The verbs it consists of; then it does nothing itself.
+    parts: "tuple[Verb, ...]" = ()
 
     @property
     def target(self) -> str:
         """Where the function stands that carries the verb out."""
+        if self.place:
+            return f"weft.cli.{self.place}"
         return f"weft.cli.verb_{self.name}:{self.name}{'_' if self.name == 'import' else ''}"
 
+
+_RUNS: Final = (
+    Verb(
+        "list",
+        "[OPTIONS]",
+        "List runs, newest first.",
+        ("weft runs list", "weft runs list --status waiting --workflow Returns"),
+        "verb_runs:list_runs",
+    ),
+    Verb(
+        "show",
+        "RUN [OPTIONS]",
+        "Show one run, what it asks, and how that is answered.",
+        ("weft runs show last",),
+        "verb_runs:show",
+    ),
+    Verb(
+        "tail",
+        "RUN [OPTIONS]",
+        "Print the events of a run, and go on as they come until it has ended.",
+        ("weft runs tail last", "weft runs tail last --after 20 --json"),
+        "verb_runs:tail",
+    ),
+    Verb(
+        "cancel",
+        "RUN [OPTIONS]",
+        "End a run now, or after the turn under way.",
+        ("weft runs cancel last", "weft runs cancel last --drain"),
+        "verb_runs_work:cancel",
+    ),
+    Verb(
+        "resume",
+        "RUN [OPTIONS]",
+        "Take up one run that had something to do when its process ended.\n\n"
+        "Nothing else takes up runs of itself. Be sure that no other process works on it.",
+        ("weft runs resume last",),
+        "verb_runs_work:resume",
+    ),
+    Verb(
+        "answer",
+        "RUN [QUESTION] [TEXT] [OPTIONS]",
+        "Answer a question of a run, and go along with it; without an answer, ask for it.",
+        (
+            "weft runs answer last 'My invoice is wrong'",
+            """weft runs answer last --json-value '{"approved": true}'""",
+            "weft runs answer last      asks with a form",
+        ),
+        "verb_runs_work:answer",
+    ),
+    Verb(
+        "prune",
+        "--older-than SPAN [OPTIONS]",
+        "Remove runs that ended long ago.",
+        ("weft runs prune --older-than 30d --dry-run", "weft runs prune --older-than 2w --yes"),
+        "verb_runs_work:prune",
+    ),
+)
 
 VERBS: Final = (
     Verb(
@@ -56,6 +119,55 @@ VERBS: Final = (
         ("weft diagram Returns", "weft diagram Returns --kind sequence --format svg -o out.svg"),
     ),
     Verb(
+        "run",
+        "NAME [MESSAGE] [OPTIONS]",
+        "Run a workflow: what agents say on stdout, what they do on stderr.\n\n"
+        "Runs of other processes are left alone; take one up with `weft runs resume`. With --json, "
+        "one line for each event and at last one for the run. Exits with 4 where a question is "
+        "open and nobody is there to be asked.",
+        (
+            "weft run HelloWorld hello --model sample",
+            "weft run CustomerSupportRouter 'I was charged twice' --set urgency=high",
+            "weft run HelloWorld hello --model openai:gpt-5-mini --json",
+        ),
+    ),
+    Verb(
+        "chat",
+        "[NAME] [OPTIONS]",
+        "Talk with a workflow; without a terminal, every line of stdin is a message.\n\n"
+        "A backslash at the end of a line goes on in the next. Questions of UI tools are asked as "
+        "a form. Leave with Ctrl-C: the run waits, and goes on with --run.",
+        (
+            "weft chat HelloWorld --model sample",
+            "weft chat HelloWorld --model you      you answer for the model",
+            "weft chat --run last",
+            "printf 'hello\\nbye\\n' | weft chat HelloWorld",
+        ),
+    ),
+    Verb(
+        "runs",
+        "COMMAND [OPTIONS]",
+        "List, show, follow, answer, end and remove runs.",
+        ("weft runs list", "weft runs show last"),
+        parts=_RUNS,
+    ),
+    Verb(
+        "inspect",
+        "RUN[@TURN] [OPTIONS]",
+        "Show what happened in a run and why, or what an agent was sent in a turn.",
+        ("weft inspect last", "weft inspect last@2", "weft inspect last@3 --against 2"),
+    ),
+    Verb(
+        "replay",
+        "RUN [OPTIONS]",
+        "Tell a run again from its journal, check it, or take a turn anew as a fork.",
+        (
+            "weft replay last",
+            "weft replay last --check",
+            "weft replay last --fork 2 --set urgency=high --model sample",
+        ),
+    ),
+    Verb(
         "migrate",
         "[PATHS...] [OPTIONS]",
         "Rewrite older spellings to the present one.",
@@ -77,7 +189,10 @@ VERBS: Final = (
         "import",
         "FILE [OPTIONS]",
         "Install or update a package from a zip file.",
-        ("weft import returns.zip --dry-run", "weft import returns.zip"),
+        (
+            "weft import returns.zip --dry-run",
+            "weft import returns.zip --force      replaces own changes, keeps a backup",
+        ),
     ),
     Verb(
         "doctor",

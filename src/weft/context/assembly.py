@@ -1,87 +1,132 @@
 """Assembly: everything an agent is sent in one call, with a manifest that says where it is from."""
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic_core import to_json
 
-from weft.context.history import Window, estimate, window
-from weft.context.view import View, render, shown, values_of
+from weft.context.history import Past, Window, window
+from weft.context.segment import LeftOut, Segment, over_budget
+from weft.context.values import shown, value_of
+from weft.context.view import Listing, Section, View, headed
 from weft.engine.state import State
 from weft.ports.model import ChatMessage
-
-#: How many tokens of the conversation are sent, unless a workflow says otherwise.
-HISTORY_TOKENS: Final = 16_000
+from weft.spec.tokens import estimate
 
 _VARIABLES_HEADING: Final = "[CONTEXT VARIABLES]"
 
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """What is sent, and what is to be known about it."""
+    """What is sent, piece by piece and as messages, and what is left out."""
 
     messages: list[ChatMessage]
-    manifest: dict[str, Any]
-    digest: str
+    pieces: list[Segment | Window]
+    left_out: list[LeftOut]
 
+    @property
+    def digest(self) -> str:
+        """The hash of the messages."""
+        return digest_of(self.messages)
 
-def assemble(view: View, state: State, *, history_tokens: int = HISTORY_TOKENS) -> Assembly:
-    """Put together what an agent sees now. The same view and state always give the same bytes."""
-    values = values_of(state)
-    segments: list[dict[str, Any]] = []
-    texts: list[str] = []
-    for section in view.sections:
-        text = render(section, values)
-        texts.append(text)
-        segments.append({"kind": "prompt", "id": section.id, "tokens": estimate(text)})
-    if view.exposed:
-        listed = "\n".join(f"{name}: {shown(values.get(name))}" for name in view.exposed)
-        text = f"{_VARIABLES_HEADING}\n{listed}"
-        texts.append(text)
-        names = list(view.exposed)
-        segments.append({"kind": "variables", "names": names, "tokens": estimate(text)})
-    past = window(state.messages, view.agent, history_tokens)
-    messages: list[ChatMessage] = [*past.messages]
-    if texts:
-        messages.insert(0, {"role": "system", "content": "\n\n".join(texts)})
-    segments += _rest(view, past)
-    return Assembly(
-        messages=messages,
-        manifest={
-            "tokens": sum(segment["tokens"] for segment in segments),
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the journal keeps: origins, sizes and what was left out, but no text."""
+        return {
+            "tokens": sum(piece.tokens for piece in self.pieces),
             "counted": "estimated",
-            "segments": segments,
-            "left_out": _left_out(past, history_tokens),
-        },
-        digest=hashlib.sha256(to_json(messages)).hexdigest(),
+            "segments": [piece.entry for piece in self.pieces],
+            "left_out": self.left_out,
+        }
+
+    def slices(self) -> Iterator[Segment]:
+        """Yield everything that is sent, with its text; the conversation message by message."""
+        for piece in self.pieces:
+            if isinstance(piece, Segment):
+                yield piece
+            else:
+                yield from piece.slices()
+
+
+def digest_of(messages: Sequence[ChatMessage]) -> str:
+    """Return the hash of what is sent, as a journal keeps it with every assembled context."""
+    return hashlib.sha256(to_json(messages)).hexdigest()
+
+
+def assemble(view: View, state: State) -> Assembly:
+    """Put together what an agent sees now. The same view and state always give the same bytes."""
+    messages: list[ChatMessage] = []
+    pieces: list[Segment | Window] = []
+    left_out = list(view.left_out)
+    texts: list[str] = []
+    for piece in view.pieces:
+        if isinstance(piece, Past):
+            _flush(texts, messages)
+            made = _window(view, state, piece)
+            messages += made.messages
+            if made.cut:
+                left_out.append(made.left_out)
+            if made.messages:
+                pieces.append(made)
+            continue
+        text = _text(piece, state, left_out)
+        if text is not None:
+            texts.append(text.text)
+            pieces.append(text)
+    _flush(texts, messages)
+    pieces += view.schemas
+    return Assembly(messages, pieces, left_out)
+
+
+def _flush(texts: list[str], messages: list[ChatMessage]) -> None:
+    """Send the texts so far as one message, so that nothing that follows comes before them."""
+    if texts:
+        messages.append({"role": "system", "content": "\n\n".join(texts)})
+        texts.clear()
+
+
+def _window(view: View, state: State, past: Past) -> Window:
+    if past.kind == "history":
+        return window(state.messages, view.agent, past)
+    replies = state.turn.call - 1 if state.turn else 0
+    return window(state.messages, view.agent, past, replies)
+
+
+def _text(
+    piece: Segment | Section | Listing, state: State, left_out: list[LeftOut]
+) -> Segment | None:
+    if isinstance(piece, Segment):
+        return piece
+    if isinstance(piece, Listing):
+        return _listing(piece, state, left_out)
+    filled = "".join(
+        part if isinstance(part, str) else shown(value_of(state, part.name)) for part in piece.parts
     )
+    text = headed(piece.heading, filled)
+    return Segment("prompt", piece.origin, text, estimate(text))
 
 
-def _rest(view: View, past: Window) -> list[dict[str, Any]]:
-    """Describe what is sent besides the instructions."""
-    segments: list[dict[str, Any]] = []
-    if past.messages:
-        segments.append(
+def _listing(piece: Listing, state: State, left_out: list[LeftOut]) -> Segment | None:
+    """List variables with their values; what does not fit is left out from the end."""
+    lines = [f"{name}: {shown(value_of(state, name))}" for name in piece.names]
+    text = "\n".join((_VARIABLES_HEADING, *lines))
+    budget = piece.max_tokens
+    if budget is not None and estimate(text) > budget:
+        while lines and estimate(text) > budget:
+            lines.pop()
+            text = "\n".join((_VARIABLES_HEADING, *lines))
+        rest = list(piece.names[len(lines) :])
+        left_out.append(
             {
-                "kind": "history",
-                "messages": len(past.messages),
-                "first": past.first,
-                "last": past.last,
-                "tokens": past.tokens,
+                "kind": "variables",
+                "origin": piece.origin,
+                "names": rest,
+                "reason": over_budget(budget),
             }
         )
-    if view.tools:
-        names = [tool.name for tool in view.tools]
-        segments.append({"kind": "tools", "names": names, "tokens": view.tool_tokens})
-    if view.output:
-        model = view.output.name
-        segments.append({"kind": "output", "model": model, "tokens": view.output_tokens})
-    return segments
-
-
-def _left_out(past: Window, budget: int) -> list[dict[str, Any]]:
-    if not past.cut:
-        return []
-    reason = f"over the budget of {budget} tokens"
-    return [{"kind": "history", "before": past.first, "reason": reason}]
+    if not lines:
+        return None
+    names = list(piece.names[: len(lines)])
+    return Segment("variables", piece.origin, text, estimate(text), facts={"names": names})

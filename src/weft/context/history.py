@@ -1,78 +1,135 @@
-"""The conversation as one agent may see it, cut to a budget without tearing anything apart."""
+"""The conversation as one agent may see it, cut to its limits without tearing anything apart."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from pydantic_core import to_json
 
+from weft.context.segment import Kind, LeftOut, Segment, over_budget
 from weft.engine.log import Log
 from weft.engine.state import Message
+from weft.findings import Json
 from weft.ports.model import ChatMessage, ChatToolCall
+from weft.spec.tokens import estimate
 
-#: Characters that make one token, roughly, in any language; used where nobody counts exactly.
-CHARACTERS_PER_TOKEN: Final = 4
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """How much of the conversation an agent is sent, and which ingredient says so."""
+
+    kind: Kind
+    origin: str
+    max_tokens: int
+    max_messages: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The part of the conversation that is sent, and how much of it was left out."""
+    """The part of the conversation that is sent, and why there is not more of it."""
 
+    past: Past
     messages: list[ChatMessage]
+    #: What the messages were made of, one for one.
+    sources: list[Message]
     tokens: int
-    #: Numbers of the events the first and the last message come from; 0 if there is none.
-    first: int
-    last: int
-    #: Whether older messages were left out because the budget was used up.
-    cut: bool
+    #: Why older messages were left out; None if none were.
+    cut: str | None
+
+    @property
+    def entry(self) -> dict[str, Json]:
+        """What a manifest says about it; first and last are the events of its ends."""
+        return {
+            "kind": self.past.kind,
+            "origin": self.past.origin,
+            "tokens": self.tokens,
+            "messages": len(self.messages),
+            "first": self.sources[0].seq,
+            "last": self.sources[-1].seq,
+        }
+
+    @property
+    def left_out(self) -> LeftOut:
+        """What a manifest says about the messages that are not sent."""
+        return {
+            "kind": self.past.kind,
+            "origin": self.past.origin,
+            "before": self.sources[0].seq,
+            "reason": self.cut,
+        }
+
+    def slices(self) -> Iterator[Segment]:
+        """Yield the messages one by one, for whoever wants to read them."""
+        for sent, source in zip(self.messages, self.sources, strict=True):
+            text = "\n".join(_texts(sent))
+            yield Segment(
+                kind=self.past.kind,
+                origin=f"event {source.seq}",
+                text=text,
+                tokens=_size(sent),
+                role=sent["role"],
+            )
 
 
-def estimate(text: str) -> int:
-    """Return about how many tokens a text takes."""
-    return (len(text) + CHARACTERS_PER_TOKEN - 1) // CHARACTERS_PER_TOKEN
-
-
-def window(history: Log[Message], agent: str, budget: int) -> Window:
-    """Take the newest part of a conversation that fits a budget of tokens.
+def window(history: Log[Message], agent: str, past: Past, replies: int | None = None) -> Window:
+    """Take the newest part of a conversation that fits the limits.
 
     A reply that asks for tools and the results of these go together or not at all: models refuse
-    the one without the other. The newest group is always taken, whatever its size.
+    the one without the other. The newest group is always taken, whatever its size. `replies`
+    reaches back only so many of the agent's own: as many as it gave in the turn under way.
     """
-    taken: list[list[Message]] = []
-    tokens = 0
-    cut = False
-    for group in _groups(history, agent):
-        size = sum(estimate(message.text) for message in group)
-        if taken and tokens + size > budget:
-            cut = True
-            break
-        taken.append(group)
-        tokens += size
-    messages = [message for group in reversed(taken) for message in group]
+    sources: list[Message] = []
+    messages: list[ChatMessage] = []
+    #: What is inside the limits; what is not may still become so when its group is complete.
+    kept = kept_tokens = tokens = 0
+    cut: str | None = None
+    for message, complete in _heard(history, agent, replies):
+        sent = _as_sent(message, agent)
+        sources.append(message)
+        messages.append(sent)
+        tokens += _size(sent)
+        if complete:
+            cut = _reason(past, tokens, len(messages)) if kept else None
+            if cut:
+                break
+            kept, kept_tokens = len(messages), tokens
     return Window(
-        messages=[_as_sent(message, agent) for message in messages],
-        tokens=tokens,
-        first=messages[0].seq if messages else 0,
-        last=messages[-1].seq if messages else 0,
+        past=past,
+        messages=messages[:kept][::-1],
+        sources=sources[:kept][::-1],
+        tokens=kept_tokens,
         cut=cut,
     )
 
 
-def _groups(history: Log[Message], agent: str) -> Iterator[list[Message]]:
-    """Yield what belongs together, newest first.
+def _reason(past: Past, tokens: int, count: int) -> str | None:
+    if tokens > past.max_tokens:
+        return over_budget(past.max_tokens)
+    if past.max_messages is not None and count > past.max_messages:
+        return f"over the limit of {past.max_messages} messages"
+    return None
+
+
+def _heard(
+    history: Log[Message], agent: str, replies: int | None
+) -> Iterator[tuple[Message, bool]]:
+    """Yield what an agent hears, newest first, and whether what belongs together is complete.
 
     Other agents are heard, not watched: their words are seen, their tools are not.
     """
-    results: list[Message] = []
+    if replies == 0:
+        return
+    spoken = 0
     for message in reversed(history):
+        own = message.agent == agent
         if message.role == "tool":
-            if message.agent == agent:
-                results.append(message)
-        elif message.role == "agent" and message.agent == agent and message.requests:
-            yield [message, *reversed(results)]
-            results = []
-        elif message.text:
-            yield [message]
+            if own:
+                yield message, False
+            continue
+        if message.text or (own and message.requests):
+            yield message, True
+        spoken += own
+        if spoken == replies:
+            return
 
 
 def _as_sent(message: Message, agent: str) -> ChatMessage:
@@ -93,3 +150,18 @@ def _as_sent(message: Message, agent: str) -> ChatMessage:
         for it in message.requests
     ]
     return {"role": "assistant", "content": message.text or None, "tool_calls": calls}
+
+
+def _size(message: ChatMessage) -> int:
+    size = estimate(message["content"] or "")
+    if "tool_calls" in message:
+        for call in message["tool_calls"]:
+            size += estimate(call["function"]["name"]) + estimate(call["function"]["arguments"])
+    return size
+
+
+def _texts(message: ChatMessage) -> Iterator[str]:
+    if message["content"]:
+        yield message["content"]
+    for call in message.get("tool_calls", ()):
+        yield f"{call['function']['name']}({call['function']['arguments']})"

@@ -1,29 +1,56 @@
 """An agent's view: everything about what it sees that does not change from call to call."""
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 from pydantic_core import to_json
 
-from weft.context.history import estimate
-from weft.engine.state import State
-from weft.findings import Json
+from weft.context.history import Past
+from weft.context.segment import HIDDEN, Kind, LeftOut, Segment
+from weft.engine.reads import may_read
 from weft.ports.model import OutputSchema, ToolSchema
-from weft.spec.agents import Agent
+from weft.spec.agents import Agent, PromptSection
+from weft.spec.ingredients import (
+    HistoryIngredient,
+    Ingredient,
+    LiteralIngredient,
+    VariablesIngredient,
+)
+from weft.spec.outputs import OutputModel
 from weft.spec.templates import Reference, parse_template
+from weft.spec.tokens import estimate
 from weft.spec.type_schema import json_schema
 from weft.spec.types import Ref
 from weft.spec.workflow import WorkflowSpec
 
+#: How many tokens of the conversation are sent, unless an agent says otherwise.
+HISTORY_TOKENS: Final = 16_000
+
+#: Stands in a prompt where the value of a variable would be that the agent may not see.
+WITHHELD: Final = "(hidden)"
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One section of the instructions, ready to be filled in."""
+    """A section of the instructions into which values are put."""
 
-    id: str
+    origin: str
     heading: str
     parts: tuple[str | Reference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Variables that are listed with their values."""
+
+    origin: str
+    names: tuple[str, ...]
+    max_tokens: int | None = None
+
+
+#: What is put together at every call, in order. A segment is the same every time.
+Piece: TypeAlias = Segment | Section | Listing | Past
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,58 +58,131 @@ class View:
     """What one agent sees, as far as the workflow decides it."""
 
     agent: str
-    sections: tuple[Section, ...]
-    exposed: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+    #: What is left out of every call.
+    left_out: tuple[LeftOut, ...]
     tools: tuple[ToolSchema, ...]
     output: OutputSchema | None
-    #: About how many tokens the schemas take; counted once, they are sent with every call.
-    tool_tokens: int = 0
-    output_tokens: int = 0
+    #: Tools and output as segments: they are sent with every call, beside the messages.
+    schemas: tuple[Segment, ...] = ()
 
 
 def make_view(spec: WorkflowSpec, agent: Agent, tools: tuple[ToolSchema, ...]) -> View:
     """Work out an agent's view, once for all runs of a workflow."""
-    name = agent.agent_name
-    bound = {binding.agent: binding.model for binding in spec.registry}
-    models = {it.name: {f: e.type for f, e in it.fields.items()} for it in spec.models}
-    model = bound.get(name)
-    output = OutputSchema(model, json_schema(Ref(model), models)) if model else None
+    output = _output(spec, agent.agent_name)
+    left_out: list[LeftOut] = []
+    pieces: list[Piece] = [
+        _section(spec, agent.agent_name, it, left_out) for it in agent.prompt_sections
+    ]
+    for index, ingredient in enumerate(agent.context or standard()):
+        origin = f"context[{index}]" if agent.context else "standard"
+        pieces += _ingredient(spec, agent.agent_name, origin, ingredient, left_out)
+    if not any(isinstance(piece, Past) for piece in pieces):
+        # Without the results of its tools an agent would call them again and again.
+        pieces.append(Past("turn", "standard", HISTORY_TOKENS))
     return View(
-        agent=name,
-        sections=tuple(
-            Section(it.id, it.heading or "", parse_template(it.content))
-            for it in agent.prompt_sections
-        ),
-        exposed=spec.exposure.get(name, ()),
+        agent=agent.agent_name,
+        pieces=tuple(pieces),
+        left_out=tuple(left_out),
         tools=tools,
         output=output,
-        tool_tokens=estimate(to_json(tools).decode()) if tools else 0,
-        output_tokens=estimate(to_json(output).decode()) if output else 0,
+        schemas=tuple(_schemas(tools, output)),
     )
 
 
-def render(section: Section, values: Mapping[str, Json]) -> str:
-    """Return the text of a section with the values of its variables filled in."""
-    filled = "".join(
-        part if isinstance(part, str) else shown(values.get(part.name)) for part in section.parts
-    )
-    return f"{section.heading}\n{filled}" if section.heading else filled
+def standard() -> tuple[Ingredient, ...]:
+    """Return what an agent sees after its prompt if it does not say."""
+    return VariablesIngredient(), HistoryIngredient()
 
 
-def shown(value: Json) -> str:
-    """Return a value as it stands in a prompt."""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
+def _section(
+    spec: WorkflowSpec, agent: str, section: PromptSection, left_out: list[LeftOut]
+) -> Segment | Section:
+    parts = parse_template(section.content)
+    used = [part.name for part in parts if isinstance(part, Reference)]
+    hidden = [name for name in dict.fromkeys(used) if not _visible(spec, agent, name)]
+    if hidden:
+        left_out.append(_hidden("prompt", section.id, hidden))
+        parts = tuple(
+            WITHHELD if isinstance(part, Reference) and part.name in hidden else part
+            for part in parts
+        )
+    made = Section(section.id, section.heading or "", parts)
+    if any(isinstance(part, Reference) for part in parts):
+        return made
+    return _fixed("prompt", made.origin, headed(made.heading, "".join(map(str, parts))))
 
 
-def values_of(state: State) -> dict[str, Json]:
-    """Return every value there is to fill in: the declared variables and the built-in ones."""
-    return {
-        **state.variables,
-        "app_id": state.app,
-        "enterprise_id": state.app,
-        "user_id": state.user,
-        "chat_id": state.run,
-        "workflow_name": state.workflow,
-    }
+def _ingredient(
+    spec: WorkflowSpec,
+    agent: str,
+    origin: str,
+    ingredient: Ingredient,
+    left_out: list[LeftOut],
+) -> Iterator[Piece]:
+    match ingredient:
+        case LiteralIngredient(text=text):
+            yield _fixed("literal", origin, text)
+        case HistoryIngredient(max_tokens=tokens, max_messages=messages):
+            yield Past("history", origin, tokens or HISTORY_TOKENS, messages)
+        case _:
+            exposed = spec.exposure.get(agent, ())
+            wanted = dict.fromkeys(ingredient.names or exposed)
+            seen = [it for it in wanted if it in exposed and _visible(spec, agent, it)]
+            hidden = [it for it in wanted if it not in seen]
+            if hidden:
+                left_out.append(_hidden("variables", origin, hidden))
+            if seen:
+                yield Listing(origin, tuple(seen), ingredient.max_tokens)
+
+
+def headed(heading: str, text: str) -> str:
+    """Return a text under its heading, if it has one."""
+    return f"{heading}\n{text}" if heading else text
+
+
+def _visible(spec: WorkflowSpec, agent: str, name: str) -> bool:
+    """Tell whether an agent may be shown a value: secrets are shown to nobody."""
+    secret = name in spec.variables and spec.variables[name].secret
+    return not secret and may_read(spec.variables, name, agent)
+
+
+def _hidden(kind: str, origin: str, names: Sequence[str]) -> LeftOut:
+    return {"kind": kind, "origin": origin, "names": list(names), "reason": HIDDEN}
+
+
+def _output(spec: WorkflowSpec, agent: str) -> OutputSchema | None:
+    model = next((it.model for it in spec.registry if it.agent == agent), None)
+    if not model:
+        return None
+    models = {it.name: {f: e.type for f, e in it.fields.items()} for it in spec.models}
+    return OutputSchema(model, _described(json_schema(Ref(model), models), spec.models))
+
+
+def _described(schema: dict[str, Any], models: Iterable[OutputModel]) -> dict[str, Any]:
+    """Put into a schema what the package says of its models and their fields."""
+    for model in models:
+        made = schema["$defs"].get(model.name)
+        if made is None:
+            continue
+        if model.description:
+            made["description"] = model.description
+        for name, field in model.fields.items():
+            # Some providers take nothing beside a reference.
+            if field.description and "$ref" not in made["properties"][name]:
+                made["properties"][name]["description"] = field.description
+    return schema
+
+
+def _schemas(tools: tuple[ToolSchema, ...], output: OutputSchema | None) -> Iterator[Segment]:
+    if tools:
+        text = to_json(tools).decode()
+        names = [tool.name for tool in tools]
+        yield Segment("tools", "tools", text, estimate(text), role="", facts={"names": names})
+    if output:
+        text = to_json(output).decode()
+        yield Segment("output", output.name, text, estimate(text), role="")
+
+
+def _fixed(kind: Kind, origin: str, text: str) -> Segment:
+    return Segment(kind, origin, text, estimate(text))

@@ -1,56 +1,18 @@
 """The rulebook: what the engine needs to know of a workflow, worked out once for all its runs."""
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from weft.engine.defaults import reply_limit, startup_mode
 from weft.engine.routing import Routing, link_routing
+from weft.engine.trigger_index import TriggerIndex, index_triggers
 from weft.findings import Json
 from weft.spec.orchestrator import Orchestrator, StartupMode
 from weft.spec.sources import DerivedSource
 from weft.spec.tools import AgentTool, UiTool
-from weft.spec.triggers import (
-    AgentTextTrigger,
-    Contains,
-    Equals,
-    Exact,
-    Match,
-    ToolCallTrigger,
-    UiResponseTrigger,
-)
 from weft.spec.types import Ref, TypeExpr
 from weft.spec.variables import Variable
 from weft.spec.workflow import WorkflowSpec
-
-Matches: TypeAlias = Callable[[str], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class TextRule:
-    """A variable that an agent sets by what it says."""
-
-    variable: str
-    matches: Matches
-    value: Json
-
-
-@dataclass(frozen=True, slots=True)
-class CallRule:
-    """A variable that a tool call sets: to a value, or to what stands at an argument."""
-
-    variable: str
-    argument: tuple[str, ...] | None
-    value: Json
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerRule:
-    """A variable that a person's answer sets, from a dotted path into it."""
-
-    variable: str
-    key: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +36,7 @@ class Rulebook:
     routing: Routing
     variables: Mapping[str, Variable]
     models: Mapping[str, Mapping[str, TypeExpr]]
-    text_rules: Mapping[str, tuple[TextRule, ...]]
-    call_rules: Mapping[str, tuple[CallRule, ...]]
-    answer_rules: Mapping[str, tuple[AnswerRule, ...]]
+    triggers: TriggerIndex
     start_values: Mapping[str, Json]
     #: Why a run ends, by the index of the handoff that ends it.
     reasons: Mapping[int, str]
@@ -84,22 +44,6 @@ class Rulebook:
 
 def write_rulebook(spec: WorkflowSpec) -> Rulebook:
     """Work out everything about a workflow that does not change while it runs."""
-    text: dict[str, list[TextRule]] = {}
-    calls: dict[str, list[CallRule]] = {}
-    answers: dict[str, list[AnswerRule]] = {}
-    for name, variable in spec.variables.items():
-        source = variable.source
-        for trigger in source.triggers if isinstance(source, DerivedSource) else ():
-            match trigger:
-                case AgentTextTrigger(agent=agent, match=match_, value=value):
-                    text.setdefault(agent, []).append(TextRule(name, _matcher(match_), value))
-                case ToolCallTrigger(tool=tool, argument=argument, value=value):
-                    path = tuple(argument.split(".")) if argument else None
-                    calls.setdefault(tool, []).append(CallRule(name, path, value))
-                case UiResponseTrigger(tool=tool, response_key=key):
-                    answers.setdefault(tool, []).append(AnswerRule(name, tuple(key.split("."))))
-                case _:
-                    continue
     return Rulebook(
         orchestrator=spec.orchestrator,
         startup=startup_mode(spec.orchestrator),
@@ -107,9 +51,7 @@ def write_rulebook(spec: WorkflowSpec) -> Rulebook:
         routing=link_routing(spec),
         variables=spec.variables,
         models={it.name: {f: e.type for f, e in it.fields.items()} for it in spec.models},
-        text_rules={agent: tuple(rules) for agent, rules in text.items()},
-        call_rules={tool: tuple(rules) for tool, rules in calls.items()},
-        answer_rules={tool: tuple(rules) for tool, rules in answers.items()},
+        triggers=index_triggers(spec.variables),
         start_values=_start_values(spec),
         reasons={index: it.reason for index, it in enumerate(spec.handoffs) if it.reason},
     )
@@ -144,18 +86,3 @@ def _start_values(spec: WorkflowSpec) -> dict[str, Json]:
             case _:
                 values[name] = None
     return values
-
-
-def _matcher(match_: Match) -> Matches:
-    match match_:
-        case Equals(equals=wanted):
-            folded = wanted.strip().casefold()
-            return lambda text: text.strip().casefold() == folded
-        case Exact(exact=wanted):
-            return wanted.__eq__
-        case Contains(contains=wanted):
-            part = wanted.casefold()
-            return lambda text: part in text.casefold()
-        case _:
-            found = re.compile(match_.regex)
-            return lambda text: found.search(text) is not None

@@ -6,8 +6,8 @@ from dataclasses import replace
 from weft.engine.book import Rulebook
 from weft.engine.commands import CallTool, Command, Record
 from weft.engine.events import Event, RunEnded, ToolCalled, ToolFailed, ToolReturned, TurnEnded
-from weft.engine.state import Message, OpenCall, State
-from weft.engine.triggers import called
+from weft.engine.state import Message, OpenCall, State, Turn
+from weft.engine.triggers import called, fire, returned
 from weft.engine.turns import next_call
 from weft.findings import Json
 
@@ -19,21 +19,26 @@ def on_tool_called(book: Rulebook, state: State, event: Event, data: ToolCalled)
         return []
     call = OpenCall(data.id, data.tool, data.arguments, event.seq, data.auto)
     state.turn = replace(turn, calls={**turn.calls, data.id: call})
-    return [*(Record(it) for it in called(book, state, data)), call_of(turn.agent, call)]
+    return [*fire(state, called(book, state, data)).records, call_of(turn.agent, call)]
 
 
 def on_tool_returned(
-    _book: Rulebook, state: State, event: Event, data: ToolReturned
+    book: Rulebook, state: State, event: Event, data: ToolReturned
 ) -> list[Command]:
-    """Give the result to the agent."""
-    return _done(state, event, data.id, _text(data.value))
+    """Set what the result sets, and give it to the agent."""
+    call = state.turn.calls.get(data.id) if state.turn else None
+    if call is None:
+        return []
+    fired = fire(state, returned(book, state, call.tool, data.value))
+    return [*fired.records, *_done(state, event, data.id, _text(data.value))]
 
 
 def on_tool_failed(_book: Rulebook, state: State, event: Event, data: ToolFailed) -> list[Command]:
     """Tell the agent why there is no result; without an agent to tell, the run has failed."""
     call = state.turn.calls.get(data.id) if state.turn else None
     if call is not None and call.auto:
-        return [Record(RunEnded("failed", f"{call.tool} failed: {data.error}"))]
+        reason = f"the automatic tool {call.tool} gave no result: {data.error}"
+        return [Record(RunEnded("failed", reason))]
     return _done(state, event, data.id, f"error: {data.error}")
 
 
@@ -50,13 +55,21 @@ def _done(state: State, event: Event, id_: str, text: str) -> list[Command]:
     call = turn.calls.get(id_)
     open_ = {key: value for key, value in turn.calls.items() if key != id_}
     turn = replace(turn, calls=open_, missing=turn.missing - {id_})
+    if call is not None and call.asks:  # It gave up asking: nobody is to answer any more.
+        state.requests = {key: it for key, it in state.requests.items() if key != call.asks}
     if call is not None and call.auto:
-        state.turn = replace(turn, phase="ending")
+        state.turn = replace(turn, stage="ending")
         return [Record(TurnEnded(turn.agent, turn.number))]
     state.say(Message("tool", turn.agent, text, event.seq, call=id_))
     state.turn = turn
-    state.status = "running"
+    state.status = "waiting" if only_asks(turn) else "running"
     return [] if turn.missing else next_call(state, turn)
+
+
+def only_asks(turn: Turn) -> bool:
+    """Tell whether a turn can do nothing before people have answered."""
+    started = turn.calls.values()
+    return len(turn.missing) == len(started) > 0 and all(call.asks for call in started)
 
 
 def _text(value: Json) -> str:

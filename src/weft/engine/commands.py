@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from weft.engine.events import EventData, Values
-from weft.findings import Json
+from weft.engine.state import GivenAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class CallTool:
     tool: str
     arguments: Values
     seq: int
-    answers: tuple[Json, ...] = ()
+    answers: tuple[GivenAnswer, ...] = ()
 
 
 Command: TypeAlias = Record | Assemble | CallModel | CallTool

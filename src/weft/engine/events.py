@@ -14,6 +14,9 @@ Values: TypeAlias = dict[str, Json]
 #: How a run ended: by a rule, by a failure, by request, or because its turns were used up.
 Outcome: TypeAlias = Literal["completed", "failed", "cancelled", "max_turns"]
 
+#: Why a tool gave no result. refused: it declines; retry: the model should give other arguments.
+FailureKind: TypeAlias = Literal["error", "timeout", "refused", "retry", "unknown"]
+
 #: Who answered when an agent needed a model.
 Answerer: TypeAlias = Literal["model", "sample", "you", "replay", "script"]
 
@@ -28,6 +31,17 @@ class RunStarted:
     user: str
     values: Values
     message: str | None = None
+    #: The model that answers for every agent of this run, whatever the package says.
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunForked:
+    """From here on this run goes its own way; everything before it was copied from another."""
+
+    parent: str
+    seq: int
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +88,9 @@ class Usage:
     cached_tokens: int | None = None
     cost_usd: float | None = None
 
+
+#: The writer of what a fork changes.
+EDIT: Final = "edit"
 
 #: Nothing is known about what a call took.
 NO_USAGE: Final = Usage()
@@ -136,8 +153,7 @@ class ToolFailed:
 
     id: str
     error: str
-    #: refused: the tool declines; retry: it asks the model for other arguments.
-    kind: Literal["error", "timeout", "refused", "retry", "unknown"] = "error"
+    kind: FailureKind = "error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +162,7 @@ class VariableSet:
 
     name: str
     value: Json
-    #: What set it: `trigger`, `tool:NAME`, `start`, `edit`.
+    #: What set it: `trigger`, `tool:NAME`, or `edit` in a fork.
     writer: str
 
 
@@ -230,6 +246,7 @@ class RunEnded:
 
 EventData: TypeAlias = (
     RunStarted
+    | RunForked
     | MessageShown
     | TurnStarted
     | ContextAssembled
@@ -253,9 +270,10 @@ EventData: TypeAlias = (
 KINDS: Final[dict[str, type[EventData]]] = {
     kind.__name__: kind
     for kind in (
-        RunStarted, MessageShown, TurnStarted, ContextAssembled, ModelReplied, ModelFailed,
-        OutputRefused, ToolCalled, ToolReturned, ToolFailed, VariableSet, VariableRefused,
-        RequestOpened, RequestAnswered, RequestExpired, TurnEnded, HandedOff, StopAsked, RunEnded,
+        RunStarted, RunForked, MessageShown, TurnStarted, ContextAssembled, ModelReplied,
+        ModelFailed, OutputRefused, ToolCalled, ToolReturned, ToolFailed, VariableSet,
+        VariableRefused, RequestOpened, RequestAnswered, RequestExpired, TurnEnded, HandedOff,
+        StopAsked, RunEnded,
     )
 }  # fmt: skip
 

@@ -1,33 +1,40 @@
 """How the word passes: who gets it next, and what keeps it from going round for ever."""
 
+from collections.abc import Mapping
+
 from weft.engine.book import Rulebook
 from weft.engine.commands import Command, Record
 from weft.engine.conditions import evaluate
 from weft.engine.events import Event, HandedOff, RequestOpened, RunEnded, TurnStarted
 from weft.engine.routing import Route, RoutingRule, Test, routes_after, routes_before
 from weft.engine.state import State
+from weft.engine.triggers import fire, passed
+from weft.errors import ExpressionError
+from weft.findings import Json
 from weft.ids import TERMINATE, USER
 
 
 def on_handed_off(book: Rulebook, state: State, event: Event, data: HandedOff) -> list[Command]:
     """The word goes to the user, to the end, or to an agent."""
     state.hops += 1
+    fired = fire(state, passed(book, state, data))
     if data.target == TERMINATE:
-        return [Record(RunEnded("completed", _reason(book, data)))]
+        return [*fired.records, Record(RunEnded("completed", _reason(book, data)))]
     if data.target == USER:
-        return [ask_user(state, event, data.source)]
-    return [arrive(book, state, data.target)]
+        return [*fired.records, ask_user(state, event, data.source)]
+    return [*fired.records, arrive(book, state, data.target, fired.values)]
 
 
-def arrive(book: Rulebook, state: State, agent: str) -> Command:
+def arrive(book: Rulebook, state: State, agent: str, values: Mapping[str, Json]) -> Command:
     """Give an agent its turn, unless a rule, a limit or the end of all turns takes it away."""
-    if state.stopping:
-        return Record(RunEnded("cancelled", "stopped on request after the turn"))
     if state.turns >= book.orchestrator.max_turns:
         return Record(RunEnded("max_turns", f"the run has had its {state.turns} turns"))
     if state.hops > len(book.parts):
         return Record(RunEnded("failed", "rules pass the word in a circle and nobody speaks"))
-    route = next(routes_before(book.routing, agent, _test(state)), None)
+    try:
+        route = next(routes_before(book.routing, agent, _test(values)), None)
+    except ExpressionError as error:
+        return _unanswerable(agent, error)
     if route is not None:
         return Record(_handoff(agent, route))
     last, streak = state.last
@@ -36,9 +43,14 @@ def arrive(book: Rulebook, state: State, agent: str) -> Command:
     return Record(TurnStarted(agent, state.turns + 1))
 
 
-def leave(book: Rulebook, state: State, agent: str) -> Command:
+def leave(book: Rulebook, state: State, agent: str, values: Mapping[str, Json]) -> Command:
     """Pass the word on after a turn."""
-    return Record(_handoff(agent, next(routes_after(book.routing, agent, _test(state)))))
+    if state.stopping:
+        return Record(RunEnded("cancelled", "stopped on request after the turn"))
+    try:
+        return Record(_handoff(agent, next(routes_after(book.routing, agent, _test(values)))))
+    except ExpressionError as error:
+        return _unanswerable(agent, error)
 
 
 def ask_user(state: State, event: Event, agent: str) -> Command:
@@ -52,6 +64,10 @@ def _out_of_replies(book: Rulebook, agent: str, streak: int) -> Command:
     return Record(RunEnded("failed", f"{agent} has given {streak} replies in a row"))
 
 
+def _unanswerable(agent: str, error: ExpressionError) -> Command:
+    return Record(RunEnded("failed", f"a rule of {agent} has no answer: {error}"))
+
+
 def _handoff(agent: str, route: Route) -> HandedOff:
     return HandedOff(agent, route.target, route.why, route.rule)
 
@@ -61,8 +77,8 @@ def _reason(book: Rulebook, data: HandedOff) -> str:
     return declared or f"{data.source} ended the run"
 
 
-def _test(state: State) -> Test:
+def _test(values: Mapping[str, Json]) -> Test:
     def holds(rule: RoutingRule) -> bool:
-        return rule.condition is not None and evaluate(rule.condition, state.variables)
+        return rule.condition is not None and evaluate(rule.condition, values)
 
     return holds

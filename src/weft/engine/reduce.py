@@ -20,6 +20,7 @@ Handler: TypeAlias = Callable[[Rulebook, State, Event, Any], list[Command]]
 
 HANDLERS: Final[dict[type[events.EventData], Handler]] = {
     events.RunStarted: turns.on_run_started,
+    events.RunForked: turns.on_run_forked,
     events.MessageShown: turns.on_message_shown,
     events.TurnStarted: turns.on_turn_started,
     events.ContextAssembled: turns.on_context_assembled,
@@ -44,17 +45,22 @@ HANDLERS: Final[dict[type[events.EventData], Handler]] = {
 def reduce(book: Rulebook, state: State, event: Event) -> tuple[State, list[Command]]:
     """Take one event into the state. After the end of a run nothing changes any more."""
     after = state.copy()
-    after.seq = event.seq
+    return after, advance(book, after, event)
+
+
+def advance(book: Rulebook, state: State, event: Event) -> list[Command]:
+    """Take one event into a state that belongs to the caller alone, and change that."""
+    state.seq = event.seq
     if state.status == "ended":
-        return after, []
-    return after, HANDLERS[type(event.data)](book, after, event, event.data)
+        return []
+    return HANDLERS[type(event.data)](book, state, event, event.data)
 
 
 def fold(book: Rulebook, run: str, history: Iterable[Event]) -> State:
     """Return the state after a journal. What was to be done is done, or `pending`."""
     state = State(run)
     for event in history:
-        state, _ = reduce(book, state, event)
+        advance(book, state, event)
     return state
 
 
@@ -63,9 +69,9 @@ def pending(state: State) -> Iterator[Command]:
     turn = state.turn
     if turn is None:
         return
-    if turn.phase == "assembling":
+    if turn.stage == "assembling":
         yield Assemble(turn.agent, turn.number, turn.call)
-    elif turn.phase == "model":
+    elif turn.stage == "model":
         yield CallModel(turn.agent, turn.number, turn.call, turn.seq)
     else:
         waiting = (call for call in turn.calls.values() if call.asks is None)

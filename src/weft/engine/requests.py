@@ -3,19 +3,18 @@
 from dataclasses import replace
 
 from weft.engine.book import Rulebook
-from weft.engine.calls import call_of
+from weft.engine.calls import call_of, only_asks
 from weft.engine.commands import Command, Record
 from weft.engine.events import (
     Event,
     RequestAnswered,
     RequestExpired,
     RequestOpened,
-    RunEnded,
     ToolFailed,
 )
 from weft.engine.passing import arrive
-from weft.engine.state import Message, Request, State
-from weft.engine.triggers import answered
+from weft.engine.state import GivenAnswer, Message, Request, State
+from weft.engine.triggers import answered, fire, heard
 from weft.findings import Json
 
 
@@ -42,7 +41,7 @@ def on_request_opened(
     if turn is not None and call is not None:
         call = replace(call, asks=data.id)
         state.turn = turn = replace(turn, calls={**turn.calls, call.id: call})
-    if turn is None or all(it.asks for it in turn.calls.values()):
+    if turn is None or only_asks(turn):
         state.status = "waiting"
     return []
 
@@ -55,25 +54,27 @@ def on_request_answered(
     if request is None:
         return []
     if request.kind == "chat":
-        state.say(Message("user", "", str(data.value), event.seq))
+        text = str(data.value)
+        state.say(Message("user", "", text, event.seq))
         state.last, state.hops = ("", 0), 0
-        return [arrive(book, state, request.agent)]
-    triggered = [Record(it) for it in answered(book, state, request.tool or "", data.value)]
-    return [*triggered, *_resume(state, request, data.value)]
+        fired = fire(state, heard(book, state, text))
+        return [*fired.records, arrive(book, state, request.agent, fired.values)]
+    fired = fire(state, answered(book, state, request.tool or "", data.value))
+    return [*fired.records, *_resume(state, request, data.value)]
 
 
 def on_request_expired(
-    _book: Rulebook, state: State, _event: Event, data: RequestExpired
+    book: Rulebook, state: State, _event: Event, data: RequestExpired
 ) -> list[Command]:
-    """Go on with what was declared for this case; else the asking tool fails, or the run ends."""
-    request = _close(state, data.id)
-    if request is None:
+    """Go on with what was declared for this case, as if it were an answer; else the tool fails."""
+    request = state.requests.get(data.id)
+    if request is None or request.call is None:  # A chat waits for as long as it takes.
         return []
-    if request.call is None:
-        return [Record(RunEnded("cancelled", "nobody answered in time"))]
+    _close(state, data.id)
     if request.otherwise is None:
         return [Record(ToolFailed(request.call, "nobody answered in time", "timeout"))]
-    return _resume(state, request, request.otherwise)
+    fired = fire(state, answered(book, state, request.tool or "", request.otherwise))
+    return [*fired.records, *_resume(state, request, request.otherwise)]
 
 
 def _close(state: State, id_: str) -> Request | None:
@@ -89,6 +90,7 @@ def _resume(state: State, request: Request, value: Json) -> list[Command]:
     call = turn.calls.get(request.call or "") if turn else None
     if turn is None or call is None:
         return []
-    call = replace(call, asks=None, answers=(*call.answers, value))
+    given = GivenAnswer(request.digest, value)
+    call = replace(call, asks=None, answers=(*call.answers, given))
     state.turn = replace(turn, calls={**turn.calls, call.id: call})
     return [call_of(turn.agent, call)]

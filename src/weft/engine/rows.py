@@ -8,9 +8,6 @@ from weft.engine.events import Event, Outcome
 from weft.engine.state import Request, State, Status
 from weft.findings import Json
 
-#: How much of the first message a list shows.
-PREVIEW = 120
-
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
@@ -34,6 +31,7 @@ class RunRow:
     preview: str
     outcome: Outcome | None
     reason: str
+    parent: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +61,13 @@ class Batch:
     row: RunRow
     opened: tuple[RequestRow, ...]
     closed: tuple[str, ...]
+    #: The package of the run, with its first events: kept for as long as a run needs it.
+    package: bytes | None = None
 
 
-def batch(before: State, after: State, events: Sequence[Event]) -> Batch:
+def batch(
+    before: State, after: State, events: Sequence[Event], package: bytes | None = None
+) -> Batch:
     """Put together what is to be written when events have led from one state to another."""
     opened = [it for id_, it in after.requests.items() if id_ not in before.requests]
     return Batch(
@@ -75,12 +77,12 @@ def batch(before: State, after: State, events: Sequence[Event]) -> Batch:
         row=run_row(after, events[-1].at),
         opened=tuple(request_row(after, it) for it in opened),
         closed=tuple(id_ for id_ in before.requests if id_ not in after.requests),
+        package=package,
     )
 
 
 def run_row(state: State, changed_at: int) -> RunRow:
     """Return the row of a run."""
-    first = next((it.text for it in state.messages if it.role == "user"), "")
     return RunRow(
         run=state.run,
         app=state.app,
@@ -97,9 +99,10 @@ def run_row(state: State, changed_at: int) -> RunRow:
         output_tokens=state.spent.output_tokens,
         cost_usd=state.spent.cost_usd,
         unpriced=state.spent.unpriced,
-        preview=first[:PREVIEW],
+        preview=state.preview,
         outcome=state.outcome,
         reason=state.reason,
+        parent=state.parent,
     )
 
 

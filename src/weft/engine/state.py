@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from weft.engine.events import Outcome, ToolRequest, Usage
 from weft.engine.log import Log
 from weft.findings import Json
+
+#: How much of the first message a list shows.
+PREVIEW: Final = 120
 
 #: new: no event yet; running: something is to be done; waiting: for a person; ended.
 Status: TypeAlias = Literal["new", "running", "waiting", "ended"]
@@ -27,6 +30,14 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """What a person answered, and the hash of what was asked: it is for no other question."""
+
+    digest: str
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
 class OpenCall:
     """A tool call without a result yet."""
 
@@ -37,7 +48,7 @@ class OpenCall:
     auto: bool
     #: The question it waits for, and the answers it has had.
     asks: str | None = None
-    answers: tuple[Json, ...] = ()
+    answers: tuple[GivenAnswer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +58,7 @@ class Turn:
     agent: str
     number: int
     #: assembling: what is sent is put together; model: it answers; tools: they work; ending.
-    phase: Literal["assembling", "model", "tools", "ending"] = "assembling"
+    stage: Literal["assembling", "model", "tools", "ending"] = "assembling"
     #: Which model call of this turn it is, and the event that allowed it.
     call: int = 1
     seq: int = 0
@@ -111,6 +122,11 @@ class State:
     app: str = ""
     user: str = ""
     started_at: int = 0
+    #: The first words of the user, for lists.
+    preview: str = ""
+    #: The run this one was forked from, and the model that answers for all its agents, if any.
+    parent: str = ""
+    model: str | None = None
     variables: Mapping[str, Json] = field(default_factory=dict[str, Json])
     #: The event that last set each variable.
     set_by: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -138,3 +154,5 @@ class State:
     def say(self, message: Message) -> None:
         """Add to the conversation."""
         self.messages = self.messages.added(message)
+        if not self.preview and message.role == "user":
+            self.preview = message.text[:PREVIEW]

@@ -1,42 +1,88 @@
-"""Triggers: which variables an event sets. Each is a pure function of the event and the state."""
+"""Triggers: which variables an event sets. Each is a pure function of the event and the state.
 
-from collections.abc import Iterator
-from typing import cast
+Of all that fire at once the last one counts, and each is judged by the value before the event.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, cast
 
 from weft.engine.book import Rulebook
-from weft.engine.events import ToolCalled, VariableRefused, VariableSet
+from weft.engine.commands import Command, Record
+from weft.engine.conditions import same
+from weft.engine.events import HandedOff, ToolCalled, VariableRefused, VariableSet
 from weft.engine.state import State
+from weft.engine.trigger_index import Setting
 from weft.engine.writes import refusal
 from weft.findings import Json
 
+Writes: TypeAlias = Iterable[VariableSet | VariableRefused]
 
-def said(
-    book: Rulebook, state: State, agent: str, text: str
-) -> Iterator[VariableSet | VariableRefused]:
+
+def said(book: Rulebook, state: State, agent: str, text: str) -> Writes:
     """Yield what an agent sets by what it says."""
-    for rule in book.text_rules.get(agent, ()):
-        if rule.matches(text):
-            yield from _write(book, state, rule.variable, rule.value)
+    rules = book.triggers.said.get(agent, ())
+    return _set(book, state, (it.setting for it in rules if it.matches(text)))
 
 
-def called(
-    book: Rulebook, state: State, data: ToolCalled
-) -> Iterator[VariableSet | VariableRefused]:
+def heard(book: Rulebook, state: State, text: str) -> Writes:
+    """Yield what the user sets by what they say."""
+    return _set(book, state, (it.setting for it in book.triggers.heard if it.matches(text)))
+
+
+def called(book: Rulebook, state: State, data: ToolCalled) -> Writes:
     """Yield what a tool call sets."""
-    for rule in book.call_rules.get(data.tool, ()):
-        value = rule.value if rule.argument is None else dig(data.arguments, rule.argument)
-        if value is not None:
-            yield from _write(book, state, rule.variable, value)
+    return _set(book, state, book.triggers.called.get(data.tool, ()), data.arguments)
 
 
-def answered(
-    book: Rulebook, state: State, tool: str, value: Json
-) -> Iterator[VariableSet | VariableRefused]:
+def returned(book: Rulebook, state: State, tool: str, value: Json) -> Writes:
+    """Yield what the result of a tool sets."""
+    return _set(book, state, book.triggers.returned.get(tool, ()), value)
+
+
+def answered(book: Rulebook, state: State, tool: str, value: Json) -> Writes:
     """Yield what a person's answer to a tool sets."""
-    for rule in book.answer_rules.get(tool, ()):
-        found = dig(value, rule.key)
-        if found is not None:
-            yield from _write(book, state, rule.variable, found)
+    return _set(book, state, book.triggers.answered.get(tool, ()), value)
+
+
+def passed(book: Rulebook, state: State, data: HandedOff) -> Writes:
+    """Yield what the way of the word sets."""
+    rules = book.triggers.passed
+    return _set(
+        book,
+        state,
+        (
+            it.setting
+            for it in rules
+            if it.source in (None, data.source) and it.target in (None, data.target)
+        ),
+    )
+
+
+def taken(book: Rulebook, state: State, agent: str) -> Writes:
+    """Yield what an agent's having had so many turns sets."""
+    turns = book.triggers.turns
+    return _set(book, state, turns.get((agent, state.taken.get(agent, 0)), ()) if turns else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """What triggers want recorded, and the values there will be then: what is decided sees them.
+
+    The state itself changes when the records do: it is a fold of what was written, whatever an
+    engine of today makes of the events that led to it.
+    """
+
+    records: list[Command]
+    values: Mapping[str, Json]
+
+
+def fire(state: State, writes: Writes) -> Fired:
+    """Collect what triggers set."""
+    events = list(writes)
+    found = {it.name: it.value for it in events if isinstance(it, VariableSet)}
+    values = {**state.variables, **found} if found else state.variables
+    return Fired([Record(it) for it in events], values)
 
 
 def dig(value: Json, path: tuple[str, ...]) -> Json:
@@ -46,15 +92,24 @@ def dig(value: Json, path: tuple[str, ...]) -> Json:
     return value
 
 
-def _write(
-    book: Rulebook, state: State, name: str, value: Json
-) -> Iterator[VariableSet | VariableRefused]:
-    """A repeated value is no news: a trigger that fires again sets nothing."""
-    held = state.variables.get(name)
-    if type(held) is type(value) and held == value:
-        return
-    fault = refusal(book, state.variables, name, value, writer="trigger")
-    if fault is None:
-        yield VariableSet(name, value, "trigger")
-    else:
-        yield VariableRefused(name, "trigger", fault)
+def _set(book: Rulebook, state: State, settings: Iterable[Setting], found: Json = None) -> Writes:
+    """Return what fires comes to. A value the variable has already is no news, but it counts."""
+    news: dict[str, Json] = {}
+    refused: list[VariableRefused] = []
+    for setting in settings:
+        name = setting.variable
+        held = state.variables.get(name)
+        if setting.origin is not None and not same(held, setting.origin[0]):
+            continue
+        value = setting.value if setting.path is None else dig(found, setting.path)
+        if value is None:
+            continue
+        if same(held, value):
+            news.pop(name, None)
+            continue
+        fault = refusal(book, state.variables, name, value, writer="trigger")
+        if fault is None:
+            news[name] = value
+        else:
+            refused.append(VariableRefused(name, "trigger", fault))
+    return [*(VariableSet(name, value, "trigger") for name, value in news.items()), *refused]

@@ -1,10 +1,10 @@
 """The life of a run and of a turn: assemble, ask the model, use tools, come to an end."""
 
-import json
 from dataclasses import replace
 from typing import Final
 
 from weft.engine.book import Rulebook
+from weft.engine.codec import read_json
 from weft.engine.commands import Assemble, CallModel, Command, Record
 from weft.engine.events import (
     ContextAssembled,
@@ -14,6 +14,7 @@ from weft.engine.events import (
     ModelReplied,
     OutputRefused,
     RunEnded,
+    RunForked,
     RunStarted,
     StopAsked,
     ToolCalled,
@@ -23,8 +24,8 @@ from weft.engine.events import (
     TurnStarted,
 )
 from weft.engine.passing import arrive, ask_user, leave
-from weft.engine.state import Message, State, Turn
-from weft.engine.triggers import said
+from weft.engine.state import Message, Spent, State, Turn
+from weft.engine.triggers import fire, heard, said, taken
 from weft.findings import Json
 from weft.spec.type_meaning import mismatch
 from weft.spec.types import TypeExpr
@@ -39,16 +40,28 @@ def on_run_started(book: Rulebook, state: State, event: Event, data: RunStarted)
     state.status = "running"
     state.workflow, state.digest = data.workflow, data.digest
     state.app, state.user, state.started_at = data.app, data.user, event.at
+    state.model = data.model
     state.variables = {**book.start_values, **data.values}
     opening = book.orchestrator.initial_message_to_user
     commands: list[Command] = [Record(MessageShown(opening))] if opening else []
     for text in (book.orchestrator.initial_message, data.message):
         if text is not None:
             state.say(Message("user", "", text, event.seq))
+    fired = fire(state, heard(book, state, data.message) if data.message else ())
+    commands += fired.records
     agent = book.orchestrator.initial_agent
     if book.startup == "UserDriven" and data.message is None:
         return [*commands, ask_user(state, event, agent)]
-    return [*commands, arrive(book, state, agent)]
+    return [*commands, arrive(book, state, agent, fired.values)]
+
+
+def on_run_forked(_book: Rulebook, state: State, event: Event, data: RunForked) -> list[Command]:
+    """Nothing follows: what was under way goes on. What was spent before is the other run's."""
+    state.parent = data.parent
+    state.model = data.model or state.model
+    state.started_at = event.at
+    state.spent = Spent()
+    return []
 
 
 def on_message_shown(
@@ -78,9 +91,9 @@ def on_context_assembled(
 ) -> list[Command]:
     """Ask the model."""
     turn = state.turn
-    if turn is None or turn.phase != "assembling" or (data.turn, data.call) != _spot(turn):
+    if turn is None or turn.stage != "assembling" or (data.turn, data.call) != _spot(turn):
         return []
-    state.turn = replace(turn, phase="model", seq=event.seq)
+    state.turn = replace(turn, stage="model", seq=event.seq)
     return [CallModel(turn.agent, turn.number, turn.call, event.seq)]
 
 
@@ -95,7 +108,7 @@ def on_model_replied(
     state.spent = state.spent.plus(data.usage)
     if data.tool_requests:
         missing = frozenset(request.id for request in data.tool_requests)
-        state.turn = replace(turn, phase="tools", calls={}, missing=missing)
+        state.turn = replace(turn, stage="tools", calls={}, missing=missing)
         return [Record(_tool_event(book, turn.agent, it)) for it in data.tool_requests]
     return _final(book, state, turn, data.text)
 
@@ -103,7 +116,7 @@ def on_model_replied(
 def _asked(state: State, data: ModelReplied | ModelFailed | OutputRefused) -> Turn | None:
     """Return the turn whose model was asked for this; None for what comes late or twice."""
     turn = state.turn
-    if turn is None or turn.phase != "model" or (data.turn, data.call) != _spot(turn):
+    if turn is None or turn.stage != "model" or (data.turn, data.call) != _spot(turn):
         return None
     return turn
 
@@ -126,12 +139,12 @@ def _final(book: Rulebook, state: State, turn: Turn, text: str) -> list[Command]
     output, fault = _read_output(book, part.output, text)
     if fault is not None:
         return [Record(OutputRefused(turn.number, turn.call, fault))]
-    triggered: list[Command] = [Record(it) for it in said(book, state, turn.agent, text)]
+    triggered = fire(state, said(book, state, turn.agent, text)).records
     if part.auto_tool is not None and output is not None:
         id_ = f"auto-{turn.number}"
-        state.turn = replace(turn, phase="tools", calls={}, missing=frozenset({id_}))
+        state.turn = replace(turn, stage="tools", calls={}, missing=frozenset({id_}))
         return [*triggered, Record(ToolCalled(id_, part.auto_tool, output, auto=True))]
-    state.turn = replace(turn, phase="ending")
+    state.turn = replace(turn, stage="ending")
     return [*triggered, Record(TurnEnded(turn.agent, turn.number))]
 
 
@@ -142,7 +155,7 @@ def _read_output(
     if output is None:
         return None, None
     try:
-        value: Json = json.loads(text)
+        value = read_json(text.encode())
     except ValueError as error:
         return None, f"the reply is not JSON: {error}"
     fault = mismatch(output, value, book.models)
@@ -169,7 +182,7 @@ def next_call(state: State, turn: Turn) -> list[Command]:
     if turn.call >= MAX_CALLS:
         reason = f"{turn.agent} took {MAX_CALLS} model calls in one turn and came to no end"
         return [Record(RunEnded("failed", reason))]
-    state.turn = turn = replace(turn, phase="assembling", call=turn.call + 1)
+    state.turn = turn = replace(turn, stage="assembling", call=turn.call + 1)
     return [Assemble(turn.agent, turn.number, turn.call)]
 
 
@@ -187,7 +200,8 @@ def on_model_failed(
 def on_turn_ended(book: Rulebook, state: State, _event: Event, data: TurnEnded) -> list[Command]:
     """Pass the word on."""
     state.turn = None
-    return [leave(book, state, data.agent)]
+    fired = fire(state, taken(book, state, data.agent))
+    return [*fired.records, leave(book, state, data.agent, fired.values)]
 
 
 def on_stop_asked(_book: Rulebook, state: State, _event: Event, data: StopAsked) -> list[Command]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from weft.engine.book import Rulebook
+from weft.engine.conditions import same
 from weft.findings import Json
 from weft.ids import BUILT_IN_VARIABLES
 from weft.spec.sources import DerivedSource, EntitySource
@@ -34,13 +35,18 @@ def refusal(
     fault = forbidden(book.variables, name, (writer,))
     if fault:
         return fault
+    return unfit(book, values, name, value)
+
+
+def unfit(book: Rulebook, values: Mapping[str, Json], name: str, value: Json) -> str | None:
+    """Say why a variable cannot get a value from where it stands, or None if it can."""
     variable = book.variables[name]
     fault = None if value is None else mismatch(variable.type, value, book.models)
     if fault:
         return f"{name}: {fault}"
-    source = variable.source
-    if isinstance(source, DerivedSource) and source.transitions and value != values.get(name):
-        steps = {(step.from_, step.to) for step in source.transitions}
-        if (values.get(name), value) not in steps:
-            return f"{name} does not change from {values.get(name)!r} to {value!r}"
+    source, held = variable.source, values.get(name)
+    if isinstance(source, DerivedSource) and source.transitions and not same(value, held):
+        steps = source.transitions
+        if not any(same(step.from_, held) and same(step.to, value) for step in steps):
+            return f"{name} does not change from {held!r} to {value!r}"
     return None

@@ -8,11 +8,12 @@ from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from weft.catalogue import CATALOGUE
-from weft.errors import PackageError
+from weft.errors import CheckFailed, PackageError
 from weft.findings import Finding, Place, is_error
 from weft.packages.archive_names import MANIFEST, clash, name_fault, segment_fault
 from weft.packages.comparison import compare
 from weft.packages.folder_files import FolderFiles, read_files
+from weft.packages.last_import import RECORD, backup_of, lost_by_update
 from weft.packages.manifest import Manifest, make_manifest, manifest_bytes
 from weft.packages.package import Package
 from weft.packages.reader import read_package
@@ -28,7 +29,10 @@ _UNIX: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """What an import did, or would do; `findings` is what the checker says about the package."""
+    """What an import did, or would do; `findings` is what the checker says about the package.
+
+    `lost` names local files that are not as the last import left them and would be replaced.
+    """
 
     name: str
     folder: Path
@@ -40,6 +44,9 @@ class Import:
     old_digest: str | None
     new_digest: str
     findings: tuple[Finding, ...] = ()
+    lost: tuple[str, ...] = ()
+    #: Where the former folder is kept, if own work was replaced.
+    backup: Path | None = None
 
     @property
     def unchanged(self) -> bool:
@@ -47,8 +54,19 @@ class Import:
         return not (self.added or self.changed or self.removed)
 
 
-def export_package(folder: Path, target: Path) -> Manifest:
-    """Write a package to a zip file; the same package always gives the same bytes."""
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What was written to a zip file; `findings` is what the checker says about the package."""
+
+    manifest: Manifest
+    findings: tuple[Finding, ...]
+
+
+def export_package(folder: Path, target: Path) -> Export:
+    """Write a package to a zip file; the same package always gives the same bytes.
+
+    One that could not run is refused: no import would take it.
+    """
     if not folder.is_dir():
         raise PackageError(f"{folder} is not a package folder")
     if target.parent.resolve().is_relative_to(folder.resolve()):
@@ -61,10 +79,15 @@ def export_package(folder: Path, target: Path) -> Manifest:
     found += _unpackable(folder, package.name, content)
     if found:
         raise PackageError(f"{folder} cannot be exported; nothing was written", tuple(found))
+    findings = review_package(package)
+    errors = tuple(finding for finding in findings if is_error(finding))
+    if errors:
+        message = f"{folder} is not exported: the package has errors; nothing was written"
+        raise CheckFailed(message, errors)
     manifest = make_manifest(package.name, package.digest, content.files)
     raw = _zipped({MANIFEST: manifest_bytes(manifest), **content.files})
     replace_files(target.parent, {target.name: raw})
-    return manifest
+    return Export(manifest, findings)
 
 
 def _unpackable(folder: Path, name: str, content: FolderFiles) -> list[Finding]:
@@ -93,14 +116,21 @@ def _zipped(files: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def import_package(archive: Path, workspace: Path, *, dry_run: bool = False) -> Import:
-    """Install or update a package from a zip file, whole or not at all; nothing if `dry_run`."""
+def import_package(
+    archive: Path, workspace: Path, *, dry_run: bool = False, force: bool = False
+) -> Import:
+    """Install or update a package from a zip file, whole or not at all; nothing if `dry_run`.
+
+    Nothing either where own work would be lost (`lost` names it), except with `force`: then the
+    former folder is kept as a backup.
+    """
     unpacked = unpack(archive)
     folder = workspace / _WORKFLOWS / unpacked.manifest.name
     findings = _judged(archive, unpacked, folder)
     installed = _installed(folder)
     present = installed or FolderFiles({}, {}, ())
     comparison = compare(present.files, unpacked.files)
+    lost = lost_by_update(present, unpacked.files)
     outcome = Import(
         name=unpacked.manifest.name,
         folder=folder,
@@ -112,13 +142,17 @@ def import_package(archive: Path, workspace: Path, *, dry_run: bool = False) -> 
         old_digest=read_package(folder).digest if installed else None,
         new_digest=unpacked.manifest.digest,
         findings=findings,
+        lost=lost,
+        backup=backup_of(folder) if lost and force else None,
     )
-    if dry_run or outcome.unchanged:
+    if dry_run or outcome.unchanged or (lost and not force):
         return outcome
+    record = {RECORD: manifest_bytes(unpacked.manifest)}
     if installed is None:
-        create_folder(folder, unpacked.files)
+        create_folder(folder, {**unpacked.files, **record})
     else:
-        replace_folder(folder, {**present.kept, **unpacked.files})
+        files = {**present.kept, **unpacked.files, **record}
+        replace_folder(folder, files, backup=outcome.backup)
     return outcome
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from weft.ids import TERMINATE, USER, slug
 from weft.packages.dialect_types import read_fields
 from weft.packages.dialect_variables import read_context_variables
-from weft.packages.rewrite import Dialect, List, Map, Rewrite, is_list, is_map, maps_in
+from weft.packages.rewrite import Change, Dialect, List, Map, Rewrite, is_list, is_map, maps_in
 
 _TARGETS: Final = {
     "user": USER,
@@ -141,13 +141,19 @@ def _registry(rewrite: Rewrite, outputs: Map) -> None:
 
 
 def _list_of_map(rewrite: Rewrite, container: Map, key: str, name_key: str) -> None:
-    """Read a map by name as the list it is now, each entry carrying its name."""
+    """Read a map by name as the list it is now, each entry carrying its name.
+
+    An entry that has another name than its key is not guessed at: one of the two would be lost.
+    """
     value = container.get(key)
     if not is_map(value):
         return
     for name, entry in value.items():
-        if is_map(entry):
-            entry.setdefault(name_key, name)
+        own = entry.setdefault(name_key, name) if is_map(entry) else name
+        if isinstance(own, str) and own != name:
+            at = (*rewrite.stood_at(container, key), name, name_key)
+            fact = f'{key}.{name}: the key is "{name}", but {name_key} is "{own}"'
+            rewrite.contradictions.append(Change(at, fact))
     entries: List = list(value.values())
     rewrite.replace(container, key, entries, f"{key} is now a list; each entry has its {name_key}")
 

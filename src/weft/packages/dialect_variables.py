@@ -3,7 +3,7 @@
 from typing import Final
 
 from weft.packages.dialect_types import read_fields, read_type_object
-from weft.packages.rewrite import List, Map, Rewrite, is_list, is_map, maps_in
+from weft.packages.rewrite import Change, List, Map, Rewrite, is_list, is_map, maps_in
 
 _WRAPPER: Final = "context_variables"
 
@@ -67,6 +67,8 @@ def _wrap(rewrite: Rewrite, data: Map) -> None:
         data, "ContextVariablesPlan", _WRAPPER, f"ContextVariablesPlan is now {_WRAPPER}"
     )
     if _WRAPPER not in data:
+        if data:
+            rewrite.changes.append(Change((), f"everything now stands under {_WRAPPER}"))
         wrapped: Map = {_WRAPPER: data}
         rewrite.place(wrapped, ())
         rewrite.data = wrapped

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias, cast
 
 from weft.catalogue import CATALOGUE
 from weft.findings import Finding, Json, Path, Place, is_error
-from weft.packages import json_text, yaml_text
+from weft.packages import json_text
 from weft.packages.text_index import Container, Data, Fault, Node, Parsed, line_column
 
 Format: TypeAlias = Literal["json", "yaml"]
@@ -137,24 +137,24 @@ def read(file: str, raw: bytes) -> Document:
 def read_text(file: str, text: str) -> Document:
     """Read the text of one declared file; its name tells JSON from YAML."""
     form = format_of(file)
-    parsed = json_text.load(text) if form == "json" else yaml_text.parse(text)
+    parsed = json_text.load(text) if form == "json" else parse_text(text, form)
     findings = tuple(finding(file, text, fault) for fault in parsed.faults)
     return Document(file, text, form, parsed.data, findings, parsed.root)
 
 
 def parse_text(text: str, form: Format) -> Parsed:
     """Read text with an index of where everything stands."""
-    return json_text.parse(text) if form == "json" else yaml_text.parse(text)
+    if form == "json":
+        return json_text.parse(text)
+    # Deferred: most packages are written in JSON, and loading the YAML library takes its time.
+    from weft.packages import yaml_text  # noqa: PLC0415
+
+    return yaml_text.parse(text)
 
 
 def format_of(file: str) -> Format:
     """Return the format a file name stands for: JSON if it ends in .json, else YAML."""
     return "json" if file.lower().endswith(".json") else "yaml"
-
-
-def container_paths(data: Json) -> dict[int, Path]:
-    """Return the path of each object and list in `data`, by its `id`, as long as `data` lives."""
-    return {id(container): path for path, container in _containers(cast("Data", data))}
 
 
 def finding(file: str, text: str, fault: Fault) -> Finding:

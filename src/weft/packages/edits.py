@@ -58,10 +58,15 @@ def _change(document: Document, text: str, edit: Edit) -> Edited:
     step = resolve(document.file, parsed.data, edit)
     wanted = carried_out(deepcopy(parsed.data), step)
     changed = _Text(text, document.format, parsed.root or Node(0, 0)).after(step)
-    if changed is not None and _same(parse_text(changed, document.format), wanted):
+    return settled(text, changed, document.format, wanted)
+
+
+def settled(text: str, changed: str | None, form: Format, wanted: Data) -> Edited:
+    """Return a changed text if it holds what it should, or else write the file anew."""
+    if changed is not None and _same(parse_text(changed, form), wanted):
         return Edited(changed)
-    head = _HEAD.match(text) if document.format == "yaml" else None
-    return Edited((head[0] if head else "") + dump(wanted, document.format), anew=True)
+    head = _HEAD.match(text) if form == "yaml" else None
+    return Edited((head[0] if head else "") + dump(wanted, form), anew=True)
 
 
 def _same(parsed: Parsed, wanted: Data) -> bool:

@@ -1,21 +1,14 @@
-"""The bytes of a package folder, read with care: nothing outside it, nothing without end."""
+"""The bytes of a package folder: the declared files, the code, and what could not be read."""
 
-import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from weft.findings import Finding, Place
 from weft.packages.archive_names import is_passed_over
 from weft.packages.documents import MAX_BYTES
+from weft.packages.folder_walk import FolderWalk, read_start, unlisted, unreadable
 from weft.packages.layout import CODE_FOLDERS, FILE_KINDS, ROOT_CODE, SUFFIXES
-
-#: Most code files of one package, and how deep their folders may nest.
-MAX_CODE_FILES: Final = 2_000
-MAX_DEPTH: Final = 8
-
-_PASSED_OVER: Final = {"__pycache__"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +22,26 @@ class Contents:
     unreadable: frozenset[str]
     #: Names in the folder itself that are of no declared file.
     others: tuple[str, ...]
+    #: Whether it is known at all what is in the folder.
+    listed: bool = True
 
 
 def read_folder(folder: Path) -> Contents:
     """Read a package folder; what cannot be read becomes a finding."""
-    root = folder.resolve()
     try:
         present = sorted(entry.name for entry in folder.iterdir())
     except OSError as error:
-        return Contents({}, {}, (_unlisted(folder, error),), frozenset(), ())
+        return Contents({}, {}, (unlisted(folder, error),), frozenset(), (), listed=False)
     names = [stem + suffix for stem in FILE_KINDS for suffix in SUFFIXES]
     declared: dict[str, bytes] = {}
     code: dict[str, bytes] = {}
+    walk = FolderWalk(folder)
     findings: list[Finding] = []
     refused: set[str] = set()
     wanted = [(name, declared) for name in names if name in present]
-    wanted += [(name, code) for name in _code_names(folder, root, present, findings)]
+    wanted += [(name, code) for name in _code_names(walk, present)]
     for name, target in wanted:
-        outcome = read_bytes(folder / name, root)
+        outcome = read_bytes(folder / name, folder)
         if isinstance(outcome, bytes) and target is code:
             outcome = _as_text(folder / name, outcome)
         if isinstance(outcome, bytes):
@@ -55,27 +50,14 @@ def read_folder(folder: Path) -> Contents:
             findings.append(outcome)
             refused.add(name)
     others = tuple(name for name in present if name not in names)
-    return Contents(declared, code, tuple(findings), frozenset(refused), others)
+    found = (*walk.findings, *findings)
+    return Contents(declared, code, found, frozenset(refused), others)
 
 
-def read_bytes(path: Path, root: Path) -> bytes | Finding:
-    """Read one file that must be a regular file inside `root` and of bounded size."""
-    try:
-        # Looked at before it is opened: opening a pipe would wait for ever.
-        if not stat.S_ISREG(path.stat().st_mode):
-            return unreadable(path, "is not a regular file", "put a plain file there")
-        if path.is_symlink() and not path.resolve().is_relative_to(root):
-            return unreadable(
-                path, "is a link that leads out of the folder", "put the file itself there"
-            )
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        return unreadable(
-            path, f"cannot be read: {reason.lower()}", "check that it exists and its permissions"
-        )
-    if len(raw) > MAX_BYTES:
+def read_bytes(path: Path, folder: Path) -> bytes | Finding:
+    """Read one file that must be a regular file inside `folder` and of bounded size."""
+    raw = read_start(path, folder, MAX_BYTES)
+    if isinstance(raw, bytes) and len(raw) > MAX_BYTES:
         limit = MAX_BYTES // (1024 * 1024)
         return unreadable(
             path, f"is larger than {limit} MiB", "declared files are small; move content out"
@@ -88,80 +70,17 @@ def _as_text(path: Path, raw: bytes) -> bytes | Finding:
     try:
         raw.decode()
     except UnicodeDecodeError:
-        return unreadable(path, "is not UTF-8 text", "save it as UTF-8")
+        refusal = unreadable(path, "is not UTF-8 text", "save it as UTF-8")
+        return replace(refusal, place=Place(str(path), 1, 1))
     return raw
 
 
-def _unlisted(folder: Path, error: OSError) -> Finding:
-    reason = (error.strerror or type(error).__name__).lower()
-    return unreadable_folder(folder, f"cannot be listed: {reason}", "check its permissions")
-
-
-def unreadable(path: Path, fact: str, remedy: str) -> Finding:
-    """Say that a file cannot be read."""
-    place = Place(str(path), 1, 1)
-    return Finding("SCHEMA001", "error", f"{path.name} {fact}", place, hint=(remedy,))
-
-
-def unreadable_folder(path: Path, fact: str, remedy: str) -> Finding:
-    """Say that a folder cannot be read; a folder has no lines."""
-    return Finding("SCHEMA001", "error", f"{path.name} {fact}", Place(str(path)), hint=(remedy,))
-
-
-def _code_names(
-    folder: Path, root: Path, present: list[str], findings: list[Finding]
-) -> Iterator[str]:
-    """List the code files, deterministically, following no folder out of the package."""
-    for count, name in enumerate(_candidates(folder, root, present, findings)):
-        if count == MAX_CODE_FILES:
-            findings.append(
-                unreadable_folder(
-                    folder,
-                    f"holds more than {MAX_CODE_FILES} code files",
-                    "keep only the code of this package there",
-                )
-            )
-            return
-        yield name
-
-
-def _candidates(
-    folder: Path, root: Path, present: list[str], findings: list[Finding]
-) -> Iterator[str]:
+def _code_names(walk: FolderWalk, present: list[str]) -> Iterator[str]:
+    """List the code files, always in the same order."""
     for name in present:
-        if name.endswith(ROOT_CODE) and not is_passed_over(name) and not (folder / name).is_dir():
+        is_code = name.endswith(ROOT_CODE) and not is_passed_over(name)
+        if is_code and not (walk.folder / name).is_dir():
             yield name
     for top, suffixes in CODE_FOLDERS.items():
-        for name in _walk(folder, top, root, findings):
-            if name.endswith(suffixes):
-                yield name
-
-
-def _walk(folder: Path, top: str, root: Path, findings: list[Finding]) -> Iterator[str]:
-    pending = [top]
-    while pending:
-        name = pending.pop()
-        here = folder / name
-        if not here.is_dir():
-            if name != top or here.exists():
-                yield name
-            continue
-        if here.is_symlink() and not here.resolve().is_relative_to(root):
-            findings.append(
-                unreadable_folder(
-                    here, "is a link that leads out of the folder", "put the folder itself there"
-                )
-            )
-        elif name.count("/") >= MAX_DEPTH:
-            findings.append(
-                unreadable_folder(
-                    here, f"is nested more than {MAX_DEPTH} folders deep", "flatten the folders"
-                )
-            )
-        else:
-            try:
-                entries = sorted((entry.name for entry in here.iterdir()), reverse=True)
-            except OSError as error:
-                findings.append(_unlisted(here, error))
-                continue
-            pending += [f"{name}/{entry}" for entry in entries if entry not in _PASSED_OVER]
+        if top in present and (walk.folder / top).is_dir():
+            yield from (name for name, _ in walk.files(top) if name.endswith(suffixes))

@@ -11,6 +11,7 @@ import re
 from typing import Final, NoReturn
 
 from weft.packages.text_index import (
+    EMPTY_REMEDY,
     INTEGERS,
     MAX_DEPTH,
     MAX_FAULTS,
@@ -37,6 +38,7 @@ _ESCAPE: Final = rf'(?:\\["\\/bfnrt]|\\u(?![dD][89a-fA-F]){_HEX}{{4}}|{_PAIR})'
 _INSIDE: Final = re.compile(rf'[^"\\\x00-\x1f]*+(?:{_ESCAPE}[^"\\\x00-\x1f]*+)*+')
 _LOOSE: Final = re.compile(r"""(["'])(?:\\[^\n]|(?!\1)[^\\\n])*+\1""")
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_HALF: Final = re.compile(rf"\\u[dD][89a-fA-F]{_HEX}{{2}}")
 _BEGIN: Final = re.compile(r"[\w\"'{\[-]")
 _WORD: Final = re.compile(r"[\w.+$@-]++")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*+)((?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?)")
@@ -139,7 +141,7 @@ class _Reader:
 
     def document(self) -> None:
         if not self.peek():
-            self.stop("the file is empty", hint="write an object, at least {}")
+            self.stop("the file is empty", hint=EMPTY_REMEDY)
         self.value(0, -1, -1)
         while self.open:
             self.member(*self.open[-1])
@@ -265,6 +267,9 @@ class _Reader:
         self.at = loose.end()
         if loose[1] == "'":
             self.note("text in single quotes", start, hint="JSON wants double quotes")
+        elif half := _HALF.match(self.text, end):
+            hint = "write the character itself, or both halves"
+            self.note(f"{show(half[0])} is half of a character", end, hint=hint)
         elif self.text[end] == "\\":
             escape = show(self.text[end : end + 2])
             self.note(f"{escape} is no JSON escape here", end, hint=r"write \\ for a backslash")

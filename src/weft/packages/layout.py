@@ -1,6 +1,7 @@
 """The files of a package: which there are, what each holds, where each part of a spec stands."""
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 
 from pydantic import Field
@@ -129,6 +130,19 @@ FILE_KINDS: Final[dict[str, FileKind]] = {
 KIND_OF_FIELD: Final[dict[str, FileKind]] = {
     field: kind for kind in FILE_KINDS.values() for field in kind.holds
 }
+
+
+def meant_kind(name: str) -> str | None:
+    """Return the kind of declared file that a file of this name is, or was likely meant to be.
+
+    >>> meant_kind("Handoffs.JSON"), meant_kind("agent.yaml"), meant_kind("notes.json")
+    ('handoffs', 'agents', None)
+    """
+    stem, dot, suffix = name.lower().rpartition(".")
+    if dot + suffix not in SUFFIXES:
+        return None
+    close = get_close_matches(stem.replace("-", "_"), FILE_KINDS, n=1, cutoff=0.8)
+    return close[0] if close else None
 
 
 def file_path(spec_path: Path, *, entry: bool = False) -> tuple[FileKind, Path]:

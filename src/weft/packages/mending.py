@@ -29,16 +29,16 @@ def mend(package: Package, findings: Iterable[Finding]) -> tuple[Fix, ...]:
     applied: list[Fix] = []
     texts: dict[str, bytes] = {}
     for fix in (finding.fix for finding in findings if finding.fix):
-        changed = _apply(package, fix)
+        changed = mended_texts(package, fix)
         if changed and texts.keys().isdisjoint(changed):
-            texts.update(changed)
+            texts.update((name, text.encode()) for name, text in changed.items())
             applied.append(fix)
     replace_files(package.folder, texts)
     return tuple(applied)
 
 
-def _apply(package: Package, fix: Fix) -> dict[str, bytes]:
-    """Return the new content of every file a fix changes."""
+def mended_texts(package: Package, fix: Fix) -> dict[str, str]:
+    """Return the new text of every file of a package that a fix would change, and write nothing."""
     grouped: dict[str, list[Edit]] = {}
     for edit in fix.edits:
         name, placed = _place(package, fix, edit)
@@ -48,7 +48,7 @@ def _apply(package: Package, fix: Fix) -> dict[str, bytes]:
         if name not in documents and _can_begin(package, name, found):
             documents[name] = _begun(name)
     return {
-        name: edits.apply(documents[name], found).text.encode()
+        name: edits.apply(documents[name], found).text
         for name, found in grouped.items()
         if name in documents
     }

@@ -7,15 +7,16 @@ from typing import Final
 
 from weft.errors import PackageError
 from weft.findings import Path as SpecPath
-from weft.findings import is_error
+from weft.findings import Remove, is_error
 from weft.packages import edits
-from weft.packages.documents import Document
+from weft.packages.documents import Document, parse_text
+from weft.packages.outer_form import point_at_schema, put_around
 from weft.packages.package import DeclaredFile
 from weft.packages.reader import read_package
-from weft.packages.respelling import respell, respelling_edits
+from weft.packages.respelling import missing_wrapper, respell, respelling_edits
 from weft.packages.rewrite import child, is_list, is_map
 from weft.packages.staging import replace_all
-from weft.packages.writer import file_data
+from weft.packages.writer import file_data, schema_pointer
 
 #: How a line begins that holds nothing but a comment.
 _COMMENT: Final = ("#", "//", "/*")
@@ -48,10 +49,30 @@ def plan_migration(folder: Path) -> Migration:
         said = tuple(_changes(declared, now))
         if said:
             respell(declared.rewrite.data, now)
-            edited = edits.apply(declared.document, respelling_edits(declared))
+            edited = _edited(stem, declared)
             texts[declared.name] = edited.text
-            changes[declared.name] = (*said, *_losses(declared.document, edited))
+            named = _named_schema(stem, declared.document, edited)
+            changes[declared.name] = (*said, *named, *_losses(declared.document, edited))
     return Migration(folder, texts, changes)
+
+
+def _edited(stem: str, declared: DeclaredFile) -> edits.Edited:
+    """Respell a file, put the wrapper around it that it may lack, and let editors find its schema.
+
+    What points at the schema already stays, outside of the wrapper.
+    """
+    document, pointer = declared.document, schema_pointer(stem)
+    wrapper = missing_wrapper(declared.rewrite)
+    changes = respelling_edits(declared)
+    if wrapper:
+        given = child(parse_text(document.text, document.format).data, "$schema")
+        pointer = given if isinstance(given, str) else pointer
+        changes = changes if given is None else (*changes, Remove(("$schema",)))
+    edited = edits.apply(document, changes)
+    if wrapper:
+        around = put_around(edited.text, document.format, wrapper)
+        edited = edits.Edited(around.text, edited.anew or around.anew)
+    return edits.Edited(point_at_schema(edited.text, document.format, pointer), edited.anew)
 
 
 def carry_out(migrations: Iterable[Migration]) -> None:
@@ -63,6 +84,12 @@ def carry_out(migrations: Iterable[Migration]) -> None:
             for name, text in plan.texts.items()
         }
     )
+
+
+def _named_schema(stem: str, document: Document, edited: edits.Edited) -> Iterator[str]:
+    pointer = schema_pointer(stem)
+    if pointer in edited.text and pointer not in document.text:
+        yield "it now names its schema, for editors"
 
 
 def _losses(document: Document, edited: edits.Edited) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from weft.findings import Path
 from weft.ids import nearest
+from weft.packages.remedies import add_key, rewrite_as
 from weft.packages.rewrite import is_list
 from weft.spec.part import Part
 
@@ -81,13 +82,15 @@ def _problem(detail: ErrorDetails, model: type[Part]) -> Problem:
     path = _path(detail["loc"], model)
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "missing":
-        return Problem("SCHEMA009", path, f'the key "{path[-1]}" is missing')
+        hint = add_key(str(path[-1]), _annotation(detail["loc"], model))
+        return Problem("SCHEMA009", path, f'the key "{path[-1]}" is missing', hint=(hint,))
     if kind == "union_tag_not_found":
         key = str(context["discriminator"]).strip("'")
         return Problem(
             "SCHEMA009",
             (*path, key),
             f'the key "{key}" is missing; it says which kind this is',
+            hint=("weft schema NAME prints the kinds there are",),
         )
     if kind == "union_tag_invalid":
         key = str(context["discriminator"]).strip("'")
@@ -105,8 +108,9 @@ def _problem(detail: ErrorDetails, model: type[Part]) -> Problem:
             offset=int(context.get("offset", 0)),
         )
     if kind in _EXPECTED:
-        found = describe(detail["input"])
-        return Problem("SCHEMA007", path, f"expected {_EXPECTED[kind]}, found {found}")
+        wanted, found = _EXPECTED[kind], detail["input"]
+        message = f"expected {wanted}, found {describe(found)}"
+        return Problem("SCHEMA007", path, message, hint=rewrite_as(wanted, found))
     message = detail["msg"]
     return Problem("SCHEMA007", path, message[:1].lower() + message[1:])
 
@@ -117,7 +121,7 @@ def _not_among(path: Path, found: object, choices: list[str]) -> Problem:
         "SCHEMA007",
         path,
         f"{describe(found)} is not one of {', '.join(choices)}",
-        hint=(f'did you mean "{meant}"?',) if meant else (),
+        hint=(f'did you mean "{meant}"?',) if meant else ("write one of them",),
     )
 
 
@@ -149,6 +153,13 @@ def _path(loc: _Loc, model: type[Part]) -> Path:
 def _known_keys(loc: _Loc, model: type[Part]) -> list[str]:
     found = _walk(model, loc)[1]
     return [field.alias or name for name, field in found.model_fields.items()] if found else []
+
+
+def _annotation(loc: _Loc, model: type[Part]) -> object:
+    """Return the type of the field a location ends in, or None where no model declares it."""
+    parent = _walk(model, loc[:-1])[1]
+    fields = parent.model_fields.items() if parent else ()
+    return next((it.annotation for name, it in fields if loc[-1] in {name, it.alias}), None)
 
 
 def _walk(annotation: object, loc: _Loc) -> tuple[Path, type[Part] | None]:

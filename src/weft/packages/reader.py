@@ -1,7 +1,6 @@
 """From a folder of files to a spec, with a finding for everything that cannot be read."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +14,7 @@ from weft.ids import slug
 from weft.packages import documents
 from weft.packages.dialect import DIALECTS
 from weft.packages.folder import Contents, read_bytes, read_folder
-from weft.packages.layout import FILE_KINDS, SUFFIXES, AgentExposure, FileKind
+from weft.packages.layout import FILE_KINDS, SUFFIXES, AgentExposure, FileKind, meant_kind
 from weft.packages.package import DeclaredFile, Package
 from weft.packages.problems import Problem, problems
 from weft.packages.rewrite import Rewrite, child, is_map
@@ -95,14 +94,22 @@ def _choose(folder: Path, kind: FileKind, contents: Contents) -> tuple[str | Non
             Place(str(folder / present[1]), 1, 1),
             hint="keep one of them",
         )
-    if not present and kind.required and not contents.unreadable.intersection(names):
+    unknown = not contents.listed or contents.unreadable.intersection(names)
+    if not present and kind.required and not unknown:
         return None, _finding(
             "SCHEMA012",
             f"{kind.stem}.json is missing",
             Place(str(folder / f"{kind.stem}.json")),
-            hint="see a complete package: weft new Example --pattern 1",
+            hint=_missing_remedy(kind, contents),
         )
     return (present[0] if present else None), None
+
+
+def _missing_remedy(kind: FileKind, contents: Contents) -> str:
+    close = [name for name in contents.others if meant_kind(name) == kind.stem]
+    if close:
+        return f"if {close[0]} is meant, rename it to {kind.stem}{Path(close[0]).suffix.lower()}"
+    return "see a complete package: weft new Example --pattern 1"
 
 
 def _understand(kind: FileKind, declared: DeclaredFile) -> tuple[Part | None, list[Finding]]:
@@ -111,23 +118,29 @@ def _understand(kind: FileKind, declared: DeclaredFile) -> tuple[Part | None, li
         place = declared.document.place(change.path, key=True)
         hint = "rewrite the package: weft migrate"
         faults.append(_finding("SCHEMA010", f"older spelling: {change.message}", place, hint=hint))
-    return part, faults
+    for it in declared.rewrite.contradictions:
+        place = declared.document.place(it.path)
+        faults.append(_finding("SCHEMA007", it.message, place, hint="give both the same name"))
+    return (None if declared.rewrite.contradictions else part), faults
 
 
 def _refusal(declared: DeclaredFile, problem: Problem) -> Finding:
     origin = declared.rewrite.came_from(problem.path)
     place = declared.document.place(origin, key=problem.at_key, offset=problem.offset)
-    certain = problem.rename and slug(problem.rename) == slug(str(problem.path[-1]))
-    fix = None
-    if problem.rename and certain:
-        rename = RenameKey(origin, problem.rename)
-        fix = Fix(f'rename the key to "{problem.rename}"', (rename,), file=declared.name)
+    hint, fix = problem.hint, None
+    if problem.rename and slug(problem.rename) == slug(str(problem.path[-1])):
+        around = reduce(child, origin[:-1], declared.document.data)
+        if is_map(around) and problem.rename in around:
+            hint = (f'"{problem.rename}" is there as well: keep one of the two',)
+        else:
+            rename = RenameKey(origin, problem.rename)
+            fix = Fix(f'rename the key to "{problem.rename}"', (rename,), file=declared.name)
     return Finding(
         code=problem.code,
         severity=CATALOGUE[problem.code].severity,
         message=_in_context(problem),
         place=place,
-        hint=problem.hint,
+        hint=hint,
         fix=fix,
     )
 
@@ -147,18 +160,15 @@ def _look_alikes(folder: Path, contents: Contents) -> dict[str, str]:
     present = {name.partition(".")[0] for name in (*contents.declared, *contents.unreadable)}
     meant: dict[str, str] = {}
     for name in contents.others:
-        stem, suffix = Path(name).stem, Path(name).suffix
-        close = get_close_matches(stem.lower().replace("-", "_"), FILE_KINDS, n=1, cutoff=0.8)
-        if suffix not in SUFFIXES or not close or close[0] in present:
-            continue
-        if _holds(FILE_KINDS[close[0]], folder, name):
-            meant.setdefault(close[0], name)
+        stem = meant_kind(name)
+        if stem and stem not in present and _holds(FILE_KINDS[stem], folder, name):
+            meant.setdefault(stem, name)
     return meant
 
 
 def _holds(kind: FileKind, folder: Path, name: str) -> bool:
     """Tell whether a file has keys of a kind of declared file, in whatever spelling."""
-    raw = read_bytes(folder / name, folder.resolve())
+    raw = read_bytes(folder / name, folder)
     if not isinstance(raw, bytes):
         return False
     document = documents.read(str(folder / name), raw)
@@ -175,7 +185,7 @@ def _not_read(folder: Path, stem: str, name: str) -> Finding:
         "SCHEMA013",
         f"{name} is not read: no file of a package has this name",
         Place(str(folder / name), 1, 1),
-        hint=f"did you mean {stem}{Path(name).suffix}?",
+        hint=f"rename it to {stem}{Path(name).suffix.lower()}",
     )
 
 
@@ -188,7 +198,7 @@ def _broken(
     fields = {
         field
         for stem, kind in FILE_KINDS.items()
-        if stem not in parts and (stem in present or kind.required)
+        if stem not in parts and (stem in present or kind.required or not contents.listed)
         for field in kind.holds
     }
     unread_code = any(Path(name).suffix not in SUFFIXES for name in contents.unreadable)

@@ -36,19 +36,25 @@ def _settled(read: object, written: object) -> object:
 
 
 def respelling_edits(declared: DeclaredFile) -> tuple[Edit, ...]:
-    """Return the edits that bring the author's file to what was made of it."""
+    """Return the edits that bring the author's file to what was made of it.
+
+    A wrapper the file lacks is left away, and put around it afterwards.
+    """
     document, rewrite = declared.document, declared.rewrite
     # Read again: the data of the document is what was rewritten.
     before = parse_text(document.text, document.format).data
-    return tuple(_Differences(rewrite).between(before, _as_wrapped(rewrite), (), ()))
+    wrapper, data = missing_wrapper(rewrite), rewrite.data
+    after = data[wrapper] if wrapper and is_map(data) else data
+    return tuple(_Differences(rewrite).between(before, after, (), ()))
 
 
-def _as_wrapped(rewrite: Rewrite) -> object:
-    """Leave away a wrapper that was only put around a file for reading it."""
-    data = rewrite.data
-    inner = list(data.values()) if is_map(data) else []
-    added = len(inner) == 1 and is_map(inner[0]) and rewrite.origin.get(id(inner[0])) == ()
-    return inner[0] if added else data
+def missing_wrapper(rewrite: Rewrite) -> str | None:
+    """Return the key under which everything is written now, if the file is without it."""
+    entries = list(rewrite.data.items()) if is_map(rewrite.data) else []
+    if len(entries) != 1:
+        return None
+    key, inner = entries[0]
+    return key if is_map(inner) and rewrite.origin.get(id(inner)) == () else None
 
 
 class _Differences:

@@ -4,15 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from weft.check.not_performed import not_performed
 from weft.check.run import check, sort_findings
+from weft.check.secret_rules import why_not_read
 from weft.check.subject import Profile, Subject
 from weft.check.workspace import WorkspaceSubject, check_workspace
 from weft.findings import Finding, Place, is_error
 from weft.findings import Path as SpecPath
+from weft.packages.left_out import left_out
 from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.workspace import PackFile, find_packages, is_package, read_packs
 from weft.spec.orchestrator import Orchestrator
+from weft.spec.sources import FileSource
 from weft.spec.workflow import WorkflowSpec
 
 
@@ -24,6 +28,8 @@ class Reviewed:
     name: str
     orchestrator: Orchestrator
     files: int
+    #: What it declares that no run would perform, in words.
+    not_performed: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ def review_package(package: Package, *, profile: Profile = "development") -> tup
         folder=package.folder.resolve().name,
         code={name: raw.decode() for name, raw in package.code.items()},
         profile=profile,
+        files=_files_read(package),
     )
     said = check(subject, locate=package.locate, broken=package.broken)
     placed = (_in_folder(finding, package) for finding in said)
@@ -60,13 +67,36 @@ def review(path: Path, *, profile: Profile = "development") -> Review:
     for folder in find_packages(path):
         package = read_package(folder)
         said += review_package(package, profile=profile)
-        files = len(package.files) + len(package.code)
-        packages.append(Reviewed(folder, package.name, package.spec.orchestrator, files))
+        packages.append(_reviewed(package))
     packs = read_packs(path)
     said += [finding for pack in packs for finding in pack.findings]
     said += () if is_package(path) else _joined(packages, packs)
+    said += left_out(path)
     files = sum(it.files for it in packages) + len(packs)
     return Review(tuple(packages), sort_findings(said), files)
+
+
+def _files_read(package: Package) -> frozenset[str]:
+    """Return the files of variables that are there, in the package or in its workspace."""
+    sources = (variable.source for variable in package.spec.variables.values())
+    paths = [source.path for source in sources if isinstance(source, FileSource)]
+    home = package.folder.resolve()
+    folders = (home, *home.parents[:2])
+    # Whether a path may be read at all is the checker's matter; none other is looked at.
+    inside = [path for path in paths if why_not_read(path) is None]
+    return frozenset(
+        path for path in inside if any((folder / path).is_file() for folder in folders)
+    )
+
+
+def _reviewed(package: Package) -> Reviewed:
+    return Reviewed(
+        folder=package.folder,
+        name=package.name,
+        orchestrator=package.spec.orchestrator,
+        files=len(package.files) + len(package.code),
+        not_performed=tuple(what for _, what in not_performed(package.spec)),
+    )
 
 
 def _in_folder(finding: Finding, package: Package) -> Finding:

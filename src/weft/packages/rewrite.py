@@ -13,7 +13,7 @@ Key: TypeAlias = str | int
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One older spelling that was read, and where it stood in the author's file."""
+    """Something about an older spelling, and where that stood in the author's file."""
 
     path: Path
     message: str
@@ -32,6 +32,8 @@ class Rewrite:
     origin: dict[int, Path]
     renamed: dict[tuple[int, Key], Key] = field(default_factory=dict[tuple[int, Key], Key])
     changes: list[Change] = field(default_factory=list[Change])
+    #: What contradicts itself in an older spelling, so that it cannot be read as the present one.
+    contradictions: list[Change] = field(default_factory=list[Change])
     #: Containers made here; held, so that no identity is given out twice.
     made: list[object] = field(default_factory=list[object])
 

@@ -23,10 +23,13 @@ def create_folder(folder: Path, files: Mapping[str, bytes]) -> None:
         raise _refused(folder, error) from error
 
 
-def replace_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Give a folder exactly these files; if anything fails, it stays as it was."""
+def replace_folder(folder: Path, files: Mapping[str, bytes], *, backup: Path | None = None) -> None:
+    """Give a folder exactly these files; if anything fails, it stays as it was.
+
+    The former folder is kept as `backup`, a name beside it, if one is given.
+    """
     staged = _stage(folder, files)
-    former = staged.with_name(staged.name + ".former")
+    former = backup or staged.with_name(staged.name + ".former")
     try:
         folder.rename(former)
         try:
@@ -37,7 +40,8 @@ def replace_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     except OSError as error:
         shutil.rmtree(staged, ignore_errors=True)
         raise _refused(folder, error) from error
-    shutil.rmtree(former)
+    if backup is None:
+        shutil.rmtree(former)
 
 
 def replace_files(folder: Path, files: Mapping[str, bytes]) -> None:

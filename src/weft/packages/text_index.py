@@ -12,6 +12,9 @@ MAX_NODES: Final = 100_000
 MAX_FAULTS: Final = 20
 INTEGERS: Final = range(-(2**63), 2**63)
 
+#: What to do about a file with nothing in it.
+EMPTY_REMEDY: Final = "write what belongs in it, or remove the file"
+
 Data: TypeAlias = "bool | int | float | str | Container | None"
 Container: TypeAlias = "dict[str, Data] | list[Data]"
 

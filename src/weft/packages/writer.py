@@ -38,10 +38,15 @@ def file_texts(
 
 def file_text(stem: str, data: dict[str, JsonValue], form: Format) -> str:
     """Return the text of one file, pointing editors at its schema."""
-    schema = f"{_SCHEMAS}/{stem}.schema.json"
+    schema = schema_pointer(stem)
     if form == "json":
         return dump({"$schema": schema, **data}, "json")
     return f"# yaml-language-server: $schema={schema}\n{dump(data, 'yaml')}"
+
+
+def schema_pointer(stem: str) -> str:
+    """Return where the schema of a file is, seen from a package in a workspace."""
+    return f"{_SCHEMAS}/{stem}.schema.json"
 
 
 def write_package(folder: Path, spec: WorkflowSpec, code: Mapping[str, bytes]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn
 import yaml
 
 from weft.packages.text_index import (
+    EMPTY_REMEDY,
     MAX_DEPTH,
     MAX_FAULTS,
     MAX_NODES,
@@ -65,6 +66,12 @@ _WORDING: Final = (
         "this does not fit in with the lines above it",
         "check the indentation and the quotes of this line and the one before",
     ),
+)
+
+#: The line before a fault, if it is a text with {name} at its beginning and no quotes around it.
+_OBJECT_THEN: Final = re.compile(r"(?:^|[:,-][ \t]+)\{[^{}]*\}[ \t]*$")
+_AFTER_OBJECT: Final = frozenset(
+    {"a comma or a closing bracket is missing", "this does not fit in with the lines above it"}
 )
 
 
@@ -134,7 +141,7 @@ class _Builder:
                 if documents > 1:
                     self.stop("a second document begins here", start, code="SCHEMA005")
         if not documents:
-            self.stop("the file is empty", 0)
+            raise UnreadableError(Fault("SCHEMA002", "the file is empty", 0, hint=(EMPTY_REMEDY,)))
 
     def scalar(self, event: yaml.ScalarEvent, start: int, end: int) -> None:
         text, style = event.value, event.style
@@ -277,7 +284,11 @@ def _explain(text: str, error: yaml.MarkedYAMLError) -> Fault:
     said = f"{error.problem} {text[start : start + 1]!r}"
     began = error.context_mark
     cause = (f"it began on {spot(text, began.index)}",) if began and began.index < start else ()
+    line = text[text.rfind("\n", 0, start) + 1 : start]
     for pattern, message, hint in _WORDING:
         if re.search(pattern, said):
+            if message in _AFTER_OBJECT and _OBJECT_THEN.search(line):
+                fact = "text follows an object: a value that begins with { is one, unless in quotes"
+                return Fault("SCHEMA002", fact, start, cause, ("put the whole text in quotes",))
             return Fault("SCHEMA002", message, start, cause, (hint,))
     return Fault("SCHEMA002", f"this is not YAML: {show(error.problem or '')}", start, cause)

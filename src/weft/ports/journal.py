@@ -75,12 +75,8 @@ class Journal(Protocol):
         """Return the open questions whose time is over, of all tenants."""
         ...
 
-    async def keep(self, digest: str, content: bytes) -> None:
-        """Keep the content of a workflow for as long as a run needs it."""
-        ...
-
-    async def kept(self, digest: str) -> bytes | None:
-        """Return the content of a workflow that was kept."""
+    async def package(self, digest: str) -> bytes | None:
+        """Return the package that runs were started with; it is kept while a run needs it."""
         ...
 
     async def prune(self, scope: Scope, *, ended_before: int, dry_run: bool) -> Pruned:

@@ -54,11 +54,16 @@ class OutputSchema:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call. `key` is the same when the call is repeated after a crash."""
+    """One call: the how-manieth of which turn of a run.
+
+    `key` is the same when the call is repeated after a crash.
+    """
 
     model: str
     run: str
     agent: str
+    turn: int
+    call: int
     key: str
     messages: Sequence[ChatMessage]
     tools: tuple[ToolSchema, ...] = ()

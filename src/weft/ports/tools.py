@@ -26,6 +26,10 @@ class VariableAccess(Protocol):
         """Set a variable back to no value."""
         ...
 
+    def restart(self) -> None:
+        """Forget what was set: the call is made again."""
+        ...
+
     def to_dict(self) -> dict[str, Json]:
         """Return all values the tool may read."""
         ...
@@ -70,4 +74,8 @@ class ToolLoader(Protocol):
 
         Raises LinkError naming everything that is missing.
         """
+        ...
+
+    def close(self) -> None:
+        """Let go of everything that was loaded."""
         ...

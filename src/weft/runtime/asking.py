@@ -51,12 +51,17 @@ async def use_ui_tool(
             f"use_ui_tool({tool_id!r}) was called in an event loop of the tool's own",
             hint="write the tool as an async function, and await use_ui_tool in it",
         )
-    if timeout is not None and not (0 < timeout < math.inf):
+    check_timeout(timeout)
+    return await call.ask(tool_id, plain_json(payload), timeout, plain_json(otherwise))
+
+
+def check_timeout(seconds: float | None) -> None:
+    """Refuse a time to answer in that is none."""
+    if seconds is not None and not (0 < seconds < math.inf):
         raise UsageError(
-            f"the timeout of a question is a number of seconds above 0, not {timeout!r}",
+            f"the timeout of a question is a number of seconds above 0, not {seconds!r}",
             hint="leave timeout out to wait for as long as it takes",
         )
-    return await call.ask(tool_id, plain_json(payload), timeout, plain_json(otherwise))
 
 
 @contextmanager

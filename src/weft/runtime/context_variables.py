@@ -1,19 +1,22 @@
 """What a tool sees of the run that calls it: the variables, and who it works for."""
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from threading import Lock
 from typing import Final
 
-from weft.context.view import values_of
+from weft.context.values import values_of
 from weft.engine.book import Rulebook
 from weft.engine.conditions import same
 from weft.engine.events import VariableSet
+from weft.engine.reads import may_read
 from weft.engine.state import State
 from weft.engine.writes import refusal
 from weft.errors import ToolError
 from weft.findings import Json
-from weft.ids import BUILT_IN_VARIABLES
 from weft.runtime.json_values import own_copy, plain_json
+from weft.runtime.secrets import masked
+
+NO_SECRETS: Final[Mapping[str, Json]] = {}
 
 
 class Context(MutableMapping[str, Json]):
@@ -22,33 +25,58 @@ class Context(MutableMapping[str, Json]):
     Reads give what the agent may read, as it was when the call began, and what the call itself has
     set since. None is no value: such a variable is not contained, `get` gives the default for it.
     What is read is a copy. What is set is checked at once, and put down when the call is over. The
-    tool may use it from several threads.
+    tool may use it from several threads. Secrets can be read by name; they are in no list of all
+    values, and what is set does not contain them.
     """
 
-    def __init__(self, book: Rulebook, state: State, *, agent: str, tool: str, key: str) -> None:
+    def __init__(
+        self,
+        book: Rulebook,
+        state: State,
+        *,
+        agent: str,
+        tool: str,
+        key: str,
+        answers: tuple[Json, ...] = (),
+        secrets: Mapping[str, Json] = NO_SECRETS,
+    ) -> None:
         self.run: Final = state.run
         self.app: Final = state.app
         self.user: Final = state.user
         self.agent: Final = agent
         #: The same when the call is repeated after a crash: an effect can be recognised by it.
         self.key: Final = key
+        #: What people have answered to the questions this call has asked, in order.
+        self.answers: Final = answers
         self._tool = tool
         self._book = book
-        self._values = values_of(state)
-        self._seen = {it: value for it, value in self._values.items() if _may_read(book, agent, it)}
-        self._writes: list[VariableSet] = []
+        self._state = state
+        self._secrets = {
+            it: value for it, value in secrets.items() if may_read(book.variables, it, agent)
+        }
         self._over = False
         self._lock = Lock()
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew: what was set so far was part of an attempt that failed."""
+        self._values = values_of(self._state)
+        self._seen = {
+            it: value
+            for it, value in self._values.items()
+            if may_read(self._book.variables, it, self.agent)
+        }
+        self._writes: list[VariableSet] = []
 
     def get(self, key: str, default: Json = None) -> Json:
         """Return a value, or the default where there is none."""
-        value = self._seen.get(key)
+        value = self._secrets.get(key, self._seen.get(key))
         return default if value is None else own_copy(value)
 
     def set(self, key: str, value: Json) -> None:
         """Set a variable; raises ToolError if this call may not set it so."""
         try:
-            plain = plain_json(value)
+            plain = masked(plain_json(value), self._secrets)
         except ValueError as error:
             raise ToolError(f"{key} cannot be set to {error}") from error
         with self._lock:
@@ -65,7 +93,7 @@ class Context(MutableMapping[str, Json]):
 
     def contains(self, key: str) -> bool:
         """Tell whether a variable can be read and has a value."""
-        return self._seen.get(key) is not None
+        return self._secrets.get(key, self._seen.get(key)) is not None
 
     def setdefault(self, key: str, default: Json = None) -> Json:
         """Return a value; where there is none, set the default first."""
@@ -91,7 +119,7 @@ class Context(MutableMapping[str, Json]):
     def __getitem__(self, key: str) -> Json:
         if key not in self._seen:
             raise KeyError(f"{key} is no variable that {self.agent} may read")
-        return own_copy(self._seen[key])
+        return own_copy(self._secrets.get(key, self._seen[key]))
 
     def __setitem__(self, key: str, value: Json) -> None:
         self.set(key, value)
@@ -124,10 +152,3 @@ class Context(MutableMapping[str, Json]):
         if fault and not refusal(self._book, self._values, name, value, writer=self.agent):
             return None
         return fault
-
-
-def _may_read(book: Rulebook, agent: str, name: str) -> bool:
-    variable = book.variables.get(name)
-    if variable is None:
-        return name in BUILT_IN_VARIABLES
-    return variable.readers is None or agent in variable.readers

@@ -1,15 +1,32 @@
 """One step of a run: what came in, all that follows from it, and what the world is to do."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from weft.context.assembly import Assembly, assemble
-from weft.engine.commands import Assemble, CallModel, CallTool, Record
-from weft.engine.events import ContextAssembled, Event, EventData
-from weft.engine.reduce import reduce
+from weft.engine.commands import Assemble, CallModel, CallTool, Command, Record
+from weft.engine.events import (
+    EDIT,
+    ContextAssembled,
+    Event,
+    EventData,
+    ModelFailed,
+    ModelReplied,
+    RequestOpened,
+    ToolFailed,
+    ToolReturned,
+    VariableRefused,
+    VariableSet,
+)
+from weft.engine.reduce import advance
 from weft.engine.state import State
+from weft.engine.writes import unfit
 from weft.runtime.workflow import Workflow
+
+#: Raises UsageError if a state does not allow what is asked for.
+Allowed: TypeAlias = Callable[[State], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +36,14 @@ class Draft:
     actor: str
     data: EventData
     cause: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A context that is put together when its turn comes: after all that is recorded before it."""
+
+    command: Assemble
+    cause: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +63,43 @@ def decide(workflow: Workflow, state: State, drafts: Iterable[Draft], now: int) 
     What follows from an event comes right after it, before its neighbours: a second tool call of
     one reply sees what the first has set.
     """
-    queue = deque(drafts)
+    state = state.copy()
+    queue: deque[Draft | Due] = deque(drafts)
     events: list[Event] = []
     effects: list[CallModel | CallTool] = []
     assembly: Assembly | None = None
     while queue:
         draft = queue.popleft()
+        if isinstance(draft, Due):
+            assembly = assemble(workflow.views[draft.command.agent], state)
+            draft = Draft("engine", assembled(draft.command, assembly), draft.cause)
+        elif isinstance(draft.data, VariableSet):
+            draft = _judged(workflow, state, draft, draft.data)
         event = Event(state.seq + 1, now, draft.actor, draft.cause, draft.data)
-        state, commands = reduce(workflow.book, state, event)
+        commands = advance(workflow.book, state, event)
         events.append(event)
-        following: list[Draft] = []
-        for command in commands:
-            match command:
-                case Record(data=data, actor=actor):
-                    following.append(Draft(actor, data, event.seq))
-                case Assemble():
-                    assembly = assemble(workflow.views[command.agent], state)
-                    following.append(Draft("engine", assembled(command, assembly), event.seq))
-                case CallModel() | CallTool():
-                    effects.append(command)
-        queue.extendleft(reversed(following))
+        queue.extendleft(reversed(following(commands, event.seq)))
+        effects += [it for it in commands if isinstance(it, CallModel | CallTool)]
     return Decision(events, state, effects, assembly)
+
+
+def _judged(workflow: Workflow, state: State, draft: Draft, data: VariableSet) -> Draft:
+    """Judge a value once more: another tool may have changed the variable since it was set."""
+    fault = unfit(workflow.book, state.variables, data.name, data.value)
+    if fault is None or data.writer == EDIT:  # What if: an edit asks no transition.
+        return draft
+    return Draft(draft.actor, VariableRefused(data.name, data.writer, fault), draft.cause)
+
+
+def following(commands: Iterable[Command], cause: int) -> list[Draft | Due]:
+    """Return what is to be recorded after an event, in order."""
+    found: list[Draft | Due] = []
+    for command in commands:
+        if isinstance(command, Record):
+            found.append(Draft(command.actor, command.data, cause))
+        elif isinstance(command, Assemble):
+            found.append(Due(command, cause))
+    return found
 
 
 def assembled(command: Assemble, assembly: Assembly) -> ContextAssembled:
@@ -66,3 +107,29 @@ def assembled(command: Assemble, assembly: Assembly) -> ContextAssembled:
     return ContextAssembled(
         command.agent, command.turn, command.call, assembly.manifest, assembly.digest
     )
+
+
+def is_wanted(state: State, result: EventData) -> bool:
+    """Tell whether a run still waits for what came of an effect.
+
+    Another process may have got a result first, or the run may have ended.
+    """
+    turn = state.turn
+    if turn is None:
+        return False
+    match result:
+        case ContextAssembled():
+            return turn.stage == "assembling" and _spot(result) == (turn.number, turn.call)
+        case ModelReplied() | ModelFailed():
+            return turn.stage == "model" and _spot(result) == (turn.number, turn.call)
+        case ToolReturned(id=id_) | ToolFailed(id=id_):
+            return id_ in turn.calls
+        case RequestOpened(call=id_, number=number):
+            call = turn.calls.get(id_ or "")
+            return call is not None and call.asks is None and len(call.answers) == number
+        case _:
+            return True
+
+
+def _spot(result: ContextAssembled | ModelReplied | ModelFailed) -> tuple[int, int]:
+    return result.turn, result.call

@@ -1,40 +1,35 @@
 """The host: starts runs, lets signals in, shows what happened. Runs depend on no caller."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, suppress
 from types import TracebackType
-from typing import Self
+from typing import Final, Literal, Self
 
-from weft.engine.events import Event, RequestAnswered, RunStarted, StopAsked
+from weft.engine.events import Event, RequestExpired, RunStarted
 from weft.engine.reduce import fold
-from weft.engine.rows import RunRow
+from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import State
-from weft.errors import AccessDenied, UsageError
+from weft.errors import AccessDenied, StoreConflict, UsageError, WeftError
 from weft.findings import Json
 from weft.ports.clock import Clock
-from weft.ports.journal import Journal
+from weft.ports.journal import Journal, Pruned
 from weft.ports.scope import Scope
 from weft.ports.tools import ToolLoader
-from weft.runtime.active import ActiveRun, Delivery
-from weft.runtime.decision import Draft
+from weft.runtime.active import ActiveRun
+from weft.runtime.active_runs import ActiveRuns
+from weft.runtime.decision import Allowed, Decision, Draft
+from weft.runtime.expiry import Expiry
+from weft.runtime.followers import Followers, TextDelta, next_delta
+from weft.runtime.forking import Edits, fork
 from weft.runtime.perform import ModelSource, Performer
-from weft.runtime.signals import Answer, Signal, Stop, UserMessage
-from weft.runtime.values import start_values
-from weft.runtime.workflow import Workflow, link, unpack
+from weft.runtime.secrets import secret_values
+from weft.runtime.shelf import FindWorkflow, Shelf
+from weft.runtime.signals import Signal, Stop, interpret, is_open
+from weft.runtime.values import fitting_text, start_values
+from weft.runtime.workflow import Workflow
 
-#: How often a follower looks for events that another process may have written.
-POLL_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class TextDelta:
-    """A piece of what a model is saying; superseded by its reply, and not in the journal."""
-
-    run: str
-    call_seq: int
-    text: str
+_log: Final = logging.getLogger("weft.runtime")
 
 
 class Host:
@@ -47,21 +42,23 @@ class Host:
         models: ModelSource,
         loader: ToolLoader,
         clock: Clock,
-        find: Callable[[str], Workflow],
+        find: FindWorkflow,
         environment: Mapping[str, str] | None = None,
         production: bool = False,
     ) -> None:
         self._journal = journal
+        self._models = models
         self._loader = loader
         self._clock = clock
-        self._find = find
         self._environment = environment or {}
         self._production = production
-        self._active: dict[str, ActiveRun] = {}
-        self._loading: dict[str, asyncio.Future[ActiveRun]] = {}
-        self._linked: dict[str, Workflow] = {}
-        self._followers: dict[str, set[asyncio.Queue[TextDelta | None]]] = {}
-        self._performer = Performer(journal, models, clock, self._tell, self._say)
+        self._shelf = Shelf(journal, loader, find)
+        self._followers = Followers()
+        self._expiry = Expiry(journal, clock, self._expire)
+        self._performer = Performer(
+            journal, models, clock, self._written, self._followers.listener, self._secrets_of
+        )
+        self._active = ActiveRuns(journal, self._shelf, self._performer, self._left)
 
     async def start(
         self,
@@ -70,37 +67,119 @@ class Host:
         scope: Scope,
         message: str | None = None,
         values: Mapping[str, Json] | None = None,
+        model: str | None = None,
         run: str | None = None,
+        streamed: bool = False,
     ) -> str:
-        """Begin a run and return its identity; it goes on whether or not anybody watches."""
-        linked = self._find(workflow)
-        self._linked[linked.digest] = linked
+        """Begin a run and return its identity; it goes on whether or not anybody watches.
+
+        `model` answers for every agent, whatever the package says. A `run` of your own choice may
+        be given once; a second start with it is refused. `streamed` keeps the first words as they
+        are spoken for whoever is about to follow the events.
+        """
+        linked = self._shelf.named(workflow)
+        name = run or self._clock.new_id()
+        self._require_models(linked, model, scope)
         given = start_values(
             linked.book,
             environment=self._environment,
             production=self._production,
             given=values or {},
         )
-        await self._journal.keep(linked.digest, linked.content)
-        name = run or self._clock.new_id()
-        begun = RunStarted(linked.name, linked.digest, scope.app, scope.user or "", given, message)
-        active = self._activate(scope, linked, State(name))
-        await self._post(active, (Draft(f"user:{scope.user}", begun),))
+        user = scope.user or ""
+        begun = RunStarted(
+            linked.name, linked.digest, scope.app, user, given, fitting_text(message), model
+        )
+        active = self._active.made(scope, linked, State(name))
+        if streamed:
+            self._followers.expect(name)
+        try:
+            await self._post(active, Draft(f"user:{user}", begun), _is_new)
+        except StoreConflict as error:  # It is somebody else's: not even how long it is may show.
+            raise _taken(name) from error
         return name
 
     async def deliver(self, run: str, signal: Signal, *, scope: Scope) -> None:
         """Let a signal into a run. It returns when the signal is in the journal."""
-        active = await self._load(run, scope)
+        active = await self._active.load(await self.run(run, scope=scope))
+        if not isinstance(signal, Stop):
+            self._require_models(active.workflow, active.state.model, scope)
         user = scope.user or scope.app
-        drafts, allowed = _interpret(signal, active.state, user)
-        await self._post(active, drafts, allowed)
+        await self._post(active, *interpret(signal, active.workflow, active.state, user))
+
+    async def fork(
+        self,
+        run: str,
+        *,
+        scope: Scope,
+        turn: int,
+        values: Mapping[str, Json] | None = None,
+        model: str | None = None,
+        streamed: bool = False,
+    ) -> str:
+        """Let a turn of a run be taken anew, with other values or another model, as a new run."""
+        row = await self.run(run, scope=scope)
+        workflow = await self._shelf.of_digest(row.digest)
+        child = self._clock.new_id()
+        written, state = fork(
+            workflow,
+            await self._journal.read(scope, run),
+            parent=run,
+            child=child,
+            turn=turn,
+            edits=Edits(values or {}, model),
+            user=scope.user or scope.app,
+            now=self._clock.now(),
+        )
+        self._require_models(workflow, state.model, scope)
+        await self._journal.append(written)
+        if streamed:
+            self._followers.expect(child)
+        active = self._active.made(Scope(row.app, row.user), workflow, state)
+        self._active.put(active).take_up()
+        return child
+
+    async def run(self, run: str, *, scope: Scope) -> RunRow:
+        """Return a run at a glance. Raises AccessDenied if there is none in the scope."""
+        row = await self._journal.run(scope, run) if _is_text(run) else None
+        if row is None:
+            raise _no_run(run)
+        return row
+
+    async def runs(
+        self,
+        *,
+        scope: Scope,
+        status: Literal["running", "waiting", "ended"] | None = None,
+        workflow: str | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> list[RunRow]:
+        """Return runs, newest first; `before` goes on after the last run of a page."""
+        _refuse_negative(limit=limit)
+        return await self._journal.runs(
+            scope, status=status, workflow=workflow, before=before, limit=limit
+        )
+
+    async def requests(self, *, scope: Scope, run: str | None = None) -> list[RequestRow]:
+        """Return the open questions, oldest first."""
+        if run is not None and not _is_text(run):
+            return []
+        return await self._journal.requests(scope, run=run)
+
+    async def workflow(self, run: str, *, scope: Scope) -> Workflow:
+        """Return the workflow a run was started with."""
+        return await self._shelf.of_digest((await self.run(run, scope=scope)).digest)
 
     async def state(self, run: str, *, scope: Scope, at: int | None = None) -> State:
         """Return the state of a run, now or after an earlier event."""
-        row = await self._row(run, scope)
-        workflow = await self._workflow(row.digest)
-        events = await self._journal.read(scope, run, limit=at)
-        return fold(workflow.book, run, events)
+        if at is not None:
+            _refuse_negative(at=at)
+        events = await self._journal.read(scope, run, limit=at or None) if _is_text(run) else []
+        if not events or not isinstance(begun := events[0].data, RunStarted):
+            raise _no_run(run)
+        kept = [] if at == 0 else events
+        return fold((await self._shelf.of_digest(begun.digest)).book, run, kept)
 
     async def events(
         self, run: str, *, scope: Scope, after: int = 0, follow: bool = False
@@ -109,35 +188,80 @@ class Host:
 
         While following, pieces of text come as they are spoken.
         """
-        with self._following(run) as queue:
+        _refuse_negative(after=after)
+        if follow:
+            self._expiry.look()
+        with self._followers.following(run) as news:
             while True:
-                row = await self._row(run, scope)
+                row = await self.run(run, scope=scope)
                 for event in await self._journal.read(scope, run, after=after):
                     yield event
                     after = event.seq
                 if not follow or (row.status == "ended" and after >= row.seq):
                     return
-                while after >= row.seq and (delta := await _wait(queue)) is not None:
+                self._active.raise_if_given_up(run)
+                while after >= row.seq and (delta := await next_delta(news)) is not None:
                     yield delta
 
     async def settled(self, run: str, *, scope: Scope) -> RunRow:
-        """Return when a run waits for a person or has ended."""
-        with self._following(run) as queue:
-            while (row := await self._row(run, scope)).status == "running":
-                await _wait(queue)
-            return row
+        """Return when a run waits for a person or has ended.
+
+        Raises RunError if nobody works on it any more because something could not be written.
+        """
+        while True:
+            active = self._active.get(run)
+            row = None if active is None else await self._rested(active, scope)
+            row = row or await self.run(run, scope=scope)
+            if row.status != "running":
+                return row
+            self._active.raise_if_given_up(run)
+            # Others may be working on it.
+            if active is None or active.held or active.state.seq < row.seq:
+                with self._followers.following(run) as news:
+                    await next_delta(news)
+
+    async def _rested(self, active: ActiveRun, scope: Scope) -> RunRow | None:
+        """Wait until a run rests, and return its row if this process has just written it."""
+        await active.rest()
+        row = None if active.held else active.row
+        return row if row is not None and scope.covers(row.app, row.user) else None
+
+    async def resume(self, run: str, *, scope: Scope) -> None:
+        """Take up a run that had something to do when its process ended."""
+        active = await self._active.load(await self.run(run, scope=scope))
+        self._require_models(active.workflow, active.state.model, scope)
+        self._active.put(active).take_up()
 
     async def recover(self) -> list[str]:
-        """Take up every run that had something to do when its process ended."""
+        """Take up every run that had something to do, and wait for what will expire.
+
+        Call it once after the start of the only process that works on a journal.
+        """
         rows = await self._journal.unfinished()
+        taken: list[str] = []
         for row in rows:
-            (await self._load(row.run, Scope(row.app, row.user))).wake()
-        return [row.run for row in rows]
+            try:
+                self._active.put(await self._active.load(row)).take_up()
+            except WeftError as fault:  # That one is damaged is no reason to leave the others.
+                _log.exception("run %s cannot be taken up", row.run)
+                self._active.give_up(row.run, fault)
+            else:
+                taken.append(row.run)
+        self._expiry.look()
+        return taken
+
+    async def prune(self, *, scope: Scope, ended_before: int, dry_run: bool) -> Pruned:
+        """Remove the runs that ended before a time (in milliseconds), or tell what would go."""
+        return await self._journal.prune(scope, ended_before=ended_before, dry_run=dry_run)
 
     async def close(self) -> None:
         """Let all runs go; they go on from their journals some other time."""
-        await asyncio.gather(*(active.leave() for active in list(self._active.values())))
-        await self._journal.close()
+        async with AsyncExitStack() as stack:  # What one cannot close is no reason to leave others.
+            stack.callback(self._loader.close)
+            stack.push_async_callback(self._journal.close)
+            stack.push_async_callback(self._models.close)
+            stack.push_async_callback(self._active.close)
+            stack.push_async_callback(self._expiry.close)
 
     async def __aenter__(self) -> Self:
         return self
@@ -150,124 +274,59 @@ class Host:
     ) -> None:
         await self.close()
 
-    async def _row(self, run: str, scope: Scope) -> RunRow:
-        row = await self._journal.run(scope, run)
-        if row is None:
-            raise AccessDenied(f"there is no run {run}")
-        return row
+    async def _post(self, active: ActiveRun, draft: Draft, allowed: Allowed) -> None:
+        await self._active.put(active).deliver(draft, allowed)
 
-    async def _workflow(self, digest: str) -> Workflow:
-        """Find a workflow by its content: a run goes on with the package it was started with."""
-        if digest not in self._linked:
-            content = await self._journal.kept(digest)
-            if content is None:
-                raise UsageError(f"the package {digest[:12]} of this run is not kept any more")
-            self._linked[digest] = link(*unpack(content), self._loader)
-        return self._linked[digest]
+    def _require_models(self, workflow: Workflow, model: str | None, scope: Scope) -> None:
+        """Raise what is wrong with the models of a run now, before anything is written."""
+        for name in {model} if model else set(workflow.models.values()):
+            self._models(name or "", workflow, scope)
 
-    def _activate(self, scope: Scope, workflow: Workflow, state: State) -> ActiveRun:
-        active = ActiveRun(
-            scope=scope,
-            workflow=workflow,
-            state=state,
-            performer=self._performer,
-            on_left=self._left,
-        )
-        self._active[state.run] = active
-        return active
+    def _left(self, run: str) -> None:
+        self._followers.forget(run)
+        self._followers.tell(run)
 
-    def _left(self, active: ActiveRun) -> None:
-        if self._active.get(active.state.run) is active:
-            del self._active[active.state.run]
+    def _written(self, decision: Decision) -> None:
+        self._followers.tell(decision.state.run)
+        if any(it.expires_at is not None for it in decision.state.requests.values()):
+            self._expiry.look()
 
-    async def _load(self, run: str, scope: Scope) -> ActiveRun:
-        """Return a run in memory; whoever asks while it is being loaded waits for the same one."""
-        row = await self._row(run, scope)
-        if run in self._active:
-            return self._active[run]
-        if run not in self._loading:
-            self._loading[run] = asyncio.ensure_future(self._bring(row))
-        try:
-            return await self._loading[run]
-        finally:
-            self._loading.pop(run, None)
+    def _secrets_of(self, workflow: Workflow) -> Mapping[str, Json]:
+        return secret_values(workflow.book, self._environment)
 
-    async def _bring(self, row: RunRow) -> ActiveRun:
+    async def _expire(self, row: RequestRow) -> None:
         scope = Scope(row.app, row.user)
-        workflow = await self._workflow(row.digest)
-        events = await self._journal.read(scope, row.run)
-        return self._activate(scope, workflow, fold(workflow.book, row.run, events))
-
-    async def _post(
-        self,
-        active: ActiveRun,
-        drafts: tuple[Draft, ...],
-        allowed: Callable[[State], None] | None = None,
-    ) -> None:
-        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # A run that was only waiting may have left memory since it was loaded.
-        there = self._active.setdefault(active.state.run, active)
-        there.post(Delivery(drafts, written, allowed))
-        await written
-
-    @contextmanager
-    def _following(self, run: str) -> Generator[asyncio.Queue[TextDelta | None]]:
-        queue: asyncio.Queue[TextDelta | None] = asyncio.Queue()
-        self._followers.setdefault(run, set()).add(queue)
-        try:
-            yield queue
-        finally:
-            self._followers[run].discard(queue)
-            if not self._followers[run]:
-                del self._followers[run]
-
-    def _tell(self, run: str) -> None:
-        for queue in self._followers.get(run, ()):
-            queue.put_nowait(None)
-
-    def _say(self, run: str, call_seq: int, text: str) -> None:
-        for queue in self._followers.get(run, ()):
-            queue.put_nowait(TextDelta(run, call_seq, text))
+        active = await self._active.load(await self.run(row.run, scope=scope))
+        # That it was answered meanwhile, or that another process was quicker, is no fault.
+        with suppress(UsageError):
+            await self._post(active, Draft("clock", RequestExpired(row.id)), is_open(row.id))
 
 
-async def _wait(queue: asyncio.Queue[TextDelta | None]) -> TextDelta | None:
-    """Return the next piece of text, or None when it is time to look into the journal."""
+def _is_text(run: str) -> bool:
+    """Tell whether something can be the identity of a run at all: some strings are no text."""
     try:
-        return await asyncio.wait_for(queue.get(), POLL_SECONDS)
-    except TimeoutError:
-        return None
+        run.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
-def _interpret(
-    signal: Signal, state: State, user: str
-) -> tuple[tuple[Draft, ...], Callable[[State], None]]:
-    """Say what a signal means for a run, and what must hold for it to be let in."""
-    match signal:
-        case Stop(mode=mode):
-            return (Draft(f"user:{user}", StopAsked(mode, user)),), _not_ended
-        case Answer(request=request, value=value):
-            return (Draft(f"user:{user}", RequestAnswered(request, value, user)),), _open(request)
-        case UserMessage(text=text):
-            chats = [it.id for it in state.requests.values() if it.kind == "chat"]
-            if not chats:
-                raise UsageError(
-                    f"run {state.run} does not wait for a message",
-                    hint="wait until it does: weft runs show",
-                )
-            return (Draft(f"user:{user}", RequestAnswered(chats[0], text, user)),), _open(chats[0])
+def _refuse_negative(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if number < 0:
+            raise UsageError(f"{name} is a number from 0 on, not {number}")
 
 
-def _not_ended(state: State) -> None:
-    if state.status == "ended":
-        raise UsageError(f"run {state.run} has ended already")
+def _no_run(run: str) -> AccessDenied:
+    return AccessDenied(f"there is no run {run}")
 
 
-def _open(request: str) -> Callable[[State], None]:
-    def check(state: State) -> None:
-        if request not in state.requests:
-            raise UsageError(
-                f"question {request} is not open: it was answered, has expired, or never was",
-                hint=f"see what is open: weft runs show {state.run}",
-            )
+def _taken(run: str) -> UsageError:
+    return UsageError(
+        f"run {run} was started before", hint="leave the identity out to get a new one"
+    )
 
-    return check
+
+def _is_new(state: State) -> None:
+    if state.seq:
+        raise _taken(state.run)

@@ -2,17 +2,15 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from pydantic_core import from_json, to_json, to_jsonable_python
 
+from weft.engine.codec import read_json
 from weft.findings import Json
 
 #: More than this is no result but a file, and belongs into a store of its own.
 MAX_BYTES: Final = 4 * 1024 * 1024
-
-#: An event wraps a value in a few levels; what is read here must be readable inside one as well.
-_ROOM: Final = 16
 
 #: What Python says of a value, in plain words.
 _WORDS: Final = (
@@ -39,12 +37,9 @@ def plain_json(value: object) -> Json:
     if len(raw) > MAX_BYTES:
         raise _refusal(value, f"it has {len(raw):,} bytes, and {MAX_BYTES:,} are the limit")
     try:
-        plain: Any = from_json(b"[" * _ROOM + raw + b"]" * _ROOM)
+        return read_json(raw)
     except ValueError:
         raise _refusal(value, "it is nested too deeply") from None
-    for _ in range(_ROOM):
-        plain = plain[0]
-    return plain
 
 
 def own_copy(value: Json) -> Json:

@@ -1,18 +1,16 @@
 """Performing: what the engine wants done, done through ports; what came of it, as drafts."""
 
 import asyncio
-import hashlib
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
-
-from pydantic_core import to_json
 
 from weft.context.assembly import Assembly, assemble
 from weft.engine.commands import Assemble, CallModel, CallTool
 from weft.engine.events import (
     EventData,
+    FailureKind,
     ModelFailed,
     ModelReplied,
     RequestOpened,
@@ -20,14 +18,27 @@ from weft.engine.events import (
     ToolRequest,
     ToolReturned,
 )
-from weft.errors import ModelError, PortError, Refuse, RetryModel
+from weft.errors import (
+    Ask,
+    ModelError,
+    PortError,
+    Refuse,
+    RetryModel,
+    RunError,
+    ToolError,
+    UsageError,
+)
 from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.journal import Journal
-from weft.ports.model import Model, ModelRequest
+from weft.ports.model import Model, ModelReply, ModelRequest
+from weft.ports.scope import Scope
 from weft.ports.tools import ToolCall
 from weft.runtime.context_variables import Context
-from weft.runtime.decision import Draft, assembled
+from weft.runtime.decision import Decision, Draft, assembled
+from weft.runtime.json_values import plain_json
+from weft.runtime.questions import Questions
+from weft.runtime.secrets import masked
 from weft.runtime.workflow import Workflow
 
 if TYPE_CHECKING:  # an active run performs through this module
@@ -42,8 +53,15 @@ HOLD_SECONDS: Final = 300.0
 class ModelSource(Protocol):
     """Finds the model for a name."""
 
-    def __call__(self, name: str | None, workflow: Workflow, run: str) -> Model:
-        """Return the model that answers for an agent."""
+    def __call__(self, name: str, workflow: Workflow, scope: Scope) -> Model:
+        """Return the model that answers for an agent; an empty name means: none was declared.
+
+        Raises UsageError if there is no such model, or a key or a library for it is missing.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close every connection."""
         ...
 
 
@@ -54,15 +72,18 @@ class Performer:
     journal: Journal
     models: ModelSource
     clock: Clock
-    #: Called when something was written to a run, and with pieces of text while a model speaks.
-    tell: Callable[[str], None]
-    say: Callable[[str, int, str], None]
+    #: Called when something was written to a run.
+    tell: Callable[[Decision], None]
+    #: Gives what is to be called with pieces of text while a model speaks; None if nobody listens.
+    listener: Callable[[str, int], Callable[[str], None] | None]
+    #: The values of a workflow's secrets, as they are now.
+    secrets_of: Callable[[Workflow], Mapping[str, Json]]
     hold_seconds: float = HOLD_SECONDS
 
     def assemble(self, run: "ActiveRun", command: Assemble) -> tuple[Draft, ...]:
         """Put together what an agent is to see, for a turn that was interrupted before."""
         assembly = assemble(run.workflow.views[command.agent], run.state)
-        return (Draft("engine", assembled(command, assembly)),)
+        return (Draft("engine", assembled(command, assembly), run.state.seq),)
 
     async def call_model(
         self, run: "ActiveRun", command: CallModel, assembly: Assembly | None
@@ -71,9 +92,11 @@ class Performer:
         view = run.workflow.views[command.agent]
         sent = assembly or assemble(view, run.state)
         request = ModelRequest(
-            model=run.workflow.models[command.agent] or "",
+            model=run.state.model or run.workflow.models[command.agent] or "",
             run=run.state.run,
             agent=command.agent,
+            turn=command.turn,
+            call=command.call,
             key=f"{run.state.run}:{command.seq}",
             messages=sent.messages,
             tools=view.tools,
@@ -81,21 +104,15 @@ class Performer:
         )
         result: EventData
         try:
-            model = self.models(request.model, run.workflow, run.state.run)
-            reply = await model.reply(
-                request, lambda text: self.say(request.run, command.seq, text)
-            )
-            result = ModelReplied(
-                turn=command.turn,
-                call=command.call,
-                text=reply.text,
-                tool_requests=_numbered(command, reply.tool_requests),
-                usage=reply.usage,
-                model=reply.model,
-                answerer=reply.answerer,
-            )
+            model = self.models(request.model, run.workflow, run.scope)
+        except UsageError as error:
+            # It is not the run's fault: it is given up here, and goes on where the model is known.
+            raise RunError(str(error)) from error
+        try:
+            reply = await model.reply(request, self.listener(request.run, command.seq))
+            result = _replied(command, reply)
         except ModelError as error:
-            result = ModelFailed(command.turn, command.call, str(error))
+            result = ModelFailed(command.turn, command.call, str(error), error.attempts)
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
             _log.exception("the model of %s failed unexpectedly", command.agent)
             result = ModelFailed(command.turn, command.call, f"{type(error).__name__}: {error}")
@@ -104,10 +121,20 @@ class Performer:
     async def call_tool(self, run: "ActiveRun", command: CallTool) -> tuple[Draft, ...]:
         """Call a tool."""
         key = f"{run.state.run}:{command.seq}"
+        try:
+            secrets = self.secrets_of(run.workflow)
+        except UsageError as error:  # It was there when the run began.
+            return (Draft(f"tool:{command.tool}", ToolFailed(command.id, str(error)), command.seq),)
         variables = Context(
-            run.workflow.book, run.state, agent=command.agent, tool=command.tool, key=key
+            run.workflow.book,
+            run.state,
+            agent=command.agent,
+            tool=command.tool,
+            key=key,
+            answers=tuple(it.value for it in command.answers),
+            secrets=secrets,
         )
-        asked = _Asking(run, command, self.clock)
+        questions = Questions(run, command, self.clock, secrets)
         call = ToolCall(
             id=command.id,
             run=run.state.run,
@@ -116,61 +143,73 @@ class Performer:
             key=key,
             arguments=command.arguments,
             variables=variables,
-            ask=asked,
+            ask=questions,
         )
-        result: ToolReturned | ToolFailed
+        result: EventData
         try:
-            result = ToolReturned(command.id, await run.workflow.tools.call(call))
+            value = await run.workflow.tools.call(call)
+            result = ToolReturned(command.id, masked(value, secrets))
+        except Ask as signal:
+            result = _asks(questions, command, signal)
         except Refuse as refusal:
-            result = ToolFailed(command.id, str(refusal), "refused")
+            result = _failed(command, refusal, "refused", secrets)
         except RetryModel as signal:
-            result = ToolFailed(command.id, str(signal), "retry")
+            result = _failed(command, signal, "retry", secrets)
         except PortError as error:
             slow = isinstance(error.__cause__, TimeoutError)
-            result = ToolFailed(command.id, str(error), "timeout" if slow else "error")
+            result = _failed(command, error, "timeout" if slow else "error", secrets)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
             _log.exception("the tool %s failed unexpectedly", command.tool)
-            result = ToolFailed(command.id, f"{type(error).__name__}: {error}")
-        actor = f"tool:{command.tool}"
-        return tuple(Draft(actor, data, command.seq) for data in (*variables.finish(), result))
+            result = _failed(command, error, "error", secrets)
+        writes = variables.finish()
+        # A call that asks is not over: when it is made again, it sets again what it sets.
+        written = () if isinstance(result, RequestOpened) else writes
+        return tuple(Draft(f"tool:{command.tool}", it, command.seq) for it in (*written, result))
 
 
-def _numbered(command: CallModel, asked: tuple[ToolRequest, ...]) -> tuple[ToolRequest, ...]:
-    """Give tool calls ids of our own: what a provider calls them may come again in another turn."""
-    return tuple(
-        replace(request, id=f"call_{command.turn}_{command.call}_{number}")
-        for number, request in enumerate(asked)
-    )
+def _failed(
+    command: CallTool, error: Exception, kind: FailureKind, secrets: Mapping[str, Json]
+) -> ToolFailed:
+    """Return what the agent is told: the reason, without secrets it may quote."""
+    return ToolFailed(command.id, str(masked(str(error), secrets)), kind)
 
 
-class _Asking:
-    """Asks people on behalf of one tool call; answers it has had come back at once."""
+def _asks(questions: Questions, command: CallTool, signal: Ask) -> EventData:
+    """Return the question a tool has raised, or why it cannot be asked."""
+    number = len(command.answers)
+    try:
+        payload, otherwise = plain_json(signal.payload), plain_json(signal.otherwise)
+        return questions.opened(command.tool, payload, signal.timeout, otherwise, number)
+    except (ValueError, ToolError, UsageError) as error:
+        return ToolFailed(command.id, f"{command.tool} asked a question that cannot be: {error}")
 
-    def __init__(self, run: "ActiveRun", command: CallTool, clock: Clock) -> None:
-        self._run = run
-        self._command = command
-        self._clock = clock
-        self._asked = 0
 
-    async def __call__(
-        self, tool: str, payload: Json, seconds: float | None, otherwise: Json
-    ) -> Json:
-        number, self._asked = self._asked, self._asked + 1
-        if number < len(self._command.answers):
-            return self._command.answers[number]
-        command = self._command
-        opened = RequestOpened(
-            id=f"{self._run.state.run}:{command.seq}:{number}",
-            kind="ui",
-            agent=command.agent,
-            tool=tool,
-            call=command.id,
-            number=number,
-            payload=payload,
-            digest=hashlib.sha256(to_json([tool, payload])).hexdigest(),
-            expires_at=None if seconds is None else self._clock.now() + round(seconds * 1000),
-            otherwise=otherwise,
+def _replied(command: CallModel, reply: ModelReply) -> ModelReplied:
+    """Return a reply as it is written down; raises ModelError if no journal could hold it.
+
+    Tool calls get ids of our own: what a provider calls them may come again in another turn.
+    """
+    try:
+        for text in (reply.text, reply.model, *(it.tool for it in reply.tool_requests)):
+            text.encode()
+        requests = tuple(
+            ToolRequest(
+                f"call_{command.turn}_{command.call}_{number}",
+                asked.tool,
+                {name: plain_json(value) for name, value in asked.arguments.items()},
+            )
+            for number, asked in enumerate(reply.tool_requests)
         )
-        return await self._run.ask(command.id, opened)
+    except ValueError as error:
+        raise ModelError(f"the reply cannot be kept: {error}") from error
+    return ModelReplied(
+        turn=command.turn,
+        call=command.call,
+        text=reply.text,
+        tool_requests=requests,
+        usage=reply.usage,
+        model=reply.model,
+        answerer=reply.answerer,
+    )

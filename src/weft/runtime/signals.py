@@ -1,9 +1,15 @@
-"""Signals: the only way back into a run."""
+"""Signals: the only way back into a run, and what each means for its state."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from weft.engine.events import RequestAnswered, StopAsked
+from weft.engine.state import State
+from weft.errors import UsageError
 from weft.findings import Json
+from weft.runtime.decision import Allowed, Draft
+from weft.runtime.json_values import plain_json
+from weft.runtime.workflow import Workflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +35,68 @@ class Stop:
 
 
 Signal: TypeAlias = UserMessage | Answer | Stop
+
+
+def interpret(signal: Signal, workflow: Workflow, state: State, user: str) -> tuple[Draft, Allowed]:
+    """Say what a signal means for a run, and what must hold for it to be let in."""
+    actor = f"user:{user}"
+    match signal:
+        case Stop(mode=mode):
+            return Draft(actor, StopAsked(mode, user)), not_ended
+        case Answer(request=id_, value=value):
+            is_open(id_)(state)
+            answer = _fitting(workflow, state.requests[id_].tool, value)
+            return Draft(actor, RequestAnswered(id_, answer, user)), is_open(id_)
+        case UserMessage(text=text):
+            not_ended(state)
+            id_ = _chat(state)
+            answer = _fitting(workflow, None, text)
+            return Draft(actor, RequestAnswered(id_, answer, user)), is_open(id_)
+
+
+def not_ended(state: State) -> None:
+    """Refuse what comes after the end of a run."""
+    if state.status == "ended":
+        raise UsageError(f"run {state.run} has ended already")
+
+
+def is_open(request: str) -> Allowed:
+    """Refuse what answers a question that is not open."""
+
+    def check(state: State) -> None:
+        if request not in state.requests:
+            raise UsageError(
+                f"question {request} is not open: it was answered, has expired, or never was",
+                hint=f"see what is open: weft runs show {state.run}",
+            )
+
+    return check
+
+
+def _chat(state: State) -> str:
+    for request in state.requests.values():
+        if request.kind == "chat":
+            return request.id
+    asked = ", ".join(state.requests)
+    raise UsageError(
+        f"run {state.run} does not wait for a message",
+        hint=f"answer its question first: {asked}" if asked else "wait until it does",
+    )
+
+
+def _fitting(workflow: Workflow, tool: str | None, value: Json) -> Json:
+    """Return an answer as it is written down, or refuse it with what does not fit."""
+    try:
+        answer = plain_json(value)
+    except ValueError as error:
+        raise UsageError(f"the answer is {error}") from error
+    if tool is None and not isinstance(answer, str):
+        raise UsageError("a message is text", hint="answer with text")
+    form = workflow.forms.get(tool or "")
+    fault = form.answer_fault(answer) if form else None
+    if fault:
+        raise UsageError(
+            f"the answer does not fit what {tool} asks for: {fault}",
+            hint="see the response_schema of the tool: weft runs show",
+        )
+    return answer

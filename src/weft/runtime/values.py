@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from weft.engine.book import Rulebook
 from weft.errors import ExpressionError, UsageError
 from weft.findings import Json
+from weft.ids import nearest
+from weft.runtime.json_values import plain_json
 from weft.spec.sources import EnvironmentSource
 from weft.spec.type_meaning import coerce_text, mismatch
 
@@ -18,22 +20,24 @@ def start_values(
 ) -> dict[str, Json]:
     """Return the values that are not in the package: from the environment, and given ones.
 
-    In production no variable comes from the environment, as if it were not declared.
+    In production no variable comes from the environment, as if it were not declared. Secrets are
+    looked for, so that a run does not begin without them, but their values stay outside.
     """
     values: dict[str, Json] = {}
     for name, variable in book.variables.items():
         if isinstance(variable.source, EnvironmentSource):
-            values[name] = (
-                None if production else _from_environment(book, name, variable.source, environment)
-            )
+            hidden = production and not variable.secret
+            found = None if hidden else from_environment(book, name, variable.source, environment)
+            values[name] = None if variable.secret else found
     for name, value in given.items():
         values[name] = _given(book, name, value)
     return values
 
 
-def _from_environment(
+def from_environment(
     book: Rulebook, name: str, source: EnvironmentSource, environment: Mapping[str, str]
 ) -> Json:
+    """Return what the environment says a variable is; raises UsageError if it does not fit."""
     text = environment.get(source.env_var)
     if text is None:
         if source.required:
@@ -54,12 +58,37 @@ def _from_environment(
 def _given(book: Rulebook, name: str, value: Json) -> Json:
     variable = book.variables.get(name)
     if variable is None:
-        raise UsageError(f"there is no variable {name}", hint="see: weft inspect, or the package")
+        near = nearest(name, book.variables)
+        known = ", ".join(book.variables) or "none"
+        hint = f"did you mean {near}?" if near else f"there is: {known}"
+        raise UsageError(f"there is no variable {name}", hint=hint)
     if variable.source.type not in {"derived", "environment"}:
         raise UsageError(
             f"{name} comes from {variable.source.type} and cannot be given at the start"
         )
-    fault = mismatch(variable.type, value, book.models)
+    return open_value(book, name, value)
+
+
+def open_value(book: Rulebook, name: str, value: Json) -> Json:
+    """Return a value as it is written down; raises UsageError if it does not fit or may not be."""
+    if book.variables[name].secret:
+        raise UsageError(f"{name} is secret and cannot be given", hint="set it where Weft runs")
+    try:
+        plain = plain_json(value)
+    except ValueError as error:
+        raise UsageError(f"{name} cannot be {error}") from error
+    fault = None if plain is None else mismatch(book.variables[name].type, plain, book.models)
     if fault:
         raise UsageError(f"{name}: {fault}", hint="give a value of the declared type")
-    return value
+    return plain
+
+
+def fitting_text(text: str | None) -> str | None:
+    """Return words of a person; raises UsageError for what is no text any file could hold."""
+    if text is not None and not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"a message is text, not {type(text).__name__}")
+    try:
+        _ = text and text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError("the message is not valid Unicode text") from error
+    return text

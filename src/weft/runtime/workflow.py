@@ -1,15 +1,21 @@
 """A workflow: a package that was checked and linked, ready to run, shared by all its runs."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from pydantic_core import from_json, to_json
 
+from weft.check.not_performed import not_performed
 from weft.context.view import View, make_view
 from weft.engine.book import Rulebook, write_rulebook
+from weft.errors import LinkError
+from weft.findings import Finding, Path, Place
+from weft.ports.model import ToolSchema
 from weft.ports.tools import ToolLoader, Tools
+from weft.runtime.forms import Form, make_forms
 from weft.spec.canonical import digest, plain
+from weft.spec.tools import Tool
 from weft.spec.workflow import WorkflowSpec
 
 
@@ -23,8 +29,9 @@ class Workflow:
     views: Mapping[str, View]
     models: Mapping[str, str | None]
     tools: Tools
+    forms: Mapping[str, Form]
     #: The package as it is kept for runs that outlive its files.
-    content: bytes
+    package: bytes
 
     @property
     def name(self) -> str:
@@ -35,8 +42,9 @@ class Workflow:
 def link(spec: WorkflowSpec, code: Mapping[str, bytes], loader: ToolLoader) -> Workflow:
     """Import the code of a package and put everything in its place.
 
-    Raises LinkError naming everything that is missing.
+    Raises LinkError naming everything that is missing, or that this version does not perform.
     """
+    refuse_not_performed(spec, lambda path: Place(".".join(map(str, path))))
     name = digest(spec, code)
     functions = {
         tool.function: (str(PurePosixPath("tools") / tool.file), tool.function)
@@ -52,14 +60,40 @@ def link(spec: WorkflowSpec, code: Mapping[str, bytes], loader: ToolLoader) -> W
             agent.agent_name: make_view(
                 spec,
                 agent,
-                tuple(tools.schema(it) for it in book.parts[agent.agent_name].tools),
+                tuple(_described(tools, it) for it in book.parts[agent.agent_name].tools.values()),
             )
             for agent in spec.agents
         },
         models={it.agent_name: it.model or spec.orchestrator.model for it in spec.agents},
         tools=tools,
-        content=pack(spec, code),
+        forms=make_forms(spec),
+        package=pack(spec, code),
     )
+
+
+def refuse_not_performed(spec: WorkflowSpec, locate: Callable[[Path], Place]) -> None:
+    """Raise LinkError if a workflow declares what would have no effect; `locate` tells where."""
+    name = spec.orchestrator.workflow_name
+    left = not_performed(spec)
+    findings = tuple(
+        Finding(
+            "LINK003",
+            "error",
+            f"{name} declares {what}, which this version of Weft does not perform",
+            locate(path),
+            hint=("take it out, or wait for a version that performs it",),
+        )
+        for path, what in left
+    )
+    if findings:
+        told = ", ".join(what for _, what in left)
+        raise LinkError(f"{name} declares what this version does not perform: {told}", findings)
+
+
+def _described(tools: Tools, tool: Tool) -> ToolSchema:
+    """Return how a model sees a tool: what the package says of it wins over its docstring."""
+    schema = tools.schema(tool.function)
+    return replace(schema, description=tool.description) if tool.description else schema
 
 
 def pack(spec: WorkflowSpec, code: Mapping[str, bytes]) -> bytes:

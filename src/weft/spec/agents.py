@@ -36,7 +36,10 @@ class Agent(Part):
 
     agent_name: Name = Field(description="PascalCase; other files refer to the agent by it.")
     prompt_sections: tuple[PromptSection, ...] = ()
-    agent_type: AgentType = "worker"
+    agent_type: AgentType = Field(
+        default="worker",
+        description="What the agent is for: drawn in diagrams, for readers. Runs do not ask.",
+    )
     human_interaction: HumanInteraction = "none"
     max_consecutive_auto_reply: int | None = Field(
         default=None,
@@ -49,7 +52,9 @@ class Agent(Part):
         description="A valid structured output calls the agent's auto_invoke tool with its fields.",
     )
     structured_outputs_required: bool = Field(
-        default=False, description="Every reply must fit the model the registry binds."
+        default=False,
+        description="The package is refused if the registry binds no model to the agent. Replies "
+        "of an agent with a model must fit it in any case.",
     )
     generation_mode: GenerationMode | None = Field(
         default=None, description="What a generator agent produces; null for all others."
@@ -58,5 +63,7 @@ class Agent(Part):
         default=None, description="Name of the language model; null takes the workflow's."
     )
     context: tuple[Ingredient, ...] = Field(
-        default=(), description="What the agent sees, in order; empty means the standard set."
+        default=(),
+        description="What the agent sees after its prompt, in order; empty: its variables, then "
+        "the conversation. What it did in the turn under way is always sent.",
     )

@@ -12,6 +12,9 @@ class VariablesIngredient(Part):
 
     kind: Literal["variables"] = "variables"
     names: tuple[Name, ...] = Field(default=(), description="Which ones; empty means all exposed.")
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="What does not fit is left out, from the end of the list."
+    )
 
 
 class HistoryIngredient(Part):
@@ -19,6 +22,9 @@ class HistoryIngredient(Part):
 
     kind: Literal["history"] = "history"
     max_messages: int | None = Field(default=None, ge=1, description="Keep only the newest ones.")
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="Keep only the newest that fit; null means 16,000."
+    )
 
 
 class LiteralIngredient(Part):
@@ -26,6 +32,9 @@ class LiteralIngredient(Part):
 
     kind: Literal["literal"] = "literal"
     text: Text
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="A longer text is refused when the package is checked."
+    )
 
 
 Ingredient: TypeAlias = Annotated[

@@ -4,6 +4,8 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, JsonValue, StringConstraints
 
+from weft import ids
+
 __all__ = ["FunctionRef", "JsonMap", "JsonValue", "Name", "Part", "Text", "Words"]
 
 #: A name as an author writes it; which names are well formed is the checker's matter.
@@ -17,8 +19,7 @@ Words: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200
 
 #: A function of the package, `module:function`, relative to the package folder.
 FunctionRef: TypeAlias = Annotated[
-    str,
-    StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$", max_length=400),
+    str, StringConstraints(pattern=rf"^{ids.FUNCTION_NAME}$", max_length=400)
 ]
 
 JsonMap: TypeAlias = dict[str, JsonValue]

@@ -1,7 +1,8 @@
 """The nine orchestration patterns: ids, names, titles, and the one rule for reading them."""
 
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, TypeAlias
+from itertools import count
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import BeforeValidator
 
@@ -18,20 +19,42 @@ class Pattern:
     summary: str
 
 
-PATTERNS: Final = (
-    Pattern(1, "ContextAwareRouting", "Context-Aware Routing", "a router sends each request on"),
-    Pattern(2, "Escalation", "Escalation", "a harder case moves to a stronger agent"),
-    Pattern(3, "FeedbackLoop", "Feedback Loop", "a draft is reviewed until it is accepted"),
-    Pattern(4, "Hierarchical", "Hierarchical", "a lead delegates to leads who delegate to workers"),
-    Pattern(5, "Organic", "Organic", "agents pass the word by what was said"),
-    Pattern(6, "Pipeline", "Pipeline", "each agent hands its result to the next"),
-    Pattern(7, "Redundant", "Redundant", "several agents answer, an evaluator decides"),
-    Pattern(8, "Star", "Star", "a hub asks specialists one after the other"),
-    Pattern(
-        9, "TriageWithTasks", "Triage with Tasks", "a request becomes tasks that are worked off"
-    ),
+# Names and titles are types, so that they stand here once; their places are the same.
+_Name: TypeAlias = Literal[
+    "ContextAwareRouting",
+    "Escalation",
+    "FeedbackLoop",
+    "Hierarchical",
+    "Organic",
+    "Pipeline",
+    "Redundant",
+    "Star",
+    "TriageWithTasks",
+]
+_Title: TypeAlias = Literal[
+    "Context-Aware Routing",
+    "Escalation",
+    "Feedback Loop",
+    "Hierarchical",
+    "Organic",
+    "Pipeline",
+    "Redundant",
+    "Star",
+    "Triage with Tasks",
+]
+_SUMMARIES: Final = (
+    "a router sends each request on",
+    "a harder case moves to a stronger agent",
+    "a draft is reviewed until it is accepted",
+    "a lead delegates to leads who delegate to workers",
+    "agents pass the word by what was said",
+    "each agent hands its result to the next",
+    "several agents answer, an evaluator decides",
+    "a hub asks specialists one after the other",
+    "a request becomes tasks that are worked off",
 )
 
+PATTERNS: Final = tuple(map(Pattern, count(1), get_args(_Name), get_args(_Title), _SUMMARIES))
 PATTERN_BY_ID: Final = {pattern.id: pattern for pattern in PATTERNS}
 PATTERN_BY_NAME: Final = {pattern.name: pattern for pattern in PATTERNS}
 _BY_SLUG: Final = {slug(pattern.name): pattern for pattern in PATTERNS}
@@ -63,48 +86,6 @@ def _title(value: object) -> object:
     return pattern.title if pattern else value
 
 
-PatternName: TypeAlias = Annotated[
-    Literal[
-        "ContextAwareRouting",
-        "Escalation",
-        "FeedbackLoop",
-        "Hierarchical",
-        "Organic",
-        "Pipeline",
-        "Redundant",
-        "Star",
-        "TriageWithTasks",
-    ],
-    BeforeValidator(_name),
-]
-
-PatternOrDefault: TypeAlias = Annotated[
-    Literal[
-        "ContextAwareRouting",
-        "Escalation",
-        "FeedbackLoop",
-        "Hierarchical",
-        "Organic",
-        "Pipeline",
-        "Redundant",
-        "Star",
-        "TriageWithTasks",
-        "DefaultPattern",
-    ],
-    BeforeValidator(_name),
-]
-
-PatternTitle: TypeAlias = Annotated[
-    Literal[
-        "Context-Aware Routing",
-        "Escalation",
-        "Feedback Loop",
-        "Hierarchical",
-        "Organic",
-        "Pipeline",
-        "Redundant",
-        "Star",
-        "Triage with Tasks",
-    ],
-    BeforeValidator(_title),
-]
+PatternName: TypeAlias = Annotated[_Name, BeforeValidator(_name)]
+PatternOrDefault: TypeAlias = Annotated[Literal[_Name, "DefaultPattern"], BeforeValidator(_name)]
+PatternTitle: TypeAlias = Annotated[_Title, BeforeValidator(_title)]

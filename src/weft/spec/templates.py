@@ -13,7 +13,6 @@ from typing import Final
 
 _NAME: Final = "[A-Za-z_][A-Za-z0-9_]*"
 _TOKEN: Final = re.compile(rf"\{{(\{{{_NAME}\}})\}}|\{{({_NAME})\}}")
-_LOOKS_LIKE_REFERENCE: Final = re.compile(rf"\{{{_NAME}\}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +46,6 @@ def parse_template(text: str) -> tuple[str | Reference, ...]:
         literal = ""
     literal += text[end:]
     return (*parts, literal) if literal else tuple(parts)
-
-
-def print_template(parts: tuple[str | Reference, ...]) -> str:
-    """Write parsed parts as the text they were read from."""
-    return "".join(
-        f"{{{part.name}}}"
-        if isinstance(part, Reference)
-        else _LOOKS_LIKE_REFERENCE.sub(r"{\g<0>}", part)
-        for part in parts
-    )
 
 
 def references(text: str) -> tuple[Reference, ...]:

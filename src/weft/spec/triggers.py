@@ -2,33 +2,48 @@
 
 from typing import Annotated, Literal, TypeAlias, cast
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, Tag
+from pydantic_core import PydanticCustomError
 
-from weft.spec.part import FunctionRef, JsonValue, Name, Part, Text
+from weft.spec.part import FunctionRef, JsonValue, Name, Part
+
+
+def _not_blank(value: object) -> object:
+    """Refuse a text that is found everywhere, or nowhere; the pattern below says it to editors."""
+    if isinstance(value, str) and not value.strip():
+        raise PydanticCustomError(
+            "blank_match", "the text to look for is blank: write what must be said"
+        )
+    return value
+
+
+_Sought: TypeAlias = Annotated[
+    str, StringConstraints(pattern=r"\S", max_length=200_000), BeforeValidator(_not_blank)
+]
 
 
 class Equals(Part):
     """The whole text, outer blanks and case aside."""
 
-    equals: Text
+    equals: _Sought
 
 
 class Exact(Part):
     """The whole text, to the letter."""
 
-    exact: Text
+    exact: _Sought
 
 
 class Contains(Part):
     """A part of the text, in any case."""
 
-    contains: Text
+    contains: _Sought
 
 
 class Regex(Part):
     """A regular expression that is found somewhere in the text."""
 
-    regex: Text
+    regex: _Sought
 
 
 _MODES = ("equals", "exact", "contains", "regex")
@@ -63,7 +78,10 @@ _VALUE = Field(default=True, description="What the variable is set to.")
 
 
 class AgentTextTrigger(Part):
-    """Fires when the named agent says a text that matches."""
+    """Fires when the named agent ends its turn with a reply that matches.
+
+    Words beside the call of a tool do not count: the turn goes on.
+    """
 
     type: Literal["agent_text"] = "agent_text"
     agent: Name

@@ -40,7 +40,10 @@ _Inner: TypeAlias = tuple[str | int, TypeExpr, Json]
 NO_MODELS: Final[Models] = MappingProxyType({})
 MAX_VALUE_DEPTH: Final = 100
 
-_TRUE_TEXTS: Final = frozenset({"1", "true", "yes", "on"})
+_BOOL_TEXTS: Final = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("0", "false", "no", "off", ""), False),
+}
 _INT_TEXT: Final = re.compile(rf"[+-]?[0-9]{{1,{MAX_DIGITS}}}\Z")
 _FLOAT_TEXT: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_]\w*\Z")
@@ -88,8 +91,10 @@ def coerce_text(type_: TypeExpr, text: str, *, models: Models = NO_MODELS) -> Js
     match type_:
         case Scalar("str"):
             return text
+        case Scalar("bool") if text.strip().lower() in _BOOL_TEXTS:
+            return _BOOL_TEXTS[text.strip().lower()]
         case Scalar("bool"):
-            return text.strip().lower() in _TRUE_TEXTS
+            raise _unfit(type_, "true or false")
         case Scalar("int") if _INT_TEXT.match(text.strip()):
             return int(text)
         case Scalar("float") if _FLOAT_TEXT.match(text.strip()) and math.isfinite(float(text)):

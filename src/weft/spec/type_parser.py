@@ -50,6 +50,9 @@ _ALONE: Final[dict[str, Member]] = {
 }
 #: Words that take brackets.
 _HOLDERS: Final = frozenset({"list", "dict", "optional", "literal", "union"})
+#: What other languages call a list of allowed values.
+_CHOICES: Final = frozenset({"enum", "choice", "choices", "oneof", "one_of", "select", "options"})
+_LISTED: Final = 'write the allowed values as literal["a", "b"]'
 
 _ESCAPE: Final = r"""\\(?:["'\\/bfnrt]|u[0-9a-fA-F]{4})"""
 #: Matches at every position, so that the tokens of a text are all its matches.
@@ -132,7 +135,9 @@ class _Parser:
         word = SPELLINGS.get(token.text.lower())
         if word not in _HOLDERS:
             _named(token)
-            raise ExpressionError(f"{shortened(token.text)} takes no brackets", offset=opening)
+            hint = _LISTED if token.text.lower() in _CHOICES else None
+            message = f"{shortened(token.text)} takes no brackets"
+            raise ExpressionError(message, offset=opening, hint=hint)
         return self.held(word, level), token.offset
 
     def held(self, word: str, level: int) -> Member:
@@ -181,6 +186,7 @@ def _named(token: _Token) -> Member:
         return Ref(name)
     near = nearest(name, SPELLINGS)
     hint = f"did you mean {SPELLINGS[near]}?" if near else "a model is named like MyModel"
+    hint = _LISTED if name.lower() in _CHOICES else hint
     raise ExpressionError(f'"{shortened(name)}" is not a type', offset=token.offset, hint=hint)
 
 
@@ -197,6 +203,8 @@ def _unexpected(token: _Token, wanted: str) -> ExpressionError:
     if token.kind == "other" and token.text in "\"'":
         message = "this text has no closing quote, or an unknown escape after a backslash"
         hint = "write a backslash itself as \\\\"
+    elif wanted.startswith("text in quotes") and token.kind == "name":
+        hint = f'put a text in quotes: "{found}"'
     elif wanted == "a type" and token.kind in ("text", "number"):
         hint = f"to allow certain values write literal[{found}]"
     return ExpressionError(message, offset=token.offset, hint=hint)

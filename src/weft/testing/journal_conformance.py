@@ -47,8 +47,7 @@ async def closed_is_closed(open_journal: OpenJournal) -> None:
         "unfinished": journal.unfinished,
         "next_expiry": journal.next_expiry,
         "expired": lambda: journal.expired(0),
-        "keep": lambda: journal.keep("d", b""),
-        "kept": lambda: journal.kept("d"),
+        "package": lambda: journal.package("d"),
         "prune": lambda: journal.prune(SCOPE, ended_before=0, dry_run=False),
         "prune, dry": lambda: journal.prune(SCOPE, ended_before=0, dry_run=True),
     }
@@ -61,9 +60,8 @@ async def everything_is_there_again(open_journal: OpenJournal) -> None:
     journal = await open_journal()
     run = SampleRun("r1")
     asked = run.request("q1", expires_at=900)
-    batch = run.batch(opened=(asked,))
+    batch = run.batch(opened=(asked,), package=b"content")
     await journal.append(batch)
-    await journal.keep("d1", b"content")
     await journal.close()
     journal = await open_journal()
     expect(await journal.read(SCOPE, "r1"), list(batch.events), "events after opening again")
@@ -71,7 +69,7 @@ async def everything_is_there_again(open_journal: OpenJournal) -> None:
     expect(await journal.unfinished(), [batch.row], "unfinished runs after opening again")
     expect(await journal.requests(SCOPE), [asked], "open questions after opening again")
     expect(await journal.next_expiry(), 900, "next expiry after opening again")
-    expect(await journal.kept("d1"), b"content", "workflow after opening again")
+    expect(await journal.package(run.digest), b"content", "package after opening again")
     await expect_error(StoreConflict, journal.append(batch), "the same batch after opening again")
     await journal.append(run.batch(closed=("q1",)))
     await journal.close()

@@ -14,6 +14,7 @@ from weft.engine.events import (
     RequestExpired,
     RequestOpened,
     RunEnded,
+    RunForked,
     RunStarted,
     StopAsked,
     ToolCalled,
@@ -42,6 +43,7 @@ ANYTHING: Final[dict[str, Json]] = {
 EVERY_KIND: Final[tuple[EventData, ...]] = (
     RunStarted("Support", "digest-1", "shop", "ann", ANYTHING, "Where is my order?"),
     RunStarted("Support", "digest-1", "shop", "ann", {}),
+    RunForked("other", 7, "openai:small"),
     MessageShown("Welcome."),
     TurnStarted("Helper", 1),
     ContextAssembled("Helper", 1, 1, ANYTHING, "hash"),

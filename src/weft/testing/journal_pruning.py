@@ -49,24 +49,24 @@ async def ended_runs_go(open_journal: OpenJournal) -> None:
 async def dry_run_only_counts(open_journal: OpenJournal) -> None:
     """A dry run removes nothing and foretells exactly what would be removed."""
     journal = await open_journal()
-    await journal.keep("old", b"old workflow")
-    await journal.keep("both", b"workflow of all")
     shared, own = ToolReturned("c", "s" * 40_000), ToolReturned("c", "o" * 40_000)
     for number in range(150):
         run = SampleRun(f"r{number:03}", digest="old" if number % 2 else "both")
         data = [ToolReturned("c", "ä" * number), *([shared, own] if number == 7 else ())]
-        await journal.append(run.batch(*data, *data, at=number, status="ended"))
-    await journal.append(SampleRun("r999", digest="both").batch(shared))
+        package = b"old package" if number % 2 else b"package of all"
+        await journal.append(run.batch(*data, *data, at=number, status="ended", package=package))
+    last = SampleRun("r999", digest="both").batch(shared, package=b"package of all")
+    await journal.append(last)
     told = await journal.prune(SCOPE, ended_before=1000, dry_run=True)
     expect((told.runs, told.events), (150, 304), "what would be removed")
     expect(len(await journal.runs(SCOPE, limit=1000)), 151, "runs after a dry run")
     expect(len(await journal.read(SCOPE, "r007")), 6, "events after a dry run")
-    expect(await journal.kept("old"), b"old workflow", "workflow after a dry run")
+    expect(await journal.package("old"), b"old package", "package after a dry run")
     done = await journal.prune(SCOPE, ended_before=1000, dry_run=False)
     expect(done, told, "what was removed, against what was foretold")
     expect((await journal.read(SCOPE, "r999"))[0].data, shared, "large data that is still used")
-    kept = (await journal.kept("old"), await journal.kept("both"))
-    expect(kept, (None, b"workflow of all"), "workflows afterwards")
+    kept = (await journal.package("old"), await journal.package("both"))
+    expect(kept, (None, b"package of all"), "packages afterwards")
     told = await journal.prune(SCOPE, ended_before=1000, dry_run=True)
     expect(told, NOTHING, "what would be removed when all is gone")
     await journal.close()
@@ -92,20 +92,22 @@ async def only_the_scope_is_pruned(open_journal: OpenJournal) -> None:
     await journal.close()
 
 
-async def workflows_go_with_their_runs(open_journal: OpenJournal) -> None:
-    """A workflow goes with its last run, of whatever tenant; one that had no run yet stays."""
+async def packages_go_with_their_runs(open_journal: OpenJournal) -> None:
+    """A package goes with the last run that was started with it, of whatever tenant."""
     journal = await open_journal()
-    for digest in ("d1", "d2", "new"):
-        await journal.keep(digest, digest.encode())
-    await write(journal, SampleRun("r1", digest="d1"), ended_at=100)
-    await write(journal, SampleRun("r2", digest="d2"), ended_at=100)
-    await write(journal, SampleRun("r3", app="other", digest="d2"), ended_at=100)
+    for run in (
+        SampleRun("r1", digest="d1"),
+        SampleRun("r2", digest="d2"),
+        SampleRun("r3", app="other", digest="d2"),
+    ):
+        package = run.digest.encode()
+        await journal.append(run.batch(status="ended", at=100, package=package))
     await journal.prune(SCOPE, ended_before=1000, dry_run=False)
-    kept = [await journal.kept(it) for it in ("d1", "d2", "new")]
-    expect(kept, [None, b"d2", b"new"], "workflows while another tenant's run needs one")
+    kept = [await journal.package(it) for it in ("d1", "d2")]
+    expect(kept, [None, b"d2"], "packages while another tenant's run needs one")
     await journal.prune(Scope("other"), ended_before=1000, dry_run=False)
-    kept = [await journal.kept(it) for it in ("d1", "d2", "new")]
-    expect(kept, [None, None, b"new"], "workflows when no run needs them")
+    kept = [await journal.package(it) for it in ("d1", "d2")]
+    expect(kept, [None, None], "packages when no run needs them")
     await journal.close()
 
 
@@ -113,5 +115,5 @@ PRUNING_CHECKS: Final[tuple[Check, ...]] = (
     ended_runs_go,
     dry_run_only_counts,
     only_the_scope_is_pruned,
-    workflows_go_with_their_runs,
+    packages_go_with_their_runs,
 )

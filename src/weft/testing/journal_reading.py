@@ -174,14 +174,16 @@ async def _expect_only(journal: Journal, scope: Scope, inside: list[str], count:
             expect(page, [], f"page after {name}, which is outside {scope}")
 
 
-async def workflows_are_kept(open_journal: OpenJournal) -> None:
-    """The content of a workflow is kept byte for byte; keeping it again changes nothing."""
+async def packages_are_kept(open_journal: OpenJournal) -> None:
+    """A package is kept byte for byte with the first events; once more changes nothing."""
     journal = await open_journal()
     for digest, content in (("d1", b""), ("d2", bytes(range(256)) * 500)):
-        expect(await journal.kept(digest), None, f"workflow {digest} before it is kept")
-        await journal.keep(digest, content)
-        await journal.keep(digest, content)
-        expect(await journal.kept(digest), content, f"workflow {digest}")
+        expect(await journal.package(digest), None, f"package {digest} before it is kept")
+        for number in range(2):
+            run = SampleRun(f"{digest}-{number}", digest=digest)
+            await journal.append(run.batch(package=content))
+            await journal.append(run.batch())
+        expect(await journal.package(digest), content, f"package {digest}")
     await journal.close()
 
 
@@ -194,5 +196,5 @@ READING_CHECKS: Final[tuple[Check, ...]] = (
     unfinished_runs,
     questions_expire,
     scopes_do_not_leak,
-    workflows_are_kept,
+    packages_are_kept,
 )

@@ -44,6 +44,7 @@ class SampleRun:
         at: int = 2000,
         opened: tuple[RequestRow, ...] = (),
         closed: tuple[str, ...] = (),
+        package: bytes | None = None,
     ) -> Batch:
         """Return the next batch; the run goes on from there."""
         expected = self.seq
@@ -54,7 +55,7 @@ class SampleRun:
             )
         ]
         self.seq += len(events)
-        return Batch(self.run, expected, events, self.row(status, at), opened, closed)
+        return Batch(self.run, expected, events, self.row(status, at), opened, closed, package)
 
     def row(self, status: Status, at: int) -> RunRow:
         """Return the run as a list would show it now."""
@@ -78,6 +79,7 @@ class SampleRun:
             preview="Where is my order?",
             outcome=outcome,
             reason="all is said" if outcome else "",
+            parent="",
         )
 
     def request(

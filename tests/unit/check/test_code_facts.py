@@ -67,6 +67,8 @@ def test_strings_are_collected_wherever_they_stand():
         ("while (p := 1):\n    q = 1", {"p", "q"}),
         ("try:\n    r = 1\nexcept* E:\n    s = 1\nfinally:\n    t = 1", {"r", "s", "t"}),
         ("match x:\n    case 1:\n        u = 1", {"u"}),
+        ("match x:\n    case None | C(a=1) | {'k': 2, **rest}:\n        y = 1", {"y"}),
+        ("def g(*, a, b=1): ...\nglobal z", {"g"}),
         ("with a as v:\n    def w(): inner = 1", {"v", "w"}),
     ],
 )
@@ -208,3 +210,15 @@ def test_a_path_is_inside_its_folder_or_none(file: str):
 @given(st.text(max_size=60))
 def test_any_text_is_a_module_or_a_fault(text: str):
     assert isinstance(read_module("tools/a.py", text, ()), Module | SyntaxError)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"context_variables{'.data' * 1400}['x'] = 1",
+        f"help(context_variables{'.data' * 1400})",
+        f"help({'context_variables if a else ' * 900}b)",
+    ],
+)
+def test_code_of_any_depth_is_read(body: str):
+    assert module(f"def f(context_variables):\n    {body}\n").definitions.keys() == {"f"}

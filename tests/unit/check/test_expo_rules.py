@@ -1,13 +1,13 @@
 import pytest
 
 from weft.catalogue import CATALOGUE
-from weft.check import expo_rules
+from weft.check import expo_rules, ingredient_rules
 from weft.check.rules import rules_of
 from weft.check.subject import Subject
 from weft.findings import AppendItem, Remove, SetValue
 from weft.spec.workflow import WorkflowSpec
 
-RULES = {rule.code: rule for rule in rules_of(expo_rules)}
+RULES = {rule.code: rule for rule in rules_of(expo_rules, ingredient_rules)}
 
 STATIC = {"type": "str", "source": {"type": "static", "value": "gold"}}
 SECRET = {"type": "str", "secret": True, "source": {"type": "environment", "env_var": "KEY"}}
@@ -327,6 +327,30 @@ def test_EXPO008_secret_in_prompt():
     hit = only("EXPO008", subject("Use {key}.", variables={"key": SECRET}))
     assert (hit.path, hit.offset, hit.length) == (PLACE, 5, 3)
     assert "puts in key, which is secret" in hit.message
+
+
+def computed(*inputs, **more):
+    source = {"type": "computed", "computation": "tools.x:y", "inputs": list(inputs)}
+    return {"type": "str", "source": source, **more}
+
+
+def test_EXPO008_what_is_computed_from_a_secret():
+    variables = {"key": SECRET, "half": computed("key"), "whole": computed("plan", "half")}
+    variables["plan"] = STATIC
+    checked = subject("Use {half}.", variables=variables, exposure={"RouterAgent": ["whole"]})
+    shown, put_in = hits("EXPO008", checked)
+    assert shown.message == "RouterAgent is shown whole, which comes from the secret key"
+    assert shown.cause == ("whole is computed from half", "half is computed from key")
+    assert put_in.message == (
+        "the prompt of RouterAgent puts in half, which comes from the secret key"
+    )
+    assert put_in.cause == ("half is computed from key",)
+
+
+def test_EXPO008_what_is_computed_from_other_variables():
+    variables = {"plan": STATIC, "a": computed("plan", "b", "gone"), "b": computed("a")}
+    checked = subject("{a}", variables=variables, exposure={"RouterAgent": ["a", "b"]})
+    assert hits("EXPO008", checked) == []
 
 
 def test_EXPO008_plain_variable():

@@ -104,6 +104,15 @@ def test_HAND003_condition_with_one_equals_sign():
     assert (hit.offset, hit.hint) == (7, ("write == to compare",))
 
 
+def test_HAND003_free_words_may_be_judged_by_a_model():
+    hit = only("HAND003", subject(handoff(condition="the user sounds angry")))
+    assert hit.hint[-1] == 'or, if a model is to judge these words, set "condition_type": "llm"'
+    for condition in ("domain = 'a' and so on", "domain tech"):
+        assert not any(
+            "llm" in hint for hint in only("HAND003", subject(handoff(condition=condition))).hint
+        )
+
+
 def test_HAND003_empty_condition():
     assert "empty" in only("HAND003", subject(handoff(condition=" "))).message
 
@@ -157,6 +166,15 @@ def test_HAND005_undeclared_variable():
     assert (hit.offset, hit.length) == (18, 3)
     assert '"dne", which is no variable' in hit.message
     assert hit.hint == ('did you mean "done"?', "or put it in quotes if it is a text: 'dne'")
+
+
+@pytest.mark.parametrize(("word", "meant"), [("yes", "true"), ("No", "false"), ("off", "false")])
+def test_HAND005_words_for_true_and_false(word, meant):
+    hit = only("HAND005", subject(handoff(condition=f"done == {word}"), variables={"done": BOOL}))
+    quoted = f"or put it in quotes if it is a text: '{word}'"
+    assert hit.hint == (f"write {meant} if that is meant", quoted)
+    text = subject(handoff(condition=f"done is {word}"), variables={"done": BOOL})
+    assert only("HAND015", text).hint == (f"write {meant} without quotes",)
 
 
 def test_HAND005_nothing_similar():
@@ -250,6 +268,9 @@ def test_HAND007_exclusive_conditions(first, second, variables):
         ("m", "m != 'a'", {"m": {"type": "Plan", "source": {"type": "derived"}}}),
         ("workflow_name == 'x'", "workflow_name != 'y'", {}),
         ("n == true or n", "n > 2", {"n": derived("any")}),
+        ("n < 5 or n >= 5", "n != 3", {"n": derived("int")}),
+        ("n < 5 or n >= 5", "n != 3", {"n": derived("any")}),
+        ("a", "1 == 1", {"a": BOOL}),
     ],
 )
 def test_HAND007_overlapping_conditions(first, second, variables):
@@ -280,6 +301,12 @@ def test_HAND007_too_many_combinations_count_as_overlapping():
     variables = {f"v{index}": BOOL for index in range(18)}
     pairs = " or ".join(f"(v{index} and v{index + 1})" for index in range(0, 18, 2))
     assert only("HAND007", tied(pairs, f"not ({pairs})", variables))
+
+
+def test_HAND007_too_many_combinations_to_see_that_the_first_always_holds():
+    variables = {f"v{index}": BOOL for index in range(13)}
+    always = " and ".join(f"({name} or not {name})" for name in variables)
+    assert only("HAND007", tied(always, "v0", variables))
 
 
 def test_HAND007_many_variables_are_told_apart_where_few_decide():

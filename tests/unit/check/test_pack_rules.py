@@ -49,7 +49,9 @@ REQUIRED = ("orchestrator", "workflow_dependencies", "required_workflows")
 
 
 def test_every_rule_has_its_entry_in_the_catalogue():
-    assert set(WORKSPACE_RULES) == {code for code in CATALOGUE if code.startswith("PACK")}
+    # PACK006 is about what no rule gets to see: packages that are not where they belong.
+    declared = {code for code in CATALOGUE if code.startswith("PACK")} - {"PACK006"}
+    assert set(WORKSPACE_RULES) == declared
 
 
 def test_PACK001_unknown_requirement():

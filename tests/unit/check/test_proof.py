@@ -1,11 +1,12 @@
 """The reachability proof: verdicts, witnesses, and what may happen in a run."""
 
+import time
 from itertools import pairwise
 
 import pytest
 
 from unit.check.builders_proof import derived, judged, proof, rule, said, tool, unknown, workflow
-from weft.check.proof import STATE_LIMIT
+from weft.check.proof import STATE_LIMIT, prove
 from weft.check.proof.draw import draw
 from weft.check.proof.ground import survey
 from weft.check.proof.reach import shortest
@@ -348,15 +349,16 @@ def test_values_from_outside_may_be_any():
     assert unset.dead_ends[0].witness == "(x = null) -> A"
 
 
-def test_a_required_value_from_outside_is_never_missing():
-    required = {"type": "environment", "env_var": "X", "required": True}
+@pytest.mark.parametrize("settings", [{"required": True}, {"default": True}])
+def test_in_production_nothing_comes_from_the_environment(settings):
+    source = {"type": "environment", "env_var": "X", **settings}
     found = proof(
         rule("A", "terminate", "x == true or x == false"),
         rule("A", "A"),
         agents="A",
-        variables={"x": {"type": "bool", "source": required}},
+        variables={"x": {"type": "bool", "source": source}},
     )
-    assert found.status == "proven"
+    assert found.dead_ends[0].witness == "(x = null) -> A"
 
 
 def test_a_constant_never_changes():
@@ -436,14 +438,22 @@ def test_events_of_their_own_may_happen_one_without_the_other():
     assert found.dead_ends[0].witness == "A -> (x = true) -> B"
 
 
-def test_several_values_for_one_event_may_each_be_set():
-    found = proof(
-        rule("A", "B", "x == 1"),
-        rule("A", "C", "x == 2"),
-        agents="ABC",
-        variables={"x": derived(said("A", value=1), said("A", value=2), kind="int", default=0)},
-    )
-    assert found.unused_rules == ()
+def test_of_several_values_for_one_event_the_last_counts():
+    handoffs = (rule("A", "B", "x == 1"), rule("A", "user", "x == 2"), rule("B", "terminate"))
+    two = derived(said("A", value=1), said("A", value=2), kind="int", default=0)
+    once = [{"from": 0, "to": 1}, {"from": 0, "to": 2}]
+    last = {**two, "source": {**two["source"], "transitions": once}}
+    for x in (last, two):
+        assert proof(*handoffs, variables={"x": x}).unreachable_agents == ("B",)
+
+
+def test_the_order_of_triggers_is_that_of_the_file_and_not_of_their_texts():
+    x = derived(
+        said("A", "GO", value=1), said("A", "go", value=2), said("A", "GO", value=3),
+        kind="int", default=0,
+    )  # fmt: skip
+    found = proof(rule("A", "B", "x == 2"), rule("A", "terminate", "x == 3"), variables={"x": x})
+    assert found.unreachable_agents == ("B",)
 
 
 def test_transitions_refuse_every_other_change():
@@ -523,6 +533,58 @@ def test_more_agents_than_states_allowed():
 
 def test_the_limit_holds_twenty_agents_with_sixteen_booleans():
     assert STATE_LIMIT >= 20 * 2**16
+
+
+def counter(bits):
+    """A workflow that counts: each state leads to one other, so there are no short ways."""
+    variables = {
+        f"f{n}": derived(
+            *(
+                {"type": "handoff", "source_agent": "A", "target_agent": f"B{k}", "value": k == n}
+                for k in range(n, bits)
+            )
+        )
+        for n in range(bits)
+    }
+    handoffs = [
+        rule("A", f"B{n}", " and ".join([f"not f{n}", *(f"f{k}" for k in range(n))]))
+        for n in range(bits)
+    ]
+    handoffs += [rule(f"B{n}", "A") for n in range(bits)]
+    agents = ["A", *(f"B{n}" for n in range(bits))]
+    return workflow(*handoffs, rule("A", "terminate"), agents=agents, variables=variables)
+
+
+def test_what_takes_too_long_is_given_up():
+    assert prove(counter(6)).status == "proven"
+    begin = time.process_time()
+    found = prove(counter(16))
+    assert time.process_time() - begin < 2
+    assert found.status == "not proven"
+    assert found.reason == "to explore all states takes more than 1,000,000 steps of work"
+    assert (found.states, found.doubts[0].remedy) == (
+        0,
+        "let fewer variables decide handoffs, or give them fewer values",
+    )
+
+
+def test_what_is_known_is_told_although_the_rest_is_too_much_work():
+    subject = workflow(
+        rule("A", "B", "x"), rule("A", "C", "y"), rule("A", "A", "z"), rule("B", "B"),
+        rule("C", "C"), agents="ABC",
+        variables={"x": derived(said("A")), "y": derived(said("A", "yes")), "z": derived()},
+    )  # fmt: skip
+    whole = prove(subject)
+    assert (whole.status, len(whole.dead_ends), len(whole.unused_rules)) == ("refuted", 2, 1)
+    stages = [prove(subject, steps=steps) for steps in range(1000)]
+    told = [(it.status, bool(it.states), len(it.unused_rules), len(it.dead_ends)) for it in stages]
+    assert list(dict.fromkeys(told)) == [
+        ("not proven", False, 0, 0),
+        ("not proven", True, 1, 0),
+        ("refuted", True, 1, 1),
+        ("refuted", True, 1, 2),
+    ]
+    assert stages[-1] == whole
 
 
 # What is not explored

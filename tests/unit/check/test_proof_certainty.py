@@ -3,11 +3,11 @@
 import pytest
 
 from unit.check.builders_proof import derived, proof, rule, said, tool, workflow
+from weft.check.code_facts import code_of, goes_out_of_sight
 from weft.check.proof import prove
 from weft.check.proof.answers import Answer, answer
 from weft.check.proof.code_paths import paths_of
-from weft.check.proof.handed_on import goes_out_of_sight
-from weft.check.proof.text_events import together
+from weft.check.proof.texts import together
 from weft.check.subject import Subject
 from weft.check.usage_rules import something_sets_it
 from weft.check.variable_writes import Write
@@ -103,6 +103,23 @@ FORMS = [
     "context_variables.pop('x')",
     "look(context_variables.data)",
     "c = context_variables.get\n    d = not {**context_variables}",
+    "return context_variables",
+    "yield context_variables",
+    "return lambda: context_variables",
+    "if (c := context_variables):\n        c['x'] = True",
+    "with context_variables as c:\n        c['x'] = True",
+    "with opened() as context_variables['x']:\n        pass",
+    "for context_variables['x'] in (False, True):\n        pass",
+    "for c in [context_variables]:\n        c['x'] = True",
+    "match context_variables:\n        case c:\n            c['x'] = True",
+    "y, *context_variables['x'] = look()",
+    "del context_variables['x']",
+    "(context_variables or {})['x'] = True",
+    "(context_variables or {}).update(x=True)",
+    "getattr(context_variables, 'update')(x=True)",
+    "type(context_variables).update(context_variables, x=True)",
+    "context_variables.other()",
+    "ctx = context_variables or {}\n    ctx.other()",
 ]
 
 
@@ -112,11 +129,78 @@ def test_where_the_context_goes_out_of_sight_nothing_is_certain(body):
     assert (found.status, found.dead_ends) == ("not proven", ())
 
 
-@pytest.mark.parametrize("body", [it for it in FORMS if not it.startswith(("helper", "l"))])
+@pytest.mark.parametrize("body", FORMS)
 def test_nobody_says_that_nothing_sets_what_may_be_set_out_of_sight(body):
     code = {"tools/act.py": f"def act(context_variables):\n    {body}\n"}
     subject = workflow(*LOOP, agents="A", variables={"x": derived()}, tools=[tool("A")], code=code)
     assert list(something_sets_it.check(subject)) == []
+
+
+READING = [
+    "y = context_variables['y'] or (context_variables or {}).get('y')",
+    "if context_variables and not context_variables or 'y' in context_variables:\n        pass",
+    "print([it for it in context_variables], dict(context_variables), f'{context_variables}')",
+    "for it in context_variables.data:\n        print(getattr(context_variables, 'get')(it))",
+    "ctx = context_variables or {}\n    ctx.get('x')",
+    "read(context=None)",
+    "del context_variables['y']",
+    "context = make()\n    return context.get('z')",
+    "y = 1 if context_variables else look((context_variables.user, context_variables.key))",
+]
+
+
+@pytest.mark.parametrize("body", READING)
+def test_code_that_only_reads_keeps_the_context_in_sight(body):
+    code = {"tools/act.py": f"def act(context_variables):\n    {body}\n"}
+    subject = workflow(*LOOP, agents="A", variables={"x": derived()}, tools=[tool("A")], code=code)
+    assert [hit.path[1] for hit in something_sets_it.check(subject)] == ["x"]
+
+
+@pytest.mark.parametrize("hint", ["Context", "weft.Context", "Context | None", "'weft.Context'"])
+def test_a_parameter_is_the_context_by_its_type(hint):
+    code = {"tools/act.py": f"def act(c: {hint}, n: list[int]):\n    c['x'] = True\n"}
+    subject = workflow(*LOOP, agents="A", variables={"x": derived()}, tools=[tool("A")], code=code)
+    assert list(something_sets_it.check(subject)) == []
+    assert prove(subject).status == "proven"
+    code = {"tools/act.py": f"def act(c: {hint}):\n    keep = c\n    keep['x'] = True\n"}
+    subject = workflow(*LOOP, agents="A", variables={"x": derived()}, tools=[tool("A")], code=code)
+    assert list(something_sets_it.check(subject)) == []
+    assert prove(subject).status == "not proven"
+
+
+@pytest.mark.parametrize(
+    ("imported", "call", "unseen"),
+    [
+        ("from .help import keep", "keep(ctx)", False),
+        ("from .help import keep as put", "put(ctx)", False),
+        ("from . import help", "help.keep(ctx)", False),
+        ("from .help import keep", "from .help import keep\n    keep(ctx)", False),
+        ("from .help import gone", "gone(ctx)", True),
+        ("from .help import *", "keep(ctx)", True),
+        ("from . import help", "help.gone(ctx)", True),
+        ("from library import keep", "keep(ctx)", True),
+        ("import library", "library.keep(ctx)", True),
+        ("from .help import keep", "keep.keep(ctx)", True),
+        ("from .help import keep", "from library import keep\n    keep(ctx)", True),
+        ("import library", "library.client.keep(ctx)", True),
+        ("import library", "client = library.Client()\n    client.keep(ctx)", True),
+        ("import library", "keep = library.keep\n    keep(ctx)", True),
+        ("import library", "library.print(ctx)", True),
+        ("import library", "type(ctx).set(ctx, 'x', True)", True),
+    ],
+)
+def test_a_call_means_the_function_that_is_imported(imported, call, unseen):
+    code = {
+        "tools/act.py": f"{imported}\ndef act(ctx):\n    {call}\n",
+        "tools/help.py": "def keep(ctx): ...\n",
+    }
+    assert goes_out_of_sight(code_of(workflow(*LOOP, agents="A", code=code)), "act") is unseen
+
+
+def test_a_local_value_of_the_same_name_is_not_the_context():
+    code = {"tools/act.py": "def act():\n    context = secure()\n    open(context=context)\n"}
+    subject = workflow(*LOOP, agents="A", variables={"x": derived()}, tools=[tool("A")], code=code)
+    assert [hit.path[1] for hit in something_sets_it.check(subject)] == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -128,6 +212,12 @@ def test_nobody_says_that_nothing_sets_what_may_be_set_out_of_sight(body):
         ("*c", "help(context_variables)", True),
         ("**c", "help(**context_variables)", True),
         ("c", "help(number=1)", False),
+        ("c: Context", "help(context_variables)", False),
+        ("*, c: 'Context'", "help(c=context_variables.data)", False),
+        ("**c", "help(ctx=context_variables)", True),
+        ("ctx", "help(context_variables or {})", False),
+        ("c", "help(None if 1 else context_variables)", True),
+        ("n, ctx", "help(1, [context_variables])", False),
     ],
 )
 def test_functions_of_the_package_are_followed(parameters, call, unseen):
@@ -137,7 +227,7 @@ def test_functions_of_the_package_are_followed(parameters, call, unseen):
         "tools/broken.py": "def",
         "ui/Ask.js": "",
     }
-    assert goes_out_of_sight(code, "act") is unseen
+    assert goes_out_of_sight(code_of(workflow(*LOOP, agents="A", code=code)), "act") is unseen
     # What help shows that it sets is a way out all the same.
     shown = proof(*LOOP, agents="A", variables={"x": derived()}, tools=[tool("A")], code=code)
     assert shown.status == "proven"
@@ -259,12 +349,23 @@ def test_an_agent_says_one_text_in_a_turn():
 
 
 def test_patterns_leave_open_what_holds_beside_them():
-    variables = {"done": derived(text("regex", "D[O]NE")), "ok": derived(text("contains", "x"))}
-    found = proof(*STRICT, variables=variables)
+    twice = derived(text("regex", r"(D)ONE\1"))
+    found = proof(*STRICT, variables={"done": twice, "ok": derived(text("contains", "x"))})
     assert (found.status, found.dead_ends) == ("not proven", ())
     assert found.reason == "one text may be what done waits for and others too, or not"
     alone = proof(*LOOP, agents="A", variables={"x": derived(text("regex", "D.+NE"))})
     assert alone.status == "proven"
+
+
+def test_no_way_out_rests_on_a_pattern_that_may_never_be_found():
+    found = proof(*LOOP, agents="A", variables={"x": derived(text("regex", "x^"))})
+    assert found.status == "not proven"
+
+
+def test_no_error_rests_on_silence_if_every_text_is_waited_for():
+    handoffs = (rule("A", "terminate", "x"), rule("A", "B"), rule("B", "B"))
+    found = proof(*handoffs, variables={"x": derived(text("regex", ".*"))})
+    assert (found.status, found.dead_ends) == ("not proven", ())
 
 
 def test_which_matches_hold_together():
@@ -272,7 +373,9 @@ def test_which_matches_hold_together():
     assert set(found.sure) == {(0, 2), (0, 1, 2), (2,)}
     assert (found.likely, found.complete) == ((), True)
     found = together([Regex(regex="["), Regex(regex="^a[0-9]$"), Contains(contains="a")])
-    assert (found.sure, found.likely, found.complete) == (((2,),), ((0,), (1,)), False)
+    assert (found.sure, found.likely, found.complete) == (((1, 2), (2,)), ((0,),), False)
+    assert found.silence
+    assert not together([Regex(regex=".*")]).silence
     assert not together([Contains(contains=letter) for letter in "abcdefgh"]).complete
 
 
@@ -368,7 +471,7 @@ def test_an_automatic_tool_is_called_in_every_turn():
     called = {"x": derived({"type": "tool_call", "tool": "act"})}
     found = automatic(called, *AUTO)
     assert (found.status, found.unreachable_agents) == ("proven", ("B",))
-    assert automatic(called, *AUTO, mode=False).status == "refuted"
+    assert automatic(called, *AUTO, mode=False).status == "not checked"
     found = automatic({"x": derived()}, *AUTO, body="context_variables.set('x', True)")
     assert (found.status, found.unreachable_agents) == ("proven", ("B",))
 

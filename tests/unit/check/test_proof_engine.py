@@ -120,8 +120,8 @@ class World:
         state = play.state
         agent = state.turn.agent if state.turn else ""
         asked = tuple(request.agent for request in state.requests.values())
-        phase = state.turn.phase if state.turn else state.outcome or ""
-        key = (agent, asked, phase, tuple(sorted(state.variables.items())))
+        stage = state.turn.stage if state.turn else state.outcome or ""
+        key = (agent, asked, stage, tuple(sorted(state.variables.items())))
         if asked or state.outcome == "completed":
             self.rests.add(key)
         return key

@@ -219,6 +219,16 @@ def test_HAND009_is_silent_where_priorities_tie():
     assert nothing(subject)
 
 
+@pytest.mark.parametrize("always", ["1 == 1", "x or not x", "x == true or x == false"])
+def test_HAND009_after_a_rule_that_always_applies_of_the_same_priority(always):
+    subject = workflow(
+        rule("A", "B", always), rule("A", "user", "x"), variables={"x": derived(said("A"))}
+    )
+    assert list(priorities_differ.check(subject)) == []
+    hit = only("HAND009", subject)
+    assert hit.message == "the rule A -> user never applies: the rule to B always comes first"
+
+
 def test_HAND009_is_silent_where_nothing_sets_the_variable():
     subject = workflow(rule("A", "B"), rule("A", "user", "x"), variables={"x": derived()})
     assert list(something_sets_it.check(subject))

@@ -2,7 +2,10 @@ import secrets as chance
 
 import pytest
 
+from weft.check.run import check
 from weft.check.secrets import is_secret_file, secret_in
+from weft.check.subject import Subject
+from weft.spec.workflow import WorkflowSpec
 
 RANDOM = "aB3xK9mQ2pL7vR4tY8wZ1cF6hJ5nD0gS"
 
@@ -77,3 +80,46 @@ def test_files_that_hold_secrets(path):
 )
 def test_files_that_do_not(path):
     assert not is_secret_file(path)
+
+
+KEY = "sk-" + "a1B2" * 8
+STEPS = [{"from": "a", "to": KEY}, {"from": KEY, "to": "b"}, {"from": KEY, "to": "b"}]
+TIMER = {"type": "timer_expired", "after_seconds": 5, "value": KEY}
+
+
+def derived(type_="str", **source):
+    return {"type": type_, "source": {"type": "derived", **source}}
+
+
+VARIABLES = {
+    "a": derived(default=KEY, transitions=[{"from": "a", "to": "b"}]),
+    "b": derived(default="a", transitions=[{"from": "a", "to": "b"}], triggers=[TIMER]),
+    "c": derived(default="b", transitions=STEPS),
+    "d": derived(default="a", transitions=STEPS[:1]),
+    "e": derived("bool", default=False, triggers=[TIMER]),
+    "f": {**derived(default="b", transitions=STEPS), "secret": True},
+    "g": derived("bool", default=False),
+}
+CODE = f"""def look(context_variables):
+    context_variables.set("d", "{KEY}2")
+    context_variables.set("e", "{KEY}")
+"""
+
+
+def test_no_finding_repeats_a_secret():
+    agents = ("A", "B")
+    spec = {
+        "orchestrator": {"workflow_name": "Demo", "initial_agent": "A"},
+        "agents": [{"agent_name": name} for name in agents],
+        "variables": VARIABLES,
+        "exposure": {"A": list(VARIABLES)},
+        "handoffs": [
+            {"source_agent": "A", "target_agent": "B", "condition": f"{name} == '{KEY}'"}
+            for name in VARIABLES
+        ],
+        "tools": [{"tool_type": "Agent_Tool", "agent": "A", "file": "look.py", "function": "look"}],
+    }
+    found = check(Subject(WorkflowSpec.model_validate(spec), code={"tools/look.py": CODE}))
+    states = {f"STATE00{number}" for number in (1, 2, 3, 4, 5)}
+    assert {finding.code for finding in found} > {"VAR002", "VAR020", "VAR021", "HAND015", *states}
+    assert [finding for finding in found if KEY[:12] in str(finding)] == []

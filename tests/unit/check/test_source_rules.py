@@ -1,5 +1,7 @@
 """VAR022: whether a value can be fetched."""
 
+from dataclasses import replace
+
 import pytest
 
 from unit.check.builders_code import static, subject
@@ -84,3 +86,35 @@ def test_header_that_is_not_used():
 
 def test_other_sources_are_passed_over():
     assert hits(type="static", value="{nope}") == []
+
+
+@pytest.mark.parametrize("name", ["SHOP_REGION", "region", "npm.config-x"])
+def test_environment_variable_that_may_be_there(name):
+    assert hits(type="environment", env_var=name) == []
+
+
+@pytest.mark.parametrize("name", ["bad name", "REGION=eu", " ", "A\0", "sk-" + "a1B2" * 6])
+def test_environment_variable_that_cannot_be_there(name):
+    (hit,) = hits(type="environment", env_var=name)
+    assert hit.path == (*SOURCE, "env_var")
+    assert hit.message == "the env_var of x is not the name of an environment variable"
+
+
+def opened(files, path="data/prices.json", **source):
+    fields = {"type": "file", "path": path, **source}
+    checked = subject(variables={"x": {"type": "any", "source": fields}})
+    return list(value_can_be_fetched.check(replace(checked, files=files)))
+
+
+def test_file_that_is_not_there():
+    (hit,) = opened(frozenset({"prices.json"}))
+    assert hit.path == (*SOURCE, "path")
+    assert hit.message == "x is read from data/prices.json, which does not exist"
+    assert hit.severity == "warning"
+
+
+def test_file_that_is_there_or_need_not_be():
+    assert opened(frozenset({"data/prices.json"})) == []
+    assert opened(None) == []
+    assert opened(frozenset(), default="none") == []
+    assert opened(frozenset(), path="../prices.json") == []  # VAR018 speaks of it

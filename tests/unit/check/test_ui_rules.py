@@ -49,6 +49,35 @@ def test_UI001_component_or_schema():
     assert codes(subject(PY, tools=[ui_tool("ask", response_schema=form())])) == []
 
 
+def test_UI001_a_form_instead_of_the_component_that_was_likely_meant():
+    code = {**PY, "tools/AskCrd.jsx": CARD}
+    checked = subject(code, tools=[ui_tool("ask", response_schema=form())])
+    hit = only("UI001", checked)
+    assert hit.severity == "warning"
+    assert hit.message == (
+        "there is no tools/AskCard.jsx for the UI tool ask, and no tool shows tools/AskCrd.jsx"
+    )
+    assert hit.hint == ('did you mean "AskCrd"?',)
+    assert hit.path == ("tools", 0, "ui", "component")
+    assert hit.fix is None
+
+
+def test_UI001_a_form_and_a_component_in_another_spelling_are_told_once():
+    ui = {"component": "ask_card", "mode": "inline"}
+    tools = [ui_tool("ask", ui=ui, response_schema=form())]
+    checked = subject({**PY, "tools/AskCard.jsx": CARD}, tools=tools)
+    assert codes(checked) == ["UI001"]
+    assert only("UI001", checked).fix is not None
+
+
+@pytest.mark.parametrize("file", ["Summary.jsx", "AskCards.jsx"])
+def test_UI001_a_form_beside_components_for_others(file: str):
+    ui = {"component": "AskCards", "mode": "inline"}
+    tools = [ui_tool("ask", response_schema=form()), ui_tool("other", ui=ui)]
+    checked = subject({**PY, "tools/AskCards.jsx": CARD, f"tools/{file}": CARD}, tools=tools)
+    assert hits("UI001", checked) == []
+
+
 NESTED = form(plan=form(accepted={"type": "boolean"}), note={"type": "string"})
 
 

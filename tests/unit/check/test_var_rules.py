@@ -160,7 +160,7 @@ def test_VAR002_value_does_not_fit(declared, place, part):
     hit = only("VAR002", subject({"x": declared, "y": variable("int", value=1)}))
     assert hit.path == ("variables", "x", *place)
     assert part in hit.message
-    assert "correct the value, or the type" in hit.hint[0]
+    assert "the type" in hit.hint[-1]
 
 
 def test_VAR002_trigger_without_a_value_sets_true():
@@ -401,7 +401,7 @@ def test_VAR008_known_tools():
 
 @pytest.mark.parametrize(
     ("pattern", "offset", "part"),
-    [("done(", 4, "does not compile"), ("^(a+)+$", 1, "cut in several ways")],
+    [("done(", 4, "unclosed group"), ("^(?=a)", 1, "look-around")],
 )
 def test_VAR009_unusable_regex(pattern, offset, part):
     trigger = {"type": "user_text", "match": {"regex": pattern}}
@@ -452,7 +452,6 @@ def test_VAR010_agent_is_told(trigger):
         ({"exact": "NEXT"}, "Say NEXT", True),
         ({"exact": "NEXT"}, "Say NEXTNEXT or *NEXT*", True),
         ({"contains": "[done]"}, "Say it[DONE]so", True),
-        ({"contains": " "}, "", True),
     ],
 )
 def test_VAR010_whole_words_in_the_case_that_counts(match, prompt, told):
@@ -713,6 +712,45 @@ def test_VAR017_kept_in_an_entity():
     assert hits("VAR017", subject(variables)) == []
 
 
+KEY = "sk-" + "a1B2" * 8
+
+
+def test_VAR005_secret_in_a_prompt():
+    hit = only("VAR005", subject({}, prompt=f"Call the service with {KEY}."))
+    assert hit.path == ("agents", 0, "prompt_sections", 0, "content")
+    assert hit.message.startswith("the prompt of RouterAgent seems to hold a secret, the key of")
+    assert KEY not in hit.message + " ".join(hit.hint)
+    assert "let a tool use it" in hit.hint[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "path", "what"),
+    [
+        (
+            {"agents": [{"agent_name": "A", "prompt_sections": [
+                {"id": "x", "heading": KEY, "content": ""}]}]},
+            ("agents", 0, "prompt_sections", 0, "heading"),
+            "a heading of A",
+        ),
+        (
+            {"agents": [{"agent_name": "A", "context": [
+                {"kind": "history"}, {"kind": "literal", "text": KEY}]}]},
+            ("agents", 0, "context", 1, "text"),
+            "a text in the context of A",
+        ),
+        (
+            {"orchestrator": {"workflow_name": "D", "initial_agent": "A", "initial_message": KEY}},
+            ("orchestrator", "initial_message"),
+            "the initial_message",
+        ),
+    ],
+)  # fmt: skip
+def test_VAR005_secret_in_other_words(more, path, what):
+    hit = only("VAR005", subject({}, **more))
+    assert hit.path == path
+    assert hit.message.startswith(f"{what} seems to hold a secret")
+
+
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
@@ -777,3 +815,46 @@ def test_VAR020_secret_in_the_open(declared):
 def test_VAR020_secret_by_reference():
     kept = variable("str", "environment", env_var="KEY")
     assert hits("VAR020", subject({"x": {**kept, "secret": True}, "y": variable()})) == []
+
+
+STATES = [{"from": "a", "to": KEY}, {"from": KEY, "to": "b"}, {"from": KEY, "to": "b"}]
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        variable("int", value=KEY),
+        variable("list[int]", value=[1, KEY]),
+        variable("int", value={"password": "hunter22"}),
+        {**variable("int"), "source": {"type": "environment", "env_var": "K", "default": KEY}},
+        {
+            **variable("int"),
+            "source": {"type": "environment", "env_var": "K", "default": "hunter22"},
+            "secret": True,
+        },
+        {**derived(transitions=STATES), "type": "int"},
+        {**derived({**TIMER, "value": KEY}), "type": "int"},
+    ],
+)
+def test_VAR002_never_repeats_what_may_be_a_secret(declared):
+    found = " ".join(str(hit) for hit in hits("VAR002", subject({"x": declared}, **SHOWN)))
+    assert "does not fit x" in found
+    assert "not shown" in found
+    assert KEY[:12] not in found
+    assert "hunter22" not in found
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "hint"),
+    [
+        ("bool", "no", "write false without quotes"),
+        ("bool", "Yes", "write true without quotes"),
+        ("optional[int]", "5", "write 5 without quotes"),
+        ('literal["small", "large"]', "smal", 'did you mean "small"?'),
+        ('literal["a", "b"]', "other", 'it can be "a", "b"'),
+        ("int", "much", "correct the value, or the type int"),
+        ("int", [], "correct the value, or the type int"),
+    ],
+)
+def test_VAR002_says_what_was_likely_meant(type_, value, hint):
+    assert only("VAR002", subject({"x": variable(type_, value=value)})).hint[0] == hint

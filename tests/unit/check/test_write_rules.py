@@ -42,7 +42,7 @@ def hits(body: str, *, parameters: str = "context_variables", more: str = "", **
         ("context_variables.setdefault('count', 1.5)", "int", "fits int"),
         ("context_variables.set('free', b'')", "bytes is no JSON value", "set a text"),
         ("context_variables.set('guarded', f())", "look is not among the writers", '"look" to'),
-        ("context_variables.set('state', 'lost')", "no transition leads to 'lost'", "add the"),
+        ("context_variables.set('state', 'lost')", 'no transition leads to "lost"', "add the"),
         ("set_context_variable(context_variables, 'plan', 1)", "comes from static", "set another"),
     ],
 )

@@ -10,11 +10,14 @@ def analyze_request(
     urgency: Literal["low", "normal", "high"],
     summary: str,
     agent_message: str,
+    context_variables,
 ) -> dict[str, object]:
-    """Return the decision with the time within which a person would answer the request."""
+    """Return the decision, how soon a person would answer, and whether one takes over at once."""
+    premium = context_variables.get("customer_plan") == "premium"
     return {
         "domain": domain,
         "summary": summary,
         "answer_within_hours": _HOURS[urgency],
+        "has_priority": premium and urgency == "high",
         "agent_message": agent_message,
     }

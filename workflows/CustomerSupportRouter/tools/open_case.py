@@ -3,10 +3,9 @@
 import hashlib
 
 
-def open_case(summary: str, context_variables) -> dict[str, object]:
-    """Store the case and return it with the number by which the customer can refer to it."""
+def open_case(summary: str, context_variables) -> dict[str, str]:
+    """Return the case with the number by which the customer can refer to it."""
     chat = str(context_variables.get("chat_id"))
     number = "C-" + hashlib.sha256(chat.encode()).hexdigest()[:8].upper()
-    case = {"case_number": number, "status": "open", "summary": summary}
-    context_variables.set("support_case", case)
-    return case
+    context_variables.set("case_number", number)
+    return {"case_number": number, "status": "open", "summary": summary}

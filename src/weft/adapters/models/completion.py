@@ -89,7 +89,8 @@ def malformed(error: ValidationError, raw: bytes) -> ModelError:
     start = raw[:QUOTED].decode("utf-8", "replace").strip()
     where = f" at {place}" if place else ""
     return ModelError(
-        f"the reply is not a chat completion{where}: {first['msg']}. It begins: {start!r}",
+        f"the reply is not a chat completion{where}: {first['msg']}. It begins: {start!r}. "
+        "Check that the base URL is that of an OpenAI-compatible interface.",
         retryable=True,
     )
 
@@ -141,6 +142,7 @@ def _arguments(tool: str, given: str | dict[str, Any], finish: str | None) -> di
             return fields
         fault = "they are no JSON object"
     raise ModelError(
-        f"the arguments for {tool} cannot be read: {fault}. They begin: {given[:QUOTED]!r}",
+        f"the arguments for {tool} cannot be read: {fault}. They begin: {given[:QUOTED]!r}. "
+        "If that goes on, use a model that calls tools more reliably.",
         retryable=True,
     )

@@ -23,7 +23,11 @@ _REMEDIES: Final = {
     403: "Check what the key may do.",
     404: "Check the name of the model and the base URL.",
     413: "Send less: shorten the history or the prompt.",
+    429: "Ask less often, or have the limit raised.",
 }
+_REFUSED: Final = "Check that this model takes what is sent: tools, output schema, length."
+_THEIR_FAULT: Final = "Try again later, or name a fallback model."
+_EMPTY: Final = "The account has nothing left: top it up, or use another key."
 
 QUOTED: Final = 500
 
@@ -31,12 +35,9 @@ QUOTED: Final = 500
 def status_fault(status: int, headers: Mapping[str, str], raw: bytes) -> ModelError:
     """Turn an answer that is no completion into an error."""
     said, code = _said(raw)
-    remedy = _REMEDIES.get(status, "")
-    if 300 <= status < 400:
-        remedy = f"It points to {headers.get('Location', 'nowhere')}: correct the base URL."
     answered = f"the provider answered {status}" + (f": {said.rstrip('.')}" if said else "")
     return ModelError(
-        f"{answered}. {remedy}" if remedy else answered,
+        f"{answered}. {_remedy(status, code, headers)}",
         retryable=_passing(status, code),
         after_seconds=retry_after(headers),
     )
@@ -47,7 +48,10 @@ def provider_fault(raw: bytes) -> ModelError:
     said, code = _said(raw)
     status = code if isinstance(code, int) else 500
     text = said or raw[:QUOTED].decode("utf-8", "replace")
-    return ModelError(f"the provider broke off: {text}", retryable=_passing(status, code))
+    return ModelError(
+        f"the provider broke off: {text.rstrip('.')}. {_remedy(status, code, {})}",
+        retryable=_passing(status, code),
+    )
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -64,6 +68,15 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return seconds
     at, now = _date(asked), _date(headers.get("Date", ""))
     return None if at is None or now is None else max(0.0, (at - now).total_seconds())
+
+
+def _remedy(status: int, code: object, headers: Mapping[str, str]) -> str:
+    """Say what to do about an answer."""
+    if code in _EXHAUSTED:
+        return _EMPTY
+    if 300 <= status < 400:
+        return f"It points to {headers.get('Location', 'nowhere')}: correct the base URL."
+    return _REMEDIES.get(status, _THEIR_FAULT if _passing(status, code) else _REFUSED)
 
 
 def _passing(status: int, code: object) -> bool:

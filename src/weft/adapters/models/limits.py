@@ -19,8 +19,9 @@ class TimeLimited:
     The time counts until the whole reply; where text is streamed, it counts anew with every piece.
     """
 
-    def __init__(self, model: Model, *, seconds: float) -> None:
+    def __init__(self, model: Model, *, name: str, seconds: float) -> None:
         self._model = model
+        self._name = name
         self._seconds = seconds
 
     async def reply(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
@@ -30,7 +31,8 @@ class TimeLimited:
                 return await self._model.reply(request, self._extending(limit, on_text))
         except TimeoutError as error:
             raise ModelError(
-                f"no answer from {request.model or 'the model'} within {self._seconds:g} s",
+                f"no answer from {self._name} within {self._seconds:g} s. Try again later, allow "
+                "more time, or name a fallback model.",
                 retryable=True,
             ) from error
 

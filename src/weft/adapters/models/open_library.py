@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from weft.adapters.models.providers import Library
-from weft.errors import UsageError
+from weft.errors import SetupError
 
 if TYPE_CHECKING:
     from weft.adapters.models.library import LibraryModel
@@ -16,13 +16,13 @@ def open_library(
 ) -> "LibraryModel":
     """Load the classes of a provider and make a model of it.
 
-    Raises UsageError that says what to install if they are not there.
+    Raises SetupError that says what to install if they are not there.
     """
     try:
         models: Any = import_module(f"pydantic_ai.models.{library.module}")
         providers: Any = import_module(f"pydantic_ai.providers.{library.module}")
     except ImportError as error:
-        raise UsageError(
+        raise SetupError(
             f"{name} needs a library that is not installed: {error.name or error}",
             hint=f'install it: pip install "weft[{library.module}]"',
         ) from error

@@ -104,12 +104,14 @@ class ChatModel:
         except ModelError as error:
             raise self._named(error) from error
         except _LASTING as error:
-            raise self._named(ModelError(f"no connection: {error}")) from error
+            fault = f"no connection: {error}. Check the base URL."
+            raise self._named(ModelError(fault)) from error
         except ClientConnectorError as error:
             fault = f"no connection: {error.os_error.strerror or error}. Is the server running?"
             raise self._named(ModelError(fault, retryable=True)) from error
         except (ClientError, OSError) as error:
-            fault = f"the connection failed: {str(error) or type(error).__name__}"
+            said = str(error) or type(error).__name__
+            fault = f"the connection failed: {said}. Try again later, or name a fallback model."
             raise self._named(ModelError(fault, retryable=True)) from error
 
     async def _read(

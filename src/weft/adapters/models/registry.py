@@ -9,7 +9,7 @@ from weft.adapters.models.limits import Limited, TimeLimited
 from weft.adapters.models.prices import Price, Priced, PriceList
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY, Library, Provider
 from weft.adapters.models.retry import RETRIES, Retrying, RetryPolicy, WithFallback
-from weft.errors import UsageError
+from weft.errors import SetupError, UsageError
 from weft.ids import nearest
 from weft.ports.clock import Clock
 from weft.ports.model import Model
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 #: Makes the model of a name; it is given what follows the colon, if anything does.
 Factory = Callable[[str], Model]
+
+#: Stands for every model that has no fallback of its own.
+ANY_MODEL: Final = "*"
 
 _NO_KEY: Final = "without a key: sample makes up replies, you lets you give them"
 
@@ -33,7 +36,7 @@ class CallRules:
     #: How many calls of one model run at once.
     at_once: int = 1000
     retries: RetryPolicy = RETRIES
-    #: Which model answers when one does not, by name.
+    #: Which model answers when one does not, by name, or for any model under ANY_MODEL.
     fallbacks: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -69,14 +72,21 @@ class ModelRegistry:
     def model(self, name: str) -> Model:
         """Return the model of a name, the same one every time.
 
-        Raises UsageError if there is no such provider, or if a key or a library is missing. Asking
-        when a workflow is linked finds that out before it runs, and loads what loads slowly.
+        Raises UsageError if there is no such provider, SetupError if a key or a library is missing.
+        Asking before a run begins finds that out in time, and loads what loads slowly.
         """
         if name not in self._models:
             model = self._make(name)
-            other = self._rules.fallbacks.get(name)
-            self._models[name] = WithFallback(model, self._make(other)) if other else model
+            fallbacks = self._rules.fallbacks
+            other = fallbacks.get(name, fallbacks.get(ANY_MODEL))
+            if other is not None and other != name:
+                model = WithFallback(model, self._make(other))
+            self._models[name] = model
         return self._models[name]
+
+    def knows(self, kind: str) -> bool:
+        """Tell whether models of this kind can be made here."""
+        return kind in {*self._factories, *self._providers, *THROUGH_LIBRARY}
 
     async def close(self) -> None:
         """Close every connection."""
@@ -144,7 +154,8 @@ class ModelRegistry:
         """
         rules = self._rules
         priced = Priced(model, self._prices, provider=priced_as, names=names)
-        limited = Limited(TimeLimited(priced, seconds=rules.seconds), at_once=rules.at_once)
+        timed = TimeLimited(priced, name=names[0], seconds=rules.seconds)
+        limited = Limited(timed, at_once=rules.at_once)
         return Retrying(limited, clock=self._clock, random=self._random, policy=rules.retries)
 
     def _unknown(self, name: str, kind: str, *, named: bool) -> UsageError:
@@ -162,5 +173,5 @@ class ModelRegistry:
         return UsageError(f"there is no model provider {kind}", hint=there)
 
 
-def _missing(name: str, what: str, setting: str) -> UsageError:
-    return UsageError(f"{name} needs {what}", hint=f"set {setting}; {_NO_KEY}")
+def _missing(name: str, what: str, setting: str) -> SetupError:
+    return SetupError(f"{name} needs {what}", hint=f"set {setting}; {_NO_KEY}")

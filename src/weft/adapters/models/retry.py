@@ -61,7 +61,10 @@ class Retrying:
                 attempt += 1
                 at = self._next_attempt(error, attempt)
                 if not error.retryable or attempt > self._policy.attempts or at > last:
-                    raise _after_attempts(error, attempt - 1) from error
+                    if attempt == 2:
+                        raise
+                    text = f"{error} (attempts: {attempt - 1})"
+                    raise _tried(error, text, attempt - 1) from error
             await self._clock.sleep_until(at)
 
     def _next_attempt(self, error: ModelError, attempt: int) -> int:
@@ -85,11 +88,8 @@ class WithFallback:
             try:
                 return await self._fallback.reply(request, listener.ear())
             except ModelError as second:
-                raise ModelError(
-                    f"{first}. The fallback failed too: {second}",
-                    retryable=second.retryable,
-                    after_seconds=second.after_seconds,
-                ) from second
+                text = f"{str(first).rstrip('.')}. The fallback failed too: {second}"
+                raise _tried(second, text, first.attempts + second.attempts) from second
 
 
 class Listener:
@@ -116,11 +116,8 @@ class Listener:
         return hear
 
 
-def _after_attempts(error: ModelError, attempts: int) -> ModelError:
-    if attempts == 1:
-        return error
-    return ModelError(
-        f"{error} (attempts: {attempts})",
-        retryable=error.retryable,
-        after_seconds=error.after_seconds,
-    )
+def _tried(error: ModelError, text: str, attempts: int) -> ModelError:
+    """Return an error that says what all attempts together came to."""
+    whole = ModelError(text, retryable=error.retryable, after_seconds=error.after_seconds)
+    whole.attempts = attempts
+    return whole

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any, Final
 
 from weft.adapters.models.json_objects import as_items, as_object
+from weft.adapters.models.sample_texts import sample_text
 from weft.errors import ModelError
 from weft.findings import Json
 
@@ -17,21 +18,6 @@ _EXTRA: Final = 2
 
 #: How often an item is drawn again to be different from the others.
 _DRAWS: Final = 20
-
-_FORMATS: Final = {
-    "date": "2025-01-15",
-    "date-time": "2025-01-15T09:30:00Z",
-    "time": "09:30:00Z",
-    "duration": "PT15M",
-    "email": "sample@example.com",
-    "hostname": "sample.example.com",
-    "idn-email": "sample@example.com",
-    "ipv4": "192.0.2.1",
-    "ipv6": "2001:db8::1",
-    "uri": "https://example.com/sample",
-    "url": "https://example.com/sample",
-    "uuid": "00000000-0000-4000-8000-000000000001",
-}
 
 _Schema = Mapping[str, Any]
 
@@ -54,7 +40,7 @@ class _Maker:
         self._makers: dict[str, Callable[[_Schema, str, int], Json]] = {
             "object": self._object,
             "array": self._array,
-            "string": _text,
+            "string": self._text,
             "integer": self._integer,
             "number": self._number,
             "boolean": self._truth,
@@ -153,6 +139,9 @@ class _Maker:
             made.append(item)
         return made
 
+    def _text(self, schema: _Schema, name: str, _depth: int) -> str:
+        return sample_text(schema, name, self._random)
+
     def _truth(self, _schema: _Schema, _name: str, _depth: int) -> bool:
         return self._random.random() < 0.5
 
@@ -203,18 +192,6 @@ def _implied_type(schema: _Schema) -> str:
     if "items" in schema or "prefixItems" in schema:
         return "array"
     return "string"
-
-
-def _text(schema: _Schema, name: str, _depth: int) -> str:
-    """Return a text that says it is a sample; a pattern is met by an example or not at all."""
-    examples = [*schema.get("examples", ()), schema.get("default")]
-    known = _FORMATS.get(schema.get("format", ""))
-    if known is not None:
-        return known
-    if "pattern" in schema and isinstance(examples[0], str):
-        return examples[0]
-    text = f"[sample] {name}".ljust(schema.get("minLength", 0), ".")
-    return text[: schema.get("maxLength")]
 
 
 def _bounds(schema: _Schema, *, step: float) -> tuple[float, float]:

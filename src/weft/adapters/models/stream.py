@@ -91,7 +91,11 @@ class StreamReader:
     def reply(self) -> ModelReply:
         """Return the reply; raises ModelError if the stream ended before it was whole."""
         if not self.done and self._finish is None:
-            raise ModelError("the stream of the reply was cut before its end", retryable=True)
+            raise ModelError(
+                "the stream of the reply was cut before its end. If that goes on, something "
+                "between here and the provider gives up too early.",
+                retryable=True,
+            )
         ordered = [self._calls[at] for at in sorted(self._calls)]
         return make_reply(
             self._request,

@@ -13,7 +13,7 @@ from weft.adapters.python_tools.failures import LOG, explained
 from weft.adapters.python_tools.schemas import Signature
 from weft.adapters.python_tools.threads import Job, Threads
 from weft.adapters.python_tools.time_limit import TimeLimit
-from weft.errors import Refuse, RetryModel, ToolError, UsageError
+from weft.errors import Ask, Refuse, RetryModel, ToolError, UsageError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.ports.model import ToolSchema
@@ -68,6 +68,7 @@ class PythonTools:
             with suppress(ToolError):
                 return await self._attempt(tool, call)
             LOG.info("the tool %s is called again", tool.name)
+            call.variables.restart()
             await asyncio.sleep(self._limits.pause * 2**attempt)
         return await self._attempt(tool, call)
 
@@ -112,7 +113,7 @@ class PythonTools:
             if not task.done():
                 LOG.warning("the tool %s ignored its cancellation and was broken off", tool.name)
                 # It has failed already: what it says to being broken off is told to nobody.
-                with suppress(ToolError, RetryModel, Refuse):
+                with suppress(ToolError, RetryModel, Refuse, Ask):
                     work.close()
                 task.cancel()
 
@@ -177,7 +178,10 @@ async def _awaited(tool: str, begin: Callable[[], Awaitable[object]]) -> Json:
 
 def _called(tool: str, function: Callable[..., object], arguments: dict[str, Any]) -> object:
     with explained(tool):
-        returned = function(**arguments)
+        try:
+            returned = function(**arguments)
+        except asyncio.CancelledError as error:  # in a thread nobody cancels it but itself
+            raise ToolError(f"{tool} cancelled itself and gave no result") from error
         return returned if inspect.isawaitable(returned) else _json(tool, returned)
 
 

@@ -2,11 +2,12 @@
 
 import logging
 import traceback
+from asyncio import CancelledError
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
-from weft.errors import Refuse, RetryModel, ToolError
+from weft.errors import Ask, Refuse, RetryModel, ToolError
 
 LOG: Final = logging.getLogger("weft.tools")
 
@@ -19,11 +20,11 @@ def explained(tool: str) -> Generator[None]:
     """Turn whatever a tool raises into ToolError; its signals pass, and so does cancellation."""
     try:
         yield
-    except (RetryModel, Refuse, ToolError):
+    except (RetryModel, Refuse, Ask, ToolError, CancelledError, GeneratorExit):
         raise
-    except SystemExit as error:
+    except (SystemExit, KeyboardInterrupt) as error:
         raise ToolError(f"{tool} tried to end the process, which no tool may do") from error
-    except Exception as error:
+    except BaseException as error:  # libraries in other languages raise what is no Exception
         _report(tool, error)
         raise ToolError(f"{tool} failed: {told(error)}") from error
 
@@ -38,7 +39,7 @@ def told(error: BaseException) -> str:
     return f"{name}: {text[:_MOST_TOLD]}" if text else name
 
 
-def _report(tool: str, error: Exception) -> None:
+def _report(tool: str, error: BaseException) -> None:
     # Messages of exceptions often quote arguments, so only the type and the places are logged.
     places = "".join(traceback.format_tb(error.__traceback__)).rstrip()
     LOG.warning("the tool %s failed with %s\n%s", tool, type(error).__name__, places)

@@ -167,7 +167,7 @@ def _unfit(function: Callable[..., Any], draft: _Draft) -> Iterator[str]:
     for name, entry in draft.fields.items():
         try:
             _reader({name: entry}, is_open=False).json_schema()
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - types of the author may fail in any way
             annotation = inspect.signature(function).parameters[name].annotation
             shown = inspect.formatannotation(annotation, getattr(function, "__module__", None))
             reason = str(error).partition("\n")[0]

@@ -1,7 +1,8 @@
-"""What the code of a package finds around it: Python's own functions, two of them adapted.
+"""What the code of a package finds around it: Python's own functions, three of them adapted.
 
 `import` looks into the package first, so that its files find each other by the names authors
 write, and `print` goes to the error stream, since the output stream belongs to whoever runs Weft.
+What is typed belongs to them as well: `input` refuses, and names the way to ask a person.
 """
 
 import builtins
@@ -14,6 +15,8 @@ from typing import Any, Final, TextIO, TypeAlias
 
 import typing_extensions
 
+from weft.errors import ToolError
+
 Import: TypeAlias = Callable[..., ModuleType]
 
 #: Packages are imported as `workflows.<Name>` where a workspace is on the path.
@@ -22,7 +25,11 @@ _WORKSPACE: Final = "workflows"
 
 def package_builtins(package: str, files: Mapping[str, bytes]) -> dict[str, Any]:
     """Return the built-in names as code of a package sees them."""
-    own = {"__import__": _importer(package, _module_names(files)), "print": _print}
+    own = {
+        "__import__": _importer(package, _module_names(files)),
+        "print": _print,
+        "input": _input,
+    }
     return {**vars(builtins), **own}
 
 
@@ -97,6 +104,10 @@ def _print(
 ) -> None:
     out = sys.stderr if file is None else file
     print(*values, sep=sep, end=end, file=out, flush=flush)
+
+
+def _input(prompt: object = "", /) -> str:  # noqa: ARG001 - the signature of Python's own
+    raise ToolError("input() cannot be used in a tool; ask a person with use_ui_tool")
 
 
 def _typing_twin() -> ModuleType:

@@ -49,6 +49,7 @@ class _Group:
     outcomes: list[StoreError | None] = field(default_factory=list[StoreError | None])
     events: list[Row] = field(default_factory=list[Row])
     blobs: list[Row] = field(default_factory=list[Row])
+    packages: dict[str, bytes] = field(default_factory=dict[str, bytes])
     runs: dict[str, RunRow] = field(default_factory=dict[str, RunRow])
     asking: list[Batch] = field(default_factory=list[Batch])
 
@@ -77,6 +78,10 @@ def _write(connection: sqlite3.Connection, batches: Sequence[Batch]) -> list[Sto
         statuses = {run: status for run, (_, status) in stored.items()}
         _write_runs(connection, group.runs, statuses)
         _write_events(connection, group)
+        if group.packages:
+            connection.executemany(
+                "INSERT OR IGNORE INTO packages VALUES (?, ?)", group.packages.items()
+            )
         for batch in group.asking:
             _write_requests(connection, batch)
     return group.outcomes
@@ -108,6 +113,8 @@ def _take(group: _Group, stands: dict[str, int], batch: Batch) -> None:
             group.blobs.append((row[-1], large))
     stands[run] = batch.row.seq
     group.runs[run] = batch.row
+    if batch.package is not None:
+        group.packages[batch.row.digest] = batch.package
     if batch.opened or batch.closed:
         group.asking.append(batch)
     group.outcomes.append(None)

@@ -15,8 +15,8 @@ from typing import TypeVar
 from weft.adapters.sqlite.prune import prune_some, would_prune
 from weft.adapters.sqlite.queries import (
     find_expired,
-    find_kept,
     find_next_expiry,
+    find_package,
     find_requests,
     find_run,
     find_runs,
@@ -24,7 +24,6 @@ from weft.adapters.sqlite.queries import (
     read_events,
 )
 from weft.adapters.sqlite.readers import Readers
-from weft.adapters.sqlite.schema import transaction
 from weft.adapters.sqlite.writer import Writer
 from weft.engine.events import Event
 from weft.engine.rows import Batch, RequestRow, RunRow
@@ -110,14 +109,9 @@ class SqliteJournal:
         """Return the open questions whose time is over, of all tenants."""
         return await self._ask(partial(find_expired, now=now))
 
-    async def keep(self, digest: str, content: bytes) -> None:
-        """Keep the content of a workflow for as long as a run needs it."""
-        self._refuse_if_closed()
-        await self._writer.perform(partial(_keep, digest=digest, content=content))
-
-    async def kept(self, digest: str) -> bytes | None:
-        """Return the content of a workflow that was kept."""
-        return await self._ask(partial(find_kept, digest=digest))
+    async def package(self, digest: str) -> bytes | None:
+        """Return the package that runs were started with; it is kept while a run needs it."""
+        return await self._ask(partial(find_package, digest=digest))
 
     async def prune(self, scope: Scope, *, ended_before: int, dry_run: bool) -> Pruned:
         """Remove the runs that ended before a time, with all that belongs to them alone."""
@@ -154,8 +148,3 @@ class SqliteJournal:
     def _refuse_if_closed(self) -> None:
         if self._closing is not None:
             raise StoreError(f"journal {self._path} is closed; open it again")
-
-
-def _keep(connection: sqlite3.Connection, digest: str, content: bytes) -> None:
-    with transaction(connection):
-        connection.execute("INSERT OR IGNORE INTO workflows VALUES (?, ?)", (digest, content))

@@ -23,9 +23,9 @@ _BLOB_USES: Final = """
            (SELECT count(*) FROM events WHERE data = ?1 AND typeof(data) = 'blob')
     FROM blobs WHERE digest = ?1
 """
-_WORKFLOW_USES: Final = """
+_PACKAGE_USES: Final = """
     SELECT length(content), (SELECT count(*) FROM runs WHERE digest = ?1)
-    FROM workflows WHERE digest = ?1
+    FROM packages WHERE digest = ?1
 """
 
 
@@ -43,8 +43,8 @@ def would_prune(connection: sqlite3.Connection, scope: Scope, ended_before: int)
     """Count what would be removed."""
     doomed = list(_doomed(connection, scope, ended_before, limit=-1))
     blobs = Counter(blob for it in doomed for blob in it.blobs)
-    workflows = Counter(it.digest for it in doomed)
-    freed = _freed(connection, _BLOB_USES, blobs) + _freed(connection, _WORKFLOW_USES, workflows)
+    packages = Counter(it.digest for it in doomed)
+    freed = _freed(connection, _BLOB_USES, blobs) + _freed(connection, _PACKAGE_USES, packages)
     return _pruned(doomed, [size for _, size in freed])
 
 
@@ -62,12 +62,12 @@ def prune_some(connection: sqlite3.Connection, scope: Scope, ended_before: int) 
         connection.executemany("DELETE FROM runs WHERE run = ?", runs)
         # What is left of the uses after that are uses by others.
         blobs = _freed(connection, _BLOB_USES, {blob: 0 for it in gone for blob in it.blobs})
-        workflows = _freed(connection, _WORKFLOW_USES, {it.digest: 0 for it in gone})
+        packages = _freed(connection, _PACKAGE_USES, {it.digest: 0 for it in gone})
         connection.executemany("DELETE FROM blobs WHERE digest = ?", [(it,) for it, _ in blobs])
         connection.executemany(
-            "DELETE FROM workflows WHERE digest = ?", [(it,) for it, _ in workflows]
+            "DELETE FROM packages WHERE digest = ?", [(it,) for it, _ in packages]
         )
-    return _pruned(gone, [size for _, size in blobs + workflows])
+    return _pruned(gone, [size for _, size in blobs + packages])
 
 
 def _doomed(

@@ -99,9 +99,9 @@ def find_expired(connection: sqlite3.Connection, now: int) -> list[RequestRow]:
     return _requests(connection, "WHERE expires_at <= ? ORDER BY expires_at, run, id", [now])
 
 
-def find_kept(connection: sqlite3.Connection, digest: str) -> bytes | None:
+def find_package(connection: sqlite3.Connection, digest: str) -> bytes | None:
     """Return the content of a workflow."""
-    sql = "SELECT content FROM workflows WHERE digest = ?"
+    sql = "SELECT content FROM packages WHERE digest = ?"
     row = connection.execute(sql, (digest,)).fetchone()
     return None if row is None else row[0]
 

@@ -27,7 +27,7 @@ CHANGING: Final = (
 RUN_COLUMNS: Final = (
     "run", "app", "user", "workflow", "digest", "status", "seq", "started_at", "changed_at",
     "turns", "calls", "input_tokens", "output_tokens", "cost_usd", "unpriced", "preview",
-    "outcome", "reason",
+    "outcome", "reason", "parent",
 )  # fmt: skip
 REQUEST_COLUMNS: Final = (
     "id", "run", "app", "user", "kind", "agent", "tool", "payload", "opened_at", "expires_at",
@@ -43,6 +43,9 @@ PIECES: Final = (128, 64, 32, 16)
 
 def in_pieces(rows: list[T], largest: int = PIECES[0]) -> Iterator[list[T]]:
     """Cut a list into pieces of few different lengths, so that few different statements arise."""
+    if len(rows) < PIECES[-1]:
+        yield from [rows] if rows else []
+        return
     start = 0
     for length in PIECES:
         while length <= min(largest, len(rows) - start):

@@ -36,7 +36,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             started_at INTEGER NOT NULL, changed_at INTEGER NOT NULL, turns INTEGER NOT NULL,
             calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
             cost_usd REAL NOT NULL, unpriced INTEGER NOT NULL, preview TEXT NOT NULL,
-            outcome TEXT, reason TEXT NOT NULL
+            outcome TEXT, reason TEXT NOT NULL, parent TEXT NOT NULL
         ) WITHOUT ROWID
         """,
         "CREATE INDEX runs_by_app ON runs (app, started_at)",
@@ -65,7 +65,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE INDEX requests_by_app ON requests (app, opened_at)",
         "CREATE INDEX requests_by_user ON requests (app, user, opened_at)",
         "CREATE INDEX requests_by_expiry ON requests (expires_at) WHERE expires_at IS NOT NULL",
-        "CREATE TABLE workflows (digest TEXT PRIMARY KEY, content BLOB NOT NULL)",
+        "CREATE TABLE packages (digest TEXT PRIMARY KEY, content BLOB NOT NULL)",
     ),
 )
 

@@ -3,9 +3,12 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from queue import SimpleQueue
+from threading import Thread
+from typing import TypeAlias, TypeVar, cast
 
 from weft.adapters.sqlite.append import write_group
 from weft.adapters.sqlite.errors import store_error
@@ -19,17 +22,20 @@ T = TypeVar("T")
 #: A batch, and what its sender waits for.
 Waiting: TypeAlias = tuple[Batch, asyncio.Future[None]]
 
+#: What the thread does, and what the loop does with the result or the error of it.
+Job: TypeAlias = Callable[[], object]
+Then: TypeAlias = Callable[[T | None, BaseException | None], None]
+
 
 class Writer:
     """Owns the connection that writes.
 
     Batches that come while a transaction is under way wait for its end, then share the next one.
-    This object belongs to the event loop; only the functions it hands over run on the thread.
+    This object belongs to the event loop; only jobs run on the thread. There is a queue between
+    them and one call back: a pool of threads and its futures would cost as much as the writing.
     """
 
-    def __init__(
-        self, path: Path, connection: sqlite3.Connection, thread: ThreadPoolExecutor
-    ) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, thread: "WriterThread") -> None:
         self._path = path
         self._connection = connection
         self._thread = thread
@@ -42,16 +48,19 @@ class Writer:
     @classmethod
     async def open(cls, path: Path, durability: Durability, busy_seconds: float) -> "Writer":
         """Open a file and make its tables what they should be."""
-        thread = ThreadPoolExecutor(1, thread_name_prefix="weft-journal-writer")
-        opening = thread.submit(open_writer, path, durability, busy_seconds)
+        thread = WriterThread()
+        opened: list[sqlite3.Connection] = []
+
+        def open_() -> None:
+            opened.append(open_writer(path, durability, busy_seconds))
+
         try:
-            connection = await asyncio.wrap_future(opening)
+            await thread.ask(open_)
         except BaseException:
             # Opening cannot be called back: what it opens after all is closed again.
-            opening.add_done_callback(_close_opened)
-            thread.shutdown(wait=False)
+            thread.end(lambda: [it.close() for it in opened])
             raise
-        return cls(path, connection, thread)
+        return cls(path, opened[0], thread)
 
     def append(self, batch: Batch) -> asyncio.Future[None]:
         """Let a batch be written with all others that wait; the future tells when it is."""
@@ -66,7 +75,7 @@ class Writer:
     async def perform(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do something else with the connection, between two transactions."""
         try:
-            return await self._loop.run_in_executor(self._thread, work, self._connection)
+            return await self._thread.ask(partial(work, self._connection))
         except sqlite3.Error as error:
             raise store_error(error, self._path) from error
 
@@ -74,19 +83,21 @@ class Writer:
         """Write what waits, then close the file."""
         await self._idle.wait()
         await self.perform(sqlite3.Connection.close)
-        self._thread.shutdown()
+        self._thread.end()
 
     def _begin(self) -> None:
         group, self._waiting = self._waiting, []
         batches = [batch for batch, _ in group]
-        written = self._thread.submit(write_group, self._connection, batches, self._path)
-        written.add_done_callback(
-            lambda it: self._loop.call_soon_threadsafe(self._settle, group, it)
-        )
+        work = partial(write_group, self._connection, batches, self._path)
+        self._thread.do(work, partial(self._settle, group))
 
-    def _settle(self, group: list[Waiting], written: Future[list[StoreError | None]]) -> None:
-        fault = written.exception()
-        outcomes = [fault] * len(group) if fault else written.result()
+    def _settle(
+        self,
+        group: list[Waiting],
+        written: list[StoreError | None] | None,
+        fault: BaseException | None,
+    ) -> None:
+        outcomes = [fault] * len(group) if written is None else written
         for (_, done), outcome in zip(group, outcomes, strict=True):
             if done.done():
                 continue  # Whoever waited for it was cancelled; it is written all the same.
@@ -100,6 +111,51 @@ class Writer:
             self._idle.set()
 
 
-def _close_opened(opening: Future[sqlite3.Connection]) -> None:
-    if not opening.cancelled() and opening.exception() is None:
-        opening.result().close()
+class WriterThread:
+    """One thread that does one job after the other and tells the event loop what came of it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        # A daemon: a process that ends without closing its journal does not wait for it.
+        self._thread = Thread(target=self._work, name="weft-journal-writer", daemon=True)
+        self._thread.start()
+
+    def do(self, work: Callable[[], T], then: Then[T]) -> None:
+        """Let something be done on the thread, and something with what came of it on the loop."""
+
+        def job() -> None:
+            try:
+                outcome = work(), None
+            except BaseException as error:  # noqa: BLE001 - it belongs to whoever asked
+                outcome = None, error
+            # When the event loop is gone, so is whoever asked.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(then, *outcome)
+
+        self._jobs.put(job)
+
+    def ask(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Let something be done on the thread; the future tells what came of it."""
+        done: asyncio.Future[T] = self._loop.create_future()
+
+        def settle(result: T | None, error: BaseException | None) -> None:
+            if done.done():
+                return
+            if error is None:
+                done.set_result(cast("T", result))
+            else:
+                done.set_exception(error)
+
+        self.do(work, settle)
+        return done
+
+    def end(self, last: Job | None = None) -> None:
+        """Let the thread end when all it was asked for is done, and something last."""
+        if last is not None:
+            self._jobs.put(last)
+        self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()

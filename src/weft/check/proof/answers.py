@@ -1,13 +1,15 @@
-"""The values that a person's answer can bring, as far as its schema tells."""
+"""The values that a person's answer or a structured output can bring, as far as is told."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
 from weft.check.answer_schema import Lost, follow
+from weft.check.values import misfit
 from weft.engine.conditions import UNKNOWN
 from weft.findings import Json
 from weft.spec.part import JsonMap
+from weft.spec.type_meaning import Models, finite_values
 from weft.spec.types import LiteralOf, OptionalOf, Scalar, TypeExpr
 
 #: What a schema may say without ruling out a value.
@@ -18,10 +20,14 @@ _ALL_OF: Final = {"string": ("str",), "integer": ("int",), "number": ("int", "fl
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The values, UNKNOWN for any; `sure` means that each can really come."""
+    """The values, UNKNOWN for any; `sure` means that each can really come.
+
+    `keeps` means that there may as well be no value that fits.
+    """
 
     values: tuple[Json, ...]
     sure: bool = True
+    keeps: bool = True
 
 
 def answer(schema: JsonMap | None, key: str, type_: TypeExpr) -> Answer:
@@ -40,6 +46,21 @@ def answer(schema: JsonMap | None, key: str, type_: TypeExpr) -> Answer:
     kinds = [node.get("type")]
     sure = not further and (kinds == [None] or _allows_all(kinds, type_))
     return Answer((UNKNOWN,), sure=sure)
+
+
+def output(fields: Mapping[str, TypeExpr], key: str, type_: TypeExpr, models: Models) -> Answer:
+    """Return what the field of an output may hold, for a variable of this type."""
+    field = fields.get(key)
+    if field is None:
+        # Deeper than a field it is not known; and what is no field is never there.
+        inside = key.partition(".")[0] in fields
+        return Answer((UNKNOWN,) if inside else (), sure=False)
+    listed = finite_values(field)
+    if listed is None:
+        alike = field == type_
+        return Answer((UNKNOWN,), sure=alike, keeps=not alike or not isinstance(field, Scalar))
+    fitting = tuple(it for it in listed if it is not None and not misfit(type_, it, models))
+    return Answer(fitting, keeps=len(fitting) < len(listed))
 
 
 def _allows_all(kinds: Sequence[Json], type_: TypeExpr) -> bool:

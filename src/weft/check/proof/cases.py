@@ -18,13 +18,13 @@ Walk: TypeAlias = Callable[[Test], Iterable[Route]]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Combinations, how each rule answered for them, and the routes that are then possible.
+    """Combinations, which rules held for them, and the routes that are then possible.
 
-    None as answer means that the rule may apply to some of the combinations and to none for sure.
+    None means that the rule may apply to some of the combinations and to none for sure.
     """
 
     bits: int
-    answers: Mapping[int, bool | None]
+    held: Mapping[int, bool | None]
     routes: tuple[Route, ...]
 
 
@@ -38,7 +38,7 @@ def cases(walk: Walk, truths: Mapping[int, Truth], full: int) -> Iterator[Case]:
         asked = _Asked(waiting.pop(), truths)
         routes = tuple(walk(asked))
         waiting.extend(asked.others)
-        yield Case(asked.bits, asked.answers, routes)
+        yield Case(asked.bits, asked.held, routes)
 
 
 class _Asked:
@@ -46,17 +46,17 @@ class _Asked:
 
     def __init__(self, case: Case, truths: Mapping[int, Truth]) -> None:
         self.bits = case.bits
-        self.answers = dict(case.answers)
+        self.held = dict(case.held)
         self.others: list[Case] = []
         self._truths = truths
 
     def __call__(self, rule: RoutingRule) -> bool | None:
-        if rule.index not in self.answers:
+        if rule.index not in self.held:
             (answer, bits), *others = self._parts(rule)
             for other, rest in others:
-                self.others.append(Case(rest, {**self.answers, rule.index: other}, ()))
-            self.answers[rule.index], self.bits = answer, bits
-        return self.answers[rule.index]
+                self.others.append(Case(rest, {**self.held, rule.index: other}, ()))
+            self.held[rule.index], self.bits = answer, bits
+        return self.held[rule.index]
 
     def _parts(self, rule: RoutingRule) -> list[tuple[bool | None, int]]:
         truth = self._truths.get(rule.index)

@@ -1,16 +1,17 @@
 """The chart of a conversation: its points, and the edges along which a run moves between them.
 
-A state of a run is a point together with one combination of values, so an edge is described by the
-set of combinations it is open to and the changes it makes to them.
+A node is what people call a state of a run: a point together with one combination of values. So an
+edge is described by the set of combinations it is open to and the changes it makes to them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-from weft.check.proof.events import Doubt
+from weft.check.proof.effort import Effort
 from weft.check.proof.ground import Ground
+from weft.check.proof.happenings import Doubt
 from weft.check.proof.space import Change, backward, forward
 from weft.engine.routing import Routing
 
@@ -18,8 +19,8 @@ from weft.engine.routing import Routing
 #: its turn is closed; wait: the user is waited for, and the agent answers next.
 PointKind: TypeAlias = Literal["start", "enter", "speak", "said", "decide", "wait", "end"]
 
-#: For each point, by its number, a set of combinations: together a set of states.
-States: TypeAlias = list[int]
+#: For each point, by its number, a set of combinations: together a set of nodes.
+Nodes: TypeAlias = list[int]
 
 #: A guard that every combination passes.
 ALWAYS: Final = -1
@@ -42,7 +43,8 @@ class Edge:
     """One way from a point to another.
 
     `doubts` say why it is not certain that a run can go this way. Edges of one `group` are the
-    ways among which something unknown decides: a run certainly goes one of those open to it.
+    ways among which something unknown decides: a run certainly goes one of those open to it. A
+    `limit` leads where no rule does: an agent may give so many replies in a row and no more.
     """
 
     source: int
@@ -51,6 +53,7 @@ class Edge:
     changes: tuple[Change, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     group: int | None = None
+    limit: bool = False
 
     def forward(self, bits: int) -> int:
         """Return the combinations with which the target is reached from those in `bits`."""
@@ -59,6 +62,10 @@ class Edge:
     def backward(self, bits: int) -> int:
         """Return the combinations that can reach the target with one in `bits`."""
         return backward(self.changes, bits) & self.guard
+
+    def always(self, bits: int, full: int) -> int:
+        """Return the combinations that reach the target with none but those in `bits`."""
+        return full & ~self.backward(full & ~bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,10 @@ class Use:
 
 @dataclass(frozen=True)
 class Chart:
-    """All points, the start first, all edges, and what a run certainly and possibly begins with."""
+    """All points, the start first, all edges, and what a run certainly and possibly begins with.
+
+    `effort` is what may still be done to explore it.
+    """
 
     ground: Ground
     routing: Routing
@@ -95,6 +105,7 @@ class Chart:
     uses: tuple[Use, ...]
     initial: int
     possible: int
+    effort: Effort
 
     @cached_property
     def out(self) -> tuple[tuple[Edge, ...], ...]:
@@ -105,6 +116,16 @@ class Chart:
     def into(self) -> tuple[tuple[Edge, ...], ...]:
         """The edges that lead to each point."""
         return self._sorted(lambda edge: edge.target)
+
+    @cached_property
+    def work_out(self) -> tuple[int, ...]:
+        """How much work it is to follow all edges that leave a point, for each point."""
+        return tuple(map(_work, self.out))
+
+    @cached_property
+    def work_into(self) -> tuple[int, ...]:
+        """How much work it is to follow all edges that lead to a point, for each point."""
+        return tuple(map(_work, self.into))
 
     @cached_property
     def numbers(self) -> dict[Point, int]:
@@ -121,13 +142,13 @@ class Chart:
         return found
 
     @cached_property
-    def rests(self) -> States:
+    def rests(self) -> Nodes:
         """Where a run may stay for good: it has ended, or it is the user's turn."""
         full = self.ground.space.full
         return [full if point.kind in ("wait", "end") else 0 for point in self.points]
 
-    def begin(self, bits: int) -> States:
-        """Return the states in which runs begin that have these combinations."""
+    def begin(self, bits: int) -> Nodes:
+        """Return the nodes in which runs begin that have these combinations."""
         return [bits, *(0 for _ in self.points[1:])]
 
     def _sorted(self, point_of: Callable[[Edge], int]) -> tuple[tuple[Edge, ...], ...]:
@@ -135,3 +156,7 @@ class Chart:
         for edge in self.edges:
             found[point_of(edge)].append(edge)
         return tuple(map(tuple, found))
+
+
+def _work(edges: Iterable[Edge]) -> int:
+    return sum(1 + len(edge.changes) for edge in edges)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from weft.check.proof.chart import Edge
-from weft.check.proof.events import Doubt
+from weft.check.proof.happenings import Doubt
 from weft.check.proof.space import Change, union
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.check.proof.events import Event, Setting
+from weft.check.proof.happenings import Happening, Setting
 from weft.check.proof.samples import Questions, samples
 from weft.engine.conditions import UNKNOWN, same
 from weft.findings import Json
@@ -24,7 +24,7 @@ class Domain:
     """The values of one variable; everything else is given as indexes into them.
 
     `numbers` finds a value by its written form. `initial` are those it can certainly begin with,
-    `possible` those it may begin with, `free` those that an event without a fixed value can set,
+    `possible` those it may begin with, `free` those that a happening without a fixed value can set,
     and `allowed` the changes that are not refused, if some are.
     """
 
@@ -36,21 +36,52 @@ class Domain:
     allowed: frozenset[tuple[int, int]] | None = None
 
     def outcomes(self, settings: Sequence[Setting]) -> tuple[tuple[int, ...], ...]:
-        """Return for each value what it may become when one of the settings takes place."""
-        wanted = [
-            (found.origin, self.free if found.value is UNKNOWN else (self.index(found.value),))
-            for found in settings
-        ]
+        """Return for each value what it may become when the settings take place at once.
+
+        As in a run, each of them is held against the value from before, and a value that is
+        refused is passed over; of the others, the last one counts. What code sets to the value
+        that was there is not written at all.
+        """
+        ranked: dict[int, list[Setting]] = {}
+        loose: list[Setting] = []
+        for one in settings:
+            (loose if one.rank is None else ranked.setdefault(one.rank, [])).append(one)
         outcomes: list[tuple[int, ...]] = []
-        for old, value in enumerate(self.values):
-            news = {
-                new if self.allowed is None or (old, new) in self.allowed else old
-                for origin, targets in wanted
-                if origin is UNKNOWN or same(origin, value)
-                for new in targets
-            } | {old for found in settings if found.keeps}
-            outcomes.append(tuple(sorted(news)) or (old,))
+        for old in range(len(self.values)):
+            news = {old}
+            for _, rivals in sorted(ranked.items()):
+                news = self._after(old, news, rivals, repeats=True)
+            if loose:
+                # Whether code comes before the triggers or after them is not known.
+                news = self._after(old, news, loose) | (news if ranked else set[int]())
+            outcomes.append(tuple(sorted(news)))
         return tuple(outcomes)
+
+    def _after(
+        self, old: int, before: set[int], rivals: Sequence[Setting], *, repeats: bool = False
+    ) -> set[int]:
+        """Return what may hold after one of several settings, given what may hold before it.
+
+        With `repeats`, setting what was there counts like any other setting.
+        """
+        wanted = {new for one in rivals for new in self._targets(old, one)}
+        news = {it for it in wanted if (repeats if it == old else self._allows(old, it))}
+        silent = len(news) < len(wanted) or any(
+            one.keeps or not self._targets(old, one) for one in rivals
+        )
+        return news | (before if silent else set[int]())
+
+    def _targets(self, old: int, setting: Setting) -> tuple[int, ...]:
+        if setting.origin is not UNKNOWN and not same(setting.origin, self.values[old]):
+            return ()
+        if setting.value is not UNKNOWN:
+            return (self.index(setting.value),)
+        if setting.given:
+            return tuple(index for index in self.free if self.values[index] is not None)
+        return self.free
+
+    def _allows(self, old: int, new: int) -> bool:
+        return self.allowed is None or (old, new) in self.allowed
 
     def index(self, value: Json) -> int:
         """Return where a value stands among the values."""
@@ -58,7 +89,7 @@ class Domain:
 
 
 def domain_of(
-    name: str, variable: Variable, events: Iterable[Event], asked: Questions
+    name: str, variable: Variable, happenings: Iterable[Happening], asked: Questions
 ) -> Domain | str:
     """Return the values a variable can have, or say in words why they cannot be listed."""
     if variable.secret:
@@ -66,7 +97,10 @@ def domain_of(
     if isinstance(variable.source, ComputedSource):
         return "a function computes it"
     wanted = [
-        setting.value for event in events for setting in event.settings if setting.variable == name
+        setting.value
+        for happening in happenings
+        for setting in happening.settings
+        if setting.variable == name
     ]
     fixed, anything = _begin(variable.source)
     free = _free(variable, asked) if anything or UNKNOWN in wanted else ()
@@ -81,15 +115,18 @@ def _begin(source: Source) -> tuple[tuple[Json, ...], bool]:
     match source:
         case StaticSource(value=value) | DerivedSource(default=value):
             return (value,), False
-        case EnvironmentSource(required=True) | ComputedSource():
-            return (), True
+        case EnvironmentSource(required=False, default=value):
+            # In production nothing is read from the environment, not even the default holds.
+            return (value, None), True
+        case EnvironmentSource() | ComputedSource():
+            return (None,), True
         case _:
             # The default stands in when nothing is found outside the run.
             return (source.default,), True
 
 
 def _free(variable: Variable, asked: Questions) -> tuple[Json, ...] | None:
-    """Return what an event without a fixed value can set: with transitions, where they lead."""
+    """Return what a happening without a fixed value can set: with transitions, where they lead."""
     source = variable.source
     if isinstance(source, DerivedSource) and source.transitions:
         return tuple(transition.to for transition in source.transitions)

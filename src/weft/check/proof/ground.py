@@ -5,12 +5,12 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
-from weft.check.proof.code_events import outside, written
+from weft.check.proof.by_code import outside, written
+from weft.check.proof.by_triggers import triggered
 from weft.check.proof.domains import Domain, domain_of
-from weft.check.proof.events import Doubt, Event
+from weft.check.proof.happenings import Doubt, Happening
 from weft.check.proof.samples import questions_in
 from weft.check.proof.space import Space, lay_out
-from weft.check.proof.trigger_events import triggered
 from weft.check.proof.truth import (
     ALL_QUESTIONS,
     MOST_QUESTIONS,
@@ -31,7 +31,7 @@ from weft.spec.sources import ComputedSource
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The variables that can be followed, with their events and all their combinations.
+    """The variables that can be followed, with their happenings and all their combinations.
 
     `truths`, `behind` and `doubts` are kept by the index of the handoff: when its condition holds,
     on which variables that depends, and why it is not always known. Handoffs without a condition
@@ -39,7 +39,7 @@ class Ground:
     """
 
     domains: Mapping[str, Domain]
-    events: tuple[Event, ...]
+    happenings: tuple[Happening, ...]
     space: Space
     truths: Mapping[int, Truth]
     behind: Mapping[int, tuple[str, ...]]
@@ -68,13 +68,14 @@ def survey(subject: Subject, limit: int) -> Ground | TooLarge:
         for name, variable in subject.spec.variables.items()
         if name in followed and name not in computed
     }
-    all_events = (*triggered(subject, sources), *written(subject, sources), *outside(sources))
-    events = tuple(_fitting(subject, event) for event in all_events)
+    all_happenings = (*triggered(subject, sources), *written(subject, sources), *outside(sources))
+    happenings = tuple(_fitting(subject, happening) for happening in all_happenings)
     found = {
-        name: domain_of(name, variable, events, asked[name]) for name, variable in sources.items()
+        name: domain_of(name, variable, happenings, asked[name])
+        for name, variable in sources.items()
     }
     domains = {name: domain for name, domain in found.items() if isinstance(domain, Domain)}
-    counts = _counts(events, domains)
+    counts = _counts(happenings, domains)
     combinations = math.prod(len(domain.values) for domain in domains.values())
     combinations *= math.prod(most + 1 for most in counts.values())
     if combinations > limit:
@@ -87,7 +88,7 @@ def survey(subject: Subject, limit: int) -> Ground | TooLarge:
     space = lay_out({name: domain.values for name, domain in domains.items()} | steps)
     return Ground(
         domains=domains,
-        events=events,
+        happenings=happenings,
         space=space,
         truths=_truths(subject, computed, space, unknown),
         behind=behind,
@@ -96,24 +97,24 @@ def survey(subject: Subject, limit: int) -> Ground | TooLarge:
     )
 
 
-def _fitting(subject: Subject, event: Event) -> Event:
+def _fitting(subject: Subject, happening: Happening) -> Happening:
     """Leave out what the type of a variable refuses: such a write changes nothing."""
     variables = subject.spec.variables
     fitting = tuple(
         found
-        for found in event.settings
+        for found in happening.settings
         if found.value is UNKNOWN
         or found.value is None
         or not misfit(variables[found.variable].type, found.value, subject.models)
     )
-    return replace(event, settings=fitting)
+    return replace(happening, settings=fitting)
 
 
-def _counts(events: Iterable[Event], followed: Container[str]) -> dict[str, int]:
+def _counts(happenings: Iterable[Happening], followed: Container[str]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for event in events:
-        if event.tick and any(setting.variable in followed for setting in event.settings):
-            name, step = event.tick
+    for happening in happenings:
+        if happening.tick and any(setting.variable in followed for setting in happening.settings):
+            name, step = happening.tick
             found[name] = max(step, found.get(name, 0))
     return found
 

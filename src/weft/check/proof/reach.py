@@ -1,16 +1,20 @@
-"""Which states lead to which: worked out for whole sets of states at once."""
+"""Which nodes of the chart lead to which: worked out for whole sets of them at once."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-from weft.check.proof.chart import Chart, Edge, States
+from weft.check.proof.chart import Chart, Edge, Nodes
 from weft.check.proof.space import first
+
+#: Which edges count: those without a doubt, all that rules lead along, or those of limits as well.
+By: TypeAlias = Literal["certainty", "rules", "limits"]
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """One state: the number of a point, and the number of a combination of values."""
+class Node:
+    """The number of a point, and the number of a combination of values."""
 
     point: int
     values: int
@@ -18,14 +22,14 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A way through the chart: its first state, then each edge with the state it leads to."""
+    """A way through the chart: its first node, then each edge with the node it leads to."""
 
-    start: State
-    steps: tuple[tuple[Edge, State], ...]
+    start: Node
+    steps: tuple[tuple[Edge, Node], ...]
 
     @property
-    def last(self) -> State:
-        """The state in which the path ends."""
+    def last(self) -> Node:
+        """The node in which the path ends."""
         return self.steps[-1][1] if self.steps else self.start
 
 
@@ -34,14 +38,15 @@ def joined(*paths: Path) -> Path:
     return Path(paths[0].start, tuple(step for path in paths for step in path.steps))
 
 
-def reached(chart: Chart, start: States, *, certain: bool = False) -> States:
-    """Return what can be reached from `start`, itself included; `certain`: without any doubt."""
+def reached(chart: Chart, start: Nodes, by: By = "rules") -> Nodes:
+    """Return what can be reached from `start`, itself included."""
     seen, fresh = list(start), list(start)
     waiting = deque(point for point, bits in enumerate(start) if bits)
     while waiting:
         point = waiting.popleft()
         bits, fresh[point] = fresh[point], 0
-        for edge in _usable(chart.out[point], certain=certain):
+        chart.effort.spend(chart.work_out[point])
+        for edge in usable(chart.out[point], by):
             target = edge.target
             new = edge.forward(bits) & ~seen[target]
             if new:
@@ -52,8 +57,10 @@ def reached(chart: Chart, start: States, *, certain: bool = False) -> States:
     return seen
 
 
-def leading(chart: Chart, goal: States, within: States, *, assured: bool = False) -> States:
-    """Return the states of `within` from which `goal` can be reached.
+def leading(
+    chart: Chart, goal: Nodes, within: Nodes, by: By = "rules", *, assured: bool = False
+) -> Nodes:
+    """Return the nodes of `within` from which `goal` can be reached.
 
     `assured` asks for more: whatever the answers are that are not known, it can be reached.
     """
@@ -63,7 +70,8 @@ def leading(chart: Chart, goal: States, within: States, *, assured: bool = False
     while waiting:
         point = waiting.popleft()
         bits, fresh[point] = fresh[point], 0
-        for edge in chart.into[point]:
+        chart.effort.spend(chart.work_into[point])
+        for edge in usable(chart.into[point], by):
             source = edge.source
             gained = _gained(chart, edge, bits, seen) if assured else edge.backward(bits)
             new = gained & within[source] & ~seen[source]
@@ -75,7 +83,7 @@ def leading(chart: Chart, goal: States, within: States, *, assured: bool = False
     return seen
 
 
-def _gained(chart: Chart, edge: Edge, bits: int, seen: States) -> int:
+def _gained(chart: Chart, edge: Edge, bits: int, seen: Nodes) -> int:
     """Return from where an edge leads to `bits` for sure.
 
     In a group that is where every edge that is open leads to what has been seen.
@@ -83,19 +91,21 @@ def _gained(chart: Chart, edge: Edge, bits: int, seen: States) -> int:
     if edge.group is None:
         return edge.backward(bits) if all(doubt.mild for doubt in edge.doubts) else 0
     gained = edge.guard
+    chart.effort.spend(len(chart.groups[edge.group]))
     for other in chart.groups[edge.group]:
-        gained &= other.backward(seen[other.target]) | ~other.guard
+        gained &= other.always(seen[other.target], chart.ground.space.full)
     return gained
 
 
-def shortest(chart: Chart, start: States, goal: States, *, certain: bool = False) -> Path:
+def shortest(chart: Chart, start: Nodes, goal: Nodes, by: By = "rules") -> Path:
     """Return a way from `start` to `goal` with the fewest steps, the same one every time."""
     seen = list(start)
     layers = [{point: bits for point, bits in enumerate(start) if bits}]
     while not (found := _meeting(layers[-1], goal)):
         fresh: dict[int, int] = {}
         for point, bits in layers[-1].items():
-            for edge in _usable(chart.out[point], certain=certain):
+            chart.effort.spend(chart.work_out[point])
+            for edge in usable(chart.out[point], by):
                 new = edge.forward(bits) & ~seen[edge.target]
                 if new:
                     seen[edge.target] |= new
@@ -103,30 +113,34 @@ def shortest(chart: Chart, start: States, goal: States, *, certain: bool = False
         if not fresh:
             raise LookupError("no way leads there")
         layers.append(fresh)
-    return _retrace(chart, layers, found, certain=certain)
+    return _retrace(chart, layers, found, by)
 
 
-def _meeting(layer: dict[int, int], goal: States) -> State | None:
+def _meeting(layer: dict[int, int], goal: Nodes) -> Node | None:
     meeting = [(point, bits & goal[point]) for point, bits in layer.items() if bits & goal[point]]
     if not meeting:
         return None
     point, bits = min(meeting)
-    return State(point, first(bits))
+    return Node(point, first(bits))
 
 
-def _retrace(chart: Chart, layers: Sequence[dict[int, int]], last: State, *, certain: bool) -> Path:
-    steps: list[tuple[Edge, State]] = []
-    state = last
+def _retrace(chart: Chart, layers: Sequence[dict[int, int]], last: Node, by: By) -> Path:
+    steps: list[tuple[Edge, Node]] = []
+    node = last
     for layer in reversed(layers[:-1]):
+        chart.effort.spend(chart.work_into[node.point])
         edge, before = next(
             (edge, before)
-            for edge in _usable(chart.into[state.point], certain=certain)
-            if (before := edge.backward(1 << state.values) & layer.get(edge.source, 0))
+            for edge in usable(chart.into[node.point], by)
+            if (before := edge.backward(1 << node.values) & layer.get(edge.source, 0))
         )
-        steps.append((edge, state))
-        state = State(edge.source, first(before))
-    return Path(state, tuple(reversed(steps)))
+        steps.append((edge, node))
+        node = Node(edge.source, first(before))
+    return Path(node, tuple(reversed(steps)))
 
 
-def _usable(edges: Sequence[Edge], *, certain: bool) -> Iterator[Edge]:
-    return (edge for edge in edges if not (certain and edge.doubts))
+def usable(edges: Sequence[Edge], by: By) -> Iterator[Edge]:
+    """Yield the edges that count."""
+    for edge in edges:
+        if by == "limits" or not (edge.limit or (by == "certainty" and edge.doubts)):
+            yield edge

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from weft.check.cycles import find_cycles
 from weft.check.proof.ground import computations
+from weft.check.proof.happenings import automatic_calls
 from weft.check.subject import Subject
 from weft.ids import FUNCTION_REF, TERMINATE, USER
 from weft.spec.conditions import names
@@ -42,6 +43,10 @@ def _team(subject: Subject) -> Iterator[str]:
     owned = (*spec.tools, *spec.lifecycle_tools, *spec.hooks)
     if not {None, *subject.agents}.issuperset(part.agent for part in owned):
         yield "a tool or a hook belongs to an agent that does not exist"
+    called = set(automatic_calls(subject))
+    # Such a tool is offered to no model, so nothing that waits for its call would happen.
+    if any(tool.auto_invoke and (tool.agent, tool.function) not in called for tool in spec.tools):
+        yield "a tool with auto_invoke is never called"
 
 
 def _handoffs(subject: Subject) -> Iterator[str]:

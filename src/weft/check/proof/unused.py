@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from weft.check.proof.chart import Chart, Point, States
+from weft.check.proof.chart import Chart, Nodes, Point
 from weft.check.proof.witness import show
 from weft.check.subject import Subject
 from weft.engine.routing import RoutingRule
@@ -27,15 +27,15 @@ class UnusedRule:
     facts: tuple[str, ...] = ()
 
 
-def unused_rules(subject: Subject, chart: Chart, seen: States) -> Iterator[UnusedRule]:
-    """Yield the handoffs that take place in none of the states in `seen`."""
+def unused_rules(subject: Subject, chart: Chart, seen: Nodes) -> Iterator[UnusedRule]:
+    """Yield the handoffs that take place in none of the nodes in `seen`."""
     used = {use.rule for use in chart.uses if use.bits & seen[use.point]}
     for index, handoff in enumerate(subject.spec.handoffs):
         if index not in used:
             yield _explain(chart, seen, index, handoff)
 
 
-def _explain(chart: Chart, seen: States, index: int, handoff: Handoff) -> UnusedRule:
+def _explain(chart: Chart, seen: Nodes, index: int, handoff: Handoff) -> UnusedRule:
     agent = handoff.source_agent
     before = handoff.condition_scope == "pre"
     rules = (chart.routing.pre if before else chart.routing.post)[agent]
@@ -65,7 +65,7 @@ def _facts(chart: Chart, index: int) -> Iterator[str]:
             yield f"{name} is only ever {' or '.join(show(value) for value in domain.values)}"
 
 
-def _asked_with(chart: Chart, seen: States, agent: str, *, before: bool) -> int:
+def _asked_with(chart: Chart, seen: Nodes, agent: str, *, before: bool) -> int:
     """Return the combinations with which the rules of an agent are asked."""
     if before:
         return seen[chart.numbers[Point("enter", agent)]]

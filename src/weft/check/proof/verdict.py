@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Literal, TypeAlias
 
-from weft.check.proof.chart import Chart, PointKind, States
+from weft.check.proof.chart import Chart, Nodes, PointKind
 from weft.check.proof.draw import draw
-from weft.check.proof.events import Doubt
+from weft.check.proof.effort import MOST_STEPS, TooMuchWorkError
 from weft.check.proof.ground import TooLarge, survey
+from weft.check.proof.happenings import Doubt
 from weft.check.proof.reach import joined, leading, reached, shortest
 from weft.check.proof.ready import obstacle
 from weft.check.proof.space import union
@@ -19,9 +20,11 @@ from weft.check.subject import Subject
 
 Status: TypeAlias = Literal["proven", "refuted", "not proven", "not checked"]
 
-#: Agents times combinations of values; more are not explored. A proof of this size takes a second
-#: at most, and about a hundred megabytes.
+#: Agents times combinations of values; more are not explored. How long a proof takes depends on
+#: the way they hang together, which is limited by itself: see `effort`.
 STATE_LIMIT: Final = 2_000_000
+
+_FEWER: Final = "let fewer variables decide handoffs, or give them fewer values"
 
 #: So many ways of going on for ever are described; more would not help anybody.
 MOST_TRAPS: Final = 10
@@ -64,16 +67,33 @@ class Proof:
     witness: str = ""
 
 
-def prove(subject: Subject, *, limit: int = STATE_LIMIT) -> Proof:
+def prove(subject: Subject, *, limit: int = STATE_LIMIT, steps: int = MOST_STEPS) -> Proof:
     """Explore every state a run can get to, and say whether each leads on to an end."""
     hindrance = obstacle(subject)
     if hindrance:
         return Proof("not checked", hindrance)
     ground = survey(subject, limit // len(subject.agents))
     if isinstance(ground, TooLarge):
-        doubt = _too_large(subject, ground, limit)
-        return Proof("not proven", doubt.why, doubts=(doubt,))
-    return _explore(subject, draw(subject, ground))
+        return _unfinished(_too_large(subject, ground, limit))
+    chart = draw(subject, ground, steps)
+    why = f"to explore all states takes more than {steps:,} steps of work"
+    unfinished = _unfinished(Doubt(why, _FEWER))
+    try:
+        seen = reached(chart, chart.begin(chart.possible), by="limits")
+        unfinished = replace(
+            unfinished,
+            states=sum(bits.bit_count() for bits in seen),
+            unused_rules=tuple(unused_rules(subject, chart, seen)),
+            unreachable_agents=tuple(_never(chart, seen, "speak")),
+            unvisited_agents=tuple(_never(chart, seen, "enter")),
+        )
+        return _explore(chart, unfinished, seen)
+    except TooMuchWorkError:
+        return unfinished
+
+
+def _unfinished(doubt: Doubt) -> Proof:
+    return Proof("not proven", doubt.why, doubts=(doubt,))
 
 
 def _too_large(subject: Subject, found: TooLarge, limit: int) -> Doubt:
@@ -81,26 +101,23 @@ def _too_large(subject: Subject, found: TooLarge, limit: int) -> Doubt:
     return Doubt(
         f"agents times combinations of values make {len(subject.agents)} x {found.combinations:,} "
         f"states, more than {limit:,}{largest}",
-        "let fewer variables decide handoffs, or give them fewer values",
+        _FEWER,
     )
 
 
-def _explore(subject: Subject, chart: Chart) -> Proof:
-    seen = reached(chart, chart.begin(chart.possible))
+def _explore(chart: Chart, unfinished: Proof, seen: Nodes) -> Proof:
+    """Say whether each of the nodes that have been `seen` leads on to an end."""
     lost = _without(seen, leading(chart, chart.rests, seen))
     doubtful = chart.initial != chart.possible or any(edge.doubts for edge in chart.edges)
-    certain = reached(chart, chart.begin(chart.initial), certain=True) if doubtful else seen
-    found = islice(traps(chart, lost, _both(lost, certain)), MOST_TRAPS)
-    endless = [_endless(chart, trap) for trap in found]
-    proof = Proof(
-        "proven",
-        "from every state that a run can get to, an end can be reached",
-        states=sum(bits.bit_count() for bits in seen),
+    certain = reached(chart, chart.begin(chart.initial), by="certainty") if doubtful else seen
+    endless = [_endless(chart, trap) for trap in _some_traps(chart, lost, _both(lost, certain))]
+    proof = replace(
+        unfinished,
+        status="proven",
+        reason="from every state that a run can get to, an end can be reached",
         dead_ends=tuple(run for run in endless if len(run.agents) == 1),
         cycles=tuple(run for run in endless if len(run.agents) > 1),
-        unused_rules=tuple(unused_rules(subject, chart, seen)),
-        unreachable_agents=tuple(_never(chart, seen, "speak")),
-        unvisited_agents=tuple(_never(chart, seen, "enter")),
+        doubts=(),
     )
     if endless:
         why = f"once a run has come to {endless[0].agents[0]}, it can go on without end"
@@ -110,7 +127,19 @@ def _explore(subject: Subject, chart: Chart) -> Proof:
     return _doubted(chart, proof, unsure, lost) if any(unsure) else proof
 
 
-def _never(chart: Chart, seen: States, kind: PointKind) -> Iterator[str]:
+def _some_traps(chart: Chart, lost: Nodes, certainly: Nodes) -> Iterator[Trap]:
+    """Yield the first traps; where the work becomes too much, those that are known by then."""
+    found = 0
+    try:
+        for trap in islice(traps(chart, lost, certainly), MOST_TRAPS):
+            found += 1
+            yield trap
+    except TooMuchWorkError:
+        if not found:
+            raise
+
+
+def _never(chart: Chart, seen: Nodes, kind: PointKind) -> Iterator[str]:
     for point, bits in zip(chart.points, seen, strict=True):
         if point.kind == kind and not bits:
             yield point.agent
@@ -127,7 +156,7 @@ def _endless(chart: Chart, trap: Trap) -> EndlessRun:
 
 def _lasting(chart: Chart, trap: Trap) -> Iterator[tuple[str, str]]:
     """Yield the variables that the trapped agents' rules test, if one value alone is the trap."""
-    bits = union(trap.states)
+    bits = union(trap.nodes)
     tested = {
         name
         for rules in (chart.routing.pre, chart.routing.post)
@@ -142,14 +171,14 @@ def _lasting(chart: Chart, trap: Trap) -> Iterator[tuple[str, str]]:
                     yield name, show(value)
 
 
-def _doubted(chart: Chart, proof: Proof, unsure: States, lost: States) -> Proof:
+def _doubted(chart: Chart, proof: Proof, unsure: Nodes, lost: Nodes) -> Proof:
     """Name what stands in the way of a proof.
 
     Either a run may get to where there is no end, which is not certain, or the ways to an end
     from where it can get to are not certain.
     """
     stuck = any(lost)
-    way = shortest(chart, chart.begin(chart.possible), lost if stuck else unsure)
+    way = shortest(chart, chart.begin(chart.possible), lost if stuck else unsure, by="limits")
     onward = shortest(chart, only(chart, way.last), entries(chart, lost) if stuck else chart.rests)
     doubts = [doubt for edge, _ in (way if stuck else onward).steps for doubt in edge.doubts]
     if not doubts:
@@ -164,9 +193,9 @@ def _doubted(chart: Chart, proof: Proof, unsure: States, lost: States) -> Proof:
     )
 
 
-def _without(states: States, others: States) -> States:
-    return [bits & ~other for bits, other in zip(states, others, strict=True)]
+def _without(nodes: Nodes, others: Nodes) -> Nodes:
+    return [bits & ~other for bits, other in zip(nodes, others, strict=True)]
 
 
-def _both(states: States, others: States) -> States:
-    return [bits & other for bits, other in zip(states, others, strict=True)]
+def _both(nodes: Nodes, others: Nodes) -> Nodes:
+    return [bits & other for bits, other in zip(nodes, others, strict=True)]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from weft.check.proof.chart import Chart
-from weft.check.proof.reach import Path, State
+from weft.check.proof.reach import Node, Path
 from weft.findings import Json
 
 #: A longer way is shortened in the middle.
@@ -41,31 +41,31 @@ def _begin(chart: Chart, path: Path) -> Iterator[str]:
 
 def _follow(chart: Chart, path: Path) -> Iterator[str]:
     before = path.start
-    for position, (_, state) in enumerate(path.steps, start=1):
+    for position, (_, node) in enumerate(path.steps, start=1):
         changed = [
             name
             for name, axis in chart.ground.space.axes.items()
             if name in chart.ground.domains
-            and axis.value_at(before.values) is not axis.value_at(state.values)
+            and axis.value_at(before.values) is not axis.value_at(node.values)
         ]
         if changed:
-            yield _values(chart, state, changed)
-        if chart.points[state.point].kind not in ("speak", "said", "decide", "start"):
+            yield _values(chart, node, changed)
+        if chart.points[node.point].kind not in ("speak", "said", "decide", "start"):
             yield _name(chart, path, position)
-        before = state
+        before = node
 
 
 def _name(chart: Chart, path: Path, position: int) -> str:
     """Name the point that a way has come to after so many steps."""
-    states = [path.start, *(state for _, state in path.steps)]
-    here = chart.points[states[position].point]
-    after = chart.points[states[position + 1].point] if position < len(path.steps) else None
+    nodes = [path.start, *(node for _, node in path.steps)]
+    here = chart.points[nodes[position].point]
+    after = chart.points[nodes[position + 1].point] if position < len(path.steps) else None
     if here.kind in ("wait", "end"):
         return "user" if here.kind == "wait" else "end"
     passed_over = here.kind == "enter" and after is not None and after.kind != "speak"
     return f"{here.agent} (passed over)" if passed_over else here.agent
 
 
-def _values(chart: Chart, state: State, names: Iterable[str]) -> str:
+def _values(chart: Chart, node: Node, names: Iterable[str]) -> str:
     axes = chart.ground.space.axes
-    return f"({', '.join(f'{n} = {show(axes[n].value_at(state.values))}' for n in names)})"
+    return f"({', '.join(f'{n} = {show(axes[n].value_at(node.values))}' for n in names)})"

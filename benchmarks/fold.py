@@ -1,0 +1,222 @@
+"""What it costs to get a run back from its journal, and how that and the file grow with its length.
+
+    python benchmarks/fold.py [--enforce]
+
+The journal is one that the engine has decided itself: a chat with an agent that does real work. In
+every turn it asks for tools over and over, they set a variable and return, and in the end it
+answers its user, who has another question. Only model, tools and user follow a script.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, TypeVar
+
+from weft.adapters.python_tools.loader import PythonToolLoader
+from weft.adapters.sqlite import SqliteJournal
+from weft.engine.commands import CallModel, CallTool
+from weft.engine.events import (
+    Event,
+    ModelReplied,
+    RequestAnswered,
+    RunStarted,
+    ToolRequest,
+    ToolReturned,
+    Usage,
+    VariableSet,
+)
+from weft.engine.reduce import fold
+from weft.engine.rows import Batch, batch
+from weft.engine.state import State
+from weft.ports.scope import Scope
+from weft.runtime.decision import Draft, decide
+from weft.runtime.workflow import Workflow, link
+from weft.spec.workflow import WorkflowSpec
+
+SMALL, MIDDLE, LARGE = 1_000, 10_000, 100_000
+#: Milliseconds of CPU for folding the middle length.
+FOLD_BUDGET_MS: Final = 250.0
+COST_GROWTH_BUDGET: Final = 1.3
+SIZE_GROWTH_BUDGET: Final = 1.1
+ROUNDS: Final = 5
+#: A short measurement is repeated until about so many events were folded.
+EVENTS_PER_ROUND: Final = 20_000
+
+RUN: Final = "019a8f3c-0001-7c1e-9d2b-5f6a7b8c9d0e"
+SCOPE: Final = Scope("benchmark", "customer")
+#: Model calls of a turn before its last, and the tools each of them asks for.
+STEPS: Final = 20
+TOOLS: Final = 4
+#: What the stock knows about every part, so that results are as long as real ones.
+NOTES: Final = "Kept dry, counted every Monday, ordered anew when fewer than ten are left. " * 5
+
+CODE: Final = {
+    "tools/parts.py": b'''
+async def find_part(number: str, context_variables) -> dict:
+    """Find a part in the stock."""
+    return {"number": number}
+'''
+}
+
+T = TypeVar("T")
+
+
+def stockroom() -> WorkflowSpec:
+    """Return the package: one agent, one tool, one variable."""
+    role = "You keep the stock. The last part was {last_part}. Look every part up before you reply."
+    tool = {"tool_type": "Agent_Tool", "agent": "Keeper", "file": "parts.py"}
+    return WorkflowSpec.model_validate(
+        {
+            "orchestrator": {
+                "workflow_name": "Stockroom",
+                "initial_agent": "Keeper",
+                "max_turns": 500,
+            },
+            "agents": [
+                {"agent_name": "Keeper", "prompt_sections": [{"id": "role", "content": role}]}
+            ],
+            "variables": {
+                "last_part": {"type": "str", "source": {"type": "derived", "default": "none"}}
+            },
+            "tools": [{**tool, "function": "find_part", "description": "Find a part."}],
+            "handoffs": [{"source_agent": "Keeper", "target_agent": "user"}],
+        }
+    )
+
+
+def answer(command: CallModel | CallTool) -> tuple[Draft, ...]:
+    """Do what the engine wants done, by the script."""
+    if isinstance(command, CallTool):
+        number = str(command.arguments["number"])
+        result = {"part": number, "in_stock": command.seq % 90, "shelf": "C-12", "notes": NOTES}
+        set_by_tool = VariableSet("last_part", number, f"tool:{command.tool}")
+        returned = ToolReturned(command.id, result)
+        return tuple(Draft("tool:find_part", it, command.seq) for it in (set_by_tool, returned))
+    wanted = TOOLS if command.call <= STEPS else 0
+    requests = tuple(
+        ToolRequest(
+            f"{command.turn}.{command.call}.{at}",
+            "find_part",
+            {"number": f"P-{command.seq + at:06}"},
+        )
+        for at in range(wanted)
+    )
+    text = "" if wanted else "All the parts you asked for are there; they are on shelf C-12."
+    reply = ModelReplied(
+        turn=command.turn,
+        call=command.call,
+        text=text,
+        tool_requests=requests,
+        usage=Usage(1800 + command.call * 40, 60, 900, 0.0021),
+        model="a-model",
+    )
+    return (Draft(f"agent:{command.agent}", reply, command.seq),)
+
+
+def story(workflow: Workflow, count: int) -> Iterator[Batch]:
+    """Yield the batches of one long run, as the runtime writes them, until there are enough."""
+    state = State(RUN)
+    begun = RunStarted(workflow.name, workflow.digest, SCOPE.app, SCOPE.user or "", {}, "Hello!")
+    waiting: list[tuple[Draft, ...]] = [(Draft("user:customer", begun),)]
+    at = 1_763_000_000_000
+    while state.seq < count:
+        if not waiting:
+            (request,) = state.requests
+            asked = RequestAnswered(request, "And which of these can be sent today?", "customer")
+            waiting.append((Draft("user:customer", asked),))
+        at += 250
+        decision = decide(workflow, state, waiting.pop(0), at)
+        yield batch(state, decision.state, decision.events)
+        state = decision.state
+        waiting += map(answer, decision.effects)
+    # The events beyond are left out by whoever cuts this to length.
+
+
+def best_cpu(work: Callable[[], T], times: int) -> float:
+    """Return the least CPU seconds for doing something once, in several rounds of so many times."""
+    costs: list[float] = []
+    for _ in range(ROUNDS):
+        before = time.process_time()
+        for _ in range(times):
+            work()
+        costs.append((time.process_time() - before) / times)
+    return min(costs)
+
+
+def fold_us(workflow: Workflow, events: list[Event]) -> float:
+    """Return the microseconds of CPU that folding takes for each event."""
+    times = max(1, EVENTS_PER_ROUND // len(events))
+    return best_cpu(lambda: fold(workflow.book, RUN, events), times) / len(events) * 1e6
+
+
+async def stored(path: Path, batches: list[Batch]) -> None:
+    """Write a run into a file."""
+    journal = await SqliteJournal.open(path, durability="normal")
+    for one in batches:
+        await journal.append(one)
+    await journal.close()
+
+
+async def read_us(path: Path, count: int) -> float:
+    """Return the microseconds of CPU that reading from the file takes for each event."""
+    journal = await SqliteJournal.open(path)
+    costs: list[float] = []
+    for _ in range(ROUNDS):
+        before = time.process_time()
+        events = await journal.read(SCOPE, RUN)
+        costs.append(time.process_time() - before)
+        if len(events) < count:
+            raise SystemExit(f"only {len(events)} of {count} events were read")
+    await journal.close()
+    return min(costs) / len(events) * 1e6
+
+
+def up_to(batches: list[Batch], count: int) -> list[Batch]:
+    """Return the first batches that have at least so many events."""
+    return [it for it in batches if it.expected < count]
+
+
+def report_fold(workflow: Workflow, batches: list[Batch]) -> bool:
+    """Print what folding costs, and tell whether that is within budget."""
+    events = [event for one in batches for event in one.events]
+    cost = {count: fold_us(workflow, events[:count]) for count in (SMALL, MIDDLE, LARGE)}
+    for count, each in cost.items():
+        print(f"fold {count:>7,} events: {each * count / 1000:8.1f} ms, {each:.2f} us each")
+    whole, growth = cost[MIDDLE] * MIDDLE / 1000, cost[LARGE] / cost[SMALL]
+    print(f"fold {MIDDLE:,}: {whole:.0f} ms (budget {FOLD_BUDGET_MS:.0f})")
+    print(f"cost per event, {LARGE:,} / {SMALL:,}: {growth:.2f} (budget {COST_GROWTH_BUDGET})")
+    return whole <= FOLD_BUDGET_MS and growth <= COST_GROWTH_BUDGET
+
+
+def report_file(batches: list[Batch]) -> bool:
+    """Print how the file grows and what reading it costs, and tell whether it is within budget."""
+    sizes: dict[int, float] = {}
+    for count in (SMALL, MIDDLE):
+        some = up_to(batches, count)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "fold.db"
+            asyncio.run(stored(path, some))
+            sizes[count] = path.stat().st_size / some[-1].row.seq
+            reading = asyncio.run(read_us(path, count))
+    growth = sizes[MIDDLE] / sizes[SMALL]
+    print(f"read {MIDDLE:,} events from SQLite: {reading * MIDDLE / 1000:.0f} ms, no budget")
+    print(f"bytes per event: {sizes[SMALL]:.0f} at {SMALL:,}, {sizes[MIDDLE]:.0f} at {MIDDLE:,}")
+    print(f"bytes per event, {MIDDLE:,} / {SMALL:,}: {growth:.2f} (budget {SIZE_GROWTH_BUDGET})")
+    return growth <= SIZE_GROWTH_BUDGET
+
+
+def main() -> int:
+    """Measure, print, and fail with --enforce where a budget is exceeded."""
+    loader = PythonToolLoader()
+    workflow = link(stockroom(), CODE, loader)
+    batches = list(story(workflow, LARGE))
+    within = [report_fold(workflow, batches), report_file(batches)]
+    loader.close()
+    return 1 if "--enforce" in sys.argv and not all(within) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""The job with Weft: a package of three agents, run by a host, asked through its thin client.
+
+Everything is on that every run has: the journal, the manifest of what each agent was shown, prices,
+retries and time limits. The result is read back from the journal, as a program that started a run
+would read it.
+"""
+
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+
+from job import (
+    APPROVAL,
+    HANDOFF_TEXT,
+    MODEL,
+    REVIEWER,
+    ROUTER,
+    SPECIALIST,
+    TOOL,
+    TOOL_DESCRIPTION,
+    TOOL_PARAMETER_DESCRIPTION,
+    Outcome,
+    question,
+)
+from measure import Job, Options, main
+
+from weft.adapters.memory import MemoryJournal
+from weft.adapters.models.registry import ModelRegistry
+from weft.adapters.python_tools.loader import PythonToolLoader
+from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.system_clock import SystemClock
+from weft.engine.state import State
+from weft.opening.model_choice import NO_MODEL, ModelChoice
+from weft.ports.journal import Journal
+from weft.ports.scope import Scope
+from weft.runtime.host import Host
+from weft.runtime.workflow import link
+from weft.spec.workflow import WorkflowSpec
+
+NAME = "SupportDesk"
+SCOPE = Scope("benchmark", "customer")
+
+#: The code of the package. What the shop knows is the same as `status_of` in job.py.
+CODE = {
+    "tools/shop.py": f'''
+async def {TOOL}(order: str, context_variables) -> str:
+    """{TOOL_DESCRIPTION}
+
+    Args:
+        order: {TOOL_PARAMETER_DESCRIPTION}
+    """
+    status = f"shipped:{{order}}"
+    context_variables.set("order_status", status)
+    return status
+'''.encode()
+}
+
+
+def agent(name: str, prompt: str) -> dict[str, object]:
+    """Return an agent with one section of instructions."""
+    return {"agent_name": name, "prompt_sections": [{"id": "role", "content": prompt}]}
+
+
+def heard(name: str, text: str) -> dict[str, object]:
+    """Return a variable that becomes true when an agent says a text."""
+    trigger = {"type": "agent_text", "agent": name, "match": {"equals": text}}
+    return {"type": "bool", "source": {"type": "derived", "default": False, "triggers": [trigger]}}
+
+
+def desk(base_url: str) -> WorkflowSpec:
+    """Return the package: who takes part, what they set and how the word passes."""
+    tool = {"tool_type": "Agent_Tool", "agent": "Specialist", "file": "shop.py", "function": TOOL}
+    return WorkflowSpec.model_validate(
+        {
+            "orchestrator": {
+                "workflow_name": NAME,
+                "initial_agent": "Router",
+                "model": f"{base_url}#{MODEL}",
+            },
+            "agents": [
+                agent("Router", ROUTER),
+                agent("Specialist", SPECIALIST),
+                agent("Reviewer", REVIEWER),
+            ],
+            "variables": {
+                "handed_on": heard("Router", HANDOFF_TEXT),
+                "order_status": {"type": "str", "source": {"type": "derived"}},
+                "approved": heard("Reviewer", APPROVAL),
+            },
+            "tools": [{**tool, "description": TOOL_DESCRIPTION}],
+            "handoffs": [
+                {"source_agent": "Router", "target_agent": "Specialist", "condition": "handed_on"},
+                {"source_agent": "Specialist", "target_agent": "Reviewer"},
+                {"source_agent": "Reviewer", "target_agent": "terminate", "condition": "approved"},
+                {"source_agent": "Reviewer", "target_agent": "user"},
+            ],
+        }
+    )
+
+
+def outcome(state: State) -> Outcome:
+    """Return what a finished run says about itself."""
+    last = next(reversed(state.messages))
+    return Outcome(
+        calls=state.spent.calls,
+        tool_runs=sum(message.role == "tool" for message in state.messages),
+        order_status=state.variables["order_status"],
+        verdict=last.text if state.outcome == "completed" else f"{state.outcome}: {state.reason}",
+    )
+
+
+@asynccontextmanager
+async def open_journal(kind: str) -> AsyncIterator[Journal]:
+    """Open a journal; a file is in a folder of its own and goes with it. The host closes it."""
+    if kind == "memory":
+        yield MemoryJournal()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield await SqliteJournal.open(Path(folder) / "weft.db", durability="full")
+
+
+@asynccontextmanager
+async def open_desk(options: Options) -> AsyncIterator[tuple[Host, Journal]]:
+    """Open a host with the package of the job; all of it is closed when the context ends."""
+    async with open_journal(options.journal) as journal:
+        clock, loader = SystemClock(), PythonToolLoader()
+        registry = ModelRegistry(clock=clock, random=Random(1), settings={})
+        workflow = link(desk(options.base_url), CODE, loader)
+        host = Host(
+            journal=journal,
+            models=ModelChoice(registry, default=NO_MODEL, seed=0, read_run=journal.read),
+            loader=loader,
+            clock=clock,
+            find=lambda _: workflow,
+        )
+        async with host:
+            yield host, journal
+
+
+@asynccontextmanager
+async def open_job(options: Options) -> AsyncIterator[Job]:
+    """Open what the jobs share: one host with one journal and one pool of connections."""
+    async with open_desk(options) as (host, _):
+
+        async def job(number: int) -> Outcome:
+            run = await host.start(NAME, scope=SCOPE, message=question(number))
+            await host.settled(run, scope=SCOPE)
+            return outcome(await host.state(run, scope=SCOPE))
+
+        yield job
+
+
+if __name__ == "__main__":
+    main("weft", open_job, journals=("memory", "sqlite"))

@@ -1,0 +1,215 @@
+"""Events in one line each, for people, and as JSON, for programs."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
+
+from pydantic_core import from_json
+
+from weft.engine.codec import encode
+from weft.engine.events import (
+    ContextAssembled,
+    Event,
+    EventData,
+    HandedOff,
+    MessageShown,
+    ModelFailed,
+    ModelReplied,
+    OutputRefused,
+    RequestAnswered,
+    RequestExpired,
+    RequestOpened,
+    RunEnded,
+    RunForked,
+    RunStarted,
+    StopAsked,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+    TurnEnded,
+    TurnStarted,
+    VariableRefused,
+    VariableSet,
+)
+from weft.findings import Json
+from weft.runtime.handoff_records import HandoffRecord, handoff_record
+from weft.runtime.variable_records import UNSHOWN, is_secret
+from weft.runtime.workflow import Workflow
+
+#: Why the word went where it went, for handoffs that no condition decided.
+_WHY: Final = {
+    "rule": "a rule without a condition",
+    "fallback": "no other rule applies",
+    "pattern": "so the pattern has it",
+    "default": "nobody else is named",
+    "start": "so the run begins",
+    "reply_limit": "it has had its replies in a row",
+}
+
+
+def event_data(event: Event, workflow: Workflow) -> dict[str, Any]:
+    """Return an event as JSON can hold it; the values of secret variables are left out."""
+    return {
+        "seq": event.seq,
+        "at": event.at,
+        "kind": type(event.data).__name__,
+        "actor": event.actor,
+        "cause": event.cause,
+        "data": from_json(encode(_without_secrets(event.data, workflow))),
+    }
+
+
+def _without_secrets(data: EventData, workflow: Workflow) -> EventData:
+    match data:
+        case VariableSet(name=name) if is_secret(workflow, name):
+            return replace(data, value=UNSHOWN)
+        case RunStarted(values=values):
+            kept = {
+                name: UNSHOWN if is_secret(workflow, name) else value
+                for name, value in values.items()
+            }
+            return replace(data, values=kept)
+        case _:
+            return data
+
+
+def at_time(milliseconds: int, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """Return a time as the clock on the wall shows it."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone().strftime(form)
+
+
+def summary(event: Event, workflow: Workflow) -> str:
+    """Say what happened in one line; nothing where it needs no words."""
+    return _SUMMARIES[type(event.data)](event, event.data, workflow)
+
+
+def value_text(value: Json) -> str:
+    """Return a value as it stands in a line."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def reason_of(record: HandoffRecord) -> str:
+    """Say why the word passed on."""
+    return record.condition or _WHY[record.why]
+
+
+def _arguments(arguments: Mapping[str, Json]) -> str:
+    return ", ".join(f"{name}={value_text(value)}" for name, value in arguments.items())
+
+
+def _started(_event: Event, data: RunStarted, _workflow: Workflow) -> str:
+    return f"{data.workflow} begins" + (f": {data.message}" if data.message else "")
+
+
+def _forked(_event: Event, data: RunForked, _workflow: Workflow) -> str:
+    return f"goes its own way after event {data.seq} of run {data.parent}"
+
+
+def _shown(_event: Event, data: MessageShown, _workflow: Workflow) -> str:
+    return data.text
+
+
+def _turn(_event: Event, data: TurnStarted, _workflow: Workflow) -> str:
+    return f"turn {data.turn}: {data.agent}"
+
+
+def _assembled(_event: Event, data: ContextAssembled, _workflow: Workflow) -> str:
+    tokens = data.manifest.get("tokens")
+    return f"call {data.call} of {data.agent} is sent about {tokens} tokens"
+
+
+def _replied(_event: Event, data: ModelReplied, _workflow: Workflow) -> str:
+    asked = ", ".join(it.tool for it in data.tool_requests)
+    said = [data.text] if data.text else []
+    return "; ".join([*said, *([f"asks for {asked}"] if asked else [])])
+
+
+def _failed(_event: Event, data: ModelFailed, _workflow: Workflow) -> str:
+    return f"the model gave no answer: {data.error}"
+
+
+def _refused(_event: Event, data: OutputRefused, _workflow: Workflow) -> str:
+    return f"the reply is not taken: {data.fault}"
+
+
+def _called(_event: Event, data: ToolCalled, _workflow: Workflow) -> str:
+    return f"tool {data.tool}({_arguments(data.arguments)})"
+
+
+def _returned(event: Event, data: ToolReturned, _workflow: Workflow) -> str:
+    return f"{event.actor.removeprefix('tool:')} returned {value_text(data.value)}"
+
+
+def _tool_failed(event: Event, data: ToolFailed, _workflow: Workflow) -> str:
+    verb = "refused" if data.kind == "refused" else "failed"
+    tool = event.actor.removeprefix("tool:") if event.actor.startswith("tool:") else "the tool"
+    # Where the code of a tool has failed, the text says so itself.
+    return data.error if data.error.startswith(f"{tool} ") else f"{tool} {verb}: {data.error}"
+
+
+def _set(_event: Event, data: VariableSet, workflow: Workflow) -> str:
+    value = UNSHOWN if is_secret(workflow, data.name) else value_text(data.value)
+    return f"{data.name} = {value} (by {data.writer})"
+
+
+def _not_set(_event: Event, data: VariableRefused, _workflow: Workflow) -> str:
+    return f"{data.name} is not set by {data.writer}: {data.fault}"
+
+
+def _opened(_event: Event, data: RequestOpened, _workflow: Workflow) -> str:
+    if data.kind == "chat":
+        return "waits for the user"
+    return f"{data.tool} asks a person: {value_text(data.payload)}"
+
+
+def _answered(_event: Event, data: RequestAnswered, _workflow: Workflow) -> str:
+    return f"{data.user} answers: {value_text(data.value)}"
+
+
+def _expired(_event: Event, _data: RequestExpired, _workflow: Workflow) -> str:
+    return "nobody answered in time"
+
+
+def _turn_ended(_event: Event, _data: TurnEnded, _workflow: Workflow) -> str:
+    return ""
+
+
+def _handed(event: Event, data: HandedOff, workflow: Workflow) -> str:
+    record = handoff_record(workflow, event, data)
+    return f"{data.source} -> {data.target}, because {reason_of(record)}"
+
+
+def _stop(_event: Event, data: StopAsked, _workflow: Workflow) -> str:
+    return f"{data.user} stops the run{'' if data.mode == 'now' else ' after this turn'}"
+
+
+def _ended(_event: Event, data: RunEnded, _workflow: Workflow) -> str:
+    return f"{data.outcome}: {data.reason}"
+
+
+_Summary: TypeAlias = Callable[[Event, Any, Workflow], str]
+
+_SUMMARIES: Final[dict[type[EventData], _Summary]] = {
+    RunStarted: _started,
+    RunForked: _forked,
+    MessageShown: _shown,
+    TurnStarted: _turn,
+    ContextAssembled: _assembled,
+    ModelReplied: _replied,
+    ModelFailed: _failed,
+    OutputRefused: _refused,
+    ToolCalled: _called,
+    ToolReturned: _returned,
+    ToolFailed: _tool_failed,
+    VariableSet: _set,
+    VariableRefused: _not_set,
+    RequestOpened: _opened,
+    RequestAnswered: _answered,
+    RequestExpired: _expired,
+    TurnEnded: _turn_ended,
+    HandedOff: _handed,
+    StopAsked: _stop,
+    RunEnded: _ended,
+}

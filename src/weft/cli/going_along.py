@@ -1,0 +1,75 @@
+"""Going along with a run that this process works on, from whichever verb it was taken up."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from weft.cli.conversing import AtTerminal, Session, converse, narrator_for
+from weft.cli.exits import Exit
+from weft.cli.following import Following, following
+from weft.cli.hosting import hosted
+from weft.cli.inspect_page import run_page
+from weft.cli.model_person import ModelPerson
+from weft.cli.person import Person, is_there
+from weft.cli.run_end import concluded
+from weft.cli.slash_commands import obey
+from weft.engine.events import Event
+from weft.opening.hosts import LOCAL
+from weft.ports.model import ModelReply, ModelRequest
+from weft.runtime.host import Host
+from weft.runtime.inspection import inspect_run
+from weft.runtime.signals import Stop
+
+
+@asynccontextmanager
+async def host_for(session: Session, person: Person, seed: int) -> AsyncGenerator[Host]:
+    """Open a host on which the person may also answer for models."""
+
+    async def command(text: str) -> None:
+        match await obey(text, session.streams, partial(print_run, host, session)):
+            case "stop":
+                # What is stopped is the very call that is being answered here.
+                await host.deliver(session.run, Stop(), scope=LOCAL)
+                await asyncio.Event().wait()
+            case "quit":
+                await person.leave()
+            case "again":
+                pass
+
+    model = ModelPerson(person.line, session.streams, command)
+
+    async def ask(request: ModelRequest) -> ModelReply:
+        # The key ends with the number of the event that let the agent speak.
+        await session.has_told(int(request.key.rpartition(":")[2]))
+        return await model(request)
+
+    async with hosted(session.place, seed=seed, person=ask) as host:
+        yield host
+
+
+async def print_run(host: Host, session: Session) -> None:
+    """Print what is known of the run."""
+    workflow = await host.workflow(session.run, scope=LOCAL)
+    events = [it async for it in host.events(session.run, scope=LOCAL)]
+    told = inspect_run(workflow, session.run, [it for it in events if isinstance(it, Event)])
+    session.streams.result(run_page(told, session.streams))
+
+
+async def go_along(host: Host, session: Session, person: Person) -> Exit:
+    """Tell what happens and ask what is asked, to the end or to where nobody can be asked."""
+    async with following(host, session.run, after=session.told) as news:
+        return await go_along_with(host, session, person, news)
+
+
+async def go_along_with(host: Host, session: Session, person: Person, news: Following) -> Exit:
+    """Do the same for whoever has begun to follow before."""
+    streams = session.streams
+    state = await host.state(session.run, scope=LOCAL)
+    workflow = await host.workflow(session.run, scope=LOCAL)
+    there = is_there() and not streams.settings.json
+    answering = AtTerminal(person, streams, workflow) if there else None
+    narrator = narrator_for(streams, workflow, model=state.model)
+    row = await converse(host, session, news, narrator, answering)
+    asks = await host.requests(scope=LOCAL, run=row.run)
+    return concluded(streams, session.place, row, asks)

@@ -1,0 +1,79 @@
+"""The host a verb works with: that of the workspace, with the runs it keeps."""
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Annotated, TypeAlias
+
+from cyclopts import Parameter
+
+from weft.adapters.models.person import Ask
+from weft.cli.failure import not_found
+from weft.cli.package_files import DetailLog
+from weft.cli.streams import Streams
+from weft.opening.hosts import JOURNAL, open_host
+from weft.runtime.host import Host
+
+#: The option that every verb has which works with runs.
+JournalFile: TypeAlias = Annotated[
+    Path | None,
+    Parameter(
+        name="--journal",
+        metavar="FILE",
+        help="Keep runs in this file; else in .weft/journal.db of the workspace.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the packages are and where the runs are kept."""
+
+    workspace: Path
+    journal: Path | None
+
+    @property
+    def file(self) -> Path:
+        """The file the runs are in."""
+        return self.workspace / JOURNAL if self.journal is None else self.journal
+
+    @property
+    def options(self) -> str:
+        """The options that lead another command to the same runs, with a space before each."""
+        given = {"--workspace": self.workspace, "--journal": self.journal}
+        return "".join(
+            f" {name} {quote(str(path))}"
+            for name, path in given.items()
+            if path is not None and path.parts and not _is_upward(path)
+        )
+
+
+def place_of(streams: Streams, journal: Path | None, *, must_exist: bool = False) -> Place:
+    """Return where a verb works; `must_exist` refuses a place where no run was ever kept."""
+    place = Place(streams.settings.workspace, journal)
+    if must_exist and not place.file.is_file():
+        raise not_found(
+            f"no run was kept in {place.file} so far",
+            "start one: weft run HelloWorld hello",
+            "or name the folder with your packages: weft --workspace DIR",
+        )
+    # What the layers below log is told by the verb as well, in plain words.
+    handler = DetailLog(streams) if streams.settings.verbose else logging.NullHandler()
+    logging.getLogger("weft").handlers = [handler]
+    return place
+
+
+@asynccontextmanager
+async def hosted(place: Place, *, seed: int = 0, person: Ask | None = None) -> AsyncGenerator[Host]:
+    """Open the host of a workspace, and close it in any case."""
+    host = await open_host(place.workspace, journal=place.journal, seed=seed, person=person)
+    async with host:
+        yield host
+
+
+def _is_upward(path: Path) -> bool:
+    """Tell whether a workspace is one that is found from here without being named."""
+    return set(path.parts) == {".."}

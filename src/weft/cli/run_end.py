@@ -1,0 +1,123 @@
+"""How a verb ends that worked on a run: what is told of the run, and the exit code."""
+
+import json
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import asdict
+from shlex import quote
+from typing import Any, Final
+
+from weft.cli.conversing import Session
+from weft.cli.exits import Exit, code_of
+from weft.cli.failure import CommandFailed, Failure, failure_of
+from weft.cli.hosting import Place
+from weft.cli.machine_formats import failure_data
+from weft.cli.person import Left, Person, is_there, with_person
+from weft.cli.streams import Streams
+from weft.engine.rows import RequestRow, RunRow
+from weft.errors import WeftError
+
+#: What an outcome is called where it is told.
+_OUTCOMES: Final = {
+    "completed": "completed",
+    "failed": "failed",
+    "cancelled": "was stopped",
+    "max_turns": "used up its turns",
+}
+
+
+def row_data(row: RunRow, requests: Sequence[RequestRow] = ()) -> dict[str, Any]:
+    """Return a run at a glance, and what it asks, as JSON can hold it."""
+    cost = None if row.unpriced else row.cost_usd
+    return {**asdict(row), "cost_usd": cost, "requests": [asdict(it) for it in requests]}
+
+
+def work_on(session: Session, work: Callable[[Person], Coroutine[Any, Any, Exit]]) -> Exit:
+    """Carry work on a run out, and say how to go on with the run when the person leaves it."""
+    try:
+        return with_person(work)
+    except Left as left:
+        if not session.run:
+            raise KeyboardInterrupt from None
+        _told_how_to_go_on(session)
+        if left.how == "interrupt":
+            return Exit.INTERRUPTED
+        # Whoever is there chose to leave a chat; lines that are used up leave it unanswered.
+        return Exit.DONE if session.asking == "chat" and is_there() else Exit.WAITING
+    except WeftError as error:
+        if not (session.streams.settings.json and session.run):
+            raise
+        # Events were printed a line each, so this is one as well.
+        failure = failure_of(error)
+        session.streams.result(json.dumps({"error": failure_data(failure)}))
+        return failure.exit
+
+
+def concluded(streams: Streams, place: Place, row: RunRow, requests: Sequence[RequestRow]) -> Exit:
+    """Tell what a run came to, and return the exit code for it."""
+    if streams.settings.json:
+        streams.result(json.dumps({"run": row_data(row, requests)}))
+        return _exit_of(row)
+    if row.status == "ended":
+        return _ended(streams, place, row)
+    streams.problem(waiting_text(streams, place, row, requests))
+    return Exit.WAITING
+
+
+def outcome_text(row: RunRow) -> str:
+    """Say how a run ended."""
+    return f"run {row.run} {_OUTCOMES[row.outcome or 'failed']}: {row.reason}"
+
+
+def waiting_text(
+    streams: Streams, place: Place, row: RunRow, requests: Sequence[RequestRow]
+) -> str:
+    """Say what a run waits for, and which commands answer it."""
+    paint = streams.paint_error
+    head = paint(f"waiting[{code_of(Exit.WAITING)}]", "bold yellow")
+    lines = [f"{head}: {paint(f'run {row.run} waits for {waited_for(requests)}', 'bold')}"]
+    commands = {
+        "answer": answer_command(place, row, requests[0], len(requests)),
+        "chat": f"weft chat --run {row.run}{place.options}",
+        "more": f"weft explain {code_of(Exit.WAITING)}",
+    }
+    return "\n".join(
+        [*lines, *(f"  {paint(f'{name}:'.ljust(8), 'cyan')}{it}" for name, it in commands.items())]
+    )
+
+
+def waited_for(requests: Sequence[RequestRow]) -> str:
+    """Say what is waited for."""
+    if any(it.kind == "chat" for it in requests):
+        return "a message"
+    return f"an answer to {', '.join(dict.fromkeys(it.tool or '' for it in requests))}"
+
+
+def answer_command(place: Place, row: RunRow, request: RequestRow, asked: int) -> str:
+    """Return the command that answers an open question; it is named where there are several."""
+    name = f" {quote(request.id)}" if asked > 1 else ""
+    value = "TEXT" if request.kind == "chat" else "--json-value JSON"
+    return f"weft runs answer {row.run}{name} {value}{place.options}"
+
+
+def _exit_of(row: RunRow) -> Exit:
+    if row.status != "ended":
+        return Exit.WAITING
+    return Exit.DONE if row.outcome == "completed" else Exit.FAILED
+
+
+def _ended(streams: Streams, place: Place, row: RunRow) -> Exit:
+    inspect = f"weft inspect {row.run}{place.options}"
+    if row.outcome != "completed":
+        hint = f"see what happened: {inspect}"
+        raise CommandFailed(Failure(Exit.FAILED, outcome_text(row), hint=(hint,)))
+    streams.note(streams.paint_error(outcome_text(row), "bold green"))
+    streams.note(f"  inspect: {inspect}")
+    return Exit.DONE
+
+
+def _told_how_to_go_on(session: Session) -> None:
+    streams, run = session.streams, session.run
+    verb = "chat --run" if session.asking else "runs resume"
+    streams.note("")
+    streams.note(f"left run {run}; everything that happened is kept")
+    streams.note(f"  go on: weft {verb} {run}{session.place.options}")

@@ -1,0 +1,117 @@
+"""Runs in a list, and one run at a glance."""
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from weft.cli.columns import shortened
+from weft.cli.event_lines import at_time, value_text
+from weft.cli.hosting import Place
+from weft.cli.page import Page
+from weft.cli.run_end import answer_command
+from weft.cli.run_names import short
+from weft.cli.streams import Streams, clean
+from weft.engine.rows import RequestRow, RunRow
+from weft.engine.state import Spent
+from weft.runtime.inspection import spending
+from weft.runtime.workflow import Workflow
+
+#: Below this width a run takes two lines.
+_NARROW: Final = 72
+
+#: The first words are cut to what room there is, but never to less than this.
+_LEAST_WORDS: Final = 12
+
+#: Seconds after which a run that is under way and has not changed may have lost its process.
+_STILL: Final = 60
+
+_HEAD: Final = ("RUN", "STATUS", "WORKFLOW", "STARTED", "TURNS", "FIRST WORDS")
+
+
+def print_list(rows: Sequence[RunRow], streams: Streams) -> None:
+    """Print runs: with tabs and whole for programs, to the width of the terminal for people."""
+    if not streams.settings.terminal:
+        streams.rows([(row.run, *_cells(row, "%Y-%m-%dT%H:%M:%S%z")) for row in rows])
+    elif streams.settings.columns < _NARROW:
+        for row in rows:
+            status, workflow, started, _, words = _cells(row, "%m-%d %H:%M")
+            streams.result(f"{short(row.run)}  {status}  {started}")
+            second = clean(f"  {workflow}: {words}" if words else f"  {workflow}")
+            streams.result(shortened(second, streams.settings.columns))
+    else:
+        table = [(short(row.run), *_cells(row, "%m-%d %H:%M")) for row in rows]
+        taken = max(sum(len(cell) + 2 for cell in row[:-1]) for row in (_HEAD, *table))
+        room = max(streams.settings.columns - taken - 8, _LEAST_WORDS)
+        cut = [(*row[:-1], shortened(clean(row[-1]), room)) for row in table]
+        streams.rows([_HEAD, *cut])
+
+
+def run_text(
+    row: RunRow,
+    requests: Sequence[RequestRow],
+    workflow: Workflow,
+    place: Place,
+    streams: Streams,
+) -> str:
+    """Return one run at a glance, with its open questions and how they are answered."""
+    page = Page(streams)
+    page.title(f"run {row.run}")
+    spent = spending(
+        Spent(row.calls, row.input_tokens, row.output_tokens, row.cost_usd, row.unpriced)
+    )
+    facts = {
+        "workflow": f"{row.workflow} {row.digest[:12]}",
+        "status": f"{_status(row)}: {row.reason}" if row.reason else _status(row),
+        "started": at_time(row.started_at),
+        "changed": at_time(row.changed_at),
+        "events": str(row.seq),
+        "turns": str(row.turns),
+        "calls": f"{row.calls}, {row.input_tokens} tokens in, {row.output_tokens} out",
+        "cost": spent.cost,
+        "parent": row.parent,
+        "words": row.preview,
+    }
+    page.lines(f"{name:<9} {value}" for name, value in facts.items() if value)
+    if _is_still(row):
+        command = f"weft runs resume {row.run}{place.options}"
+        page.text(f"resume    {command}      if no process works on it", 2)
+    for request in requests:
+        what = "waits for a message" if request.kind == "chat" else f"{request.tool} asks"
+        page.title(f"{request.agent}: {what}")
+        page.line(f"question  {request.id}")
+        if request.expires_at is not None:
+            page.line(f"expires   {at_time(request.expires_at)}")
+        if request.kind == "ui":
+            page.text(f"shows     {value_text(request.payload)}", 2)
+            form = workflow.forms.get(request.tool or "")
+            if form and form.answer_schema is not None:
+                page.text(f"takes     {value_text(form.answer_schema)}", 2)
+        page.text(f"answer    {answer_command(place, row, request, len(requests))}", 2)
+    return str(page)
+
+
+def tell_of_still_runs(rows: Sequence[RunRow], place: Place, streams: Streams) -> None:
+    """Name the command that takes up a run which seems to have lost its process."""
+    still = [row.run for row in rows if _is_still(row)]
+    if still:
+        what = f"run {short(still[0])} has" if len(still) == 1 else f"{len(still)} runs have"
+        command = f"weft runs resume {still[0] if len(still) == 1 else 'RUN'}{place.options}"
+        streams.note(f"{what} not moved for a while; if no process works on it: {command}")
+
+
+def _is_still(row: RunRow) -> bool:
+    return row.status == "running" and time.time() - row.changed_at / 1000 > _STILL
+
+
+def _cells(row: RunRow, form: str) -> tuple[str, ...]:
+    return (
+        _status(row),
+        row.workflow,
+        at_time(row.started_at, form),
+        str(row.turns),
+        " ".join(row.preview.split()),
+    )
+
+
+def _status(row: RunRow) -> str:
+    return row.outcome or row.status

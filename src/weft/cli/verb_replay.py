@@ -1,0 +1,133 @@
+"""weft replay: a run told again from its journal, checked, or gone on with from a turn."""
+
+import asyncio
+import json
+from typing import Annotated
+
+from cyclopts import Parameter
+from pydantic_core import to_jsonable_python
+
+from weft.cli.answering_models import models_line
+from weft.cli.changed_package import tell_if_changed
+from weft.cli.conversing import Session, narrator_for
+from weft.cli.exits import Exit
+from weft.cli.failure import CommandFailed, Failure, usage
+from weft.cli.given_values import Given, read_values
+from weft.cli.going_along import go_along, host_for
+from weft.cli.hosting import JournalFile, Place, hosted, place_of
+from weft.cli.machine_formats import document
+from weft.cli.model_options import ModelName, Seed
+from weft.cli.person import Person
+from weft.cli.recorded import Recorded, read_recorded
+from weft.cli.run_end import work_on
+from weft.cli.run_names import find_run
+from weft.cli.starting import model_name
+from weft.cli.streams import Streams, clean
+from weft.cli.wording import counted
+from weft.engine.events import Event, RunForked
+from weft.findings import Json
+from weft.opening.hosts import LOCAL
+from weft.runtime.host import Host
+from weft.runtime.replay import Mismatch, check_replay
+
+
+def replay(
+    run: Annotated[
+        str, Parameter(help="A run: its name, a unique beginning or end of it, or last.")
+    ],
+    /,
+    *,
+    check: Annotated[
+        bool,
+        Parameter(help="Look whether everything would be decided as it was; nothing is called."),
+    ] = False,
+    fork: Annotated[
+        int | None,
+        Parameter(metavar="TURN", help="Take this turn anew, as a run of its own."),
+    ] = None,
+    given: Given = (),
+    model: ModelName = None,
+    seed: Seed = 0,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """Tell a run again, check it, or fork it."""
+    if fork is None and (given or model):
+        raise usage(
+            "--set and --model go with --fork", "weft replay RUN --fork TURN --set NAME=VALUE"
+        )
+    if fork is not None and check:
+        raise usage("--check and --fork cannot be asked for at once", "keep one of them")
+    place = place_of(streams, journal, must_exist=True)
+    if fork is not None:
+        return _fork(Session(streams, place), run, fork, given, model, seed)
+    recorded = asyncio.run(_read(place, run))
+    return _check(recorded, streams) if check else _tell(recorded, streams)
+
+
+async def _read(place: Place, name: str) -> Recorded:
+    async with hosted(place) as host:
+        return await read_recorded(host, name)
+
+
+def _tell(recorded: Recorded, streams: Streams) -> Exit:
+    narrator = narrator_for(streams, recorded.workflow, echo=True)
+    for event in recorded.events:
+        narrator.tell(event)
+    return Exit.DONE
+
+
+def _check(recorded: Recorded, streams: Streams) -> Exit:
+    found = check_replay(recorded.workflow, recorded.run, recorded.events)
+    events = len(recorded.events)
+    if streams.settings.json:
+        content: dict[str, Json] = {"run": recorded.run, "events": events}
+        streams.result(document({**content, "mismatches": to_jsonable_python(found)}))
+        return Exit.FAILED if found else Exit.DONE
+    if not found:
+        streams.result(f"run {recorded.run}: {counted(events, 'event')}, decided again the same")
+        return Exit.DONE
+    for mismatch in found:
+        _print(mismatch, streams)
+    fact = f"run {recorded.run} would go another way now, from event {found[0].seq} on"
+    hint = f"look at it: weft inspect {recorded.run}"
+    raise CommandFailed(Failure(Exit.FAILED, fact, hint=(hint,)))
+
+
+def _print(mismatch: Mismatch, streams: Streams) -> None:
+    streams.result(clean(f"event {mismatch.seq}: {mismatch.what}"))
+    for label, value in (("recorded", mismatch.found), ("now     ", mismatch.expected)):
+        text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
+        streams.result(clean(f"  {label}: {text}"))
+
+
+def _fork(
+    session: Session, typed: str, turn: int, given: Given, model: str | None, seed: int
+) -> Exit:
+    async def work(person: Person) -> Exit:
+        async with host_for(session, person, seed) as host:
+            parent = await find_run(host, typed)
+            workflow = await host.workflow(parent.run, scope=LOCAL)
+            tell_if_changed(session.streams, parent)
+            session.run = await host.fork(
+                parent.run,
+                scope=LOCAL,
+                turn=turn,
+                values=read_values(workflow.book, given),
+                model=await model_name(host, model),
+            )
+            state = await host.state(session.run, scope=LOCAL)
+            models = models_line(workflow, state.model, begins=True)
+            for note in (f"run {session.run} goes on from turn {turn} of {parent.run}", models):
+                session.streams.note(session.streams.paint_error(note, "dim"))
+            session.told = await _copied(host, session.run)
+            return await go_along(host, session, person)
+
+    return work_on(session, work)
+
+
+async def _copied(host: Host, child: str) -> int:
+    """Return how many events of a fork are those of the run it comes from."""
+    events = [it async for it in host.events(child, scope=LOCAL)]
+    forks = [it.seq for it in events if isinstance(it, Event) and isinstance(it.data, RunForked)]
+    return max(forks) - 1

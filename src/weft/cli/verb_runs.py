@@ -1,0 +1,141 @@
+"""weft runs: the runs that are kept. Looking at them; the verbs that change them stand beside."""
+
+import asyncio
+import json
+from typing import Annotated, Final, Literal
+
+from cyclopts import Parameter
+
+from weft.cli.columns import shortened
+from weft.cli.event_lines import at_time, event_data, summary
+from weft.cli.exits import Exit
+from weft.cli.failure import usage
+from weft.cli.hosting import JournalFile, Place, hosted, place_of
+from weft.cli.machine_formats import document
+from weft.cli.run_end import row_data
+from weft.cli.run_names import find_run
+from weft.cli.runs_page import print_list, run_text, tell_of_still_runs
+from weft.cli.streams import Streams, clean, finish
+from weft.engine.events import Event
+from weft.engine.rows import RunRow
+from weft.opening.hosts import LOCAL
+from weft.runtime.workflow import Workflow
+
+#: How many runs are looked at for what runs there are.
+_MANY: Final = 500
+
+RunName = Annotated[
+    str, Parameter(help="A run: its name, a unique beginning or end of it, or last.")
+]
+
+
+def list_runs(
+    *,
+    status: Annotated[
+        Literal["running", "waiting", "ended"] | None, Parameter(help="Only these.")
+    ] = None,
+    workflow: Annotated[
+        str | None, Parameter(metavar="NAME", help="Only the runs of this workflow.")
+    ] = None,
+    limit: Annotated[int, Parameter(help="How many, the newest first.")] = 20,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """List runs, newest first."""
+    if limit < 1:
+        raise usage(f"--limit {limit} would show nothing", "give a number above 0")
+    place = place_of(streams, journal, must_exist=journal is not None)
+    # One more than is shown tells whether there are more.
+    found = asyncio.run(_rows(place, status, workflow, limit + 1)) if place.file.is_file() else []
+    rows = found[:limit]
+    if streams.settings.json:
+        streams.result(document({"runs": [row_data(row) for row in rows]}))
+        return Exit.DONE
+    if rows:
+        print_list(rows, streams)
+        tell_of_still_runs(rows, place, streams)
+    else:
+        streams.note(_no_runs(place, status, workflow))
+    if len(found) > limit:
+        streams.note(f"there are more runs than these {limit}: --limit N shows more")
+    return Exit.DONE
+
+
+def show(
+    run: RunName,
+    /,
+    *,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """Show one run at a glance, and the questions it asks."""
+    place = place_of(streams, journal, must_exist=True)
+
+    async def read() -> str:
+        async with hosted(place) as host:
+            row = await find_run(host, run)
+            requests = await host.requests(scope=LOCAL, run=row.run)
+            if streams.settings.json:
+                return document({"run": row_data(row, requests)})
+            workflow = await host.workflow(row.run, scope=LOCAL)
+            return run_text(row, requests, workflow, place, streams)
+
+    streams.result(asyncio.run(read()))
+    return Exit.DONE
+
+
+def tail(
+    run: RunName,
+    /,
+    *,
+    after: Annotated[int, Parameter(metavar="N", help="Begin after this event.")] = 0,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """Print the events of a run, and go on as they come until it has ended."""
+    place = place_of(streams, journal, must_exist=True)
+
+    async def read() -> None:
+        async with hosted(place) as host:
+            row = await find_run(host, run)
+            workflow = await host.workflow(row.run, scope=LOCAL)
+            async for item in host.events(row.run, scope=LOCAL, after=after, follow=True):
+                if isinstance(item, Event):
+                    _print(item, workflow, streams)
+
+    asyncio.run(read())
+    return Exit.DONE
+
+
+def _no_runs(place: Place, status: str | None, workflow: str | None) -> str:
+    """Say that there are no runs of the kind that was asked for, and of what there are."""
+    everything = asyncio.run(_rows(place, None, None, _MANY)) if place.file.is_file() else []
+    if not everything:
+        return "no runs; start one: weft run HelloWorld hello"
+    kind = " ".join(["no", *([status] if status else []), "runs"])
+    if workflow is None:
+        return f"{kind}; see all: weft runs list"
+    names = ", ".join(sorted({row.workflow for row in everything}))
+    return f"{kind} of {workflow}; there are runs of: {names}"
+
+
+def _print(event: Event, workflow: Workflow, streams: Streams) -> None:
+    if streams.settings.json:
+        streams.result(json.dumps({"event": event_data(event, workflow)}))
+    else:
+        kind = type(event.data).__name__
+        told = clean(f"{event.seq:>4}  {at_time(event.at, '%H:%M:%S')}  {kind:<16}  ")
+        line = told + clean(summary(event, workflow))
+        terminal = streams.settings.terminal
+        streams.result((shortened(line, streams.settings.columns) if terminal else line).rstrip())
+    finish()
+
+
+async def _rows(
+    place: Place,
+    status: Literal["running", "waiting", "ended"] | None,
+    workflow: str | None,
+    limit: int,
+) -> list[RunRow]:
+    async with hosted(place) as host:
+        return await host.runs(scope=LOCAL, status=status, workflow=workflow, limit=limit)

@@ -1,0 +1,233 @@
+"""weft runs: what is done to runs that are kept: cancel, resume, answer, prune."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from weft.cli.changed_package import tell_if_changed
+from weft.cli.conversing import AtTerminal, Session
+from weft.cli.durations import milliseconds
+from weft.cli.exits import Exit
+from weft.cli.failure import usage
+from weft.cli.following import following
+from weft.cli.going_along import go_along_with, host_for
+from weft.cli.hosting import JournalFile, hosted, place_of
+from weft.cli.machine_formats import document
+from weft.cli.model_options import Seed
+from weft.cli.person import Person, is_there, read_line
+from weft.cli.run_end import outcome_text, row_data, work_on
+from weft.cli.run_names import find_request, find_run
+from weft.cli.streams import Streams
+from weft.cli.verb_runs import RunName
+from weft.cli.wording import counted
+from weft.engine.rows import RequestRow, RunRow
+from weft.findings import Json
+from weft.opening.hosts import LOCAL
+from weft.ports.journal import Pruned
+from weft.runtime.host import Host
+from weft.runtime.signals import Answer, Signal, Stop
+
+#: For how many seconds a run is waited for that ends after its turn: nobody may be working on it.
+_MOMENT: Final = 2.0
+
+
+def cancel(
+    run: RunName,
+    /,
+    *,
+    drain: Annotated[bool, Parameter(help="Let the turn under way come to its end first.")] = False,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """End a run."""
+    place = place_of(streams, journal, must_exist=True)
+
+    async def work() -> RunRow:
+        async with hosted(place) as host:
+            row = await find_run(host, run)
+            await host.deliver(row.run, Stop("after_turn" if drain else "now"), scope=LOCAL)
+            try:
+                return await asyncio.wait_for(host.settled(row.run, scope=LOCAL), _MOMENT)
+            except TimeoutError:
+                return await host.run(row.run, scope=LOCAL)
+
+    row = asyncio.run(work())
+    if streams.settings.json:
+        streams.result(document({"run": row_data(row)}))
+    elif row.status == "ended":
+        streams.result(outcome_text(row))
+    elif row.status == "waiting":
+        streams.result(f"run {row.run} ends after the turn that waits for a person")
+    else:
+        resume = f"weft runs resume {row.run}{place.options}"
+        streams.result(f"run {row.run} ends after its turn; if nobody works on it: {resume}")
+    return Exit.DONE
+
+
+def resume(
+    run: RunName,
+    /,
+    *,
+    seed: Seed = 0,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """Take up a run that had something to do when its process ended, and go along with it."""
+    session = Session(streams, place_of(streams, journal, must_exist=True))
+
+    async def work(person: Person) -> Exit:
+        async with host_for(session, person, seed) as host:
+            row = await find_run(host, run)
+            if row.status == "ended":
+                raise usage(outcome_text(row), _after_the_end(row))
+            tell_if_changed(streams, row)
+            session.run, session.told = row.run, row.seq
+            async with following(host, row.run, after=row.seq) as news:
+                await host.resume(row.run, scope=LOCAL)
+                return await go_along_with(host, session, person, news)
+
+    return work_on(session, work)
+
+
+def answer(
+    run: RunName,
+    /,
+    *text: Annotated[
+        str, Parameter(help="The answer, after the name of the question if there are several.")
+    ],
+    json_value: Annotated[
+        str | None,
+        Parameter(metavar="JSON", help="The answer as JSON, or @FILE with it."),
+    ] = None,
+    seed: Seed = 0,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """Answer a question of a run, and go along with it; without an answer, a form asks for it."""
+    session = Session(streams, place_of(streams, journal, must_exist=True))
+    question, value = _read_words(text, json_value)
+
+    async def work(person: Person) -> Exit:
+        async with host_for(session, person, seed) as host:
+            row = await find_run(host, run)
+            request = await find_request(host, row, question)
+            tell_if_changed(streams, row)
+            session.run, session.told, session.asking = row.run, row.seq, request.kind
+            signal = await _answer(host, session, person, request, value)
+            async with following(host, row.run, after=row.seq) as news:
+                await host.deliver(row.run, signal, scope=LOCAL)
+                session.asking = ""
+                return await go_along_with(host, session, person, news)
+
+    return work_on(session, work)
+
+
+def prune(
+    *,
+    older_than: Annotated[
+        str, Parameter(metavar="SPAN", help="Runs that ended longer ago than this: 30d, 12h, 2w.")
+    ],
+    dry_run: Annotated[
+        bool, Parameter(help="Tell what would be removed, and remove nothing.")
+    ] = False,
+    yes: Annotated[bool, Parameter(help="Do not ask before removing.")] = False,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """Remove runs that ended long ago, with everything that belongs to them alone."""
+    place = place_of(streams, journal, must_exist=True)
+    before = time.time_ns() // 1_000_000 - milliseconds(older_than)
+
+    async def work(*, dry: bool) -> Pruned:
+        async with hosted(place) as host:
+            return await host.prune(scope=LOCAL, ended_before=before, dry_run=dry)
+
+    found = asyncio.run(work(dry=True))
+    wanted = found.runs > 0 and not dry_run
+    removed = wanted and _agreed(found, streams, yes=yes)
+    if removed:
+        found = asyncio.run(work(dry=False))
+    if streams.settings.json:
+        counts: dict[str, Json] = {"runs": found.runs, "events": found.events, "bytes": found.bytes}
+        streams.result(document({**counts, "removed": removed}))
+    elif wanted and not removed:
+        streams.result("nothing removed")
+    else:
+        streams.result(f"{'removed' if removed else 'to be removed'}: {_counts(found)}")
+    return Exit.DONE
+
+
+def _after_the_end(row: RunRow) -> str:
+    """Say what can still be done with a run that has ended."""
+    if not row.turns:
+        return f"look at it: weft inspect {row.run}"
+    return f"take a turn anew: weft replay {row.run} --fork 1"
+
+
+def _read_words(words: tuple[str, ...], json_value: str | None) -> tuple[str | None, Json]:
+    """Tell the name of a question from the answer; the answer may be a text, JSON, or missing."""
+    if len(words) > 2 or (len(words) == 2 and json_value is not None):
+        raise usage("there is more than a question and an answer", "put quotes around the answer")
+    if json_value is not None:
+        return (words[0] if words else None), _Json(_read_json(json_value))
+    if len(words) == 2:
+        return words[0], words[1]
+    return None, words[0] if words else None
+
+
+class _Json:
+    """An answer that is JSON already."""
+
+    def __init__(self, value: Json) -> None:
+        self.value = value
+
+
+def _read_json(text: str) -> Json:
+    try:
+        raw = Path(text[1:]).read_text(encoding="utf-8-sig") if text.startswith("@") else text
+        return json.loads(raw)
+    except UnicodeDecodeError as error:
+        raise usage(f"{text[1:]} is not UTF-8 text", "save the file as UTF-8") from error
+    except ValueError as error:
+        raise usage(f"the answer is not JSON: {error}", "put single quotes around it") from error
+
+
+async def _answer(
+    host: Host, session: Session, person: Person, request: RequestRow, value: Json
+) -> Signal:
+    """Return what is to be let into the run: the given answer, or one that a form asks for."""
+    workflow = await host.workflow(session.run, scope=LOCAL)
+    if value is None:
+        if not is_there() or session.streams.settings.json:
+            raise usage("an answer is missing", "weft runs answer RUN TEXT, or --json-value JSON")
+        signal = None
+        while signal is None:
+            signal = await AtTerminal(person, session.streams, workflow)(request)
+        return signal
+    if isinstance(value, _Json):
+        return Answer(request.id, value.value)
+    form = workflow.forms.get(request.tool or "")
+    schema = (form.answer_schema if form else None) or {}
+    text = schema.get("type") == "string" or not schema  # a message, or anything
+    return Answer(request.id, value if text else _read_json(str(value)))
+
+
+def _agreed(found: Pruned, streams: Streams, *, yes: bool) -> bool:
+    if yes:
+        return True
+    if not is_there() or streams.settings.json:
+        raise usage("removing runs cannot be undone", "look first: --dry-run", "then: --yes")
+    try:
+        typed = read_line(f"Remove {_counts(found)}? (y/n): ")
+    except EOFError:
+        return False
+    return typed.strip().lower() in {"y", "yes"}
+
+
+def _counts(found: Pruned) -> str:
+    runs, events = counted(found.runs, "run"), counted(found.events, "event")
+    return f"{runs}, {events}, {found.bytes:,} bytes"

@@ -1,0 +1,136 @@
+"""The triggers of a workflow, sorted by what they wait for."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from weft.engine.patterns import pattern
+from weft.findings import Json
+from weft.spec.sources import DerivedSource
+from weft.spec.triggers import (
+    AgentTextTrigger,
+    AgentTurnCountTrigger,
+    Contains,
+    Equals,
+    Exact,
+    HandoffTrigger,
+    Match,
+    ToolCallTrigger,
+    ToolResponseTrigger,
+    Trigger,
+    UiResponseTrigger,
+    UserTextTrigger,
+)
+from weft.spec.variables import Variable
+
+Matches: TypeAlias = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a trigger does: it sets a variable to a value, or to what stands at a path.
+
+    In a state machine it does so only if the variable has the value `origin` holds.
+    """
+
+    variable: str
+    value: Json
+    path: tuple[str, ...] | None = None
+    origin: tuple[Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextRule:
+    """Words that set a variable."""
+
+    matches: Matches
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffRule:
+    """A way of the word that sets a variable; None stands for any agent."""
+
+    source: str | None
+    target: str | None
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerIndex:
+    """Every trigger where it is looked up: by agent, by tool, or all of a kind."""
+
+    said: dict[str, list[TextRule]] = field(default_factory=dict[str, list[TextRule]])
+    heard: list[TextRule] = field(default_factory=list[TextRule])
+    called: dict[str, list[Setting]] = field(default_factory=dict[str, list[Setting]])
+    returned: dict[str, list[Setting]] = field(default_factory=dict[str, list[Setting]])
+    answered: dict[str, list[Setting]] = field(default_factory=dict[str, list[Setting]])
+    passed: list[HandoffRule] = field(default_factory=list[HandoffRule])
+    #: By agent and the number of its turn.
+    turns: dict[tuple[str, int], list[Setting]] = field(
+        default_factory=dict[tuple[str, int], list[Setting]]
+    )
+
+
+def index_triggers(variables: Mapping[str, Variable]) -> TriggerIndex:
+    """Sort the triggers of all variables."""
+    index = TriggerIndex()
+    for name, variable in variables.items():
+        source = variable.source
+        if isinstance(source, DerivedSource):
+            for trigger, setting in _settings(name, source):
+                _add(index, trigger, setting)
+    return index
+
+
+def _settings(name: str, source: DerivedSource) -> Iterator[tuple[Trigger, Setting]]:
+    for trigger in source.triggers:
+        yield trigger, Setting(name, getattr(trigger, "value", None), _path(trigger))
+    for step in source.transitions:
+        if step.trigger is not None:
+            yield step.trigger, Setting(name, step.to, origin=(step.from_,))
+
+
+def _path(trigger: Trigger) -> tuple[str, ...] | None:
+    match trigger:
+        case ToolCallTrigger(argument=path) | ToolResponseTrigger(response_key=path):
+            return tuple(path.split(".")) if path else None
+        case UiResponseTrigger(response_key=path):
+            return tuple(path.split("."))
+        case _:
+            return None
+
+
+def _add(index: TriggerIndex, trigger: Trigger, setting: Setting) -> None:
+    match trigger:
+        case AgentTextTrigger(agent=agent, match=wanted):
+            index.said.setdefault(agent, []).append(TextRule(matcher(wanted), setting))
+        case UserTextTrigger(match=wanted):
+            index.heard.append(TextRule(matcher(wanted), setting))
+        case ToolCallTrigger(tool=tool):
+            index.called.setdefault(tool, []).append(setting)
+        case ToolResponseTrigger(tool=tool):
+            index.returned.setdefault(tool, []).append(setting)
+        case UiResponseTrigger(tool=tool):
+            index.answered.setdefault(tool, []).append(setting)
+        case HandoffTrigger(source_agent=source, target_agent=target):
+            index.passed.append(HandoffRule(source, target, setting))
+        case AgentTurnCountTrigger(agent=agent, count=count):
+            index.turns.setdefault((agent, count), []).append(setting)
+        case _:  # lifecycle, timer_expired and function are not performed yet
+            return
+
+
+def matcher(wanted: Match) -> Matches:
+    """Return what tells whether a text is the one that is waited for."""
+    match wanted:
+        case Equals(equals=text):
+            folded = text.strip().casefold()
+            return lambda said: said.strip().casefold() == folded
+        case Exact(exact=text):
+            return text.__eq__
+        case Contains(contains=text):
+            part = text.casefold()
+            return lambda said: part in said.casefold()
+        case _:
+            return pattern(wanted.regex)

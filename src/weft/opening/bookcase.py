@@ -1,0 +1,84 @@
+"""The packages of a workspace on disk, as workflows: read, checked and linked when they change."""
+
+import os
+from pathlib import Path
+from typing import TypeAlias
+
+from weft.check.subject import Profile
+from weft.errors import CheckFailed, UsageError
+from weft.findings import is_error
+from weft.ids import nearest
+from weft.packages.reader import read_package
+from weft.packages.review import review_package
+from weft.packages.workspace import find_packages
+from weft.ports.tools import ToolLoader
+from weft.runtime.workflow import Workflow, link, refuse_not_performed
+
+#: Every file of a package with its size and the time it was last written.
+Look: TypeAlias = tuple[tuple[str, int, int], ...]
+
+
+class Bookcase:
+    """Finds workflows by the names of their packages. A package is read again when it changed."""
+
+    def __init__(self, workspace: Path, loader: ToolLoader, profile: Profile) -> None:
+        self._workspace = workspace
+        self._loader = loader
+        self._profile: Profile = profile
+        self._folders: dict[str, Path] = {}
+        self._workflows: dict[Path, tuple[Look, Workflow]] = {}
+
+    def __call__(self, name: str) -> Workflow:
+        """Return the workflow of a package as it is now.
+
+        Raises UsageError if there is no such package, CheckFailed if it has errors, LinkError if
+        its code cannot be loaded.
+        """
+        folder = self._folders.get(name)
+        look = _look(folder) if folder else ()
+        if folder is None or not look:
+            folder = self._folders[name] = self._folder(name)
+            look = _look(folder)
+        known = self._workflows.get(folder)
+        if known is None or known[0] != look:
+            known = self._workflows[folder] = look, self._open(folder)
+        return known[1]
+
+    def _folder(self, name: str) -> Path:
+        folders = {it.resolve().name: it for it in find_packages(self._workspace)}
+        if name not in folders:
+            near = nearest(name, folders)
+            there = f"there is: {', '.join(sorted(folders))}" if folders else "there is none"
+            raise UsageError(
+                f"there is no package {name} in {self._workspace}",
+                hint=f"did you mean {near}?" if near else there,
+            )
+        return folders[name]
+
+    def _open(self, folder: Path) -> Workflow:
+        package = read_package(folder)
+        findings = review_package(package, profile=self._profile)
+        errors = tuple(it for it in findings if is_error(it))
+        if errors:
+            count = f"{len(errors)} error{'s' if len(errors) > 1 else ''}"
+            raise CheckFailed(f"the package {folder.name} has {count} and cannot run", errors)
+        refuse_not_performed(package.spec, package.locate)
+        return link(package.spec, package.code, self._loader)
+
+
+def _look(folder: Path) -> Look:
+    """Look at the files of a package without opening any; nothing if it is not there any more."""
+    found: list[tuple[str, int, int]] = []
+    waiting = [str(folder)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir():
+                        waiting.append(entry.path)
+                    else:
+                        stat = entry.stat()
+                        found.append((entry.path, stat.st_size, stat.st_mtime_ns))
+        except FileNotFoundError:
+            continue
+    return tuple(sorted(found))

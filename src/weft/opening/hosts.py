@@ -1,0 +1,138 @@
+"""Hosts on workspaces, for programs and scripts."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from weft.adapters.memory import MemoryJournal
+from weft.adapters.models.person import Ask, PersonModel
+from weft.adapters.models.prices import Price
+from weft.adapters.models.registry import ModelRegistry
+from weft.adapters.python_tools.loader import PythonToolLoader
+from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.system_clock import SystemClock
+from weft.engine.rows import RequestRow
+from weft.engine.state import State
+from weft.environment import read_environment
+from weft.errors import StoreError, UsageError
+from weft.findings import Json
+from weft.opening.bookcase import Bookcase
+from weft.opening.model_choice import NO_MODEL, ModelChoice
+from weft.opening.settings import call_rules, durability_of, tool_limits
+from weft.ports.journal import Durability, Journal
+from weft.ports.scope import Scope
+from weft.runtime.host import Host
+from weft.runtime.signals import Answer
+
+#: Whose runs they are where nobody says so: one person on one machine.
+LOCAL: Final = Scope("local", "me")
+
+#: Where a workspace keeps its runs; the folder is not for version control.
+JOURNAL: Final = Path(".weft") / "journal.db"
+
+
+async def open_host(
+    workspace: str | Path = ".",
+    *,
+    journal: str | Path | None = None,
+    durability: Durability | None = None,
+    environment: Mapping[str, str] | None = None,
+    production: bool = False,
+    seed: int = 0,
+    person: Ask | None = None,
+    prices: Mapping[str, Price] | None = None,
+) -> Host:
+    """Open a host for the packages of a workspace. Close it, or use it with `async with`.
+
+    Runs are kept in `.weft/journal.db` of the workspace; `journal` names another file, or
+    ":memory:". Keys, addresses and the settings of `weft.opening.settings` come from `environment`,
+    by default that of the process. `person` answers for the model `you`; `seed` makes the replies
+    of `sample` others; `prices` are dollars for a million tokens, in and out, by model.
+    """
+    settings = read_environment() if environment is None else environment
+    clock = SystemClock()
+    loader = PythonToolLoader(tool_limits(settings))
+    registry = ModelRegistry(
+        clock=clock,
+        random=Random(),  # noqa: S311 - spreads retries, nothing secret
+        settings=settings,
+        rules=call_rules(settings),
+        prices=prices,
+        factories={"you": lambda _: PersonModel(person)} if person else {},
+    )
+    kept = await _open_journal(Path(workspace), journal, durability or durability_of(settings))
+    models = ModelChoice(
+        registry,
+        default=settings.get("WEFT_MODEL") or NO_MODEL,
+        seed=seed,
+        read_run=kept.read,
+    )
+    return Host(
+        journal=kept,
+        models=models,
+        loader=loader,
+        clock=clock,
+        find=Bookcase(Path(workspace), loader, "production" if production else "development"),
+        environment=settings,
+        production=production,
+    )
+
+
+def run(
+    workflow: str,
+    message: str | None = None,
+    *,
+    workspace: str | Path = ".",
+    values: Mapping[str, Json] | None = None,
+    model: str | None = None,
+    journal: str | Path | None = None,
+    answer: Callable[[RequestRow], Json] | None = None,
+) -> State:
+    """Run a workflow from a script, and return its state when it has ended or waits.
+
+    `answer` is asked for every question to a person; without it the first question is the end.
+    """
+
+    async def whole() -> State:
+        async with await open_host(workspace, journal=journal) as host:
+            id_ = await host.start(
+                workflow, scope=LOCAL, message=message, values=values, model=model
+            )
+            while (await host.settled(id_, scope=LOCAL)).status == "waiting" and answer:
+                for request in await host.requests(scope=LOCAL, run=id_):
+                    await host.deliver(id_, Answer(request.id, answer(request)), scope=LOCAL)
+            return await host.state(id_, scope=LOCAL)
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(whole())
+    raise UsageError(
+        "weft.run is for scripts, and here an event loop is running already",
+        hint="use: async with await weft.open_host(...) as host",
+    )
+
+
+async def _open_journal(
+    workspace: Path, journal: str | Path | None, durability: Durability
+) -> Journal:
+    if journal == ":memory:":
+        return MemoryJournal()
+    path = workspace / JOURNAL if journal is None else Path(journal)
+    if journal is None:
+        _make_folder(path.parent)
+    return await SqliteJournal.open(path, durability=durability)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder of a workspace's runs, and keep it out of version control."""
+    try:
+        folder.mkdir(exist_ok=True)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"runs cannot be kept in {folder} ({error.strerror}); make the workspace writable, "
+            "or name a file elsewhere"
+        ) from error

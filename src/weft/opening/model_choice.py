@@ -1,0 +1,74 @@
+"""Which model answers: the name that counts, and models that depend on the workflow or the run."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+from weft.adapters.models.recorded import RecordedModel
+from weft.adapters.models.registry import ModelRegistry
+from weft.adapters.models.sample import SampleModel
+from weft.adapters.models.sample_steering import steering_of
+from weft.engine.events import Event
+from weft.errors import UsageError
+from weft.ports.model import Model, ModelReply, ModelRequest
+from weft.ports.scope import Scope
+from weft.runtime.workflow import Workflow
+
+#: Answers when nobody named a model: made up, free, and badged as such.
+NO_MODEL: Final = "sample"
+
+ReadRun: TypeAlias = Callable[[Scope, str], Awaitable[list[Event]]]
+
+
+class ModelChoice:
+    """Finds the model for a name; `sample` and `replay:RUN` are made here, all others elsewhere."""
+
+    def __init__(
+        self, registry: ModelRegistry, *, default: str, seed: int, read_run: ReadRun
+    ) -> None:
+        self._registry = registry
+        self._default = default
+        self._seed = seed
+        self._read_run = read_run
+        self._samples: dict[str, SampleModel] = {}
+
+    def __call__(self, name: str, workflow: Workflow, scope: Scope) -> Model:
+        """Return the model for a name; the usual one for an empty name."""
+        name = name or self._default
+        kind, _, rest = name.partition(":")
+        if kind == "sample":
+            return self._sample(workflow)
+        if kind == "replay":
+            if not rest:
+                raise UsageError("replay needs a run", hint="write replay:RUN")
+            return _Replaying(scope, rest, self._read_run)
+        if name == "you" and not self._registry.knows("you"):
+            raise UsageError(
+                "nobody is there to answer for the model you",
+                hint="open the host with person=..., or use it in the terminal: weft chat",
+            )
+        return self._registry.model(name)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._registry.close()
+
+    def _sample(self, workflow: Workflow) -> SampleModel:
+        if workflow.digest not in self._samples:
+            self._samples[workflow.digest] = SampleModel(self._seed, steering_of(workflow.book))
+        return self._samples[workflow.digest]
+
+
+class _Replaying:
+    """A recorded run that is within the scope of the run that asks; read when it is asked."""
+
+    def __init__(self, scope: Scope, run: str, read_run: ReadRun) -> None:
+        self._scope = scope
+        self._run = run
+        self._read_run = read_run
+
+    async def reply(
+        self, request: ModelRequest, on_text: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        """Answer as it was answered then."""
+        recorded = RecordedModel(self._run, await self._read_run(self._scope, self._run))
+        return await recorded.reply(request, on_text)

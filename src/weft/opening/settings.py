@@ -1,0 +1,70 @@
+"""What an operator may set in the environment, read once and refused if it makes no sense."""
+
+import math
+from collections.abc import Mapping
+from typing import Final, get_args
+
+from weft.adapters.models.registry import ANY_MODEL, CallRules
+from weft.adapters.models.retry import RETRIES, RetryPolicy
+from weft.adapters.python_tools.calling import Limits
+from weft.errors import UsageError
+from weft.ports.journal import Durability
+
+#: Every setting, and what it is for.
+SETTINGS: Final = {
+    "WEFT_MODEL": "the model where neither the command nor the package names one",
+    "WEFT_FALLBACK_MODEL": "the model that answers when another does not",
+    "WEFT_MODEL_SECONDS": "how long a model may be silent before a call is given up",
+    "WEFT_MODEL_ATTEMPTS": "how often a call is tried in all",
+    "WEFT_MODELS_AT_ONCE": "how many calls of one model run at once",
+    "WEFT_TOOL_SECONDS": "how long a call of a tool may take, unless the tool says otherwise",
+    "WEFT_DURABILITY": "full: on disk before an effect begins; normal: handed to the system",
+}
+
+
+def call_rules(settings: Mapping[str, str]) -> CallRules:
+    """Return how models are asked."""
+    usual = CallRules()
+    fallback = settings.get("WEFT_FALLBACK_MODEL")
+    return CallRules(
+        seconds=_number(settings, "WEFT_MODEL_SECONDS", usual.seconds),
+        at_once=_count(settings, "WEFT_MODELS_AT_ONCE", usual.at_once),
+        retries=RetryPolicy(attempts=_count(settings, "WEFT_MODEL_ATTEMPTS", RETRIES.attempts)),
+        fallbacks={ANY_MODEL: fallback} if fallback else {},
+    )
+
+
+def tool_limits(settings: Mapping[str, str]) -> Limits:
+    """Return how long tools may take."""
+    return Limits(timeout=_number(settings, "WEFT_TOOL_SECONDS", Limits().timeout))
+
+
+def durability_of(settings: Mapping[str, str]) -> Durability:
+    """Return how safe an event is before its effect begins."""
+    text = settings.get("WEFT_DURABILITY") or "full"
+    for known in get_args(Durability):
+        if text == known:
+            return known
+    raise UsageError(f"WEFT_DURABILITY is full or normal, not {text!r}")
+
+
+def _number(settings: Mapping[str, str], name: str, usual: float) -> float:
+    text = settings.get(name)
+    if not text:
+        return usual
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise UsageError(f"{name} is a number of seconds above 0, not {text!r}")
+    return number
+
+
+def _count(settings: Mapping[str, str], name: str, usual: int) -> int:
+    text = settings.get(name)
+    if not text:
+        return usual
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"{name} is a whole number from 1 on, not {text!r}")
+    return int(text)

@@ -1,0 +1,70 @@
+"""Forks: the first part of a run, with edits, going on as a run of its own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from weft.engine.book import Rulebook
+from weft.engine.events import EDIT, Event, RunForked, TurnStarted, VariableSet
+from weft.engine.reduce import fold
+from weft.engine.rows import Batch, batch
+from weft.engine.state import State
+from weft.errors import UsageError
+from weft.findings import Json
+from weft.runtime.decision import Draft, decide
+from weft.runtime.values import open_value
+from weft.runtime.workflow import Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """What a fork does differently from the run it comes from."""
+
+    values: Mapping[str, Json]
+    model: str | None = None
+
+
+def fork(
+    workflow: Workflow,
+    events: Sequence[Event],
+    *,
+    parent: str,
+    child: str,
+    turn: int,
+    edits: Edits,
+    user: str,
+    now: int,
+) -> tuple[Batch, State]:
+    """Return what is to be written for a run that goes on where a turn of another had begun.
+
+    The turn itself is taken anew: the agent sees the edited values.
+    """
+    kept = events[: _beginning(events, parent, turn)]
+    before = fold(workflow.book, child, kept)
+    drafts = [Draft(f"user:{user}", RunForked(parent, kept[-1].seq, edits.model))]
+    for name, value in edits.values.items():
+        edited = _edited(workflow.book, name, value)
+        drafts.append(Draft(f"user:{user}", VariableSet(name, edited, EDIT), kept[-1].seq + 1))
+    decision = decide(workflow, before, drafts, now)
+    written = [*kept, *decision.events]
+    return batch(State(child), decision.state, written, workflow.package), decision.state
+
+
+def _beginning(events: Sequence[Event], run: str, turn: int) -> int:
+    """Return how many events there are up to the beginning of a turn."""
+    turns = 0
+    for number, event in enumerate(events, start=1):
+        if isinstance(event.data, TurnStarted):
+            turns = event.data.turn
+            if turns == turn:
+                return number
+    raise UsageError(
+        f"run {run} has no turn {turn}",
+        hint=f"its turns are 1 to {turns}" if turns else "no agent has had the word in it",
+    )
+
+
+def _edited(book: Rulebook, name: str, value: Json) -> Json:
+    if name not in book.variables:
+        known = ", ".join(book.variables) or "none"
+        raise UsageError(f"there is no variable {name}", hint=f"there is: {known}")
+    return open_value(book, name, value)

@@ -1,0 +1,103 @@
+"""Inspection: what happened in a run and why, from its workflow and its journal alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.engine.events import Event
+from weft.engine.reduce import fold
+from weft.engine.state import Request, Spent, State
+from weft.runtime.handoff_records import HandoffRecord, opening_handoffs
+from weft.runtime.steps import until_end
+from weft.runtime.turn_records import TurnRecord, turn_records
+from weft.runtime.variable_records import VariableRecord, variable_records
+from weft.runtime.workflow import Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What the models of a run took. `cost_usd` is None unless every price is known."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    #: How many calls have no known price.
+    unpriced: int
+    #: The cost in words.
+    cost: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunInspection:
+    """A run as a whole. It holds only what JSON can hold."""
+
+    run: str
+    workflow: str
+    digest: str
+    #: Whether the workflow it is looked at with is another version than the one it ran with.
+    other_package: bool
+    app: str
+    user: str
+    parent: str
+    started_at: int
+    changed_at: int
+    seq: int
+    status: str
+    outcome: str | None
+    reason: str
+    spent: Spending
+    variables: tuple[VariableRecord, ...]
+    #: Where the word went before the first turn.
+    opening: tuple[HandoffRecord, ...]
+    turns: tuple[TurnRecord, ...]
+    requests: tuple[Request, ...]
+
+
+def inspect_run(workflow: Workflow, run: str, events: Sequence[Event]) -> RunInspection:
+    """Say what happened in a run."""
+    events = until_end(events)
+    state = fold(workflow.book, run, events)
+    return RunInspection(
+        run=run,
+        workflow=state.workflow,
+        digest=state.digest,
+        other_package=is_other_package(workflow, state),
+        app=state.app,
+        user=state.user,
+        parent=state.parent,
+        started_at=state.started_at,
+        changed_at=events[-1].at if events else 0,
+        seq=state.seq,
+        status=state.status,
+        outcome=state.outcome,
+        reason=state.reason,
+        spent=spending(state.spent),
+        variables=variable_records(workflow, state, events),
+        opening=opening_handoffs(workflow, events),
+        turns=turn_records(workflow, events),
+        requests=tuple(state.requests.values()),
+    )
+
+
+def is_other_package(workflow: Workflow, state: State) -> bool:
+    """Tell whether a run belongs to another version of the package."""
+    return state.digest != workflow.digest
+
+
+def spending(spent: Spent) -> Spending:
+    """Say what models took; a price that nobody knows is never taken for nothing."""
+    known = f"${spent.cost_usd:.4f}"
+    if spent.unpriced == 0:
+        cost = known
+    elif spent.unpriced == spent.calls:
+        cost = "unknown"
+    else:
+        cost = f"at least {known}: the price of {spent.unpriced} of {spent.calls} calls is unknown"
+    return Spending(
+        calls=spent.calls,
+        input_tokens=spent.input_tokens,
+        output_tokens=spent.output_tokens,
+        cost_usd=None if spent.unpriced else spent.cost_usd,
+        unpriced=spent.unpriced,
+        cost=cost,
+    )

@@ -1,0 +1,81 @@
+"""Questions of tools to people: opened in the name of one call, and bound to it."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pydantic_core import to_json
+
+from weft.engine.commands import CallTool
+from weft.engine.events import RequestOpened
+from weft.errors import ToolError, UsageError
+from weft.findings import Json
+from weft.ports.clock import Clock
+from weft.runtime.asking import check_timeout
+from weft.runtime.secrets import masked
+
+if TYPE_CHECKING:  # an active run asks through this module
+    from weft.runtime.active import ActiveRun
+
+
+class Questions:
+    """Asks people on behalf of one tool call; answers it has had come back at once."""
+
+    def __init__(
+        self, run: "ActiveRun", command: CallTool, clock: Clock, secrets: Mapping[str, Json]
+    ) -> None:
+        self._secrets = secrets
+        self._run = run
+        self._command = command
+        self._clock = clock
+        #: Answers from before, each for the same question only and only once.
+        self._given = list(command.answers)
+        self._number = len(command.answers)
+        self._open = False
+
+    async def __call__(
+        self, tool: str, payload: Json, seconds: float | None, otherwise: Json
+    ) -> Json:
+        """Ask, and return the answer."""
+        if self._open:
+            raise UsageError(
+                f"{self._command.tool} asks a second question before the first is answered",
+                hint="await use_ui_tool once after the other, or ask both in one",
+            )
+        opened = self.opened(tool, payload, seconds, otherwise, self._number)
+        for answer in self._given:
+            if answer.digest == opened.digest:
+                self._given.remove(answer)
+                return answer.value
+        self._number += 1
+        self._open = True
+        try:
+            return await self._run.ask(self._command, opened)
+        finally:
+            self._open = False
+
+    def opened(
+        self, tool: str, payload: Json, seconds: float | None, otherwise: Json, number: int
+    ) -> RequestOpened:
+        """Return the event that opens a question."""
+        check_timeout(seconds)
+        payload, otherwise = masked(payload, self._secrets), masked(otherwise, self._secrets)
+        form = self._run.workflow.forms.get(tool)
+        fault = form.payload_fault(payload) if form else None
+        if fault:
+            raise ToolError(f"what {tool} shows does not fit its payload_schema: {fault}")
+        fault = form.answer_fault(otherwise) if form and otherwise is not None else None
+        if fault:
+            raise ToolError(f"what holds if nobody answers {tool} does not fit: {fault}")
+        return RequestOpened(
+            id=f"{self._run.state.run}:{self._command.seq}:{number}",
+            kind="ui",
+            agent=self._command.agent,
+            tool=tool,
+            call=self._command.id,
+            number=number,
+            payload=payload,
+            digest=hashlib.sha256(to_json([tool, payload, self._command.arguments])).hexdigest(),
+            expires_at=None if seconds is None else self._clock.now() + round(seconds * 1000),
+            otherwise=otherwise,
+        )

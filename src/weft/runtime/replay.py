@@ -1,0 +1,131 @@
+"""Replay: whether a run, taken again from its journal, would be decided as it was."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from weft.context.assembly import assemble
+from weft.engine.codec import encode
+from weft.engine.commands import Assemble
+from weft.engine.events import ContextAssembled, Event, EventData, RunForked, TurnStarted
+from weft.engine.reduce import fold, pending
+from weft.engine.state import State
+from weft.runtime.decision import Draft, Due, assembled, following
+from weft.runtime.steps import Step, steps
+from weft.runtime.workflow import Workflow
+
+#: How many differences are looked for: later ones mostly follow from the first.
+MOST_MISMATCHES: Final = 20
+
+_ENGINE: Final = "engine"
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A place where the journal and what would happen now differ."""
+
+    seq: int
+    what: str
+    #: What would happen now, and what the journal says; None for nothing.
+    expected: Any
+    found: Any
+
+
+def check_replay(workflow: Workflow, run: str, events: Sequence[Event]) -> list[Mismatch]:
+    """Take a run again from its journal, and return where it would go another way now.
+
+    Folding must give the same state every time; what the engine recorded must be what it would
+    record now, in the same order; and every agent must be sent the same bytes.
+    """
+    stranger = next((it for it in events if _is_stranger(workflow, it)), None)
+    if stranger is not None:
+        what = "the agent that has the word is not in this version of the package"
+        return [Mismatch(stranger.seq, what, None, _described(stranger))]
+    found = list(islice(_mismatches(workflow, run, events), MOST_MISMATCHES))
+    return found or list(_unstable(workflow, run, events))
+
+
+def _is_stranger(workflow: Workflow, event: Event) -> bool:
+    return isinstance(event.data, TurnStarted) and event.data.agent not in workflow.views
+
+
+def _unstable(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterator[Mismatch]:
+    if fold(workflow.book, run, events) != fold(workflow.book, run, events):
+        yield Mismatch(len(events), "folding the journal twice gives two states", None, None)
+
+
+def _mismatches(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterator[Mismatch]:
+    #: What must come next, the first of it last.
+    due: list[Draft | Due] = []
+    for number, step in enumerate(steps(workflow.book, run, events), start=1):
+        event = step.event
+        if event.seq != number:
+            yield Mismatch(number, "an event is missing", number, event.seq)
+            return
+        if isinstance(event.data, RunForked):
+            # What was under way when the events were copied is begun anew.
+            due.clear()
+        else:
+            expected = _made(workflow, step, due.pop()) if due else _own(workflow, step)
+            yield from _difference(expected, event)
+            if expected is not None and type(expected.data) is not type(event.data):
+                return  # from here on nothing stands beside what it belongs to
+        due += following(step.commands, event.seq)[::-1]
+    if due:
+        what = "the journal ends before everything is recorded that follows from it"
+        last = due[-1]
+        told = _described(last) if isinstance(last, Draft) else {"kind": "ContextAssembled"}
+        yield Mismatch(len(events) + 1, what, told, None)
+
+
+def _made(workflow: Workflow, step: Step, due: Draft | Due) -> Draft:
+    if isinstance(due, Draft):
+        return due
+    return _assembled(workflow, step.before, due.command, due.cause)
+
+
+def _own(workflow: Workflow, step: Step) -> Draft | None:
+    """Return what the engine does of itself: it takes a turn up where that was interrupted."""
+    for command in pending(step.before):
+        if isinstance(command, Assemble) and isinstance(step.event.data, ContextAssembled):
+            return _assembled(workflow, step.before, command, step.event.cause)
+    return None
+
+
+def _assembled(workflow: Workflow, state: State, command: Assemble, cause: int) -> Draft:
+    assembly = assemble(workflow.views[command.agent], state)
+    return Draft(_ENGINE, assembled(command, assembly), cause)
+
+
+def _difference(expected: Draft | None, event: Event) -> Iterator[Mismatch]:
+    if expected is None:
+        if event.actor == _ENGINE:
+            yield Mismatch(event.seq, "this would not follow any more", None, _described(event))
+        return
+    if (expected.data, expected.actor, expected.cause) == (event.data, event.actor, event.cause):
+        return
+    # A journal that was stored gives lists where the engine has tuples: what counts is the JSON.
+    told, found = _described(expected), _described(event)
+    if told == found:
+        return
+    if isinstance(event.data, ContextAssembled) and isinstance(expected.data, ContextAssembled):
+        what = f"{event.data.agent} would be sent something else"
+    else:
+        what = "something else would follow"
+    yield Mismatch(event.seq, what, told, found)
+
+
+def _described(entry: Draft | Event) -> dict[str, Any]:
+    """Return what is compared, as JSON: of a context the hash of what is sent, not its sizes."""
+    data: EventData = entry.data
+    fields: dict[str, Any] = from_json(encode(data))
+    fields.pop("manifest", None)
+    return {
+        "kind": type(data).__name__,
+        "actor": entry.actor,
+        "cause": entry.cause,
+        "data": fields,
+    }

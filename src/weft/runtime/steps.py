@@ -1,0 +1,42 @@
+"""The steps of a run, taken again from its journal: before each event, after it, what followed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from weft.engine.book import Rulebook
+from weft.engine.commands import Command
+from weft.engine.events import Event, RunEnded, RunForked
+from weft.engine.reduce import reduce
+from weft.engine.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One event, the states on both sides of it, and what the engine wants done after it."""
+
+    before: State
+    event: Event
+    after: State
+    commands: list[Command]
+
+
+def steps(book: Rulebook, run: str, events: Sequence[Event]) -> Iterator[Step]:
+    """Yield the steps of a run. What a fork copied was written under the name of its parent."""
+    names = [it.data.parent for it in events if isinstance(it.data, RunForked)]
+    names = [*names, run][::-1]
+    state = State(names.pop())
+    for event in events:
+        if isinstance(event.data, RunForked):
+            state = state.copy()
+            state.run = names.pop()
+        after, commands = reduce(book, state, event)
+        yield Step(state, event, after, commands)
+        state = after
+
+
+def until_end(events: Sequence[Event]) -> Sequence[Event]:
+    """Return the events of a run up to its end: what came after it had no effect."""
+    for number, event in enumerate(events, start=1):
+        if isinstance(event.data, RunEnded):
+            return events[:number]
+    return events

@@ -1,0 +1,159 @@
+"""What became of each variable in a run: its values, who set them, and what led to that."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from weft.context.values import shown
+from weft.engine.events import Event, RunStarted, VariableRefused, VariableSet
+from weft.engine.state import State
+from weft.findings import Json
+from weft.runtime.workflow import Workflow
+from weft.spec.types import print_type
+
+#: Shown instead of the value of a secret variable.
+UNSHOWN: Final = "(secret)"
+
+#: Type and source of a variable that the package does not declare, or does not any more.
+UNDECLARED: Final = "not declared"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One link of the chain from something that happened back to what came from outside."""
+
+    seq: int
+    kind: str
+    actor: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSet:
+    """A value that a variable was given. `writer` is `package` for what the package declares."""
+
+    name: str
+    value: Json
+    shown: str
+    seq: int
+    at: int
+    actor: str
+    writer: str
+    cause: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRefused:
+    """A value that a variable was not given."""
+
+    seq: int
+    at: int
+    actor: str
+    writer: str
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class VariableRecord:
+    """A variable of a run. The values of a secret one are None, here and in its history."""
+
+    name: str
+    type: str
+    source: str
+    secret: bool
+    value: Json
+    shown: str
+    #: From the event that set it back to the one from outside; empty if nothing has set it.
+    causes: tuple[Cause, ...]
+    history: tuple[ValueSet, ...]
+    refused: tuple[ValueRefused, ...]
+
+
+def variable_records(
+    workflow: Workflow, state: State, events: Sequence[Event]
+) -> tuple[VariableRecord, ...]:
+    """Return what became of every variable, in the order in which the package declares them."""
+    names = (*workflow.spec.variables, *state.variables)
+    values: dict[str, list[ValueSet]] = {name: [] for name in names}
+    refused: dict[str, list[ValueRefused]] = {}
+    for event in events:
+        match event.data:
+            case VariableSet(name=name):
+                values.setdefault(name, []).append(value_set(workflow, event, event.data))
+            case VariableRefused(name=name, writer=writer, fault=fault):
+                said = ValueRefused(event.seq, event.at, event.actor, writer, fault)
+                refused.setdefault(name, []).append(said)
+            case RunStarted(values=given):
+                for first in _first_values(workflow, given):
+                    values.setdefault(first.name, []).append(value_set(workflow, event, first))
+            case _:
+                continue
+    return tuple(
+        _record(workflow, name, events, history, refused.get(name, ()))
+        for name, history in values.items()
+    )
+
+
+def value_set(workflow: Workflow, event: Event, data: VariableSet) -> ValueSet:
+    """Return the record of a value that an event set."""
+    secret = is_secret(workflow, data.name)
+    return ValueSet(
+        name=data.name,
+        value=None if secret else data.value,
+        shown=UNSHOWN if secret else shown(data.value),
+        seq=event.seq,
+        at=event.at,
+        actor=event.actor,
+        writer=data.writer,
+        cause=event.cause,
+    )
+
+
+def is_secret(workflow: Workflow, name: str) -> bool:
+    """Tell whether the values of a variable are shown to nobody."""
+    variable = workflow.spec.variables.get(name)
+    return variable is not None and variable.secret
+
+
+def causes(events: Sequence[Event], seq: int) -> tuple[Cause, ...]:
+    """Return what led to an event: from the event itself back to the one that came from outside.
+
+    `events` are all of a run from its first one on.
+    """
+    chain: list[Cause] = []
+    while 0 < seq <= len(events):
+        event = events[seq - 1]
+        chain.append(Cause(event.seq, type(event.data).__name__, event.actor))
+        # A cause is older than what it causes; anything else would lead round for ever.
+        seq = event.cause if event.cause < seq else 0
+    return tuple(chain)
+
+
+def _first_values(workflow: Workflow, given: Mapping[str, Json]) -> Iterator[VariableSet]:
+    for name, value in given.items():
+        yield VariableSet(name, value, "start")
+    for name, value in workflow.book.start_values.items():
+        if name not in given and value is not None:
+            yield VariableSet(name, value, "package")
+
+
+def _record(
+    workflow: Workflow,
+    name: str,
+    events: Sequence[Event],
+    history: list[ValueSet],
+    refused: Sequence[ValueRefused],
+) -> VariableRecord:
+    variable = workflow.spec.variables.get(name)
+    last = history[-1] if history else None
+    secret = is_secret(workflow, name)
+    return VariableRecord(
+        name=name,
+        type=print_type(variable.type) if variable else UNDECLARED,
+        source=variable.source.type if variable else UNDECLARED,
+        secret=secret,
+        value=last.value if last else None,
+        shown=last.shown if last else UNSHOWN if secret else shown(None),
+        causes=causes(events, last.seq) if last else (),
+        history=tuple(history),
+        refused=tuple(refused),
+    )

@@ -1,0 +1,53 @@
+"""A host for tests: one model answers for everybody, and nothing outlives the test."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from weft.adapters.memory import MemoryJournal
+from weft.adapters.python_tools.loader import PythonToolLoader
+from weft.adapters.system_clock import SystemClock
+from weft.ports.clock import Clock
+from weft.ports.journal import Journal
+from weft.ports.model import Model
+from weft.ports.scope import Scope
+from weft.runtime.host import Host
+from weft.runtime.workflow import Workflow, link
+from weft.spec.workflow import WorkflowSpec
+
+NO_CODE: Final[Mapping[str, bytes]] = {}
+
+
+class OneModel:
+    """Gives the same model to every agent of every run."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def __call__(self, name: str, workflow: Workflow, scope: Scope) -> Model:  # noqa: ARG002 - one for all
+        """Return the model, whatever name is asked for."""
+        return self._model
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def host_for(
+    spec: WorkflowSpec,
+    model: Model,
+    *,
+    code: Mapping[str, bytes] = NO_CODE,
+    journal: Journal | None = None,
+    clock: Clock | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Host:
+    """Return a host that runs one workflow with one model, in memory unless told otherwise."""
+    loader = PythonToolLoader()
+    workflow = link(spec, code, loader)
+    return Host(
+        journal=journal or MemoryJournal(),
+        models=OneModel(model),
+        loader=loader,
+        clock=clock or SystemClock(),
+        find=lambda _: workflow,
+        environment=environment,
+    )

@@ -1,0 +1,93 @@
+"""The page about the way of one turn names real functions, in the order they are called in."""
+
+import asyncio
+import importlib
+import re
+import shutil
+import sys
+from pathlib import Path
+from types import FunctionType
+
+import pytest
+
+from weft.engine.reduce import pending
+from weft.opening.hosts import LOCAL, open_host
+from weft.packages.shipped import shipped_folder
+from weft.testing.models import ScriptedModel, call
+
+PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+
+#: A numbered step and everything it says; names of functions stand in backticks.
+STEP = re.compile(r"^(\d+)\. (.*?)(?=^\d+\. |^## |\Z)", re.MULTILINE | re.DOTALL)
+NAME = re.compile(r"`(weft(?:\.\w+)+)`")
+
+
+def steps():
+    text = PAGE.read_text(encoding="utf-8")
+    return [(int(number), NAME.findall(said)) for number, said in STEP.findall(text)]
+
+
+def find(name):
+    """Return what a dotted name means, be it in a module or in a class."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[cut:]:
+            found = getattr(found, part)
+        return found
+    raise AssertionError(name)
+
+
+@pytest.fixture(scope="module")
+def called(tmp_path_factory):
+    """The functions of Weft in the order in which one run calls them."""
+    workspace = tmp_path_factory.mktemp("workspace")
+    shutil.copytree(shipped_folder() / "HelloWorld", workspace / "workflows" / "HelloWorld")
+    order = []
+
+    def note(frame, event, _):
+        module = frame.f_globals.get("__name__", "")
+        if event == "call" and module.startswith("weft."):
+            order.append(f"{module}.{frame.f_code.co_qualname}")
+
+    async def turn():
+        script = ScriptedModel(
+            {"GreeterAgent": [call("greet", name="Ada", language="English"), "GOODBYE"]}
+        )
+        async with await open_host(workspace, person=script.reply) as host:
+            run = await host.start("HelloWorld", scope=LOCAL, message="hi", model="you")
+            row = await host.settled(run, scope=LOCAL)
+            async for _ in host.events(run, scope=LOCAL):
+                pass
+            list(pending(await host.state(run, scope=LOCAL)))
+            return row
+
+    sys.setprofile(note)
+    try:
+        row = asyncio.run(asyncio.wait_for(turn(), 30))
+    finally:
+        sys.setprofile(None)
+    assert row.outcome == "completed", row.reason
+    return order
+
+
+def test_the_steps_are_numbered_and_there_are_enough_of_them():
+    assert [number for number, _ in steps()] == list(range(1, len(steps()) + 1))
+    assert len(steps()) > 20
+
+
+@pytest.mark.parametrize("name", sorted({name for _, names in steps() for name in names}))
+def test_every_name_on_the_page_is_there(name):
+    assert find(name) is not None
+
+
+def test_a_turn_goes_as_the_page_says(called):
+    at = 0
+    for number, names in steps():
+        functions = [it for it in names if isinstance(find(it), FunctionType)]
+        for name in functions:
+            assert name in called[at:], f"step {number}: {name} is not called after the step before"
+        at = called.index(functions[0], at)

@@ -1,0 +1,59 @@
+"""The Python on the page about running does what it says."""
+
+import ast
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft.adapters.python_tools.loader import PythonToolLoader
+from weft.opening.settings import SETTINGS
+from weft.packages.shipped import shipped_folder
+
+PAGE = Path(__file__).parents[2] / "docs" / "running.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    shutil.copytree(shipped_folder() / "HelloWorld", tmp_path / "shop/workflows/HelloWorld")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_there_are_examples():
+    assert len(BLOCKS) == 4
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_programs_run(number, shop, capsys):
+    exec(compile(BLOCKS[number], f"running.md:{number}", "exec"), {"__name__": "example"})
+    out = capsys.readouterr().out
+    assert "agent" in out
+
+
+def test_tools_are_tools():
+    names = [it.name for it in ast.parse(BLOCKS[2]).body if hasattr(it, "name")]
+    assert names == ["find_order", "refund", "choose_date"]
+    loader = PythonToolLoader()
+    try:
+        functions = {name: ("tools/desk.py", name) for name in names}
+        tools = loader.load("digest", {"tools/desk.py": BLOCKS[2].encode()}, functions)
+        assert list(tools.schema("refund").parameters["properties"]) == ["amount"]
+    finally:
+        loader.close()
+
+
+def test_imports_are_there():
+    exec(compile(BLOCKS[3], "running.md:3", "exec"), {})
+
+
+def test_every_name_on_the_page_is_public():
+    used = set(re.findall(r"weft\.([A-Z]\w+|open_host|run)\b", "".join(BLOCKS)))
+    assert used <= set(weft.__all__)
+
+
+def test_every_setting_is_on_the_page():
+    rows = re.findall(r"^\| `(WEFT_\w+)` \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
+    assert dict(rows) == SETTINGS

@@ -1,0 +1,245 @@
+"""Questions that cross: several at once, refused answers, answers while other tools work."""
+
+import asyncio
+
+import pytest
+
+from behaviour.bad_run_play import ADA, finished, open_host, play, spec
+from weft.engine.events import RequestOpened, ToolFailed, ToolReturned
+from weft.errors import UsageError
+from weft.runtime.signals import Answer, Stop, UserMessage
+from weft.testing.models import FunctionModel, ScriptedModel, call
+
+CODE = b'''
+import asyncio
+import time
+
+from weft import Ask, use_ui_tool
+
+
+async def ask(what: str) -> str:
+    """Ask, and wait."""
+    return f"{what}: {await use_ui_tool('ask', what)}"
+
+
+def ask_first(what: str, context_variables) -> str:
+    """Ask, and be called again."""
+    if not context_variables.answers:
+        raise Ask(what)
+    return f"{what}: {context_variables.answers[0]}"
+
+
+async def ask_both() -> list:
+    """Ask two questions at once."""
+    return await asyncio.gather(use_ui_tool("ask", "a"), use_ui_tool("ask", "b"))
+
+
+async def ask_thrice() -> list:
+    """Ask one question after the other."""
+    return [await use_ui_tool("ask", number) for number in range(3)]
+
+
+def ask_then_work(context_variables) -> str:
+    """Ask, and work for a while when there is an answer."""
+    if not context_variables.answers:
+        raise Ask("may I?")
+    time.sleep(0.3)
+    return "worked"
+
+
+async def slow() -> str:
+    """Take a moment."""
+    await asyncio.sleep(0.05)
+    return "slow"
+'''
+SPEC = spec("slow", ui=("ask", "ask_first", "ask_both", "ask_thrice", "ask_then_work"))
+CHAT = spec(handoffs=[{"source_agent": "Clerk", "target_agent": "user"}])
+
+
+def asking(path, *calls):
+    return open_host(path, SPEC, ScriptedModel([list(calls), "Done."]), CODE)
+
+
+@pytest.mark.parametrize("tool", ["ask", "ask_first"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_question_beside_a_tool_that_works_lets_the_run_wait(tmp_path, tool, first):
+    calls = (call(tool, what="tea"), call("slow"))
+
+    async def scenario():
+        async with await asking(tmp_path / "j.db", *(calls if first else calls[::-1])) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            told = await finished(host, run)
+            assert told.row.status == "waiting"
+            assert [it.data.value for it in told.events if isinstance(it.data, ToolReturned)]
+            (question,) = told.state.requests
+            await host.deliver(run, Answer(question, "green"), scope=ADA)
+            return await finished(host, run)
+
+    told = play(scenario)
+    assert told.row.outcome == "completed"
+    assert "tea: green" in [it.text for it in told.state.messages]
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize(
+    "tools", [("ask", "ask"), ("ask_first", "ask_first"), ("ask", "ask_first")]
+)
+def test_two_tools_that_ask_get_their_own_answers(tmp_path, tools, backwards, again):
+    path = tmp_path / "j.db"
+
+    async def answer(host, run, at):
+        found = await host.requests(scope=ADA, run=run)
+        await host.deliver(run, Answer(found[at].id, f"for {found[at].payload}"), scope=ADA)
+        return await finished(host, run)
+
+    async def scenario():
+        calls = [call(tool, what=what) for tool, what in zip(tools, ("tea", "ale"), strict=True)]
+        async with await asking(path, *calls) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            assert (await finished(host, run)).row.status == "waiting"
+            told = await answer(host, run, -1 if backwards else 0)
+            assert told.row.status == "waiting"
+            if not again:
+                return await answer(host, run, 0)
+        async with await open_host(path, SPEC, ScriptedModel(["Done."]), CODE) as host:
+            assert await host.recover() == [], "a run that waits has nothing to do"
+            return await answer(host, run, 0)
+
+    told = play(scenario)
+    assert told.row.outcome == "completed"
+    texts = [it.text for it in told.state.messages if it.role == "tool"]
+    assert sorted(texts) == ["ale: for ale", "tea: for tea"]
+    assert len([it for it in told.events if isinstance(it.data, RequestOpened)]) == 2
+
+
+def test_a_tool_that_asks_twice_at_once_is_told_to_ask_once_after_the_other(tmp_path):
+    async def scenario():
+        async with await asking(tmp_path / "j.db", call("ask_both")) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            told = await finished(host, run)
+            while told.row.status != "ended":  # The first question is open for a moment.
+                await asyncio.sleep(0.01)
+                told = await finished(host, run)
+            return told
+
+    told = play(scenario)
+    assert told.row.outcome == "completed"
+    assert "a second question before the first is answered" in told.only(ToolFailed).error
+    assert told.state.requests == {}
+
+
+def test_what_is_refused_leaves_nothing_in_memory(tmp_path):
+    async def scenario():
+        async with await asking(tmp_path / "j.db", call("ask_first", what="tea")) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            told = await finished(host, run)
+            (question,) = told.state.requests
+            for signal in (Answer(question, float("nan")), Answer("x", 1), UserMessage("hm")):
+                with pytest.raises(UsageError):
+                    await host.deliver(run, signal, scope=ADA)
+            assert not host._active
+            assert await finished(host, run) == told
+
+    play(scenario)
+
+
+def test_a_run_that_is_to_stop_does_not_ask_the_user(tmp_path):
+    begun, held = asyncio.Event(), asyncio.Event()
+
+    async def reply(_request):
+        begun.set()
+        await held.wait()
+        return "What else?"
+
+    async def scenario():
+        async with await open_host(tmp_path / "j.db", CHAT, FunctionModel(reply)) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            await begun.wait()
+            await host.deliver(run, Stop("after_turn"), scope=ADA)
+            held.set()
+            return await finished(host, run)
+
+    told = play(scenario)
+    assert (told.row.status, told.row.outcome) == ("ended", "cancelled")
+    assert [it.text for it in told.state.messages][-1] == "What else?"
+    assert told.state.requests == {}
+
+
+def test_a_question_that_is_answered_elsewhere_lets_go_of_its_tool(tmp_path):
+    path, held = tmp_path / "j.db", asyncio.Event()
+
+    async def reply(request):
+        if request.messages[-1]["role"] != "tool":
+            return call("ask", what="tea")
+        await held.wait()
+        return "Done."
+
+    async def scenario():
+        here = await open_host(path, SPEC, FunctionModel(reply), CODE)
+        there = await open_host(path, SPEC, FunctionModel(reply), CODE)
+        async with here, there:
+            run = await here.start("Desk", scope=ADA, message="hi")
+            (question,) = (await finished(here, run)).state.requests
+            await there.deliver(run, Answer(question, "green"), scope=ADA)
+            with pytest.raises(UsageError, match="is not open"):
+                await here.deliver(run, Answer(question, "black"), scope=ADA)
+            held.set()
+            told = await finished(there, run)
+            assert await asyncio.wait_for(finished(here, run), 10) == told
+            assert not here._active
+            return told
+
+    told = play(scenario)
+    assert told.row.outcome == "completed"
+    assert "tea: green" in [it.text for it in told.state.messages]
+
+
+def test_answers_through_two_hosts_reach_the_questions_they_belong_to(tmp_path):
+    path = tmp_path / "j.db"
+
+    def reply(request):
+        return "Done." if request.messages[-1]["role"] == "tool" else call("ask_thrice")
+
+    async def scenario():
+        hosts = [await open_host(path, SPEC, FunctionModel(reply), CODE) for _ in range(2)]
+        async with hosts[0], hosts[1]:
+            run = await hosts[0].start("Desk", scope=ADA, message="hi")
+            for number in range(3):
+                host = hosts[(number + 1) % 2]
+                assert (await host.settled(run, scope=ADA)).status == "waiting"
+                (asked,) = await host.requests(scope=ADA, run=run)
+                assert asked.payload == number
+                await host.deliver(run, Answer(asked.id, f"answer {number}"), scope=ADA)
+            return [await asyncio.wait_for(finished(host, run), 10) for host in hosts]
+
+    first, second = play(scenario)
+    assert first == second
+    assert first.row.outcome == "completed"
+    assert first.only(ToolReturned).value == ["answer 0", "answer 1", "answer 2"]
+
+
+def test_a_host_that_only_holds_a_tool_does_not_wait_for_itself(tmp_path):
+    path = tmp_path / "j.db"
+    script = [[call("ask", what="tea"), call("ask_then_work")], "Done."]
+
+    async def scenario():
+        here = await open_host(path, SPEC, ScriptedModel(script), CODE)
+        there = await open_host(path, SPEC, ScriptedModel(["Done."]), CODE)
+        async with here, there:
+            run = await here.start("Desk", scope=ADA, message="hi")
+            asked = (await finished(here, run)).state.requests.values()
+            (work,) = [it.id for it in asked if it.tool == "ask_then_work"]
+            await there.deliver(run, Answer(work, "go"), scope=ADA)
+            with pytest.raises(UsageError, match="is not open"):
+                await here.deliver(run, Answer(work, "go"), scope=ADA)
+            row = await asyncio.wait_for(here.settled(run, scope=ADA), 10)
+            assert row.status == "waiting"
+            (question,) = await here.requests(scope=ADA, run=run)
+            await here.deliver(run, Answer(question.id, "green"), scope=ADA)
+            return await asyncio.wait_for(finished(here, run), 10)
+
+    told = play(scenario)
+    assert told.row.outcome == "completed"
+    texts = sorted(it.text for it in told.state.messages if it.role == "tool")
+    assert texts == ["tea: green", "worked"]

@@ -1,0 +1,139 @@
+"""Runs that wait for people: in the process nothing of them is left but what one task watches."""
+
+import asyncio
+import gc
+import weakref
+from collections import Counter
+
+import pytest
+
+from behaviour.bad_run_play import ADA, finished, open_host, play, spec
+from weft.runtime import host as hosts
+from weft.runtime.active import ActiveRun
+from weft.runtime.signals import Answer, UserMessage
+from weft.testing.models import FunctionModel, call
+
+CODE = b'''
+from weft import Ask, use_ui_tool
+
+
+def ask_first(context_variables, seconds: float | None = None) -> str:
+    """Ask, and be called again."""
+    if not context_variables.answers:
+        raise Ask("tea?", timeout=seconds)
+    return str(context_variables.answers[0])
+
+
+async def ask() -> str:
+    """Ask, and wait."""
+    return str(await use_ui_tool("ask", "tea?"))
+'''
+TO_USER = [{"source_agent": "Clerk", "target_agent": "user"}]
+SPEC = spec(ui=("ask", "ask_first"))
+CHAT = spec(handoffs=TO_USER)
+MANY = 300
+
+
+def saying(line):
+    def reply(request):
+        return "Done." if request.messages[-1]["role"] == "tool" else line
+
+    return FunctionModel(reply)
+
+
+def timers():
+    """How many timers of the loop are set."""
+    return sum(not it.cancelled() for it in asyncio.get_running_loop()._scheduled)
+
+
+async def eventually(holds):
+    for _ in range(500):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    assert holds()
+
+
+async def many_waiting(host):
+    runs = [await host.start("Desk", scope=ADA, message="hi") for _ in range(MANY)]
+    for run in runs:
+        assert (await host.settled(run, scope=ADA)).status == "waiting"
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("declared", "line", "watched"),
+    [
+        (CHAT, "What else?", 0),
+        (SPEC, call("ask_first"), 0),
+        # However many may expire: one task sleeps until the next of them, with two helpers.
+        (SPEC, call("ask_first", seconds=3600), 3),
+        (SPEC, call("ask"), 0),
+    ],
+)
+def test_a_run_that_waits_leaves_nothing_in_the_process(
+    tmp_path, monkeypatch, declared, line, watched
+):
+    alive = weakref.WeakSet()
+
+    class Counted(ActiveRun):
+        def __init__(self, **given):
+            super().__init__(**given)
+            alive.add(self)
+
+    monkeypatch.setattr(hosts, "ActiveRun", Counted)
+
+    async def scenario():
+        async with await open_host(tmp_path / "j.db", declared, saying(line), CODE) as host:
+            host._performer.hold_seconds = 0.1
+            await host.runs(scope=ADA)
+            tasks, timed = len(asyncio.all_tasks()), timers()
+            runs = await many_waiting(host)
+            await eventually(lambda: not host._active)
+            await eventually(lambda: len(asyncio.all_tasks()) <= tasks + watched)
+            assert timers() <= timed + bool(watched)
+            assert not host._active._loading
+            assert not host._active._given_up
+            assert not host._followers._queues
+            gc.collect()
+            assert not alive, "nobody holds a run that waits"
+            return runs[0], runs[-1], await host.requests(scope=ADA)
+
+    first, last, asked = play(scenario)
+    assert len(asked) == MANY
+    assert {first, last} <= {it.run for it in asked}
+
+
+def test_any_of_many_waiting_runs_goes_on_and_the_others_stay(tmp_path):
+    async def scenario():
+        path = tmp_path / "j.db"
+        async with await open_host(path, SPEC, saying(call("ask_first")), CODE) as host:
+            runs = await many_waiting(host)
+        async with await open_host(path, SPEC, saying("Done."), CODE) as host:
+            assert await host.recover() == []
+            assert not host._active
+            (question,) = await host.requests(scope=ADA, run=runs[7])
+            await host.deliver(runs[7], Answer(question.id, "green"), scope=ADA)
+            told = await finished(host, runs[7])
+            await eventually(lambda: not host._active)
+            return told, Counter([it.status for it in await host.runs(scope=ADA, limit=MANY)])
+
+    told, statuses = play(scenario)
+    assert told.row.outcome == "completed"
+    assert statuses == {"ended": 1, "waiting": MANY - 1}
+
+
+def test_a_run_that_comes_and_goes_leaves_nothing_either(tmp_path):
+    async def scenario():
+        async with await open_host(tmp_path / "j.db", CHAT, saying("What else?"), CODE) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            tasks = len(asyncio.all_tasks())
+            for number in range(20):
+                await host.deliver(run, UserMessage(f"{number}"), scope=ADA)
+                assert (await host.settled(run, scope=ADA)).status == "waiting"
+            await eventually(lambda: not host._active)
+            await eventually(lambda: len(asyncio.all_tasks()) <= tasks)
+            return await finished(host, run)
+
+    assert play(scenario).row.turns == 21

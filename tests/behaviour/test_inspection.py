@@ -1,0 +1,534 @@
+"""What an inspection says about runs that a host really played."""
+
+import json
+import time
+from dataclasses import fields, is_dataclass, replace
+
+import pytest
+from pydantic_core import to_json
+
+from inspection_play import SHOP_CODE, answer, failing_run, form_run, shop, shop_run, shop_script
+from run_play import ADA, linked, play
+from weft.engine.events import (
+    Event,
+    ModelFailed,
+    ModelReplied,
+    OutputRefused,
+    RunEnded,
+    RunStarted,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+    Usage,
+    VariableSet,
+)
+from weft.engine.state import Spent, State
+from weft.errors import UsageError
+from weft.runtime.decision import Draft, decide
+from weft.runtime.inspection import inspect_run, spending
+from weft.runtime.turn_comparison import compare_turns
+from weft.runtime.turn_inspection import inspect_turn
+from weft.runtime.variable_records import causes
+from weft.testing.models import FunctionModel, ScriptedModel, call
+
+
+@pytest.fixture(scope="module")
+def shopping():
+    return shop_run()
+
+
+@pytest.fixture(scope="module")
+def filling():
+    return form_run()
+
+
+def inspect(played):
+    return inspect_run(played.workflow, played.run, played.events)
+
+
+def look_at(played, turn):
+    return inspect_turn(played.workflow, played.run, played.events, turn)
+
+
+def variables(played):
+    return {it.name: it for it in inspect(played).variables}
+
+
+def frozen(value):
+    if is_dataclass(value):
+        assert type(value).__dataclass_params__.frozen
+        return all(frozen(getattr(value, field.name)) for field in fields(value))
+    return all(map(frozen, value)) if isinstance(value, tuple) else not isinstance(value, list)
+
+
+def test_a_run_at_a_glance(shopping):
+    seen = inspect(shopping)
+    assert (seen.run, seen.workflow, seen.app, seen.user) == ("run1", "Shop", "app", "ada")
+    assert (seen.status, seen.outcome, seen.reason) == (
+        "ended",
+        "completed",
+        "Helper ended the run",
+    )
+    assert (seen.seq, seen.requests, seen.other_package) == (len(shopping.events), (), False)
+    assert seen.digest == shopping.workflow.digest
+    assert seen.started_at < seen.changed_at == shopping.events[-1].at
+    assert [turn.agent for turn in seen.turns] == ["Router", "Helper", "Helper"]
+
+
+def test_everything_is_frozen_and_fits_json(shopping):
+    turn = look_at(shopping, 2)
+    for it in (inspect(shopping), turn, compare_turns(turn, look_at(shopping, 3))):
+        assert frozen(it)
+        assert json.loads(to_json(it))
+
+
+def test_a_variable_says_what_it_is_and_who_set_it(shopping):
+    order = variables(shopping)["order"]
+    assert (order.type, order.source, order.secret) == ("optional[str]", "derived", False)
+    assert (order.value, order.shown) == ("A1", "A1")
+    (made,) = order.history
+    event = shopping.at(VariableSet, 2)
+    assert (made.seq, made.at, made.actor, made.writer) == (
+        event.seq,
+        event.at,
+        "tool:look",
+        "tool:look",
+    )
+    assert made.cause == shopping.at(ToolCalled).seq
+
+
+def test_causes_lead_back_to_what_came_from_outside(shopping):
+    choice = variables(shopping)["choice"]
+    assert [(it.kind, it.actor) for it in choice.causes] == [
+        ("VariableSet", "engine"),
+        ("RequestAnswered", "user:ada"),
+    ]
+    chain = variables(shopping)["order"].causes
+    assert [it.kind for it in chain] == [
+        "VariableSet",
+        "ToolCalled",
+        "ModelReplied",
+        "ContextAssembled",
+        "TurnStarted",
+        "HandedOff",
+        "TurnEnded",
+        "ModelReplied",
+        "ContextAssembled",
+        "TurnStarted",
+        "RunStarted",
+    ]
+    assert chain[-1].actor == "user:ada"
+
+
+def test_causes_end_wherever_a_journal_is_wrong():
+    def event(seq, cause):
+        return Event(seq, 0, "a", cause, RunEnded("failed", ""))
+
+    assert causes([], 3) == ()
+    assert [it.seq for it in causes([event(1, 9)], 1)] == [1]
+    assert [it.seq for it in causes([event(1, 0), event(2, 2)], 2)] == [2]
+
+
+def test_history_begins_with_what_the_package_or_the_start_says():
+    played = play(
+        shop(), shop_script(), code=SHOP_CODE, values={"found": True}, environment={"SHOP_KEY": "k"}
+    )
+    known = variables(played)
+    assert [(it.value, it.writer) for it in known["found"].history] == [(True, "start")]
+    assert [(it.value, it.writer) for it in known["shop"].history] == [("Corner", "package")]
+    assert [(it.value, it.writer) for it in known["routed"].history] == [
+        (False, "package"),
+        (True, "trigger"),
+    ]
+    assert (known["choice"].history, known["choice"].causes) == ((), ())
+    assert (known["choice"].value, known["choice"].shown) == (None, "null")
+
+
+def test_a_secret_is_shown_nowhere(shopping):
+    assert b"s3cret" not in to_json(shopping.events)
+    key = variables(shopping)["key"]
+    assert (key.value, key.shown, key.history[0].value) == (None, "(secret)", None)
+    for it in (inspect(shopping), look_at(shopping, 1), look_at(shopping, 3)):
+        assert b"s3cret" not in to_json(it)
+    unset = play(shop(), ScriptedModel(["x", "y"]), code=SHOP_CODE)
+    assert variables(unset)["key"].shown == "(secret)"
+
+
+def test_a_refused_value_is_told(filling):
+    age = variables(filling)["age"]
+    (refused,) = age.refused
+    assert (age.value, refused.writer) == (None, "trigger")
+    assert refused.fault == "age: expected literal[30], got 31"
+
+
+def test_turns_have_their_calls_tools_and_handoffs(shopping):
+    first, second, third = inspect(shopping).turns
+    assert (first.number, first.variables, first.seconds) == (1, ("routed",), 1.0)
+    assert [(it.call, it.text, it.answerer) for it in first.calls] == [
+        (1, "to the helper", "script")
+    ]
+    assert first.calls[0].seconds == 1.0
+    assert first.calls[0].sent_tokens > 0
+    assert first.calls[0].usage.cost_usd == 0.0
+    assert second.calls[0].tools == ("look", "look", "nothing")
+    assert [(it.tool, it.arguments, it.outcome) for it in second.tools] == [
+        ("look", {"order": "A1"}, "returned"),
+        ("look", {"order": "X"}, "refused"),
+        ("nothing", {"a": 1}, "unknown"),
+    ]
+    assert second.tools[0].value == {"order": "A1", "state": "sent"}
+    assert second.tools[0].seconds > 0
+    assert second.tools[1].error == "no such order"
+    assert second.variables == ("found", "order")
+    assert [(it.tool, it.value) for it in third.tools] == [("confirm", "the user says yes")]
+
+
+def test_a_handoff_says_why(shopping):
+    first, second, third = (turn.handoffs for turn in inspect(shopping).turns)
+    assert [(it.target, it.why, it.rule, it.condition) for it in (*first, *second, *third)] == [
+        ("Helper", "fallback", 0, None),
+        ("user", "fallback", 2, None),
+        ("terminate", "rule", 1, "choice"),
+    ]
+
+
+def test_a_rule_before_the_first_turn_is_told(filling):
+    seen = inspect(filling)
+    assert [(it.source, it.target, it.condition) for it in seen.opening] == [
+        ("Gate", "Clerk", "open")
+    ]
+    assert [it.refused is None for it in seen.turns[0].calls] == [False, False, True]
+    assert [(it.tool, it.auto, it.value) for it in seen.turns[0].tools] == [("save", True, "Ada")]
+
+
+def test_a_failed_model_is_told():
+    seen = inspect(failing_run())
+    (made,) = seen.turns[0].calls
+    assert "the script has no line left" in made.error
+    assert (made.text, made.answerer, made.usage.cost_usd) == ("", "", None)
+    assert (seen.outcome, seen.turns[0].ended, seen.turns[0].seconds) == ("failed", None, None)
+
+
+def test_open_questions_and_tools_are_told():
+    script = ScriptedModel({"Router": ["on"], "Helper": [call("confirm", question="really?")]})
+    seen = inspect(play(shop(), script, code=SHOP_CODE))
+    (request,) = seen.requests
+    assert (seen.status, seen.outcome) == ("waiting", None)
+    assert (request.kind, request.tool, request.payload) == (
+        "ui",
+        "confirm",
+        {"question": "really?"},
+    )
+    (use,) = seen.turns[-1].tools
+    assert (use.outcome, use.seconds, use.value) == ("open", None, None)
+
+
+@pytest.mark.parametrize(
+    ("spent", "cost", "text"),
+    [
+        (Spent(), 0.0, "$0.0000"),
+        (Spent(2, 10, 20, 0.5, 0), 0.5, "$0.5000"),
+        (Spent(2, 10, 20, 0.0, 2), None, "unknown"),
+        (Spent(3, 1, 1, 0.25, 1), None, "at least $0.2500: the price of 1 of 3 calls is unknown"),
+    ],
+)
+def test_an_unknown_price_is_never_taken_for_nothing(spent, cost, text):
+    seen = spending(spent)
+    assert (seen.cost_usd, seen.cost) == (cost, text)
+    assert (seen.calls, seen.input_tokens, seen.unpriced) == (
+        spent.calls,
+        spent.input_tokens,
+        spent.unpriced,
+    )
+
+
+def test_what_comes_late_or_twice_or_for_nobody_changes_nothing(shopping):
+    reply = shopping.at(ModelReplied)
+    told = replace(reply.data, text="again", usage=Usage(1, 1))
+    returned = shopping.at(ToolReturned)
+    extra = [
+        replace(reply, data=told),
+        replace(reply, data=replace(told, turn=9)),
+        replace(reply, data=replace(told, call=9)),
+        replace(reply, data=OutputRefused(2, 9, "x")),
+        replace(reply, data=ModelFailed(2, 9, "x")),
+        replace(returned, data=replace(returned.data, id="never")),
+        replace(returned, data=ToolFailed("never", "x")),
+        replace(returned, data=ToolFailed(returned.data.id, "x")),
+        replace(returned, data=replace(returned.data, value="second")),
+    ]
+    place = returned.seq
+    events = [*shopping.events[:place], *extra, *shopping.events[place:]]
+    played = replace(shopping, events=events)
+    assert inspect(played).turns == inspect(shopping).turns
+
+
+def test_what_comes_after_the_end_changes_nothing(shopping):
+    last = shopping.events[-1]
+    late = replace(last, seq=last.seq + 1, data=VariableSet("shop", "gone", "edit"))
+    played = replace(shopping, events=[*shopping.events, late])
+    assert inspect(played) == inspect(shopping)
+    assert look_at(played, 3) == look_at(shopping, 3)
+
+
+def test_a_journal_without_events_is_a_run_that_never_began(shopping):
+    seen = inspect(replace(shopping, events=[]))
+    assert (seen.status, seen.turns, seen.changed_at) == ("new", (), 0)
+
+
+def test_a_package_that_has_changed_is_told(shopping):
+    shorter = shop(handoffs=[{"source_agent": "Router", "target_agent": "Helper"}], variables={})
+    workflow = linked(shorter.model_copy(update={"exposure": {}, "tools": ()}), {})
+    changed = replace(shopping, workflow=workflow)
+    seen = inspect(changed)
+    assert seen.other_package
+    found = {it.name: (it.type, it.source) for it in seen.variables}
+    assert found["order"] == ("not declared", "not declared")
+    assert seen.turns[-1].handoffs[0].rule == 1
+    assert seen.turns[-1].handoffs[0].condition is None
+
+
+# One turn
+
+
+def test_the_exact_prompt_in_slices(shopping):
+    turn = look_at(shopping, 2)
+    first, second = turn.prompts
+    assert first.same
+    assert first.note == ""
+    assert [(it.kind, it.origin, it.role) for it in first.slices] == [
+        ("prompt", "role", "system"),
+        ("prompt", "order", "system"),
+        ("variables", "standard", "system"),
+        ("history", "event 1", "user"),
+        ("history", "event 4", "user"),
+        ("tools", "tools", ""),
+    ]
+    assert [it.text for it in first.slices][:5] == [
+        "[ROLE]\nHelp ada.",
+        "The order is null.",
+        "[CONTEXT VARIABLES]\nfound: false\norder: null\nchoice: null",
+        "where is A1?",
+        "Router: to the helper",
+    ]
+    assert first.tokens == sum(it.tokens for it in first.slices)
+    assert second.slices[1].text == "The order is A1."
+    assert [it.text for it in second.slices if it.role == "tool"] == [
+        "error: there is no tool nothing; there is: look, confirm",
+        '{"order": "A1", "state": "sent"}',
+        "error: no such order",
+    ]
+    assert all(it.same for it in turn.prompts)
+
+
+def test_variables_at_the_start_and_set_during_the_turn(shopping):
+    turn = look_at(shopping, 2)
+    assert turn.values == {
+        "found": "false",
+        "order": "null",
+        "choice": "null",
+        "routed": "true",
+        "shop": "Corner",
+        "key": "(secret)",
+    }
+    assert [(it.name, it.shown) for it in turn.sets] == [("found", "true"), ("order", "A1")]
+    assert turn.record == inspect(shopping).turns[1]
+
+
+def test_what_was_left_out_is_told():
+    agents = [
+        {"agent_name": "Router", "context": [{"kind": "history", "max_messages": 1}]},
+        {"agent_name": "Helper"},
+    ]
+    played = play(
+        shop(
+            agents=agents,
+            handoffs=[{"source_agent": "Router", "target_agent": "user"}],
+        ),
+        FunctionModel(lambda _: "yes?"),
+        code=SHOP_CODE,
+        after=answer,
+    )
+    (prompt,) = look_at(played, 2).prompts
+    assert [it.text for it in prompt.slices] == ["and?"]
+    (left,) = prompt.left_out
+    assert left["reason"] == "over the limit of 1 messages"
+
+
+def test_a_call_without_an_answer_is_shown():
+    script = ScriptedModel({"Router": ["on"], "Helper": [call("confirm", question="really?")]})
+    played = play(shop(), script, code=SHOP_CODE)
+    turn = look_at(played, 2)
+    assert (len(turn.prompts), turn.record.ended) == (1, None)
+
+
+@pytest.mark.parametrize("turn", [0, 4])
+def test_a_turn_that_never_was(shopping, turn):
+    with pytest.raises(UsageError, match=f"run run1 has no turn {turn}") as caught:
+        look_at(shopping, turn)
+    assert caught.value.hint == "its turns are 1 to 3"
+
+
+def test_a_run_without_turns(shopping):
+    with pytest.raises(UsageError) as caught:
+        look_at(replace(shopping, events=shopping.events[:1]), 1)
+    assert caught.value.hint == "no agent has had the word in it"
+
+
+def test_another_package_sends_something_else(shopping):
+    agents = [it.model_dump() for it in shop().agents]
+    agents[1]["prompt_sections"][0]["content"] = "Help nobody."
+    other = linked(shop(agents=agents), SHOP_CODE)
+    first, second = (look_at(replace(shopping, workflow=other), it).prompts[0] for it in (1, 2))
+    assert first.same
+    assert not second.same
+    assert second.recorded != second.digest
+    assert "another version of the package" in second.note
+
+
+def test_another_weft_sends_something_else(shopping):
+    event = shopping.events[2]
+    events = [*shopping.events]
+    events[2] = replace(event, data=replace(event.data, digest="0" * 64, manifest={}))
+    (prompt,) = look_at(replace(shopping, events=events), 1).prompts
+    assert not prompt.same
+    assert prompt.left_out == ()
+    assert "another version of Weft" in prompt.note
+
+
+def test_an_agent_that_is_gone_was_sent_something(shopping):
+    views = {"Helper": shopping.workflow.views["Helper"]}
+    played = replace(shopping, workflow=replace(shopping.workflow, views=views))
+    (prompt,) = look_at(played, 1).prompts
+    assert (prompt.slices, prompt.same) == ((), False)
+    assert prompt.note == "there is no agent Router in this version of the package"
+
+
+# Two turns
+
+
+def test_what_changed_from_turn_to_turn(shopping):
+    found = compare_turns(look_at(shopping, 2), look_at(shopping, 3))
+    assert (found.before, found.after) == ("run1@2", "run1@3")
+    assert [(it.kind, it.origin, it.change) for it in found.slices] == [
+        ("prompt", "order", "changed"),
+        ("variables", "standard", "changed"),
+        ("history", "", "changed"),
+    ]
+    assert found.slices[0].diff == (
+        "--- run1@2",
+        "+++ run1@3",
+        "@@ -1 +1 @@",
+        "-The order is null.",
+        "+The order is A1.",
+    )
+    assert "+assistant: It was sent." in found.slices[2].diff
+    assert [(it.name, it.before, it.after) for it in found.values] == [
+        ("found", "false", "true"),
+        ("order", "null", "A1"),
+    ]
+    assert (found.newly_left_out, found.no_longer_left_out) == ((), ())
+
+
+def test_two_agents_have_other_slices(shopping):
+    found = compare_turns(look_at(shopping, 1), look_at(shopping, 2))
+    assert {(it.kind, it.origin): it.change for it in found.slices} == {
+        ("prompt", "role"): "changed",
+        ("prompt", "order"): "added",
+        ("variables", "standard"): "added",
+        ("history", ""): "changed",
+        ("tools", "tools"): "added",
+    }
+    back = compare_turns(look_at(shopping, 2), look_at(shopping, 1))
+    assert {it.change for it in back.slices} == {"changed", "removed"}
+
+
+def test_a_turn_is_like_itself_and_unlike_nothing(shopping):
+    turn = look_at(shopping, 2)
+    same = compare_turns(turn, turn)
+    assert (same.slices, same.values) == ((), ())
+    missing = compare_turns(turn, look_at(shopping, 1), call=2)
+    assert {it.change for it in missing.slices} == {"removed"}
+
+
+def test_what_is_left_out_is_compared(shopping):
+    turn = look_at(shopping, 2)
+    gone = {"kind": "history", "before": 1, "reason": "over"}
+    (first, *rest) = turn.prompts
+    other = replace(turn, prompts=(replace(first, left_out=(gone,)), *rest))
+    assert compare_turns(turn, other).newly_left_out == (gone,)
+    assert compare_turns(other, turn).no_longer_left_out == (gone,)
+
+
+# Forks
+
+
+async def fork(host, run):
+    return await host.fork(run, scope=ADA, turn=2, values={"order": "B2"})
+
+
+def test_a_fork_is_told_with_its_parent():
+    script = shop_script()
+
+    async def again(host, run):
+        script._by_agent["Helper"] = ["Forked."]
+        return await fork(host, run)
+
+    played = play(shop(), script, code=SHOP_CODE, after=again)
+    seen = inspect(played)
+    assert (seen.run, seen.parent) == ("run2", "run1")
+    first = look_at(played, 1).prompts[0]
+    assert (first.slices[0].text, first.same) == ("Route run1.", True)
+    second = look_at(played, 2)
+    assert second.prompts[0].slices[1].text == "The order is B2."
+    assert second.prompts[0].same
+    assert second.values["order"] == "B2"
+    assert variables(played)["order"].history[0].writer == "edit"
+
+
+# Speed
+
+
+def test_ten_thousand_events_take_less_than_a_second():
+    names = [f"v{number}" for number in range(20)]
+    declared = shop(
+        orchestrator={"workflow_name": "Shop", "initial_agent": "Router", "max_turns": 500},
+        agents=[{"agent_name": "Router", "max_consecutive_auto_reply": 500}],
+        variables={
+            name: {
+                "type": "int",
+                "source": {"type": "derived", "default": 0},
+            }
+            for name in names
+        },
+        exposure={},
+        tools=[],
+        handoffs=[{"source_agent": "Router", "target_agent": "Router"}],
+    )
+    workflow = linked(declared, {})
+    events = long_run(workflow, names, 10_000)
+    begun = time.process_time()
+    seen = inspect_run(workflow, "r", events)
+    assert time.process_time() - begun < 1
+    assert seen.seq == 10_000
+    assert len(seen.turns) > 300
+
+
+def long_run(workflow, names, length):
+
+    state = State("r")
+    events = []
+    drafts = [Draft("user:ada", RunStarted("Shop", workflow.digest, "a", "ada", {}, "go"))]
+    while len(events) < length:
+        decision = decide(workflow, state, drafts, len(events))
+        state = decision.state
+        state.last = ("", 0)
+        events += decision.events
+        turn = state.turn
+        sets = [
+            Draft("tool:t", VariableSet(name, len(events), "tool:t"), decision.events[-1].seq)
+            for name in names
+        ]
+        reply = ModelReplied(turn.number, turn.call, "on")
+        drafts = [*sets, Draft("agent:Router", reply, decision.events[-1].seq)]
+    return events[:length]

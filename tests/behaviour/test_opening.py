@@ -1,0 +1,263 @@
+"""A host on a workspace, opened as a program would."""
+
+import asyncio
+import shutil
+
+import pytest
+
+import weft
+from weft.adapters.sqlite import SqliteJournal
+from weft.errors import CheckFailed, LinkError, SetupError, StoreError, UsageError
+from weft.opening.hosts import LOCAL, open_host
+from weft.packages.shipped import shipped_folder
+from weft.ports.model import ModelReply
+from weft.runtime.signals import Answer, Stop
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    for name in ("HelloWorld", "CustomerSupportRouter"):
+        shutil.copytree(shipped_folder() / name, tmp_path / "workflows" / name)
+    return tmp_path
+
+
+def play(scenario):
+    return asyncio.run(asyncio.wait_for(scenario(), 30))
+
+
+def test_a_script_runs_a_workflow_in_one_call(workspace):
+    state = weft.run("HelloWorld", "hi", workspace=workspace, journal=":memory:", model="sample")
+    assert state.status in ("waiting", "ended")
+    assert [it.role for it in state.messages][-1] == "agent"
+    assert not (workspace / ".weft").exists()
+
+
+def test_a_script_answers_the_questions(workspace):
+    asked = []
+
+    def answer(request):
+        asked.append(request.kind)
+        return "tell me more"
+
+    state = weft.run("HelloWorld", workspace=workspace, answer=answer)
+    assert state.status == "ended"
+    assert set(asked) == {"chat"}
+    assert sum(it.role == "user" for it in state.messages) == len(asked)
+
+
+def test_runs_are_kept_in_the_workspace_and_found_again(workspace):
+    async def scenario():
+        async with await open_host(workspace) as host:
+            run = await host.start("HelloWorld", scope=LOCAL, message="hi")
+            await host.settled(run, scope=LOCAL)
+        assert (workspace / ".weft" / ".gitignore").read_text() == "*\n"
+        async with await open_host(workspace) as host:
+            assert [row.run for row in await host.runs(scope=LOCAL)] == [run]
+            return await host.state(run, scope=LOCAL)
+
+    assert play(scenario).workflow == "HelloWorld"
+
+
+def test_a_package_that_changed_is_read_again_and_old_runs_keep_theirs(workspace):
+    prompt = next((workspace / "workflows" / "HelloWorld").glob("agents.*"))
+
+    async def scenario():
+        async with await open_host(workspace, journal=":memory:") as host:
+            first = await host.start("HelloWorld", scope=LOCAL, message="hi")
+            same = await host.start("HelloWorld", scope=LOCAL, message="hi")
+            text = prompt.read_text(encoding="utf-8")
+            prompt.write_text(text.replace('content": "', 'content": "Now: ', 1), encoding="utf-8")
+            changed = await host.start("HelloWorld", scope=LOCAL, message="hi")
+            return [(await host.workflow(it, scope=LOCAL)).digest for it in (first, same, changed)]
+
+    first, same, changed = play(scenario)
+    assert first == same
+    assert changed != first
+
+
+def test_a_package_with_errors_does_not_start(workspace):
+    folder = workspace / "workflows" / "HelloWorld"
+    (folder / "handoffs.json").write_text('{"handoff_rules": [{"source_agent": "Nobody"}]}')
+
+    async def scenario():
+        async with await open_host(workspace, journal=":memory:") as host:
+            with pytest.raises(UsageError, match="no package HeloWorld") as missing:
+                await host.start("HeloWorld", scope=LOCAL)
+            assert missing.value.hint == "did you mean HelloWorld?"
+            with pytest.raises(CheckFailed, match="cannot run") as failed:
+                await host.start("HelloWorld", scope=LOCAL)
+            assert failed.value.findings
+            return await host.runs(scope=LOCAL)
+
+    assert play(scenario) == []
+
+
+def test_code_that_cannot_be_imported_is_named(workspace):
+    folder = workspace / "workflows" / "CustomerSupportRouter" / "tools"
+    tool = min(folder.glob("*.py"))
+    tool.write_text("import no_such_module\n" + tool.read_text(encoding="utf-8"), encoding="utf-8")
+
+    async def scenario():
+        async with await open_host(workspace, journal=":memory:") as host:
+            with pytest.raises(LinkError, match="no_such_module"):
+                await host.start("CustomerSupportRouter", scope=LOCAL)
+
+    play(scenario)
+
+
+def test_a_model_that_is_not_there_is_named_before_the_run_begins(workspace):
+    async def scenario():
+        async with await open_host(workspace, journal=":memory:", environment={}) as host:
+            for model, said in (
+                ("openai:gpt-9", "needs a key"),
+                ("nowhere:x", "no model provider"),
+                ("replay", "replay needs a run"),
+                ("you", "nobody is there to answer"),
+            ):
+                with pytest.raises(UsageError, match=said):
+                    await host.start("HelloWorld", scope=LOCAL, model=model)
+            return await host.runs(scope=LOCAL)
+
+    assert play(scenario) == []
+
+
+def test_the_environment_names_the_model_where_nobody_does(workspace):
+    async def scenario():
+        settings = {"WEFT_MODEL": "nowhere:x"}
+        async with await open_host(workspace, journal=":memory:", environment=settings) as host:
+            with pytest.raises(UsageError, match="no model provider nowhere"):
+                await host.start("HelloWorld", scope=LOCAL, message="hi")
+
+    play(scenario)
+
+
+def test_a_person_answers_for_the_model(workspace):
+    async def person(request):
+        return ModelReply(f"I am {request.agent}")
+
+    async def scenario():
+        async with await open_host(workspace, journal=":memory:", person=person) as host:
+            run = await host.start("HelloWorld", scope=LOCAL, message="hi", model="you")
+            await host.settled(run, scope=LOCAL)
+            return await host.state(run, scope=LOCAL)
+
+    assert list(play(scenario).messages)[-1].text.startswith("I am ")
+
+
+def test_a_run_is_replayed_from_another(workspace):
+    async def scenario():
+        async with await open_host(workspace, journal=":memory:") as host:
+            first = await host.start("HelloWorld", scope=LOCAL, message="hi")
+            await host.settled(first, scope=LOCAL)
+            again = await host.start(
+                "HelloWorld", scope=LOCAL, message="hi", model=f"replay:{first}"
+            )
+            await host.settled(again, scope=LOCAL)
+            other = await host.start(
+                "HelloWorld", scope=LOCAL, message="ho", model=f"replay:{first}"
+            )
+            row = await host.settled(other, scope=LOCAL)
+            states = [await host.state(it, scope=LOCAL) for it in (first, again)]
+            return row, [[it.text for it in state.messages] for state in states]
+
+    row, (first, again) = play(scenario)
+    assert first == again
+    assert row.outcome == "failed"
+    assert "what is sent differs" in row.reason
+
+
+def test_a_workspace_that_cannot_be_written_is_explained(tmp_path):
+    (tmp_path / ".weft").write_text("a file, not a folder")
+
+    async def scenario():
+        with pytest.raises(StoreError, match="runs cannot be kept in"):
+            await open_host(tmp_path)
+
+    play(scenario)
+
+
+def test_a_journal_of_ones_own_is_used(workspace, tmp_path):
+    async def scenario():
+        path = tmp_path / "mine.db"
+        async with await open_host(workspace, journal=path, durability="normal") as host:
+            await host.start("HelloWorld", scope=LOCAL, message="hi")
+        journal = await SqliteJournal.open(path)
+        rows = await journal.runs(LOCAL)
+        await journal.close()
+        return rows
+
+    assert len(play(scenario)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("WEFT_MODEL_SECONDS", "soon", "is a number of seconds above 0, not 'soon'"),
+        ("WEFT_TOOL_SECONDS", "0", "is a number of seconds above 0, not '0'"),
+        ("WEFT_MODEL_ATTEMPTS", "0", "is a whole number from 1 on, not '0'"),
+        ("WEFT_MODELS_AT_ONCE", "-3", "is a whole number from 1 on, not '-3'"),
+        ("WEFT_DURABILITY", "some", "is full or normal, not 'some'"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(workspace, name, text, said):
+    async def scenario():
+        with pytest.raises(UsageError, match=f"{name} {said}"):
+            await open_host(workspace, journal=":memory:", environment={name: text})
+
+    play(scenario)
+
+
+def test_what_an_operator_sets_holds(workspace):
+    settings = {
+        "WEFT_MODEL": "http://127.0.0.1:9/v1#nobody",
+        "WEFT_MODEL_ATTEMPTS": "1",
+        "WEFT_MODEL_SECONDS": "2.5",
+        "WEFT_DURABILITY": "normal",
+        "WEFT_TOOL_SECONDS": "7",
+    }
+
+    async def scenario(**more):
+        async with await open_host(workspace, environment={**settings, **more}) as host:
+            assert host._loader._limits.timeout == 7
+            run = await host.start("HelloWorld", scope=LOCAL, message="hi")
+            return await host.settled(run, scope=LOCAL)
+
+    alone = play(scenario)
+    assert alone.outcome == "failed"
+    assert "127.0.0.1:9" in alone.reason
+    helped = play(lambda: scenario(WEFT_FALLBACK_MODEL="http://127.0.0.1:9/v1#other"))
+    assert "other" in helped.reason
+
+
+def test_a_waiting_run_is_not_touched_where_its_model_is_missing(workspace):
+    async def scenario():
+        key = {"OPENAI_API_KEY": "sk-x"}
+        async with await open_host(workspace, environment=key) as host:
+            run = await host.start("HelloWorld", scope=LOCAL, model="openai:gpt-9")
+            assert (await host.settled(run, scope=LOCAL)).status == "waiting"
+        async with await open_host(workspace, environment={}) as host:
+            (request,) = await host.requests(scope=LOCAL, run=run)
+            for attempt in (
+                host.deliver(run, Answer(request.id, "hi"), scope=LOCAL),
+                host.resume(run, scope=LOCAL),
+            ):
+                with pytest.raises(SetupError, match="needs a key"):
+                    await attempt
+            assert (await host.run(run, scope=LOCAL)).status == "waiting"
+            await host.deliver(run, Stop(), scope=LOCAL)
+            return await host.settled(run, scope=LOCAL)
+
+    assert play(scenario).outcome == "cancelled"
+
+
+def test_a_script_is_told_what_it_cannot_do(workspace):
+    with pytest.raises(UsageError, match="a message is text, not int"):
+        weft.run("HelloWorld", 5, workspace=workspace, journal=":memory:")
+    with pytest.raises(UsageError, match="nobody is there to answer for the model you"):
+        weft.run("HelloWorld", "hi", workspace=workspace, journal=":memory:", model="you")
+
+    async def scenario():
+        with pytest.raises(UsageError, match="an event loop is running already"):
+            weft.run("HelloWorld", "hi", workspace=workspace, journal=":memory:")
+
+    play(scenario)

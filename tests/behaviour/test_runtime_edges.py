@@ -1,0 +1,293 @@
+"""The edges of the runtime: what seldom happens is told as plainly as what happens every day."""
+
+import asyncio
+import logging
+import sys
+from dataclasses import replace
+
+import pytest
+
+from weft.adapters.memory import MemoryJournal
+from weft.engine.events import ModelFailed, RequestExpired, ToolFailed, ToolReturned
+from weft.errors import RunError, StoreError, UsageError
+from weft.ports.scope import Scope
+from weft.runtime.followers import TextDelta
+from weft.runtime.signals import Answer
+from weft.spec.workflow import WorkflowSpec
+from weft.testing.clock import ManualClock
+from weft.testing.hosts import host_for
+from weft.testing.models import FunctionModel, ScriptedModel, call
+
+ADA = Scope("app", "ada")
+CODE = {
+    "tools/desk.py": b'''
+from weft import Ask, use_ui_tool
+
+
+def unfit() -> str:
+    """Ask something that is no JSON."""
+    raise Ask(object())
+
+
+def late() -> str:
+    """Ask with no time at all."""
+    raise Ask("?", timeout=-1)
+
+
+def pick(context_variables) -> str:
+    """Ask for a size, for a minute."""
+    if not context_variables.answers:
+        raise Ask({"size": 1}, timeout=60, otherwise=7)
+    return str(context_variables.answers[0])
+'''
+}
+
+
+def spec(**changes):
+    tool = {"agent": "A", "file": "desk.py"}
+    shown = {"ui": {"component": "Pick", "mode": "inline"}}
+    tools = [
+        {"tool_type": "Agent_Tool", "function": "unfit", **tool},
+        {"tool_type": "Agent_Tool", "function": "late", **tool},
+        {"tool_type": "UI_Tool", "function": "pick", **shown, **tool, **changes.pop("pick", {})},
+    ]
+    return WorkflowSpec.model_validate(
+        {
+            "orchestrator": {"workflow_name": "W", "initial_agent": "A"},
+            "agents": [{"agent_name": "A"}],
+            "variables": {"n": {"type": "int", "source": {"type": "static", "value": 1}}},
+            "tools": tools,
+            "handoffs": [{"source_agent": "A", "target_agent": "terminate"}],
+            **changes,
+        }
+    )
+
+
+def play(scenario):
+    return asyncio.run(asyncio.wait_for(scenario(), 30))
+
+
+async def events_of(host, run):
+    return [it.data async for it in host.events(run, scope=ADA)]
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ("unfit", "unfit asked a question that cannot be: a value of type object that is no JSON"),
+        ("late", "late asked a question that cannot be: the timeout of a question is a number"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_fails_the_call(tool, said):
+    async def scenario():
+        model = ScriptedModel([call(tool), "Done."])
+        async with host_for(spec(), model, code=CODE) as host:
+            run = await host.start("W", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            return await events_of(host, run)
+
+    (failed,) = [it for it in play(scenario) if isinstance(it, ToolFailed)]
+    assert failed.error.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"$ref": "https://example.com/size.json"}, "refers to https://example.com/size.json"),
+        ({"type": "string"}, "what holds if nobody answers pick does not fit: 7 is not of type"),
+    ],
+)
+def test_what_holds_if_nobody_answers_must_be_an_answer(schema, said):
+    async def scenario():
+        model = ScriptedModel([call("pick"), "Done."])
+        async with host_for(spec(pick={"response_schema": schema}), model, code=CODE) as host:
+            run = await host.start("W", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            return await events_of(host, run)
+
+    (failed,) = [it for it in play(scenario) if isinstance(it, ToolFailed)]
+    assert said in failed.error
+
+
+def test_an_answer_is_for_the_question_it_was_given_to():
+    code = {
+        "tools/pay.py": b"""
+from pathlib import Path
+
+from weft import use_ui_tool
+
+PRICE = [5]
+
+
+async def pay() -> str:
+    price = PRICE[0]
+    answer = await use_ui_tool("pay", {"question": f"pay {price}?"})
+    return f"{answer} to {price}"
+"""
+    }
+    declared = spec(
+        tools=[
+            {
+                "tool_type": "UI_Tool",
+                "agent": "A",
+                "file": "pay.py",
+                "function": "pay",
+                "ui": {"component": "Pay", "mode": "inline"},
+            }
+        ]
+    )
+
+    async def scenario():
+        model = ScriptedModel([call("pay"), "Done."])
+        async with host_for(declared, model, code=code) as host:
+            host._performer.hold_seconds = 0.01
+            run = await host.start("W", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            await asyncio.sleep(0.05)
+            assert not host._active, "the tool was let go"
+            (first,) = await host.requests(scope=ADA, run=run)
+            module = next(it for name, it in sys.modules.items() if name.endswith("tools.pay"))
+            module.PRICE[0] = 5000
+            await host.deliver(run, Answer(first.id, "yes"), scope=ADA)
+            await host.settled(run, scope=ADA)
+            (second,) = await host.requests(scope=ADA, run=run)
+            await host.deliver(run, Answer(second.id, "no"), scope=ADA)
+            await host.settled(run, scope=ADA)
+            returned = [it for it in await events_of(host, run) if isinstance(it, ToolReturned)]
+            return first, second, returned[0].value
+
+    first, second, value = play(scenario)
+    assert first.payload == {"question": "pay 5?"}
+    assert second.payload == {"question": "pay 5000?"}
+    assert value == "no to 5000"
+
+
+def test_a_fork_may_ask_what_if_but_not_hold_secrets():
+    steps = [{"from": "new", "to": "open"}]
+    variables = {
+        "stage": {
+            "type": "str",
+            "source": {"type": "derived", "default": "new", "transitions": steps},
+        },
+        "key": {"type": "str", "secret": True, "source": {"type": "environment", "env_var": "K"}},
+    }
+
+    async def scenario():
+        model = FunctionModel(lambda _: "Done.")
+        async with host_for(spec(variables=variables), model, code=CODE) as host:
+            run = await host.start("W", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            child = await host.fork(run, scope=ADA, turn=1, values={"stage": "closed"})
+            await host.settled(child, scope=ADA)
+            with pytest.raises(UsageError, match="key is secret and cannot be given"):
+                await host.fork(run, scope=ADA, turn=1, values={"key": "sk-very-secret"})
+            return await host.state(child, scope=ADA)
+
+    assert play(scenario).variables["stage"] == "closed"
+
+
+def test_an_adapter_that_fails_in_its_own_way_is_recorded(caplog):
+    class Broken:
+        async def call(self, _):
+            raise LookupError("a bug of the adapter")
+
+    async def scenario():
+        model = ScriptedModel([call("pick"), "Done."])
+        async with host_for(spec(), model, code=CODE) as host:
+            whole = host._shelf.named("W")
+            host._shelf._find = lambda _: replace(whole, digest="other", tools=Broken())
+            run = await host.start("W", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            return await events_of(host, run)
+
+    (failed,) = [it for it in play(scenario) if isinstance(it, ToolFailed)]
+    assert failed.error == "a bug of the adapter"
+    assert "the tool pick failed unexpectedly" in caplog.text
+
+
+def test_a_model_that_is_cancelled_by_itself_gives_the_run_up():
+    async def cancel(_):
+        raise asyncio.CancelledError
+
+    async def scenario():
+        async with host_for(spec(), FunctionModel(cancel), code=CODE) as host:
+            run = await host.start("W", scope=ADA, message="hi")
+            with pytest.raises(RunError, match="an effect ended without a result: cancelled"):
+                await host.settled(run, scope=ADA)
+            assert not host._active
+            return await events_of(host, run)
+
+    assert not any(isinstance(it, ModelFailed) for it in play(scenario))
+
+
+def test_a_package_that_is_not_kept_any_more_is_told():
+    journal = MemoryJournal()
+    journal.close = lambda: asyncio.sleep(0)
+
+    async def scenario():
+        async with host_for(spec(), ScriptedModel(["x"]), code=CODE, journal=journal) as host:
+            run = await host.start("W", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+        journal._packages.clear()
+        async with host_for(spec(), ScriptedModel([]), code=CODE, journal=journal) as host:
+            with pytest.raises(UsageError, match="of this run is not kept any more"):
+                await host.state(run, scope=ADA)
+
+    play(scenario)
+
+
+class Stumbling(MemoryJournal):
+    """Cannot tell what expires next, the first time it is asked."""
+
+    stumbled = False
+
+    async def next_expiry(self):
+        if not self.stumbled:
+            self.stumbled = True
+            raise StoreError("the disk hiccups")
+        return await super().next_expiry()
+
+
+def test_expiry_goes_on_after_the_journal_could_not_be_read(caplog):
+    caplog.set_level(logging.CRITICAL, logger="weft.runtime")
+
+    async def scenario():
+        clock = ManualClock()
+        model = ScriptedModel([call("pick"), "Done."])
+        journal = Stumbling()
+        async with host_for(spec(), model, code=CODE, journal=journal, clock=clock) as host:
+            run = await host.start("W", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            for _ in range(8):
+                await clock.advance(10)
+            async for _ in host.events(run, scope=ADA, follow=True):
+                pass
+            return await events_of(host, run)
+
+    assert sum(isinstance(it, RequestExpired) for it in play(scenario)) == 1
+
+
+def test_the_first_words_of_a_fork_are_streamed():
+    async def scenario():
+        model = FunctionModel(lambda _: "Done.")
+        async with host_for(spec(), model, code=CODE) as host:
+            run = await host.start("W", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            child = await host.fork(run, scope=ADA, turn=1, streamed=True)
+            return [it async for it in host.events(child, scope=ADA, follow=True)]
+
+    assert any(isinstance(it, TextDelta) for it in play(scenario))
+
+
+def test_what_cannot_be_given_at_the_start_is_named():
+    async def scenario():
+        async with host_for(spec(), ScriptedModel([]), code=CODE) as host:
+            for values, said in (
+                ({"n": 2}, "n comes from static and cannot be given at the start"),
+                ({"m": 2}, "there is no variable m"),
+            ):
+                with pytest.raises(UsageError, match=said):
+                    await host.start("W", scope=ADA, values=values)
+            assert await host.requests(scope=ADA, run="\ud800") == []
+
+    play(scenario)

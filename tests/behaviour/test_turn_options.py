@@ -1,0 +1,286 @@
+"""What authors may declare about runs, agents, tools and outputs has the effect it promises."""
+
+import pytest
+
+from run_play import ADA, play
+from weft.engine.events import (
+    ContextAssembled,
+    HandedOff,
+    MessageShown,
+    RequestOpened,
+    RunEnded,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+)
+from weft.errors import UsageError
+from weft.runtime.signals import Answer
+from weft.spec.workflow import WorkflowSpec
+from weft.testing.models import ScriptedModel, call
+
+CODE = {
+    "tools/desk.py": b'''
+from weft import use_ui_tool
+
+
+def note(size: int) -> str:
+    """Write a size down."""
+    return f"size {size}"
+
+
+async def pick(size: int) -> dict:
+    """Let a person choose."""
+    return await use_ui_tool("pick", {"size": size})
+'''
+}
+NOTE = {"tool_type": "Agent_Tool", "agent": "A", "file": "desk.py", "function": "note"}
+PICK = {
+    "tool_type": "UI_Tool",
+    "agent": "A",
+    "file": "desk.py",
+    "function": "pick",
+    "ui": {"component": "Pick", "mode": "inline"},
+}
+END = [{"source_agent": "A", "target_agent": "terminate"}]
+
+
+def declared(*agents, orchestrator=(), **rest):
+    return WorkflowSpec.model_validate(
+        {
+            "orchestrator": {"workflow_name": "W", "initial_agent": "A", **dict(orchestrator)},
+            "agents": [
+                it if isinstance(it, dict) else {"agent_name": it} for it in agents or ("A",)
+            ],
+            **rest,
+        }
+    )
+
+
+def texts(request):
+    return [it["content"] for it in request.messages]
+
+
+def test_initial_message_is_for_agents_and_initial_message_to_user_for_people():
+    opening = {"initial_message": "Be brief.", "initial_message_to_user": "Welcome!"}
+    model = ScriptedModel(["Hello."])
+    played = play(declared(orchestrator=opening), model)
+    assert texts(model.requests[0]) == ["Be brief.", "hello"]
+    shown = [it.data.text for it in played.events if isinstance(it.data, MessageShown)]
+    assert shown == ["Welcome!"]
+
+
+@pytest.mark.parametrize(
+    ("startup_mode", "turns", "rest"),
+    [("UserDriven", 0, RequestOpened), ("AgentDriven", 1, RequestOpened), ("BackendOnly", 1, None)],
+)
+def test_startup_mode_says_who_begins_and_whether_a_user_is_waited_for(startup_mode, turns, rest):
+    model = ScriptedModel(["Hello."])
+    played = play(declared(orchestrator={"startup_mode": startup_mode}), model, message=None)
+    assert len(model.requests) == turns
+    assert type(played.events[-1].data) is (rest or RunEnded)
+
+
+@pytest.mark.parametrize("human_in_the_loop", [True, False])
+def test_without_human_in_the_loop_a_run_ends_where_it_would_wait(human_in_the_loop):
+    orchestrator = {"human_in_the_loop": human_in_the_loop}
+    played = play(declared(orchestrator=orchestrator), ScriptedModel(["Hello."]))
+    assert played.at(HandedOff).data.target == ("user" if human_in_the_loop else "terminate")
+    assert isinstance(played.events[-1].data, RequestOpened if human_in_the_loop else RunEnded)
+
+
+def test_the_model_of_an_agent_wins_over_that_of_the_workflow():
+    model = ScriptedModel(["one", "two"])
+    play(
+        declared(
+            {"agent_name": "A", "model": "own"},
+            "B",
+            orchestrator={"model": "common", "orchestration_pattern": "Pipeline"},
+        ),
+        model,
+    )
+    assert [(it.agent, it.model) for it in model.requests] == [("A", "own"), ("B", "common")]
+
+
+def test_prompt_sections_are_sent_with_heading_and_content_and_told_by_id():
+    sections = [
+        {"id": "role", "heading": "[ROLE]", "content": "You help."},
+        {"id": "tone", "content": "Be kind."},
+    ]
+    model = ScriptedModel(["Hello."])
+    played = play(declared({"agent_name": "A", "prompt_sections": sections}), model)
+    assert texts(model.requests[0]) == ["[ROLE]\nYou help.\n\nBe kind.", "hello"]
+    manifest = played.at(ContextAssembled).data.manifest
+    assert [it["origin"] for it in manifest["segments"]] == ["role", "tone", "standard"]
+
+
+@pytest.mark.parametrize("tool", [NOTE, PICK], ids=["Agent_Tool", "UI_Tool"])
+@pytest.mark.parametrize("description", ["Said by the package.", ""])
+def test_a_tool_type_is_offered_to_its_agent_with_its_description(tool, description):
+    model = ScriptedModel(["one", "two"])
+    play(
+        declared(
+            "A",
+            "B",
+            tools=[{**tool, "description": description}],
+            orchestrator={"orchestration_pattern": "Pipeline"},
+        ),
+        model,
+        code=CODE,
+    )
+    first, second = model.requests
+    (offered,) = first.tools
+    assert offered.name == tool["function"]
+    assert offered.parameters["required"] == ["size"]
+    by_itself = {"note": "Write a size down.", "pick": "Let a person choose."}
+    assert offered.description == (description or by_itself[tool["function"]])
+    assert second.tools == (), "what is for one agent is not offered to another"
+
+
+OTHER = b"""
+def note(size: int) -> str:
+    return "no note"
+
+def pick(size: int) -> str:
+    return "no choice"
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "file", "expected"),
+    [
+        (NOTE, "desk.py", ToolReturned("call_1_1_0", "size 3")),
+        (NOTE, "other.py", ToolReturned("call_1_1_0", "no note")),
+        (PICK, "desk.py", None),
+        (PICK, "other.py", ToolReturned("call_1_1_0", "no choice")),
+    ],
+)
+def test_the_function_of_the_file_is_called(tool, file, expected):
+    model = ScriptedModel([call(tool["function"], size=3), "Done."])
+    spec = declared("A", tools=[{**tool, "file": file}], handoffs=END)
+    played = play(spec, model, code={**CODE, "tools/other.py": OTHER})
+    if expected is None:
+        assert played.at(RequestOpened).data.payload == {"size": 3}
+    else:
+        assert played.at(ToolReturned).data == expected
+
+
+def answering(value):
+    async def answer(host, run):
+        (request,) = await host.requests(scope=ADA, run=run)
+        await host.deliver(run, Answer(request.id, value), scope=ADA)
+
+    return answer
+
+
+OUTPUT = {
+    "models": [{"name": "Size", "fields": {"size": {"type": "int"}}}],
+    "registry": [{"agent": "A", "model": "Size"}],
+}
+
+
+@pytest.mark.parametrize("auto_tool_mode", [True, False])
+def test_auto_tool_mode_calls_the_auto_invoke_tool_with_the_fields_of_the_output(auto_tool_mode):
+    agent = {"agent_name": "A", "auto_tool_mode": auto_tool_mode}
+    model = ScriptedModel([{"size": "big"}, {"size": 3}])
+    tools = [{**NOTE, "auto_invoke": True}]
+    played = play(declared(agent, tools=tools, handoffs=END, **OUTPUT), model, code=CODE)
+    called = [it.data for it in played.events if isinstance(it.data, ToolCalled)]
+    assert [(it.tool, it.arguments, it.auto) for it in called] == (
+        [("note", {"size": 3}, True)] if auto_tool_mode else []
+    )
+    assert all(it.tools == () for it in model.requests), "the model cannot call it itself"
+    assert played.events[-1].data.outcome == "completed"
+
+
+def test_auto_invoke_of_a_tool_that_asks_waits_for_the_person():
+    agent = {"agent_name": "A", "auto_tool_mode": True}
+    played = play(
+        declared(agent, tools=[{**PICK, "auto_invoke": True}], handoffs=END, **OUTPUT),
+        ScriptedModel([{"size": 3}]),
+        code=CODE,
+        after=answering({"size": 4}),
+    )
+    assert played.at(RequestOpened).data.payload == {"size": 3}
+    assert played.at(ToolReturned).data.value == {"size": 4}
+    assert played.events[-1].data.outcome == "completed"
+
+
+def test_a_binding_gives_its_agent_a_model_to_fit_and_null_leaves_the_text_free():
+    registry = [{"agent": "A", "model": "Size"}, {"agent": "B", "model": None}]
+    model = ScriptedModel([{"size": 1}, "free"])
+    play(
+        declared(
+            "A",
+            "B",
+            orchestrator={"orchestration_pattern": "Pipeline"},
+            models=OUTPUT["models"],
+            registry=registry,
+        ),
+        model,
+    )
+    first, second = model.requests
+    assert first.output.name == "Size"
+    assert first.output.schema["$defs"]["Size"]["properties"] == {"size": {"type": "integer"}}
+    assert second.output is None
+
+
+def test_a_reply_that_does_not_fit_is_tried_again_with_what_does_not_fit():
+    model = ScriptedModel(["much", {"size": "big"}, {"size": 2}])
+    played = play(declared("A", handoffs=END, **OUTPUT), model)
+    told = [texts(it)[-1] for it in model.requests[1:]]
+    assert "the reply is not JSON" in told[0]
+    assert 'expected int, got "big"' in told[1]
+    assert played.events[-1].data.outcome == "completed"
+
+
+def test_payload_schema_refuses_what_a_tool_shows():
+    payload_schema = {"type": "object", "properties": {"size": {"type": "integer", "maximum": 9}}}
+    tool = {**PICK, "payload_schema": payload_schema}
+    model = ScriptedModel([call("pick", size=12), "Done."])
+    played = play(declared("A", tools=[tool], handoffs=END), model, code=CODE)
+    error = played.at(ToolFailed).data.error
+    assert "what pick shows does not fit its payload_schema: size: 12 is greater" in error
+    assert not any(isinstance(it.data, RequestOpened) for it in played.events)
+    assert error in texts(model.requests[1])[-1]
+
+
+def test_response_schema_refuses_an_answer_and_the_question_stays_open():
+    response_schema = {"type": "object", "required": ["size"]}
+    tool = {**PICK, "response_schema": response_schema}
+
+    async def answer(host, run):
+        with pytest.raises(UsageError, match="'size' is a required property"):
+            await answering({"colour": "red"})(host, run)
+        await answering({"size": 5})(host, run)
+
+    played = play(
+        declared("A", tools=[tool], handoffs=END),
+        ScriptedModel([call("pick", size=1), "Done."]),
+        code=CODE,
+        after=answer,
+    )
+    assert played.at(ToolReturned).data.value == {"size": 5}
+
+
+def test_a_model_is_told_what_the_fields_of_its_output_mean():
+    models = [
+        {
+            "name": "Verdict",
+            "description": "What was found out.",
+            "fields": {
+                "sure": {"type": "bool", "description": "Whether there is no doubt."},
+                "why": {"type": "Reason", "description": "Stands beside a reference."},
+                "plain": {"type": "str"},
+            },
+        },
+        {"name": "Reason", "fields": {"text": {"type": "str", "description": "In one sentence."}}},
+    ]
+    answer = '{"sure": true, "why": {"text": "so"}, "plain": "x"}'
+    model = ScriptedModel([answer])
+    play(declared(models=models, registry=[{"agent": "A", "model": "Verdict"}]), model)
+    (request,) = model.requests
+    defined = request.output.schema["$defs"]
+    assert defined["Verdict"]["description"] == "What was found out."
+    assert defined["Verdict"]["properties"]["sure"]["description"] == "Whether there is no doubt."
+    assert "description" not in defined["Verdict"]["properties"]["why"]
+    assert defined["Reason"]["properties"]["text"]["description"] == "In one sentence."

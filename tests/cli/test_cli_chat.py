@@ -1,0 +1,328 @@
+"""weft chat: with a person at a terminal, and with lines that come in through a pipe."""
+
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+
+from desk_play import make_desk
+from terminal_play import Terminal
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WEFT_MODEL", raising=False)
+    make_desk(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def typed(monkeypatch):
+    def type_(*lines: str) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+    type_()
+    return type_
+
+
+def test_every_line_is_a_message(weft, desk, typed):
+    typed("hi", "Hello there", "thanks", "GOODBYE")
+    result = weft("chat", "HelloWorld", "--model", "you")
+    assert result.code == 0
+    assert "GreeterAgent (you): Hello there\n" in result.out
+    assert result.err.count("you: hi\n") == 1
+
+
+def test_it_ends_with_the_lines(weft, desk, typed):
+    typed("hi", "Hello there")
+    result = weft("chat", "HelloWorld", "--model", "you")
+    assert result.code == 4
+    assert "  go on: weft chat --run " in result.err
+
+
+def test_a_form_that_is_not_answered_leaves_the_run_waiting(weft, desk, typed):
+    typed("hi", '!approve {"what": "x"}')
+    assert weft("chat", "Desk", "--model", "you").code == 4
+    assert weft("runs", "list", "--json").data["runs"][0]["status"] == "waiting"
+
+
+def test_questions_of_tools_are_asked_as_a_form(weft, desk, typed):
+    typed("hi", '!approve {"what": "x"}', "perhaps", "y", "fine", "BYE")
+    result = weft("chat", "Desk", "--model", "you")
+    assert result.code == 0
+    assert "Clerk asks you (approve):\n  what: x\n  prices:\n    - 1\n    - 2\n" in result.err
+    assert "approved: write y or n\n" in result.err
+    assert 'approve returned {"approved": true, "note": "fine"}' in result.err
+
+
+def test_a_whole_answer_as_json_that_does_not_fit_is_asked_again(weft, desk, typed):
+    typed("hi", '!approve {"what": "x"}', '{"approvd": 1}', '{"approved": false}', "BYE")
+    result = weft("chat", "Desk", "--model", "you")
+    assert result.code == 0
+    assert "that does not fit: " in result.err
+    assert 'approve returned {"approved": false}' in result.err
+
+
+def test_commands(weft, desk, typed):
+    typed("", "/help", "/nonsense", "/inspect", "//slash", "BYE")
+    result = weft("chat", "Desk", "--model", "you")
+    assert result.code == 0
+    assert "  /stop      end the run\n" in result.err
+    assert "there is no command /nonsense; there is:\n" in result.err
+    assert "of Desk: waiting\n" in result.out
+    assert "user: /slash" in result.err
+
+
+def test_stop_ends_the_run(weft, desk, typed):
+    typed("/stop")
+    result = weft("chat", "Desk", "--model", "you")
+    assert result.code == 0
+    assert " was stopped: " in result.err
+    assert weft("runs", "list", "--json").data["runs"][0]["outcome"] == "cancelled"
+
+
+def test_quit_leaves_it_and_it_is_gone_on_with(weft, desk, typed):
+    typed("hi", "one", "/quit", "not read")
+    assert weft("chat", "Desk", "--model", "you").code == 4
+    typed("go on", "BYE")
+    result = weft("chat", "--run", "last")
+    assert result.code == 0
+    assert result.out.startswith("you: hi\nClerk (you): one\nClerk (you): BYE\n")
+
+
+def test_a_run_that_has_ended_is_told_again(weft, desk, typed):
+    typed("hi", "BYE")
+    weft("chat", "Desk", "--model", "you")
+    result = weft("chat", "--run", "last")
+    assert result.code == 0
+    assert result.out == "you: hi\nClerk (you): BYE\n"
+
+
+def test_a_run_that_used_up_its_turns_exits_with_1(weft, desk, typed):
+    typed(*["more"] * 20)
+    result = weft("chat", "Desk", "--model", "you")
+    assert result.code == 1
+    assert "used up its turns" in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "fact"),
+    [
+        ([], 2, "name a package, or a run with --run"),
+        (["Desk", "--run", "last"], 2, "name a package, or a run with --run"),
+        (["--run", "last", "--model", "you"], 2, "--set and --model are for a run that begins"),
+        (["--run", "last"], 6, "no run was kept in .weft/journal.db so far"),
+        (["Desk", "--json"], 2, "a chat is for people"),
+    ],
+)
+def test_what_cannot_be_is_explained(weft, desk, words: list[str], code: int, fact: str):
+    result = weft("chat", *words)
+    assert result.code == code
+    assert fact in result.err + result.out
+
+
+def test_closed_stdin_is_the_end(weft, desk, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    assert weft("chat", "Desk").code == 4
+
+
+def test_lines_after_the_end_of_the_run_are_counted(weft, desk, typed):
+    typed("hi", "BYE", "", "one", "two")
+    result = weft("chat", "Desk", "--model", "you")
+    assert result.code == 0
+    assert result.err.endswith("\n2 lines of the input not used: the run has ended\n")
+    typed("hi", "BYE")
+    assert "not used" not in weft("chat", "Desk", "--model", "you").err
+
+
+def test_lines_without_end_are_not_counted_to_the_end(weft, desk, typed):
+    typed("hi", "BYE", *["on"] * 2000)
+    err = weft("chat", "Desk", "--model", "you").err
+    assert err.endswith("\n1000 lines or more of the input not used: the run has ended\n")
+
+
+def test_a_pipe_that_stays_open_does_not_keep_a_chat_that_has_ended(desk):
+    command = [sys.executable, "-m", "weft", "chat", "Desk", "--model", "you"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write("hi\nBYE\nmore\n")
+        process.stdin.flush()
+        assert process.wait(30) == 0
+        err = process.stderr.read()
+    assert err.endswith("\n1 line of the input not used: the run has ended\n")
+
+
+def test_a_backslash_at_the_end_of_a_line_goes_on_in_the_next(weft, desk, typed):
+    typed("one\\", "two\\", "three", "And?", "two\\\\", "BYE")
+    result = weft("chat", "Desk", "--model", "you")
+    assert result.code == 0
+    assert "  user: one\n      two\n      three\n" in result.err
+    assert "  user: two\\\\\n" in result.err
+
+
+def test_what_is_pasted_is_one_message(desk):
+    with Terminal("chat", "Desk", "--model", "you", cwd=desk) as terminal:
+        terminal.wait_for("you: ")
+        terminal.press(b"\x1b[200~first\rsecond\x1b[201~\r")
+        shown = terminal.wait_for("Clerk says: ")
+        assert "  user: first\n      second\n" in shown
+        terminal.type("BYE")
+        assert terminal.end() == 0
+
+
+@pytest.mark.parametrize(("kind", "told"), [("xterm", True), ("dumb", False)])
+def test_only_a_terminal_that_can_is_told_to_mark_what_is_pasted(desk, kind: str, told: bool):
+    with Terminal("chat", "Desk", cwd=desk, environment={"TERM": kind}) as terminal:
+        terminal.wait_for("you: ")
+        terminal.press(b"\x04")
+        assert terminal.end() == 0
+    assert ("\x1b[?2004h" in terminal.shown) == told
+
+
+def test_commands_where_the_person_answers_for_the_model(weft, desk, typed):
+    typed("hi", "/help", "/nonsense", "/inspect", "//slash", "more", "/stop", "not a reply")
+    result = weft("chat", "Desk", "--model", "you")
+    assert result.code == 0
+    assert result.err.count("  /stop      end the run\n") == 2
+    assert "there is no command /nonsense; there is:\n" in result.err
+    assert "of Desk: running\n" in result.out
+    assert "Clerk (you): /slash\n" in result.out
+    assert "Clerk (you): /stop" not in result.out
+    assert " was stopped: " in result.err
+
+
+@pytest.mark.parametrize("verb", [["chat", "Desk"], ["run", "Desk", "hi"]])
+def test_leaving_where_the_person_answers_for_the_model(weft, desk, typed, verb: list[str]):
+    typed(*(["hi"] if verb[0] == "chat" else []), "/quit", "not a reply")
+    result = weft(*verb, "--model", "you")
+    assert result.code == 4
+    assert "  go on: weft runs resume " in result.err
+    assert weft("runs", "list", "--json").data["runs"][0]["status"] == "running"
+
+
+@pytest.fixture
+def stuck(weft, desk, typed, monkeypatch) -> str:
+    """A run that is under way and that nobody works on."""
+    typed("hi", "/quit")
+    weft("chat", "Desk", "--model", "you")
+    typed("hello?", "anybody?")
+    monkeypatch.setattr("weft.cli.conversing.PATIENCE", 0.2)
+    return weft("runs", "list", "--json").data["runs"][0]["run"]
+
+
+def test_a_run_that_does_not_move_is_left(weft, stuck):
+    result = weft("chat", "--run", "last")
+    assert result.code == 4
+    assert result.err.endswith(
+        f"run {stuck} is not moving: another process may be working on it; "
+        f"if none is: weft runs resume {stuck}\n"
+    )
+
+
+def test_a_person_who_types_where_nothing_is_asked(weft, stuck, monkeypatch):
+    reader, writer = os.pipe()
+    os.write(writer, b"are you there?\n")
+    os.close(writer)
+    with os.fdopen(reader) as keyboard:
+        monkeypatch.setattr("sys.stdin", keyboard)
+        monkeypatch.setattr("weft.cli.person.is_there", lambda: True)
+        monkeypatch.setattr("weft.cli.conversing.is_there", lambda: True)
+        result = weft("chat", "--run", "last")
+    assert result.code == 4
+    assert "the run asks nothing at present; Ctrl-C leaves\n" in result.err
+    assert f"  go on: weft runs resume {stuck}\n" in result.err
+
+
+@pytest.mark.parametrize(("key", "code"), [(b"\x04", 4), (b"\x03", 130)])
+def test_a_person_can_leave_a_run_that_does_not_move(desk, stuck, key: bytes, code: int):
+    with Terminal("chat", "--run", "last", cwd=desk) as terminal:
+        terminal.wait_for(" is not moving: ")
+        terminal.type("are you there?")
+        terminal.wait_for("the run asks nothing at present; Ctrl-C leaves\n")
+        terminal.press(key)
+        assert terminal.end() == code
+        assert f"  go on: weft runs resume {stuck}\n" in terminal.shown
+
+
+def test_a_run_that_moves_on_after_all_asks_its_question(desk, stuck):
+    with Terminal("chat", "--run", "last", cwd=desk) as terminal:
+        terminal.wait_for(" is not moving: ")
+        command = [sys.executable, "-m", "weft", "runs", "resume", stuck]
+        subprocess.run(command, input=b"And?\n", capture_output=True, check=False, timeout=60)
+        terminal.wait_for("Clerk (you): And?\n")
+        terminal.wait_for("you: ")
+        terminal.type("nothing more")
+        terminal.wait_for("Clerk says: ")
+        terminal.type("BYE")
+        assert terminal.end() == 0
+
+
+def test_in_a_terminal(desk):
+    with Terminal("chat", "Desk", "--model", "you", cwd=desk) as terminal:
+        terminal.wait_for("Ctrl-C leaves, /help lists what else you can do.\n")
+        terminal.wait_for("you: ")
+        terminal.type("buy 世界")
+        shown = terminal.wait_for("Clerk says: ")
+        assert "  user: buy 世界\n" in shown
+        assert "!approve {...}    calls a tool; it takes: what" in shown
+        terminal.type('!approve {"what": "shoes"}')
+        terminal.wait_for("Clerk asks you (approve):")
+        terminal.wait_for("approved (y/n): ")
+        terminal.type("y")
+        terminal.wait_for("Note (may be empty): ")
+        terminal.type("")
+        terminal.wait_for("Clerk says: ")
+        terminal.type("Bought.")
+        terminal.wait_for("you: ")
+        terminal.press(b"\x03")
+        assert terminal.end() == 130
+        assert "  go on: weft chat --run " in terminal.shown
+    with Terminal("chat", "--run", "last", cwd=desk, columns=40) as terminal:
+        terminal.wait_for("Clerk (you): Bought.\n")
+        terminal.wait_for("you: ")
+        terminal.press(b"\x04")
+        assert terminal.end() == 0
+        notes = [line for line in terminal.shown.splitlines() if line.startswith("    ")]
+        assert notes
+        assert max(map(len, notes)) <= 40
+
+
+def test_ctrl_c_while_a_model_thinks(desk):
+    with Terminal("run", "Desk", "hi", "--model", "you", cwd=desk) as terminal:
+        terminal.wait_for("Clerk says: ")
+        terminal.press(b"\x03")
+        assert terminal.end() == 130
+        assert "  go on: weft runs resume " in terminal.shown
+        assert "Traceback" not in terminal.shown
+
+
+def test_a_run_in_a_terminal_asks_its_questions(desk):
+    with Terminal("run", "Desk", "hi", "--model", "you", cwd=desk) as terminal:
+        terminal.wait_for("Clerk says: ")
+        terminal.type("And?")
+        terminal.wait_for("you: ")
+        terminal.type("/stop is no command here")
+        terminal.wait_for("Clerk says: ")
+        terminal.type("BYE")
+        assert terminal.end() == 0
+        assert "user: /stop is no command here" in terminal.shown
+
+
+def test_prompts_go_to_stderr_where_stdout_is_a_file(desk):
+    program = (
+        "import sys; sys.stdout = open('out', 'w'); from weft.cli.app import main\n"
+        "code = main(['chat', 'Desk', '--model', 'you']); sys.stdout.close(); sys.exit(code)"
+    )
+    with Terminal("-c", program, cwd=desk, module=False) as terminal:
+        terminal.wait_for("you: ")
+        terminal.type("hi")
+        terminal.wait_for("Clerk says: ")
+        terminal.type("BYE")
+        assert terminal.end() == 0
+    assert (desk / "out").read_text() == "Clerk (you): BYE\n"

@@ -1,0 +1,154 @@
+"""Forms in the terminal, spans of time, columns: the small parts of the verbs that run things."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.cli.columns import folded, padded, shortened, width
+from weft.cli.durations import milliseconds
+from weft.cli.failure import CommandFailed
+from weft.cli.streams import clean_lines
+from weft.cli.terminal_form import ask_form, shown_payload
+
+
+def fill(schema, *lines: str, fault=lambda _: None):
+    """Fill a form in; return the answer, the prompts and what was shown."""
+    left, prompts, shown = list(lines), [], []
+
+    async def ask(prompt: str) -> str:
+        prompts.append(prompt)
+        return left.pop(0)
+
+    answer = asyncio.run(ask_form(schema, ask, shown.append, fault))
+    assert not left
+    return answer, prompts, shown
+
+
+@pytest.mark.parametrize(
+    ("schema", "lines", "answer"),
+    [
+        ({"type": "string"}, ["a b "], "a b "),
+        ({"type": "integer"}, ["x", "1.5", "7"], 7),
+        ({"type": "number"}, ["many", "7"], 7),
+        ({"type": "number"}, ["7.5"], 7.5),
+        ({"type": "boolean"}, ["YES"], True),
+        ({"type": "boolean"}, ["0"], False),
+        ({"type": "array"}, ["a", "{}", "[1]"], [1]),
+        ({"type": "object"}, ["[1]", '{"a": 1}'], {"a": 1}),
+        ({"enum": ["red", "green"]}, ["blue", "3", "2"], "green"),
+        ({"enum": ["red", 2]}, ["2"], 2),
+        ({"type": ["string", "null"]}, ["null"], None),
+        ({"type": ["string", "null"]}, ["free text"], "free text"),
+        (None, ['{"a": 1}'], {"a": 1}),
+        (None, ["plain"], "plain"),
+        ({"type": "string", "default": "usual"}, [""], "usual"),
+    ],
+)
+def test_one_value(schema, lines: list[str], answer: object):
+    assert fill(schema, *lines)[0] == answer
+
+
+FORM = {
+    "type": "object",
+    "$defs": {"Size": {"enum": ["S", "M"], "title": "Size"}},
+    "properties": {
+        "name": {"type": "string", "title": "Your name", "description": "As on the card."},
+        "size": {"$ref": "#/$defs/Size", "default": "M"},
+        "count": {"type": "integer"},
+        "extra": {"type": "object"},
+        "gift": {"type": "boolean", "default": False},
+    },
+    "required": ["name", "count"],
+}
+
+
+def test_a_whole_form():
+    answer, prompts, shown = fill(FORM, "Ann", "", "3", "", "y")
+    assert answer == {"name": "Ann", "size": "M", "count": 3, "gift": True}
+    assert prompts == [
+        "Your name: ",
+        "Size (number or value, Enter for M): ",
+        "count (integer): ",
+        "extra (JSON, may be empty): ",
+        "gift (y/n, Enter for n): ",
+    ]
+    assert shown == ["As on the card.", "  1  S", "  2  M"]
+
+
+def test_the_whole_answer_at_once():
+    assert fill(FORM, '{"name": "Ann"}')[0] == {"name": "Ann"}
+
+
+def test_a_brace_is_text_once_the_form_is_begun():
+    schema = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
+    assert fill(schema, "x", "{y")[0] == {"a": "x", "b": "{y"}
+
+
+def test_it_is_asked_again_until_it_fits():
+    answers = iter(["too short", None])
+    answer, _, shown = fill({"type": "string"}, "a", "long", fault=lambda _: next(answers))
+    assert answer == "long"
+    assert shown == ["that does not fit: too short"]
+
+
+def test_a_reference_that_leads_round_or_nowhere_is_any_value():
+    round_ = {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}
+    assert fill(round_, "x")[0] == "x"
+    assert fill({"$ref": "#/nowhere/at/all", "nowhere": 3}, "x")[0] == "x"
+    assert fill({"$ref": "elsewhere.json"}, "x")[0] == "x"
+
+
+def test_what_is_shown_before_a_form():
+    assert shown_payload(None) == []
+    assert shown_payload("one\ntwo") == ["one", "two"]
+    assert shown_payload({"text": "one\ntwo", "list": ["\x1b[0m"]}) == [
+        "text: one",
+        "  two",
+        "list:",
+        "  - \\x1b[0m",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("30d", 30 * 86_400_000), (" 12H ", 43_200_000), ("1.5m", 90_000), ("2w", 1_209_600_000)],
+)
+def test_spans_of_time(text: str, expected: int):
+    assert milliseconds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "30", "d", "-1d", "1e9d", "9999999d"])
+def test_no_spans_of_time(text: str):
+    with pytest.raises(CommandFailed, match="is no span of time"):
+        milliseconds(text)
+
+
+def test_columns():
+    assert width("世界a\u0301") == 5
+    assert padded("世界", 6) == "世界  "
+    assert shortened("世界世界", 8) == "世界世界"
+    assert shortened("世界世界", 7) == "世界..."
+
+
+@given(st.text(), st.integers(4, 60))
+def test_what_is_shortened_fits(text: str, columns: int):
+    assert width(shortened(text, columns)) <= columns
+
+
+@given(st.text(), st.integers(16, 60), st.integers(1, 4))
+def test_what_is_folded_fits_and_loses_nothing_but_its_end(text: str, columns: int, most: int):
+    lines = folded(text, columns, most=most)
+    assert 1 <= len(lines) <= most
+    assert all(width(line) <= columns for line in lines)
+    if not any(line.endswith("...") for line in lines):
+        assert " ".join(lines).split() == text.split()
+
+
+def test_folded_lines_stand_further_in():
+    assert folded("  one two three four", 16) == ["  one two three", "    four"]
+
+
+def test_lines_stay_lines():
+    assert clean_lines("a\tb\r\n\x1b[0m") == "a   b\n\\x1b[0m"

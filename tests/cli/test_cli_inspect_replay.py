@@ -1,0 +1,245 @@
+"""weft inspect and weft replay: what happened, exactly what was sent, and once more."""
+
+import io
+import json
+import sqlite3
+
+import pytest
+
+from desk_play import make_desk
+from terminal_play import Terminal
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WEFT_MODEL", raising=False)
+    make_desk(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def typed(monkeypatch):
+    def type_(*lines: str) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+    type_()
+    return type_
+
+
+@pytest.fixture
+def told(weft, desk, typed):
+    """A run of two turns with a tool, an approval and an end."""
+    typed(
+        "hello",
+        '!look_up {"name": "nobody"}',
+        '!approve {"what": "a"}',
+        "y",
+        "",
+        "And now?",
+        "that is all",
+        "BYE",
+    )
+    assert weft("chat", "Desk", "--model", "you", "--set", "limit=7").code == 0
+    typed()
+    return weft("runs", "list", "--json").data["runs"][0]["run"]
+
+
+def test_inspect_a_run(weft, told):
+    result = weft("inspect", told)
+    assert result.code == 0
+    for line in (
+        f"run {told} of Desk: completed",
+        "  All is done.",
+        "  limit = 7",
+        "      derived, int; set by start at event 1",
+        "  done = true",
+        "     tool look_up: refused there is nobody of that name",
+        "     set done",
+        "     Clerk -> terminate, because done",
+        "     Clerk -> user, because no other rule applies",
+    ):
+        assert f"\n{line}" in f"\n{result.out}"
+    assert "because of ModelReplied " in result.out
+    assert 'says "BYE"' in result.out
+    assert f"weft inspect {told}@1" in result.err
+
+
+def test_inspect_as_json(weft, told):
+    data = weft("inspect", told, "--json").data
+    assert data["schema_version"] == 1
+    names = [it["name"] for it in data["inspection"]["variables"]]
+    assert names == ["limit", "done"]
+    assert [it["number"] for it in data["inspection"]["turns"]] == [1, 2]
+
+
+def test_inspect_a_turn(weft, told):
+    result = weft("inspect", f"{told}@1")
+    assert result.code == 0
+    for line in (
+        "Variables when the turn began",
+        "  limit = 7",
+        "Call 1: sent about ",
+        "    You may spend 7.",
+        "Left out of call 1",
+        "  nothing",
+    ):
+        assert f"\n{line}" in result.out
+    assert "  [prompt role] system, " in result.out
+    assert " matches: these are the bytes that were sent\n" in result.out
+    assert "Call 3: sent" in result.out
+    prompts = weft("inspect", f"{told}@1", "--json").data["turn"]["prompts"]
+    assert [it["same"] for it in prompts] == [True] * 3
+
+
+def test_what_a_turn_set_is_told(weft, told):
+    assert "\nSet in this turn\n  done = true  (by trigger, " in weft("inspect", f"{told}@2").out
+
+
+def test_two_turns_compared(weft, told):
+    result = weft("inspect", f"{told}@2", "--against", "1")
+    assert result.code == 0
+    assert result.out.startswith(f"{told}@1 compared with {told}@2\n")
+    assert "\nhistory: changed\n" in result.out
+    assert "  +user: that is all\n" in result.out
+    same = weft("inspect", f"{told}@2", "--against", "2")
+    assert "both agents were sent the same" in same.out
+    data = weft("inspect", f"{told}@2", "--against", "1", "--json").data["comparison"]
+    assert data["slices"]
+
+
+def test_values_that_differ_are_told(weft, told, typed):
+    typed("BYE")
+    weft("replay", told, "--fork", "1", "--set", "limit=99", "--model", "you")
+    out = weft("inspect", "last@1").out
+    assert "limit = 99" in out
+
+
+def test_what_was_left_out_is_told(weft, desk, typed):
+    file = desk / "workflows" / "Desk" / "agents.json"
+    content = json.loads(file.read_text())
+    content["agents"][0]["context"] = [{"kind": "history", "max_messages": 1}]
+    file.write_text(json.dumps(content))
+    typed("one", "1", "two", "2", "three", "BYE")
+    assert weft("chat", "Desk", "--model", "you").code == 0
+    out = weft("inspect", "last@3").out
+    assert "\nLeft out of call 1\n  history context[0] " in out
+    compared = weft("inspect", "last@3", "--against", "1").out
+    assert "Left out only in the second\n" in compared
+    other_way = weft("inspect", "last@1", "--against", "3").out
+    assert "Left out only in the first\n" in other_way
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "fact"),
+    [
+        (["last@x"], 2, '"x" is not the number of a turn'),
+        (["last@9"], 2, "has no turn 9"),
+        (["last", "--against", "1"], 2, "--against compares two turns"),
+        (["zzz"], 6, 'there is no run "zzz"'),
+    ],
+)
+def test_what_cannot_be_inspected(weft, told, words: list[str], code: int, fact: str):
+    result = weft("inspect", *words)
+    assert result.code == code
+    assert fact in result.err
+
+
+def test_a_run_in_which_nobody_has_spoken(weft, desk, typed):
+    weft("run", "CustomerSupportRouter")
+    out = weft("inspect", "last").out
+    assert "  nobody has had the word yet\n" in out
+    assert "\nOpen questions\n" in out
+    assert ": a message, since " in out
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_a_page_fits_the_terminal(desk, told, columns: int):
+    with Terminal("inspect", told, cwd=desk, columns=columns) as terminal:
+        assert terminal.end() == 0
+    body = terminal.shown.partition("\nsee what an agent")[0]
+    # The identity of a run is never cut, since it is there to be copied.
+    assert max(len(line) for line in body.splitlines() if told not in line) <= columns
+
+
+def test_replay_tells_it_again_without_any_call(weft, told):
+    result = weft("replay", told)
+    assert result.code == 0
+    assert result.out == (
+        "you: hello\n"
+        'you: {"approved": true}\n'
+        "Clerk (you): And now?\n"
+        "you: that is all\n"
+        "Clerk (you): BYE\n"
+    )
+    assert "    approve asks a person: " in result.err
+    events = weft("replay", told, "--json").out.splitlines()
+    assert json.loads(events[-1])["event"]["kind"] == "RunEnded"
+
+
+def test_replay_check(weft, told):
+    result = weft("replay", told, "--check")
+    assert result.code == 0
+    assert "decided again the same" in result.out
+    assert weft("replay", told, "--check", "--json").data["mismatches"] == []
+
+
+def test_replay_check_names_the_first_differences(weft, told):
+    connection = sqlite3.connect(".weft/journal.db")
+    connection.execute(
+        'UPDATE events SET data = replace(data, \'"target":"user"\', \'"target":"Clerk"\') '
+        "WHERE kind = 'HandedOff'"
+    )
+    connection.commit()
+    connection.close()
+    result = weft("replay", told, "--check")
+    assert result.code == 1
+    assert result.out.startswith("event ")
+    assert "  recorded: {" in result.out
+    assert f"error[CLI001]: run {told} would go another way now, from event " in result.err
+    assert weft("replay", told, "--check", "--json").code == 1
+
+
+def test_fork_takes_a_turn_anew(weft, told, typed):
+    typed("BYE")
+    result = weft("replay", told, "--fork", "1", "--set", "limit=99", "--model", "you")
+    assert result.code == 0
+    assert "user: hello" in result.err
+    assert "You may spend 99." in result.err
+    assert f"goes on from turn 1 of {told}\n" in result.err
+    assert "limit = 99 (by edit)" in result.err
+    assert result.out == "Clerk (you): BYE\n"
+    page = weft("inspect", "last").out
+    assert f"  forked from run {told}\n" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "fact"),
+    [
+        (["--set", "limit=1"], "--set and --model go with --fork"),
+        (["--check", "--fork", "1"], "--check and --fork cannot be asked for at once"),
+        (["--fork", "9"], "has no turn 9"),
+        (["--fork", "1", "--set", "limit=x"], "limit: the text does not fit the type int"),
+    ],
+)
+def test_what_cannot_be_replayed(weft, told, words: list[str], fact: str):
+    result = weft("replay", told, *words)
+    assert result.code == 2
+    assert fact in result.err
+
+
+def test_secrets_are_not_told(weft, desk, typed, monkeypatch):
+    file = desk / "workflows" / "Desk" / "context_variables.json"
+    content = json.loads(file.read_text())
+    definitions = content["context_variables"]["definitions"]
+    source = {"type": "environment", "env_var": "DESK_PIN", "required": True}
+    definitions["pin"] = {"type": "int", "description": "d", "source": source, "secret": True}
+    file.write_text(json.dumps(content))
+    monkeypatch.setenv("DESK_PIN", "4711")
+    typed("BYE")
+    result = weft("run", "Desk", "hi", "--model", "you", "--json")
+    assert result.code == 0, result.err
+    shown = result.out + weft("inspect", "last").out + weft("inspect", "last@1").out
+    shown += weft("replay", "last", "--json").out + weft("inspect", "last", "--json").out
+    assert "4711" not in shown
+    assert "pin = (secret)" in shown

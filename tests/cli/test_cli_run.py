@@ -1,0 +1,373 @@
+"""weft run: starting a workflow, and every way in which that can end."""
+
+import io
+import json
+import shlex
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from desk_play import make_desk
+from weft.cli.verbs import VERBS
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WEFT_MODEL", raising=False)
+    return make_desk(tmp_path)
+
+
+@pytest.fixture
+def typed(monkeypatch):
+    """Let lines come in at stdin, which is no terminal."""
+
+    def type_(*lines: str) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+    type_()
+    return type_
+
+
+def lines_of(outcome) -> list[dict]:
+    return [json.loads(line) for line in outcome.out.splitlines()]
+
+
+def test_words_go_to_stdout_and_work_to_stderr(weft, desk, typed):
+    typed('!look_up {"name": "Ann"}', "BYE")
+    result = weft("run", "Desk", "hello", "--model", "you")
+    assert result.code == 0
+    assert result.out == "Clerk (you): BYE\n"
+    for told in (
+        "turn 1: Clerk\n",
+        '    tool look_up(name="Ann")\n',
+        '    look_up returned "Ann is here"\n',
+        "    done = true (by trigger)\n",
+        "    Clerk -> terminate, because done\n",
+        " completed: All is done.\n",
+        "  inspect: weft inspect ",
+    ):
+        assert told in result.err
+    assert result.err.index("turn 1") < result.err.index("You answer for Clerk")
+
+
+def test_the_quiet_see_words_and_questions_only(weft, desk, typed):
+    typed("BYE")
+    result = weft("run", "Desk", "hello", "--model", "you", "--quiet")
+    assert result.out == "Clerk (you): BYE\n"
+    assert "turn 1" not in result.err
+
+
+def test_made_up_replies_carry_a_badge_and_structured_ones_show_their_message(weft, desk):
+    result = weft("run", "CustomerSupportRouter", "I was charged twice", "--model", "sample")
+    assert result.code in {0, 4}
+    assert "\nRouterAgent (sample): [sample] agent_message" in result.out
+    assert '"domain"' not in result.out
+
+
+def test_the_model_is_named_at_the_start(weft, desk):
+    assert (
+        "\nmodel: sample (made-up replies; --model names another)\n"
+        in weft("run", "HelloWorld", "hi").err
+    )
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        example
+        for verb in VERBS
+        if verb.name in ("run", "chat")
+        for example in verb.examples
+        if example.startswith("weft ") and ":" not in example and "--run" not in example
+    ],
+)
+def test_the_examples_of_the_help_page_work(weft, desk, typed, example: str):
+    typed()
+    words = shlex.split(example.partition("      ")[0])[1:]
+    result = weft(*words)
+    assert result.code in (0, 4), result.err
+
+
+def test_nothing_is_made_where_there_is_no_package(weft, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert weft("run", "Foo", "hi").code == 6
+    assert weft("chat", "Foo").code == 6
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def broken(desk) -> Path:
+    """The code of the package, to be broken; it stands in the workspace."""
+    return desk / "tools" / "desk.py"
+
+
+def test_a_tool_that_fails_is_told_once_and_its_file_can_be_opened(weft, broken, typed):
+    broken.write_text(broken.read_text().replace("raise Refuse(", "raise ValueError("))
+    typed('!look_up {"name": "nobody"}', "BYE")
+    result = weft("run", "Desk", "hi", "--model", "you", "-v")
+    told = "    look_up failed: ValueError: there is nobody of that name\n"
+    assert told in result.err
+    assert 'File "workflows/Desk/tools/desk.py", line ' in result.err
+    typed('!look_up {"name": "nobody"}', "BYE")
+    assert "File " not in weft("run", "Desk", "hi", "--model", "you").err
+
+
+def test_a_package_that_changes_meanwhile_keeps_the_names_of_its_code(weft, broken, typed):
+    broken.write_text(broken.read_text().replace("raise Refuse(", "raise ValueError("))
+    typed("And?")
+    weft("run", "Desk", "hi", "--model", "you")
+    broken.write_text(broken.read_text() + "\n\nMORE = 1\n")
+    typed('!look_up {"name": "nobody"}', "BYE")
+    result = weft("runs", "answer", "last", "so", "-v")
+    assert result.code == 0
+    assert 'File "workflows/' not in result.err
+    assert '/tools/desk.py", line ' in result.err
+
+
+def test_code_that_cannot_be_loaded_is_named_by_its_path(weft, broken):
+    broken.write_text("1 / 0\n" + broken.read_text())
+    result = weft("run", "Desk", "hi")
+    assert result.code == 1
+    assert "error[LINK001]: tools/desk.py cannot be imported: ZeroDivisionError" in result.err
+    assert "  --> workflows/Desk/tools/desk.py:1\n" in result.err
+
+
+def test_a_tool_that_reads_what_is_typed_is_refused(weft, broken, typed):
+    broken.write_text(broken.read_text().replace('return f"', 'return input("More? ") + f"'))
+    typed('!look_up {"name": "Ann"}', "BYE")
+    result = weft("run", "Desk", "hi", "--model", "you")
+    assert result.out == "Clerk (you): BYE\n"
+    refused = "input() cannot be used in a tool; ask a person with use_ui_tool"
+    assert f"    look_up failed: {refused}\n" in result.err
+
+
+def test_another_seed_gives_another_run(weft, desk):
+    texts = {
+        weft("run", "CustomerSupportRouter", "hi", "--model", "sample", "--seed", seed).out
+        for seed in range(4)
+    }
+    assert len(texts) > 1
+
+
+def test_a_run_that_waits_says_how_to_answer(weft, desk):
+    result = weft("run", "CustomerSupportRouter", "--model", "sample")
+    assert result.code == 4
+    head, answer, chat, more = result.err.splitlines()[-4:]
+    run = head.split()[2]
+    assert head == f"waiting[CLI004]: run {run} waits for a message"
+    assert answer == f"  answer: weft runs answer {run} TEXT"
+    assert chat == f"  chat:   weft chat --run {run}"
+    assert more == "  more:   weft explain CLI004"
+
+
+def test_the_named_commands_lead_to_the_same_place(weft, desk, tmp_path, monkeypatch):
+    monkeypatch.chdir("/")
+    journal = tmp_path / "my runs.db"
+    result = weft("run", "CustomerSupportRouter", "--workspace", tmp_path, "--journal", journal)
+    assert f"TEXT --workspace {tmp_path} --journal '{journal}'\n" in result.err
+    assert not (tmp_path / ".weft").exists()
+
+
+def test_a_question_of_a_tool_is_named(weft, desk, typed):
+    typed('!approve {"what": "shoes"}')
+    result = weft("run", "Desk", "buy", "--model", "you")
+    assert result.code == 4
+    assert "waits for an answer to approve\n" in result.err
+    assert "--json-value JSON\n" in result.err
+
+
+def test_events_as_lines_of_json(weft, desk, typed):
+    typed("BYE")
+    result = weft("run", "Desk", "hello", "--model", "you", "--json")
+    *events, last = lines_of(result)
+    assert result.code == 0
+    assert [it["event"]["seq"] for it in events] == list(range(1, len(events) + 1))
+    assert [events[0]["event"]["kind"], events[-1]["event"]["kind"]] == ["RunStarted", "RunEnded"]
+    assert last["run"]["outcome"] == "completed"
+    assert last["run"]["requests"] == []
+
+
+def test_waiting_as_json(weft, desk):
+    result = weft("run", "CustomerSupportRouter", "--json")
+    assert result.code == 4
+    assert result.err == ""
+    last = lines_of(result)[-1]["run"]
+    assert last["status"] == "waiting"
+    assert [it["kind"] for it in last["requests"]] == ["chat"]
+
+
+def test_a_failed_run_exits_with_1(weft, desk, typed):
+    typed("first")
+    weft("run", "Desk", "hello", "--model", "you")
+    result = weft("run", "Desk", "other", "--model", "replay:last")
+    assert result.code == 1
+    assert "error[CLI001]: run " in result.err
+    assert "failed: " in result.err
+    assert "  hint:  see what happened: weft inspect " in result.err
+    as_data = weft("run", "Desk", "other", "--model", "replay:last", "--json")
+    assert as_data.code == 1
+    assert lines_of(as_data)[-1]["run"]["outcome"] == "failed"
+
+
+def test_a_run_is_replayed_by_a_part_of_its_name(weft, desk, typed):
+    typed("BYE")
+    weft("run", "Desk", "hello", "--model", "you")
+    result = weft("run", "Desk", "hello", "--model", "replay:last")
+    assert result.code == 0
+    assert result.out == "Clerk (replay): BYE\n"
+
+
+def test_values_are_read_as_their_types_want_them(weft, desk, typed):
+    typed("BYE")
+    result = weft("run", "Desk", "hi", "--model", "you", "--set", "limit=25", "--json")
+    assert lines_of(result)[0]["event"]["data"]["values"]["limit"] == 25
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "fact", "hint"),
+    [
+        (["Dask"], 6, 'there is no package "Dask" in the current folder', "did you mean Desk?"),
+        (
+            ["Desk", "--set", "limit=x"],
+            2,
+            "limit: the text does not fit the type int",
+            "write --set limit=VALUE",
+        ),
+        (["Desk", "--set", "limit"], 2, '"limit" gives no variable', "write --set NAME=VALUE"),
+        (["Desk", "--set", "limit=1", "--set", "limit=2"], 2, "limit is given twice", "keep one"),
+        (["Desk", "--set", "limt=1"], 6, "there is no variable limt", "did you mean limit?"),
+        (["Desk", "--set", "qqqq=1"], 6, "there is no variable qqqq", "there is: limit, done"),
+        (["Desk", "--model", "nowhere:x"], 2, "there is no model provider nowhere", ""),
+        (["Desk", "--model", "replay:zzz"], 6, 'there is no run "zzz"', "weft runs list"),
+    ],
+)
+def test_what_cannot_be_started_is_explained(
+    weft, desk, words: list[str], code: int, fact: str, hint: str
+):
+    result = weft("run", *words)
+    assert result.code == code
+    assert f"]: {fact}" in result.err
+    assert hint in result.err
+    assert weft("runs", "list", "--json").data["runs"] == []
+
+
+def test_a_missing_key_is_named(weft, desk, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    result = weft("run", "Desk", "hi", "--model", "openai:gpt-5")
+    assert result.code == 3
+    assert "openai:gpt-5 needs a key" in result.err
+    assert "set OPENAI_API_KEY" in result.err
+
+
+def test_a_package_with_errors_shows_its_findings(weft, desk):
+    (desk / "handoffs.json").write_text('{"handoff_rules": [{"source_agent": "Nobody"}]}')
+    result = weft("run", "Desk", "hi")
+    assert result.code == 1
+    assert "  --> workflows/Desk/handoffs.json:1:" in result.err
+    assert "error[CLI001]: the package Desk has " in result.err
+    assert weft("run", "Desk", "hi", "--json").data["error"]["findings"]
+
+
+def test_a_package_elsewhere_is_not_run(weft, desk, tmp_path, make_package):
+    make_package(tmp_path / "beside" / "Other")
+    result = weft("run", "beside/Other", "hi")
+    assert result.code == 2
+    assert "beside/Other is not in the workspace" in result.err
+
+
+def test_a_package_may_be_named_by_its_folder(weft, desk, typed):
+    typed("BYE")
+    assert weft("run", "workflows/Desk", "hi", "--model", "you").code == 0
+
+
+def test_a_damaged_journal_is_named(weft, desk, tmp_path):
+    journal = tmp_path / "runs.db"
+    journal.write_text("not a database, but long enough to be looked at" * 100)
+    result = weft("run", "Desk", "hi", "--journal", journal)
+    assert result.code == 3
+    assert f"error[CLI003]: journal {journal}: the file is not a database" in result.err
+    assert "Traceback" not in result.err
+
+
+def test_a_journal_that_cannot_be_made_is_named(weft, desk, tmp_path):
+    result = weft("run", "Desk", "hi", "--journal", tmp_path / "no" / "where.db")
+    assert result.code == 3
+    assert "name a file in a folder that exists" in result.err
+
+
+def test_a_journal_that_stops_working_is_told_as_a_line_too(weft, desk, tmp_path, typed):
+    """The disk fills up while the run is under way: what was written is kept."""
+    journal = tmp_path / "runs.db"
+
+    class Spoiling(io.StringIO):
+        def readline(self, *_sizes: int) -> str:
+            with sqlite3.connect(journal) as connection:
+                connection.execute("DROP TABLE events")
+            connection.close()
+            return "BYE\n"
+
+    import sys
+
+    for words in ((), ("--json",)):
+        journal.unlink(missing_ok=True)
+        before, sys.stdin = sys.stdin, Spoiling()
+        try:
+            result = weft("run", "Desk", "hi", "--model", "you", "--journal", journal, *words)
+        finally:
+            sys.stdin = before
+        assert result.code == 3
+        if words:
+            assert lines_of(result)[-1]["error"]["code"] == "CLI003"
+        else:
+            assert "error[CLI003]: " in result.err
+            assert "Traceback" not in result.err
+
+
+def test_when_the_person_leaves_the_run_is_kept(weft, desk, typed):
+    typed()
+    result = weft("run", "Desk", "hello", "--model", "you")
+    assert result.code == 4
+    assert "left run " in result.err
+    assert "  go on: weft runs resume " in result.err
+    typed("BYE")
+    resumed = weft("runs", "resume", "last")
+    assert resumed.code == 0
+    assert resumed.out == "Clerk (you): BYE\n"
+    assert "turn 1" not in resumed.err
+
+
+def test_what_is_wrong_with_an_answer_for_the_model_is_told(weft, desk, typed):
+    typed("", "!look_ip", "!look_up [1]", "!look_up {", '!tool look_up {"name": "nobody"}', "BYE")
+    result = weft("run", "Desk", "hello", "--model", "you")
+    assert result.code == 0
+    for said in (
+        "an agent says something, or calls a tool",
+        "Clerk has no tool look_ip; did you mean look_up?",
+        "look_up: [1] is not of type 'object'",
+        "this is not JSON",
+        "look_up refused: there is nobody of that name",
+    ):
+        assert said in result.err
+
+
+def test_words_that_play_with_the_terminal_are_written_out(weft, desk, typed):
+    typed("\x1b[31mred", "BYE")
+    result = weft("run", "Desk", "hello", "--model", "you")
+    assert result.out == "Clerk (you): \\x1b[31mred\n"
+
+
+def test_agents_that_users_do_not_see_speak_on_stderr(weft, desk, typed):
+    file = desk / "orchestrator.json"
+    content = json.loads(file.read_text())
+    file.write_text(json.dumps({**content, "visual_agents": []}))
+    typed("BYE")
+    result = weft("run", "Desk", "hello", "--model", "you")
+    assert result.out == ""
+    assert "    Clerk says, unseen by users: BYE\n" in result.err
+
+
+def test_nothing_is_left_behind_where_nothing_was_started(weft, desk, tmp_path: Path):
+    assert weft("runs", "list").code == 0
+    assert not (tmp_path / ".weft").exists()

@@ -1,0 +1,494 @@
+"""weft runs: looking at runs that are kept, and going on with them."""
+
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from desk_play import make_desk
+from terminal_play import Terminal
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WEFT_MODEL", raising=False)
+    make_desk(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def typed(monkeypatch):
+    def type_(*lines: str) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+    type_()
+    return type_
+
+
+@pytest.fixture
+def runs(weft, desk, typed):
+    """Three runs: one that has ended, one that waits for the user, one for an approval."""
+    typed("BYE")
+    weft("run", "Desk", "first", "--model", "you")
+    typed("What else?")
+    weft("run", "Desk", "second\nwords", "--model", "you")
+    typed('!approve {"what": "shoes"}')
+    weft("run", "Desk", "third", "--model", "you")
+    typed()
+    return [row["run"] for row in weft("runs", "list", "--json").data["runs"]][::-1]
+
+
+def test_list(weft, runs):
+    result = weft("runs", "list")
+    rows = [line.split("\t") for line in result.out.splitlines()]
+    assert [row[0] for row in rows] == runs[::-1]
+    assert [row[1] for row in rows] == ["waiting", "waiting", "completed"]
+    assert [row[-1] for row in rows] == ["third", "second words", "first"]
+    assert result.err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        (["--status", "waiting"], 2),
+        (["--status", "ended"], 1),
+        (["--limit", "1"], 1),
+        (["--workflow", "Desk"], 3),
+        (["--workflow", "Other"], 0),
+    ],
+)
+def test_list_less(weft, runs, words: list[str], number: int):
+    data = weft("runs", "list", *words, "--json").data
+    assert data["schema_version"] == 1
+    assert len(data["runs"]) == number
+
+
+def test_list_without_runs(weft, desk):
+    result = weft("runs", "list")
+    assert (result.code, result.out) == (0, "")
+    assert "start one: weft run HelloWorld" in result.err
+    assert weft("runs", "list", "--limit", "0").code == 2
+    assert weft("runs", "list", "--journal", "no.db").code == 6
+    assert not Path("no.db").exists()
+
+
+def test_a_list_that_stops_at_its_limit_says_so(weft, runs):
+    result = weft("runs", "list", "--limit", "2")
+    assert len(result.out.splitlines()) == 2
+    assert result.err == "there are more runs than these 2: --limit N shows more\n"
+    assert weft("runs", "list", "--limit", "3").err == ""
+
+
+def test_a_list_without_the_runs_that_were_asked_for(weft, runs):
+    none = weft("runs", "list", "--workflow", "Nope")
+    assert (none.code, none.out) == (0, "")
+    assert none.err == "no runs of Nope; there are runs of: Desk\n"
+    assert weft("runs", "list", "--status", "running").err == (
+        "no running runs; see all: weft runs list\n"
+    )
+
+
+def test_a_run_that_has_not_moved_for_long_is_told(weft, desk, typed, monkeypatch):
+    typed("/quit")
+    weft("run", "Desk", "hi", "--model", "you")
+    run = weft("runs", "list", "--json").data["runs"][0]["run"]
+    command = f"weft runs resume {run}"
+    assert command not in weft("runs", "list").err + weft("runs", "show", run).out
+    monkeypatch.setattr("weft.cli.runs_page._STILL", -1)
+    assert f"run {run[-8:]} has not moved for a while; " in weft("runs", "list").err
+    assert weft("runs", "list").err.endswith(f": {command}\n")
+    assert (
+        f"  resume    {command}      if no process works on it\n" in weft("runs", "show", run).out
+    )
+    typed("/quit")
+    weft("run", "Desk", "hi", "--model", "you")
+    assert "2 runs have not moved for a while; " in weft("runs", "list").err
+
+
+@pytest.mark.parametrize("verb", [["runs", "answer", "last", "so"], ["chat", "--run", "last"]])
+def test_a_package_that_has_changed_since_is_told(weft, desk, typed, verb: list[str]):
+    typed("What else?")
+    weft("run", "Desk", "hi", "--model", "you")
+    digest = weft("runs", "list", "--json").data["runs"][0]["digest"]
+    typed("What else?")
+    assert "has changed since" not in weft(*verb).err
+    code = desk / "workflows" / "Desk" / "tools" / "desk.py"
+    code.write_text(code.read_text() + "\n\nMORE = 1\n")
+    note = f"the package Desk has changed since; this run keeps {digest[:8]}\n"
+    typed("What else?")
+    assert note in weft(*verb).err
+    assert note in weft("replay", "last", "--fork", "1").err
+    (code.parents[1] / "agents.json").write_text("{")
+    assert note in weft("replay", "last", "--fork", "1").err
+    shutil.rmtree(code.parents[1])
+    assert "has changed since" not in weft("replay", "last", "--fork", "1").err
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_list_in_a_terminal(desk, runs, columns: int):
+    with Terminal("runs", "list", cwd=desk, columns=columns) as terminal:
+        assert terminal.end() == 0
+    lines = terminal.shown.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert any(runs[0][-8:] in line for line in lines)
+    assert ("FIRST WORDS" in terminal.shown) == (columns == 80)
+
+
+@pytest.mark.parametrize("name", [lambda run: run, lambda run: run[-6:], lambda _: "LAST"])
+def test_a_run_is_named_by_its_end_or_as_the_last(weft, runs, name):
+    assert weft("runs", "show", name(runs[2]), "--json").data["run"]["run"] == runs[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "fact"),
+    [
+        ("01", 2, '"01" could be one of 3 runs'),
+        ("zzzz", 6, 'there is no run "zzzz"'),
+        (" ", 2, "the name of the run is empty"),
+    ],
+)
+def test_a_name_that_is_no_single_run(weft, runs, name: str, code: int, fact: str):
+    result = weft("runs", "show", name)
+    assert result.code == code
+    assert fact in result.err
+
+
+def test_more_candidates_than_can_be_named(weft, runs, typed):
+    for _ in range(2):
+        typed("BYE")
+        weft("run", "Desk", "hi", "--model", "you")
+    assert "and 1 more" in weft("runs", "show", "01").err
+
+
+def test_the_last_of_none(weft, runs):
+    weft("runs", "cancel", runs[1])
+    weft("runs", "cancel", runs[2])
+    weft("runs", "prune", "--older-than", "0s", "--yes")
+    result = weft("runs", "show", "last")
+    assert result.code == 6
+    assert "there is no run yet" in result.err
+
+
+def test_show(weft, runs):
+    out = weft("runs", "show", runs[2]).out
+    assert out.startswith(f"run {runs[2]}\n  workflow  Desk ")
+    assert "  status    waiting\n" in out
+    assert "\nClerk: approve asks\n" in out
+    assert '  shows     {"what": "shoes", "prices": [1, 2]}\n' in out
+    assert '  takes     {"type": "object"' in out
+    assert f"  answer    weft runs answer {runs[2]} --json-value JSON\n" in out
+    assert "  status    completed: All is done.\n" in weft("runs", "show", runs[0]).out
+    assert weft("runs", "show", runs[2], "--json").data["run"]["requests"][0]["tool"] == "approve"
+
+
+def test_tail(weft, runs):
+    result = weft("runs", "tail", runs[0])
+    assert result.code == 0
+    lines = result.out.splitlines()
+    assert re.match(r" +1  \d\d:\d\d:\d\d  RunStarted        Desk begins: first$", lines[0])
+    assert lines[-1].endswith("RunEnded          completed: All is done.")
+    later = weft("runs", "tail", runs[0], "--after", "3", "--json").out.splitlines()
+    assert json.loads(later[0])["event"]["seq"] == 4
+    assert len(later) == len(lines) - 3
+
+
+def test_tail_follows_until_ctrl_c(desk, runs):
+    with Terminal("runs", "tail", runs[1], cwd=desk, columns=60) as terminal:
+        terminal.wait_for("waits for the user\n")
+        subprocess.run(
+            [sys.executable, "-m", "weft", "runs", "cancel", "--drain", runs[2]], check=True
+        )
+        terminal.press(b"\x03")
+        assert terminal.end() == 130
+    assert terminal.shown.endswith("stopped\n")
+    assert max(map(len, terminal.shown.splitlines())) <= 60
+
+
+def test_tail_ends_with_the_run(desk, runs):
+    with Terminal("runs", "tail", runs[1], cwd=desk) as terminal:
+        terminal.wait_for("waits for the user\n")
+        subprocess.run([sys.executable, "-m", "weft", "runs", "cancel", runs[1]], check=True)
+        assert terminal.end() == 0
+    assert "me stops the run\n" in terminal.shown
+
+
+def test_cancel(weft, runs):
+    result = weft("runs", "cancel", runs[1])
+    assert result.code == 0
+    assert result.out.startswith(f"run {runs[1]} was stopped: ")
+    again = weft("runs", "cancel", runs[1])
+    assert again.code == 2
+    assert "has ended already" in again.err
+    assert weft("runs", "cancel", runs[2], "--json").data["run"]["outcome"] == "cancelled"
+
+
+def test_draining_a_turn_that_waits(weft, runs):
+    result = weft("runs", "cancel", runs[2], "--drain")
+    assert result.out == f"run {runs[2]} ends after the turn that waits for a person\n"
+
+
+def test_draining_a_turn_that_nobody_works_on(weft, desk, typed, monkeypatch):
+    typed()
+    weft("run", "Desk", "hi", "--model", "you")
+    monkeypatch.setattr("weft.cli.verb_runs_work._MOMENT", 0.2)
+    result = weft("runs", "cancel", "last", "--drain")
+    run = weft("runs", "list", "--json").data["runs"][0]
+    assert run["status"] == "running"
+    fact = f"run {run['run']} ends after its turn; if nobody works on it"
+    assert (result.code, result.out) == (0, f"{fact}: weft runs resume {run['run']}\n")
+    typed("What else?")
+    weft("runs", "resume", "last")
+    assert weft("runs", "show", "last", "--json").data["run"]["outcome"] == "cancelled"
+
+
+def test_resume_of_what_needs_none(weft, runs):
+    ended = weft("runs", "resume", runs[0])
+    assert ended.code == 2
+    assert f"run {runs[0]} completed: All is done." in ended.err
+    assert "--fork 1" in ended.err
+    assert ended.err.endswith("  more:  weft runs resume --help\n")
+    waiting = weft("runs", "resume", runs[1])
+    assert waiting.code == 4
+    assert waiting.out == ""
+
+
+def test_resume_of_a_run_that_ended_before_its_first_turn(weft, desk, typed):
+    typed("/stop")
+    weft("chat", "Desk")
+    result = weft("runs", "resume", "last")
+    assert result.code == 2
+    assert "--fork" not in result.err
+    assert "  hint:  look at it: weft inspect " in result.err
+
+
+def test_resume_after_the_process_was_killed(weft, desk, typed):
+    with Terminal("run", "Desk", "hi", "--model", "you", cwd=desk) as terminal:
+        terminal.wait_for("Clerk says: ")
+        os.kill(terminal.process.pid, signal.SIGKILL)
+        terminal.end()
+    assert weft("runs", "list", "--status", "running", "--json").data["runs"]
+    typed("BYE")
+    assert weft("runs", "resume", "last").code == 0
+
+
+def test_a_chat_leaves_a_run_alone_that_another_process_may_work_on(desk):
+    with Terminal("run", "Desk", "hi", "--model", "you", cwd=desk) as terminal:
+        terminal.wait_for("Clerk says: ")
+        with Terminal("chat", "--run", "last", cwd=desk) as other:
+            other.wait_for(" is not moving: another process may be working on it")
+            terminal.type("BYE")
+            assert terminal.end() == 0
+            assert other.end() == 0
+        assert "Clerk (you): BYE\n" in other.shown
+
+
+def test_answer_a_message(weft, runs, typed):
+    typed("BYE")
+    result = weft("runs", "answer", runs[1], "that is all")
+    assert result.code == 0
+    assert "user: that is all" in result.err
+    assert result.out == "Clerk (you): BYE\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--json-value", '{"approved": true}'],
+        ["--json-value", "@answer.json"],
+        ['{"approved": true}'],
+        [":0", '{"approved": true}'],
+        [":0", "--json-value", '{"approved": true}'],
+    ],
+)
+def test_answer_a_question(weft, runs, typed, words: list[str]):
+    Path("answer.json").write_text('{"approved": true}')
+    typed("BYE")
+    result = weft("runs", "answer", "last", *words)
+    assert result.code == 0
+    assert 'approve returned {"approved": true}' in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "fact"),
+    [
+        (["last", "--json-value", "{"], 2, "the answer is not JSON"),
+        (["last", "yes"], 2, "the answer is not JSON"),
+        (["last", "--json-value", "@missing.json"], 3, "missing.json cannot be used"),
+        (["last", "--json-value", '{"approved": 1}'], 2, "does not fit what approve asks for"),
+        (["last", "a", "b", "c"], 2, "there is more than a question and an answer"),
+        (["last", "nope", "{}"], 6, 'has no open question "nope"'),
+        (["last"], 2, "an answer is missing"),
+    ],
+)
+def test_an_answer_that_cannot_be(weft, runs, words: list[str], code: int, fact: str):
+    result = weft("runs", "answer", *words)
+    assert result.code == code
+    assert fact in result.err
+    assert weft("runs", "show", "last", "--json").data["run"]["status"] == "waiting"
+
+
+def test_an_answer_in_a_file_that_is_no_text(weft, runs):
+    Path("answer.json").write_bytes(b"\xff\xfe{}")
+    result = weft("runs", "answer", "last", "--json-value", "@answer.json")
+    assert result.code == 2
+    assert "answer.json is not UTF-8 text\n  hint:  save the file as UTF-8\n" in result.err
+
+
+def test_nothing_is_asked(weft, runs):
+    result = weft("runs", "answer", runs[0], "hello")
+    assert result.code == 2
+    assert f"run {runs[0]} has ended" in result.err
+
+
+def test_two_questions_at_once(weft, desk, typed):
+    """A model may ask for several tools in one reply."""
+    import asyncio
+
+    from weft.engine.events import ToolRequest
+    from weft.opening.hosts import LOCAL, open_host
+    from weft.ports.model import ModelReply
+
+    async def twice(request):
+        calls = tuple(ToolRequest(str(n), "approve", {"what": str(n)}) for n in range(2))
+        return ModelReply("", calls)
+
+    async def scenario():
+        async with await open_host(desk, person=twice) as host:
+            run = await host.start("Desk", scope=LOCAL, message="hi", model="you")
+            await asyncio.wait_for(host.settled(run, scope=LOCAL), 30)
+
+    asyncio.run(scenario())
+    ambiguous = weft("runs", "answer", "last", '{"approved": true}')
+    assert ambiguous.code == 2
+    assert "asks 2 questions" in ambiguous.err
+    commands = [it for it in weft("runs", "show", "last").out.splitlines() if "  answer " in it]
+    question = commands[0].split()[5]
+    typed()
+    result = weft("runs", "answer", "last", question, "--json-value", '{"approved": true}')
+    assert result.code == 4
+    assert "waits for an answer to approve" in result.err
+
+
+def test_a_form_asks_for_the_answer_in_a_terminal(desk, runs):
+    with Terminal("runs", "answer", runs[2], cwd=desk) as terminal:
+        terminal.wait_for("approved (y/n): ")
+        terminal.type("n")
+        terminal.wait_for("Note (may be empty): ")
+        terminal.type("too dear")
+        terminal.wait_for("Clerk says: ")
+        terminal.type("BYE")
+        assert terminal.end() == 0
+    with Terminal("runs", "answer", runs[1], cwd=desk) as terminal:
+        terminal.wait_for("you: ")
+        terminal.type("")
+        terminal.wait_for("you: ")
+        terminal.type("so long")
+        terminal.wait_for("Clerk says: ")
+        terminal.type("BYE")
+        assert terminal.end() == 0
+
+
+def test_prune(weft, runs):
+    assert weft("runs", "prune", "--older-than", "1h", "--yes").out.startswith(
+        "to be removed: 0 runs, 0 events"
+    )
+    looked = weft("runs", "prune", "--older-than", "0s", "--dry-run")
+    assert looked.out.startswith("to be removed: 1 run, ")
+    refused = weft("runs", "prune", "--older-than", "0s")
+    assert refused.code == 2
+    assert "removing runs cannot be undone" in refused.err
+    data = weft("runs", "prune", "--older-than", "0s", "--yes", "--json").data
+    assert (data["runs"], data["removed"]) == (1, True)
+    assert data["bytes"] > 0
+    assert len(weft("runs", "list", "--json").data["runs"]) == 2
+    assert weft("runs", "prune", "--older-than", "soon").code == 2
+
+
+def test_prune_asks_in_a_terminal(weft, desk, runs):
+    for key, left, told in (
+        (b"n\n", 3, "nothing removed\n"),
+        (b"\x04", 3, "nothing removed\n"),
+        (b"y\n", 2, "removed: 1 run, "),
+    ):
+        with Terminal("runs", "prune", "--older-than", "0s", cwd=desk) as terminal:
+            terminal.wait_for("? (y/n): ")
+            terminal.press(key)
+            assert terminal.end() == 0
+        assert told in terminal.shown
+        assert len(weft("runs", "list", "--json").data["runs"]) == left
+
+
+def test_a_locked_journal_is_named(weft, runs):
+    import sqlite3
+
+    connection = sqlite3.connect(".weft/journal.db")
+    connection.execute("DROP TABLE runs")
+    connection.commit()
+    connection.close()
+    result = weft("runs", "list")
+    assert result.code == 3
+    assert "error[CLI003]: journal .weft/journal.db: " in result.err
+
+
+def test_a_reader_that_leaves_early(runs):
+    command = f'"{sys.executable}" -m weft runs tail {runs[0]} | head -1'
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert result.stdout.count("\n") == 1
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("verb", ["list", "show", "tail", "cancel", "resume", "answer", "prune"])
+def test_every_part_has_its_page(weft, verb: str):
+    result = weft("runs", verb, "--help")
+    assert result.code == 0
+    assert result.out.startswith(f"Usage: weft runs {verb} ")
+    assert "Examples:\n  weft runs" in result.out
+    assert "--journal FILE" in result.out
+
+
+def test_the_page_of_answer_calls_the_answer_by_one_name(weft):
+    page = weft("runs", "answer", "--help").out
+    assert page.startswith("Usage: weft runs answer RUN [QUESTION] [TEXT] ")
+    assert "\n  TEXT  " in page
+    assert "REPLY" not in page
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        (["runs", "show"], "runs show"),
+        (["--workspace", ".", "runs", "list", "--nope"], "runs list"),
+        (["runs"], None),
+        (["run"], "run"),
+        (["--nope"], ""),
+    ],
+)
+def test_wrong_usage_names_the_page(weft, desk, words: list[str], page: str | None):
+    result = weft(*words)
+    assert result.code == 2
+    if page is not None:
+        command = " ".join(["weft", *page.split(), "--help"])
+        assert result.err.endswith(f"  more:  {command}\n")
+
+
+def test_runs_alone_prints_its_page(weft):
+    result = weft("runs")
+    assert result.code == 2
+    assert "Usage: weft runs COMMAND" in result.out
+
+
+@pytest.mark.parametrize(("typed", "hint"), [("lst", "did you mean weft runs list?"), ("qqq", "")])
+def test_a_part_that_is_not_there(weft, typed: str, hint: str):
+    result = weft("runs", typed)
+    assert result.code == 2
+    assert f'there is no command "{typed}"' in result.err
+    assert hint in result.err
+    assert result.err.endswith("  more:  weft runs --help\n")

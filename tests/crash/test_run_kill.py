@@ -1,0 +1,115 @@
+"""A run whose process is killed at any step goes on in the next one as if nothing had been."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+KILLER = Path(__file__).with_name("run_killer.py")
+
+
+@pytest.fixture(scope="module")
+def stories(tmp_path_factory):
+    """Let a workflow be killed at each of its steps, once; give what came of each."""
+
+    @cache
+    def told(play, crowd=1):
+        command = [
+            sys.executable,
+            str(KILLER),
+            play,
+            str(tmp_path_factory.mktemp(play)),
+            str(crowd),
+        ]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+        assert not done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    return told
+
+
+def results(death):
+    """Return the keys of the calls whose results are recorded: the events that caused them."""
+    done = ("ModelReplied", "ModelFailed", "ToolReturned", "ToolFailed")
+    return {
+        f"{run}:{cause}"
+        for run, events in death["events"].items()
+        for _seq, _actor, cause, kind, _data in events
+        if kind in done
+    }
+
+
+def written(death):
+    """Return the keys that recorded events give."""
+    return {f"{run}:{event[0]}" for run, events in death["events"].items() for event in events}
+
+
+def expect_as_if_nothing_had_been(undisturbed, disturbed):
+    steps = undisturbed["end"]["steps"]
+    for story in disturbed:
+        where = [steps[it - 1] for it in story["fatal"]]
+        assert story["exits"] == [-signal.SIGKILL] * len(where) + [0], where
+        assert story["end"]["runs"] == undisturbed["end"]["runs"], where
+        expect_no_repetition(story, undisturbed, where)
+        expect_nothing_ahead_of_the_journal(story, where)
+
+
+def expect_no_repetition(story, undisturbed, where):
+    """Check that only what was not recorded was done again, and under the same key."""
+    effects = Counter(story["effects"])
+    assert set(effects) == set(undisturbed["effects"]), where
+    for effect, times in effects.items():
+        key = effect.split()[0]
+        unrecorded = [key not in results(death) for death in story["deaths"]]
+        assert times <= 1 + sum(unrecorded), (where, effect)
+
+
+def expect_nothing_ahead_of_the_journal(story, where):
+    """Check that whatever had been done was allowed by an event that had been written before."""
+    for death in story["deaths"]:
+        assert {it.split()[0] for it in death["effects"]} <= written(death), where
+
+
+@pytest.mark.parametrize("play", ["handover", "questions", "plans"])
+def test_killed_at_every_step(stories, play):
+    undisturbed, *disturbed = stories(play)
+    assert len(disturbed) == len(undisturbed["end"]["steps"]) + 1
+    assert undisturbed["end"]["runs"]["run0"]["open"] == 0
+    expect_as_if_nothing_had_been(undisturbed, disturbed)
+
+
+@pytest.mark.parametrize("play", ["handover", "plans"])
+def test_many_runs_in_a_process_that_is_killed_again_and_again(stories, play):
+    undisturbed, *disturbed = stories(play, 6)
+    assert len(undisturbed["end"]["runs"]) == 6
+    assert len(disturbed) == 8
+    expect_as_if_nothing_had_been(undisturbed, disturbed)
+
+
+def test_the_steps_are_what_they_are_said_to_be(stories):
+    """Otherwise the tests above could pass because nothing is ever killed at the right place."""
+    undisturbed, *disturbed = stories("handover")
+    steps = undisturbed["end"]["steps"]
+    once = [story for story in disturbed if len(story["fatal"]) == 1]
+    repeated = {
+        steps[story["fatal"][0] - 1]
+        for story in once
+        if max(Counter(story["effects"]).values()) > 1
+    }
+    assert "after tool refund" in repeated
+    assert "after model Router" in repeated
+    assert not any(it.startswith(("after append", "before tool")) for it in repeated)
+    for story in once:
+        step = steps[story["fatal"][0] - 1]
+        if step.startswith("before append RunStarted"):
+            assert not written(story["deaths"][0])
+        if step.startswith("after append") and step.endswith("RunEnded"):
+            assert len(written(story["deaths"][0])) == len(
+                undisturbed["end"]["runs"]["run0"]["events"]
+            )

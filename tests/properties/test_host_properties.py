@@ -1,0 +1,264 @@
+"""What holds for every run that a host brings about, whatever is said and answered."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.adapters.sqlite import SqliteJournal
+from weft.engine.codec import decode, encode
+from weft.engine.events import Event, ModelReplied, RunStarted, ToolReturned, VariableSet
+from weft.engine.reduce import fold, reduce
+from weft.engine.state import State
+from weft.errors import UsageError
+from weft.ports.scope import Scope
+from weft.runtime.replay import check_replay
+from weft.runtime.signals import Answer, Stop, UserMessage
+from weft.spec.workflow import WorkflowSpec
+from weft.testing.hosts import host_for
+from weft.testing.models import FunctionModel, call
+
+ADA = Scope("app", "ada")
+CODE = {
+    "tools/work.py": b'''
+from weft import Ask, Refuse, use_ui_tool
+
+
+def count(context_variables, by: int = 1) -> int:
+    """Count on."""
+    context_variables.set("total", context_variables.get("total", 0) + by)
+    return context_variables.get("total")
+
+
+def refuse() -> str:
+    """Decline."""
+    raise Refuse("not today")
+
+
+async def ask(what: str) -> str:
+    """Ask, and wait."""
+    return str(await use_ui_tool("ask", what))
+
+
+def ask_first(what: str, context_variables) -> str:
+    """Ask, and be called again."""
+    if not context_variables.answers:
+        raise Ask(what)
+    return str(context_variables.answers[0])
+'''
+}
+
+
+def _spec():
+    common = {"agent": "Clerk", "file": "work.py", "description": "d"}
+    shown = {"tool_type": "UI_Tool", "ui": {"component": "Pick", "mode": "inline"}}
+    text = {"type": "agent_text", "agent": "Clerk", "match": {"contains": "over"}}
+    answer = {"type": "ui_response", "tool": "ask", "response_key": "pick"}
+    return WorkflowSpec.model_validate(
+        {
+            "orchestrator": {"workflow_name": "Desk", "initial_agent": "Clerk", "max_turns": 6},
+            "agents": [{"agent_name": "Clerk"}, {"agent_name": "Boss"}],
+            "variables": {
+                "total": {"type": "int", "source": {"type": "derived", "default": 0}},
+                "picked": {"type": "str", "source": {"type": "derived", "triggers": [answer]}},
+                "over": {
+                    "type": "bool",
+                    "source": {"type": "derived", "default": False, "triggers": [text]},
+                },
+            },
+            "tools": [
+                *(
+                    {"tool_type": "Agent_Tool", "function": it, **common}
+                    for it in ("count", "refuse")
+                ),
+                *({"function": it, **shown, **common} for it in ("ask", "ask_first")),
+            ],
+            "handoffs": [
+                {"source_agent": "Clerk", "target_agent": "Boss", "condition": "total > 2"},
+                {"source_agent": "Clerk", "target_agent": "terminate", "condition": "over"},
+                {"source_agent": "Clerk", "target_agent": "user"},
+                {"source_agent": "Boss", "target_agent": "user"},
+            ],
+        }
+    )
+
+
+SPEC = _spec()
+
+LINES = st.sampled_from(
+    [
+        "What else?",
+        "It is over.",
+        call("count"),
+        call("count", by=3),
+        [call("count"), call("nothing"), call("refuse")],
+        call("refuse"),
+        call("ask", what="tea"),
+        call("ask_first", what="ale"),
+        [call("ask", what="tea"), call("ask_first", what="ale"), call("count")],
+        call("count", by="many"),
+    ]
+)
+SIGNALS = st.lists(
+    st.sampled_from(
+        [UserMessage("go on"), Answer("", {"pick": "x"}), Answer("", "y"), Stop("after_turn")]
+    ),
+    max_size=4,
+)
+SCRIPTS = st.lists(LINES, min_size=1, max_size=6)
+
+
+def play(story):
+    return asyncio.run(asyncio.wait_for(story, 30))
+
+
+def model_of(script):
+    """Answer by place in the conversation, so that it does not matter who asks or how often."""
+
+    def reply(request):
+        spoken = sum(it["role"] == "assistant" for it in request.messages)
+        return script[spoken] if spoken < len(script) else "It is over."
+
+    return FunctionModel(reply)
+
+
+async def deliver(host, run, signal, times=1):
+    """Deliver a signal as often as told, at once; return how often it was let in."""
+    if isinstance(signal, Answer):
+        # Tools side by side ask in any order; the answer goes to the same one each time.
+        asked = sorted(await host.requests(scope=ADA, run=run), key=lambda it: str(it.payload))
+        signal = Answer(asked[0].id if asked else "none", signal.value)
+
+    async def once():
+        try:
+            await host.deliver(run, signal, scope=ADA)
+        except UsageError:
+            return 0
+        return 1
+
+    return sum(await asyncio.gather(*(once() for _ in range(times))))
+
+
+async def lead(host, signals, times=1, run="run"):
+    """Start a run and let signals in, each when the run has come to rest."""
+    await host.start("Desk", scope=ADA, message="hi", run=run)
+    await host.settled(run, scope=ADA)
+    for signal in signals:
+        let_in = await deliver(host, run, signal, times)
+        if not isinstance(signal, Stop):
+            assert let_in <= 1, "an answer is taken once"
+        await host.settled(run, scope=ADA)
+    return await host.state(run, scope=ADA), await read(host, run)
+
+
+async def read(host, run):
+    return [it async for it in host.events(run, scope=ADA)]
+
+
+def summary(state):
+    """A state without what depends on how many events it took, and which tool was quicker."""
+    texts = sorted((it.role, it.agent, it.text) for it in state.messages)
+    return state.status, state.outcome, dict(state.variables), texts, state.turns, state.taken
+
+
+@settings(max_examples=40, derandomize=True)
+@given(SCRIPTS, SIGNALS, st.integers(2, 4))
+def test_a_signal_delivered_again_changes_nothing(script, signals, times):
+    async def story():
+        async with host_for(SPEC, model_of(script), code=CODE) as host:
+            once = await lead(host, signals)
+            again = await lead(host, signals, times, "again")
+            return once, again
+
+    (once, _), (again, _) = play(story())
+    assert summary(again) == summary(once)
+
+
+@settings(max_examples=40, derandomize=True)
+@given(SCRIPTS, SIGNALS, st.data())
+def test_a_journal_folds_in_parts_and_twice_and_as_it_was_written(script, signals, data):
+    async def story():
+        async with host_for(SPEC, model_of(script), code=CODE) as host:
+            state, events = await lead(host, signals)
+            return state, events, await host.workflow("run", scope=ADA)
+
+    state, events, workflow = play(story())
+    cut = data.draw(st.integers(0, len(events)))
+    part = fold(workflow.book, "run", events[:cut])
+    for event in events[cut:]:
+        part, _ = reduce(workflow.book, part, event)
+    read_again = [
+        Event(it.seq, it.at, it.actor, it.cause, decode(type(it.data).__name__, encode(it.data)))
+        for it in events
+    ]
+    assert part == state == fold(workflow.book, "run", read_again)
+    assert fold(workflow.book, "run", events) == fold(workflow.book, "run", events)
+    assert check_replay(workflow, "run", events) == []
+    assert [it.seq for it in events] == list(range(1, len(events) + 1))
+    assert all(it.cause < it.seq for it in events)
+
+
+async def until_rest(hosts, run):
+    """Wait until no host has anything to do for a run; all must agree on where it stands."""
+    rows = [await asyncio.wait_for(host.settled(run, scope=ADA), 10) for host in hosts]
+    assert len({row.status for row in rows}) == 1
+    return rows[0]
+
+
+@settings(max_examples=40, derandomize=True)
+@given(SCRIPTS, SIGNALS)
+def test_only_events_that_say_so_set_variables(script, signals):
+    async def story():
+        async with host_for(SPEC, model_of(script), code=CODE) as host:
+            _, events = await lead(host, signals)
+            return events, (await host.workflow("run", scope=ADA)).book
+
+    events, book = play(story())
+    state = State("run")
+    for event in events:
+        before = state.variables
+        state, _ = reduce(book, state, event)
+        if not isinstance(event.data, RunStarted | VariableSet):
+            assert state.variables == before
+    assert {it.data.name for it in events if isinstance(it.data, VariableSet)} == set(state.set_by)
+
+
+@settings(max_examples=12, derandomize=True)
+@given(SCRIPTS, SIGNALS)
+def test_of_two_hosts_on_one_run_one_wins_each_event(script, signals):
+    async def never(_request):
+        await asyncio.Event().wait()
+
+    async def story(path):
+        async with host_for(
+            SPEC, FunctionModel(never), code=CODE, journal=await SqliteJournal.open(path)
+        ) as host:
+            await host.start("Desk", scope=ADA, message="hi", run="run")
+        hosts = [
+            host_for(SPEC, model_of(script), code=CODE, journal=await SqliteJournal.open(path))
+            for _ in range(2)
+        ]
+        async with hosts[0], hosts[1]:
+            await asyncio.gather(*(it.resume("run", scope=ADA) for it in hosts))
+            await until_rest(hosts, "run")
+            for signal in signals:
+                let_in = await asyncio.gather(*(deliver(it, "run", signal) for it in hosts))
+                if not isinstance(signal, Stop):
+                    assert sum(let_in) <= 1, "an answer is taken once, whoever brings it"
+                await until_rest(hosts, "run")
+            states = [await it.state("run", scope=ADA) for it in hosts]
+            events = await read(hosts[0], "run")
+            workflow = await hosts[0].workflow("run", scope=ADA)
+        async with host_for(SPEC, model_of(script), code=CODE) as alone:
+            return states, events, workflow, (await lead(alone, signals))[0]
+
+    with tempfile.TemporaryDirectory() as folder:
+        states, events, workflow, alone = play(story(Path(folder) / "journal.db"))
+    assert states[0] == states[1] == fold(workflow.book, "run", events)
+    assert [it.seq for it in events] == list(range(1, len(events) + 1))
+    for kind in (ModelReplied, ToolReturned):
+        causes = [it.cause for it in events if isinstance(it.data, kind)]
+        assert len(causes) == len(set(causes)), "a result is recorded once"
+    assert summary(states[0]) == summary(alone)

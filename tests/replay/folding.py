@@ -1,0 +1,65 @@
+"""Recorded journals: how they are written, read, and what is expected of folding them."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from weft.engine.book import Rulebook
+from weft.engine.codec import decode, encode
+from weft.engine.events import Event
+from weft.engine.reduce import fold, reduce
+from weft.engine.state import State
+
+
+def lines(events: Sequence[Event]) -> bytes:
+    """Return events as JSON, one a line."""
+    return b"".join(
+        to_json({"seq": it.seq, "at": it.at, "actor": it.actor, "cause": it.cause})[:-1]
+        + b',"kind":'
+        + to_json(type(it.data).__name__)
+        + b',"data":'
+        + encode(it.data)
+        + b"}\n"
+        for it in events
+    )
+
+
+def read(raw: bytes) -> list[Event]:
+    """Return the events of a recorded journal."""
+    found: list[dict[str, Any]] = [from_json(line) for line in raw.splitlines()]
+    return [
+        Event(
+            it["seq"], it["at"], it["actor"], it["cause"], decode(it["kind"], to_json(it["data"]))
+        )
+        for it in found
+    ]
+
+
+def expectation(book: Rulebook, run: str, events: Sequence[Event]) -> dict[str, Any]:
+    """Return what folding gives: the last state, and the status after every event."""
+    state = State(run)
+    statuses: list[str] = []
+    for event in events:
+        state, _ = reduce(book, state, event)
+        statuses.append(state.status)
+    return {"state": described(fold(book, run, events)), "statuses": statuses}
+
+
+def described(state: State) -> dict[str, Any]:
+    """Return a state as JSON."""
+    fields = dict(vars(state))
+    fields["messages"] = [asdict(it) for it in state.messages]
+    if state.turn is not None:
+        fields["turn"] = {**asdict(state.turn), "missing": sorted(state.turn.missing)}
+    return from_json(to_json(fields))
+
+
+def only(found: Any, recorded: Any) -> Any:
+    """Return of what is found now what there was when it was recorded: fields may be added."""
+    if isinstance(found, dict) and isinstance(recorded, dict):
+        return {key: only(found[key], value) for key, value in recorded.items() if key in found}
+    if isinstance(found, list) and isinstance(recorded, list) and len(found) == len(recorded):
+        return [only(*pair) for pair in zip(found, recorded, strict=True)]
+    return found

@@ -1,0 +1,344 @@
+"""Records runs for ever; in the folder tests: python -m replay.record_journals NAME ...
+
+It writes a folder beside itself for each name, and refuses to write over one that is there. Runs
+are made by a real host with real tools; models follow scripts, and time is moved by hand.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pydantic_core import to_json
+
+from crash.crash_workflows import PLAYS, Play
+from replay.folding import expectation, lines
+from weft.adapters.models.sample import SampleModel
+from weft.adapters.models.sample_steering import steering_of
+from weft.engine.book import write_rulebook
+from weft.engine.events import Event, Usage
+from weft.errors import ModelError
+from weft.packages.reader import read_package
+from weft.packages.shipped import shipped_folder
+from weft.ports.model import Model, ModelReply
+from weft.ports.scope import Scope
+from weft.runtime.host import Host
+from weft.runtime.signals import Answer, Stop, UserMessage
+from weft.spec.workflow import WorkflowSpec
+from weft.testing.clock import ManualClock
+from weft.testing.hosts import host_for
+from weft.testing.models import FunctionModel, ScriptedModel, call
+from weft.testing.people import SAMPLE_MESSAGE, sample_answer
+
+HERE = Path(__file__).parent
+ADA = Scope("shop", "ada")
+
+
+def host_of(play: Play) -> tuple[Host, ManualClock]:
+    """Return a host for a workflow of the crash tests."""
+    clock = ManualClock()
+    return host_for(play.spec, FunctionModel(play.say), code=play.code, clock=clock), clock
+
+
+async def played(host: Host, clock: ManualClock, play: Play, run: str) -> None:
+    """Answer what can be answered and let time pass until a run has ended."""
+    while (await host.settled(run, scope=ADA)).status != "ended":
+        for request in await host.requests(scope=ADA, run=run):
+            shown: Any = request.payload
+            asked = shown["ask"] if isinstance(shown, dict) else ""
+            if asked in play.answers:
+                await host.deliver(run, Answer(request.id, play.answers[asked]), scope=ADA)
+                break
+        else:
+            await clock.advance(1)
+            await asyncio.sleep(0.01)
+
+
+async def crash_play(name: str, run: str) -> tuple[Host, str]:
+    """One of the workflows that the crash tests kill."""
+    play = PLAYS[name]()
+    host, clock = host_of(play)
+    workflow = play.spec.orchestrator.workflow_name
+    await host.start(workflow, scope=ADA, message="hi", run=run)
+    await played(host, clock, play, run)
+    return host, run
+
+
+async def fork() -> tuple[Host, str]:
+    """A fork that takes the second turn of a run anew, with an edit and another model."""
+    play = PLAYS["handover"]()
+    host, clock = host_of(play)
+    run = await host.start("Handover", scope=ADA, message="hi", run="recorded-parent")
+    await played(host, clock, play, run)
+    child = await host.fork(run, scope=ADA, turn=2, values={"refunded": 0}, model="other")
+    await played(host, clock, play, child)
+    return host, child
+
+
+async def router() -> tuple[Host, str]:
+    """A shipped package with the sample model and a person who answers anything."""
+    package = read_package(shipped_folder() / "CustomerSupportRouter")
+    book = write_rulebook(package.spec)
+    steering, random = steering_of(book), Random(3)
+    model = SampleModel(3, steering)
+    host = host_for(package.spec, model, code=package.code, clock=ManualClock())
+    name = package.spec.orchestrator.workflow_name
+    run = await host.start(name, scope=ADA, message=SAMPLE_MESSAGE, run="recorded-router")
+    while (await host.settled(run, scope=ADA)).status != "ended":
+        for request in (await host.state(run, scope=ADA)).requests.values():
+            if request.kind == "chat":
+                await host.deliver(run, UserMessage(SAMPLE_MESSAGE), scope=ADA)
+            else:
+                value = sample_answer(book, steering, request.tool or "", random)
+                await host.deliver(run, Answer(request.id, value), scope=ADA)
+    return host, run
+
+
+TROUBLED_CODE = b'''
+import asyncio
+
+from weft import Refuse, RetryModel, tool
+
+
+def no(why: str) -> str:
+    """Decline."""
+    raise Refuse(why)
+
+
+def again(amount: int) -> str:
+    """Want another amount."""
+    raise RetryModel(f"{amount} is too much")
+
+
+def fail() -> str:
+    """Fail."""
+    raise ValueError("no such order")
+
+
+@tool(timeout=0.05)
+async def hang() -> str:
+    """Take too long."""
+    await asyncio.sleep(60)
+
+
+def look() -> dict:
+    """Return all that JSON has."""
+    return {"a": [1, 1.5, 1e300, -0.0, True, None], "\\u00e9": {"\\U0001f600": "\\x00\\u2028"}}
+'''
+
+
+def troubled_spec() -> WorkflowSpec:
+    """Two agents that are in trouble."""
+    tools = ("no", "again", "fail", "hang", "look")
+    steps = [{"from": "new", "to": "open"}, {"from": "open", "to": "closed"}]
+    says = {"type": "agent_text", "agent": "Clerk"}
+    triggers = [{**says, "match": {"equals": it}, "value": it} for it in ("open", "closed", "new")]
+    return WorkflowSpec.model_validate(
+        {
+            "orchestrator": {
+                "workflow_name": "Troubled",
+                "initial_agent": "Clerk",
+                "initial_message": "Begin.",
+                "initial_message_to_user": "Welcome.",
+                "startup_mode": "AgentDriven",
+            },
+            "agents": [{"agent_name": "Clerk", "model": "declared"}],
+            "variables": {
+                "stage": {
+                    "type": "str",
+                    "source": {
+                        "type": "derived",
+                        "default": "new",
+                        "triggers": triggers,
+                        "transitions": steps,
+                    },
+                },
+                "limit": {"type": "float", "source": {"type": "derived"}},
+            },
+            "tools": [
+                {"tool_type": "Agent_Tool", "agent": "Clerk", "file": "work.py", "function": it}
+                for it in tools
+            ],
+            "handoffs": [{"source_agent": "Clerk", "target_agent": "user"}],
+        }
+    )
+
+
+def troubled_host(model: Model) -> Host:
+    """Return a host for the two agents in trouble."""
+    code = {"tools/work.py": TROUBLED_CODE}
+    return host_for(troubled_spec(), model, code=code, clock=ManualClock())
+
+
+async def stopped(run: str) -> tuple[Host, str]:
+    """Tools that fail in every way, a value that is refused, and a stop after the turn."""
+    priced = ModelReply("open", usage=Usage(120, 30, 100, 0.00125), model="priced-1")
+    held = asyncio.Event()
+    script = ScriptedModel(
+        [
+            [call("no", why="closed today"), call("again", amount=900)],
+            [call("fail"), call("hang"), call("look")],
+            "closed",
+            priced,
+            "closed",
+            "new",
+            "What else?",
+        ]
+    )
+
+    async def reply(request: Any) -> Any:
+        if script.left == 1:
+            await held.wait()
+        return await script.reply(request)
+
+    host = troubled_host(FunctionModel(reply))
+    values = {"limit": 12.5}
+    await host.start("Troubled", scope=ADA, values=values, model="m", run=run)
+    for text in ("one", "two", "three", "caf\u00e9 \U0001f600"):
+        await host.settled(run, scope=ADA)
+        await host.deliver(run, UserMessage(text), scope=ADA)
+    await host.deliver(run, Stop("after_turn"), scope=ADA)
+    held.set()
+    await host.settled(run, scope=ADA)
+    return host, run
+
+
+async def failed() -> tuple[Host, str]:
+    """A model that gives no answer."""
+    host = troubled_host(ScriptedModel(["open", ModelError("the provider answered 500")]))
+    run = await host.start("Troubled", scope=ADA, run="recorded-failed")
+    await host.settled(run, scope=ADA)
+    await host.deliver(run, UserMessage("and now?"), scope=ADA)
+    await host.settled(run, scope=ADA)
+    return host, run
+
+
+async def open_run() -> tuple[Host, str]:
+    """A run that waits for two people, and has not ended."""
+    play = PLAYS["questions"]()
+    both = [call("choose", what="tea"), call("approve", amount=7)]
+    host = host_for(play.spec, ScriptedModel([both]), code=play.code, clock=ManualClock())
+    run = await host.start("Questions", scope=ADA, message="hi", run="recorded-open")
+    await host.settled(run, scope=ADA)
+    return host, run
+
+
+TRIGGERED_CODE = b'''
+def weigh(item: str, context_variables) -> dict:
+    """Weigh something."""
+    return {"found": {"grams": len(item) * 100}, "token": context_variables.get("token")}
+'''
+
+
+def triggered_spec() -> WorkflowSpec:
+    """Every kind of trigger that the engine performs, and a state machine."""
+
+    def derived(type_: str, *triggers: Any, **more: Any) -> dict[str, Any]:
+        return {"type": type_, "source": {"type": "derived", "triggers": list(triggers), **more}}
+
+    user = {"type": "user_text", "match": {"regex": r"(?i)\bparcel\b"}}
+    returned = {"type": "tool_response", "tool": "weigh"}
+    return WorkflowSpec.model_validate(
+        {
+            "orchestrator": {"workflow_name": "Triggered", "initial_agent": "Desk"},
+            "agents": [{"agent_name": "Desk"}, {"agent_name": "Scale"}],
+            "variables": {
+                "parcel": derived("bool", user, default=False),
+                "item": derived("str", {"type": "tool_call", "tool": "weigh", "argument": "item"}),
+                "grams": derived("int", {**returned, "response_key": "found.grams"}),
+                "handed": derived(
+                    "bool", {"type": "handoff", "source_agent": "Desk", "target_agent": "Scale"}
+                ),
+                "tired": derived("bool", {"type": "agent_turn_count", "agent": "Desk", "count": 2}),
+                "done": derived(
+                    "bool", {"type": "agent_text", "agent": "Scale", "match": {"exact": "DONE"}}
+                ),
+                "token": {
+                    "type": "str",
+                    "secret": True,
+                    "source": {"type": "environment", "env_var": "SCALE_TOKEN"},
+                },
+                "place": {"type": "str", "source": {"type": "static", "value": "Bern"}},
+            },
+            "tools": [
+                {
+                    "tool_type": "Agent_Tool",
+                    "agent": "Scale",
+                    "file": "work.py",
+                    "function": "weigh",
+                }
+            ],
+            "handoffs": [
+                {"source_agent": "Desk", "target_agent": "Scale", "condition": "parcel"},
+                {"source_agent": "Desk", "target_agent": "user"},
+                {
+                    "source_agent": "Scale",
+                    "target_agent": "terminate",
+                    "condition": "done and handed and tired and grams >= 300",
+                },
+            ],
+        }
+    )
+
+
+async def triggered() -> tuple[Host, str]:
+    """Variables that are set by what users and agents say, tools return and the word does."""
+    script = ScriptedModel(["How can I help?", "To the scale.", call("weigh", item="box"), "DONE"])
+    host = host_for(
+        triggered_spec(),
+        script,
+        code={"tools/work.py": TRIGGERED_CODE},
+        clock=ManualClock(),
+        environment={"SCALE_TOKEN": "a-token-nobody-may-see"},
+    )
+    run = await host.start("Triggered", scope=ADA, message="hello", run="recorded-triggered")
+    await host.settled(run, scope=ADA)
+    await host.deliver(run, UserMessage("Weigh my Parcel, please"), scope=ADA)
+    await host.settled(run, scope=ADA)
+    return host, run
+
+
+RUNS: dict[str, Callable[[], Awaitable[tuple[Host, str]]]] = {
+    "handover": lambda: crash_play("handover", "recorded-handover"),
+    "questions": lambda: crash_play("questions", "recorded-questions"),
+    "plans": lambda: crash_play("plans", "recorded-plans"),
+    "fork": fork,
+    "router": router,
+    "stopped": lambda: stopped("recorded-stopped"),
+    "failed": failed,
+    "open": open_run,
+    "triggered": triggered,
+    # The workflow asks while another tool works since the first one was recorded.
+    "beside": lambda: crash_play("questions", "recorded-beside"),
+    # A run that is to stop does not ask the user any more since the first one was recorded.
+    "drained": lambda: stopped("recorded-drained"),
+}
+
+
+async def record(name: str) -> None:
+    """Record one run."""
+    folder = HERE / name
+    folder.mkdir()
+    host, run = await RUNS[name]()
+    async with host:
+        events = [it async for it in host.events(run, scope=ADA) if isinstance(it, Event)]
+        workflow = await host.workflow(run, scope=ADA)
+        (folder / "journal.jsonl").write_bytes(lines(events))
+        (folder / "package.json").write_bytes(workflow.package + b"\n")
+        found = {"run": run, **expectation(workflow.book, run, events)}
+        (folder / "expected.json").write_bytes(to_json(found, indent=1) + b"\n")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["WEFT_EFFECTS"] = str(Path(folder) / "effects")
+        for name in sys.argv[1:] or [it for it in RUNS if not (HERE / it).exists()]:
+            asyncio.run(record(name))
+
+
+if __name__ == "__main__":
+    main()

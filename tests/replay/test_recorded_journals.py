@@ -1,0 +1,68 @@
+"""Journals that were written once fold for ever, and to what they folded to then."""
+
+from pathlib import Path
+
+import pytest
+from pydantic_core import from_json, to_json
+
+from replay.folding import expectation, only, read
+from weft.engine.book import write_rulebook
+from weft.engine.codec import encode
+from weft.engine.events import KINDS, RunStarted, VariableSet
+from weft.engine.reduce import reduce
+from weft.engine.state import State
+from weft.runtime.workflow import unpack
+from weft.spec.canonical import digest
+
+FOLDERS = sorted(it for it in Path(__file__).parent.iterdir() if (it / "journal.jsonl").exists())
+
+
+@pytest.fixture(params=FOLDERS, ids=lambda it: it.name)
+def folder(request):
+    return request.param
+
+
+def test_there_are_journals_of_every_kind_of_event():
+    kinds = {
+        from_json(line)["kind"]
+        for folder in FOLDERS
+        for line in (folder / "journal.jsonl").read_bytes().splitlines()
+    }
+    assert kinds == set(KINDS)
+    assert len(FOLDERS) >= 5
+
+
+def test_a_journal_folds_to_what_it_folded_to(folder):
+    spec, _ = unpack((folder / "package.json").read_bytes())
+    expected = from_json((folder / "expected.json").read_bytes())
+    events = read((folder / "journal.jsonl").read_bytes())
+    found = expectation(write_rulebook(spec), expected["run"], events)
+    assert only({"run": expected["run"], **found}, expected) == expected
+
+
+def test_events_are_read_and_written_without_loss(folder):
+    lines = (folder / "journal.jsonl").read_bytes().splitlines()
+    for line, event in zip(lines, read(b"\n".join(lines)), strict=True):
+        recorded = from_json(line)["data"]
+        kept = only(from_json(encode(event.data)), recorded)
+        # The same bytes, but for fields that have been added since.
+        assert line.endswith(b',"data":' + to_json(kept) + b"}")
+
+
+def test_a_package_is_still_what_it_was(folder):
+    spec, code = unpack((folder / "package.json").read_bytes())
+    expected = from_json((folder / "expected.json").read_bytes())
+    assert spec.orchestrator.workflow_name == expected["state"]["workflow"]
+    assert digest(spec, code) == expected["state"]["digest"]
+
+
+def test_only_events_that_say_so_set_variables(folder):
+    """Else a trigger that is judged otherwise by a later engine would change what is past."""
+    spec, _ = unpack((folder / "package.json").read_bytes())
+    expected = from_json((folder / "expected.json").read_bytes())
+    book, state = write_rulebook(spec), State(expected["run"])
+    for event in read((folder / "journal.jsonl").read_bytes()):
+        before = state.variables
+        state, _ = reduce(book, state, event)
+        if not isinstance(event.data, RunStarted | VariableSet):
+            assert state.variables == before, event

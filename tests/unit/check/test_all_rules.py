@@ -1,0 +1,17 @@
+"""The rules that a check applies."""
+
+from importlib import import_module
+from pathlib import Path
+
+import weft.check
+from weft.catalogue import CATALOGUE
+from weft.check.rules import rules_of
+from weft.check.run import RULES
+
+
+def test_every_module_with_rules_is_applied():
+    files = Path(weft.check.__file__).parent.glob("*_rules.py")
+    written = rules_of(*(import_module(f"weft.check.{file.stem}") for file in files))
+    assert sorted(rule.code for rule in written) == sorted(rule.code for rule in RULES)
+    assert len({rule.code for rule in RULES}) == len(RULES)
+    assert {rule.code for rule in RULES} <= set(CATALOGUE)

@@ -1,0 +1,201 @@
+"""Answers of the proof that once were wrong: each case is what a run of the engine really does."""
+
+import pytest
+
+from unit.check.builders_proof import derived, proof, rule, said, tool, workflow
+from weft.check.proof import prove
+from weft.check.subject import Subject
+from weft.engine.pattern_examples import example_of
+
+LOOP = (rule("A", "terminate", "x"), rule("A", "A"))
+TRAP = (rule("A", "B", "x"), rule("A", "terminate"), rule("B", "B"))
+CODE = {"tools/act.py": "def act(context_variables, a=None, flag=False):\n    ..."}
+
+
+def called(**more):
+    return {"type": "tool_call", "tool": "act", **more}
+
+
+def code(body):
+    return {"tools/act.py": f"def act(context_variables, a=None, flag=False):\n    {body}"}
+
+
+def bound(variables, *handoffs, field="bool", body="...", automatic=False):
+    """A whose replies must fit a model, and may call its tool with them."""
+    subject = workflow(
+        *handoffs,
+        variables=variables,
+        code=code(body),
+        tools=[tool("A", auto_invoke=automatic)],
+        models=[{"name": "Form", "fields": {"a": {"type": field}}}],
+        registry=[{"agent": "A", "model": "Form"}],
+    )
+    first, *others = subject.spec.agents
+    agents = (first.model_copy(update={"auto_tool_mode": automatic}), *others)
+    return prove(Subject(subject.spec.model_copy(update={"agents": agents}), code=subject.code))
+
+
+# Calls
+
+
+def test_two_variables_never_get_different_values_from_one_argument():
+    both = {"x": derived(called(argument="a")), "y": derived(called(argument="a"))}
+    handoffs = (rule("A", "terminate", "x and not y"), rule("A", "A"))
+    found = proof(*handoffs, agents="A", variables=both, tools=[tool("A")], code=CODE)
+    assert found.status == "not proven"
+    assert found.reason == "x and y take their values from one place, a"
+
+
+def test_no_trigger_takes_a_value_away():
+    kind = {"kind": "optional[bool]", "default": False}
+    handoffs = (rule("A", "terminate", "x == null"), rule("A", "A"))
+    for trigger in (called(argument="a"), called(value=None), said("A", value=None)):
+        spec = {"variables": {"x": derived(trigger, **kind)}, "tools": [tool("A")], "code": CODE}
+        assert proof(*handoffs, agents="A", **spec).status == "refuted"
+
+
+def test_what_a_call_sets_holds_at_its_end_together():
+    both = {"x": derived(called()), "y": derived()}
+    spec = {"variables": both, "tools": [tool("A")]}
+    trap = (rule("A", "B", "x and not y"), rule("A", "terminate"), rule("B", "B"))
+    found = proof(*trap, **spec, code=code("context_variables.set('y', True)"))
+    # Only a call that breaks off leads there.
+    assert (found.status, found.dead_ends) == ("not proven", ())
+    assert found.reason == "a call that breaks off has set a part of its variables"
+
+
+def test_which_way_code_goes_may_depend_on_an_argument():
+    both = {"x": derived(called(argument="flag")), "y": derived()}
+    spec = {"variables": both, "tools": [tool("A")], "agents": "A"}
+    spec["code"] = code("if flag: context_variables.set('y', True)")
+    handoffs = (rule("A", "terminate", "y and not x"), rule("A", "A"))
+    assert proof(*handoffs, **spec).status == "not proven"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "context_variables.setdefault('x', True)",
+        "context_variables.set('n', 'no number'); context_variables.set('x', True)",
+        "context_variables.set('s', 'c'); context_variables.set('x', True)",
+        "context_variables.set('fixed', 2); context_variables.set('x', True)",
+    ],
+)
+def test_no_way_out_rests_on_a_write_that_may_not_be_made(body):
+    steps = [{"from": "a", "to": "b"}]
+    variables = {
+        "x": derived(),
+        "n": derived(kind="int", default=0),
+        "s": derived(kind="str", default="a", transitions=steps),
+        "fixed": {"type": "int", "source": {"type": "static", "value": 1}},
+    }
+    spec = {"variables": variables, "tools": [tool("A")], "code": code(body), "agents": "A"}
+    assert proof(*LOOP, **spec).status == "not proven"
+    plain = "context_variables.set('elsewhere', 1); context_variables.set('x', True)"
+    assert proof(*LOOP, **{**spec, "code": code(plain)}).status == "proven"
+
+
+# Replies that must fit a model
+
+
+def test_a_reply_that_is_json_may_never_hold_a_text():
+    found = bound({"x": derived(said("A"))}, *LOOP, rule("B", "B"))
+    assert (found.status, found.dead_ends) == ("not proven", ())
+    assert "the replies of A are JSON, as Form says" in found.reason
+    # Whatever the reply is, the run goes on from it.
+    found = bound({"x": derived(said("A"))}, rule("A", "B", "x"), rule("B", "terminate"))
+    assert found.status == "proven"
+
+
+def test_the_way_around_is_shown_where_it_begins_even_if_no_reply_is_certain():
+    counted = {"type": "agent_turn_count", "agent": "A", "count": 1}
+    variables = {"x": derived(said("A")), "y": derived(counted)}
+    found = bound(variables, rule("A", "A", "x and y"), rule("A", "A"), rule("B", "B"))
+    assert [end.cycle for end in found.dead_ends] == ["A -> A"]
+
+
+def test_the_way_that_is_shown_is_one_that_a_run_can_take():
+    counted = {"type": "agent_turn_count", "agent": "A", "count": 2}
+    body = "context_variables.set('n', 'no number'); context_variables.set('x', True)"
+    variables = {"x": derived(), "y": derived(counted), "n": derived(kind="int", default=0)}
+    spec = {"variables": variables, "tools": [tool("A")], "code": code(body), "agents": "A"}
+    found = proof(rule("A", "A", "x and y"), rule("A", "A"), **spec)
+    assert [end.witness for end in found.dead_ends] == ["A -> A -> (y = true) -> A"]
+
+
+@pytest.mark.parametrize(
+    ("field", "kind", "condition", "status"),
+    [
+        ("bool", "bool", "x == true", "proven"),
+        ("int", "int", "x == 3", "proven"),
+        ("optional[bool]", "bool", "x == null", "refuted"),
+        ("int", "float", "x == 3", "not proven"),
+        ('literal["a"]', "str", "x == 'b'", "refuted"),
+        ('literal["a"]', "str", "x == 'a'", "proven"),
+        ('literal["a"]', "literal['b', 'c']", "x == 'c'", "refuted"),
+        ("list[int]", "int", "x == 1", "not proven"),
+    ],
+)
+def test_an_automatic_call_brings_what_the_model_allows(field, kind, condition, status):
+    x = derived(called(argument="a"), kind=kind, default=None)
+    handoffs = (rule("A", "terminate", condition), rule("A", "A"), rule("B", "B"))
+    assert bound({"x": x}, *handoffs, field=field, automatic=True).status == status
+
+
+def test_an_automatic_call_brings_nothing_from_where_there_is_no_field():
+    handoffs = (*LOOP, rule("B", "B"))
+    other = {"x": derived(called(argument="b"))}
+    assert bound(other, *handoffs, automatic=True).status == "refuted"
+    inside = {"x": derived(called(argument="a.b"))}
+    assert bound(inside, *handoffs, automatic=True).status == "not proven"
+
+
+@pytest.mark.parametrize("condition", ["s == 'b'", None])
+def test_a_run_may_halt_at_an_automatic_tool_whose_write_is_refused(condition):
+    s = derived(kind="str", default="b", transitions=[{"from": "a", "to": "b"}])
+    end = rule("A", "terminate", condition)
+    found = bound(
+        {"s": s}, end, rule("B", "B"), body="context_variables.set('s', 'c')", automatic=True
+    )
+    assert found.status == "not proven"
+    assert found.reason.startswith("act fails where a value that it sets is refused")
+
+
+# The user
+
+
+def test_the_user_may_get_the_word_when_an_agent_has_used_up_its_replies():
+    heard = {"type": "user_text", "match": {"equals": "GO"}}
+    handoffs = (rule("A", "B", "x"), rule("A", "A"), rule("B", "terminate"))
+    spec = {"variables": {"x": derived(heard)}}
+    found = proof(*handoffs, orchestrator={"human_in_the_loop": True}, **spec)
+    # No rule leads on from A, but the limit of its replies does, and then B has its turn.
+    assert (found.status, found.unreachable_agents, found.unused_rules) == ("refuted", (), ())
+    assert [end.cycle for end in found.dead_ends] == ["A -> A"]
+
+
+def test_a_run_may_begin_with_words_of_the_user():
+    heard = {"type": "user_text", "match": {"equals": "GO"}}
+    found = proof(*TRAP, variables={"x": derived(heard)})
+    assert (found.status, found.unreachable_agents) == ("not proven", ())
+    assert found.reason == "a run may be started with words of the user"
+
+
+# Patterns
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"^DONE$", r"\bDONE\b", r"(?i)done|ready", r"score:\s*\d+", r"(?P<a>x|y){2,3}z?",
+        r"[^a-z]+",
+        r"\.\*", r"a{2}", r"x*", r"[]a]", r"\x41",
+    ],
+)  # fmt: skip
+def test_an_example_is_found_for_a_pattern(pattern):
+    assert example_of(pattern) is not None
+
+
+@pytest.mark.parametrize("pattern", ["x^", r"(a)\1", "(", "[^\\s\\S]", "(?=b)a"])
+def test_no_example_is_made_up_where_none_is_known(pattern):
+    assert example_of(pattern) is None

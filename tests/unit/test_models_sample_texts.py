@@ -1,0 +1,100 @@
+"""Texts that meet a trigger's match."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from weft.adapters.models.sample_texts import is_free_text, matching_text, sample_text
+from weft.engine.patterns import pattern
+from weft.spec.triggers import Match
+
+MATCH = TypeAdapter(Match)
+
+
+MEETS = {
+    "equals": lambda text, wanted: text.strip().casefold() == wanted.strip().casefold(),
+    "exact": lambda text, wanted: text == wanted,
+    "contains": lambda text, wanted: wanted.casefold() in text.casefold(),
+}
+
+
+def text_for(**match: str) -> str | None:
+    return matching_text(MATCH.validate_python(match))
+
+
+@given(
+    st.sampled_from(sorted(MEETS)),
+    st.text(min_size=1).filter(lambda text: text.strip()),
+)
+def test_a_named_text_is_met(kind: str, wanted: str):
+    text = text_for(**{kind: wanted})
+    assert text is not None
+    assert MEETS[kind](text, wanted)
+
+
+def test_a_part_leaves_room_to_say_that_it_is_a_sample():
+    assert text_for(contains="@critic") == "[sample] @critic"
+
+
+@pytest.mark.parametrize(
+    ("regex", "example"),
+    [
+        ("DONE", "DONE"),
+        (r"^\s*DONE\.?$", "DONE"),
+        (r"(?i)\bapproved\b", "approved"),
+        (r"score: \d{2,3}", "score: 11"),
+        (r"[A-Z]{2}-[^a-z]+", "AA-A"),
+        (r"(yes|no|maybe) please", "yes please"),
+        (r"(?P<tag>x+)-(?<other>y)", "x-y"),
+        (r"(?:ab)?c*d", "d"),
+        (r"\[done\] \x41\u00e9", "[done] A\u00e9"),
+        (r"\x{42}\p{Lu}\P{L}", "BA1"),
+        (r"[[:digit:]]+[]x]", "1]"),
+        (r"\{a\}", "{a}"),
+        (r"a{3}?b", "aaab"),
+        (r"[x\]]+|other", "]"),
+        (r"(?i:done) \. \\ \t", "done . \\ \t"),
+        (r"\A.\n.\z", "a\na"),
+        ("[\u00f8\u4e2d]", "\u00f8"),
+        ("[\u4e2d]", "\u4e2d"),
+    ],
+)
+def test_a_pattern_is_met_by_an_example(regex: str, example: str):
+    assert pattern(regex)(example)
+    assert text_for(regex=regex) == example
+
+
+@pytest.mark.parametrize("regex", [r"\Ba\B", r"a^b", r"(?=a)a", "(", r"[a&&b]", r"[a[b]]+"])
+def test_where_no_example_is_found_there_is_none(regex: str):
+    assert text_for(regex=regex) is None
+
+
+PIECES = st.sampled_from(
+    ["a", ".", r"\d", r"\w+", "[a-f]*", "(x|y)", "(?:no)?", "^", "$", r"\b", "b{2}", r"\B", " "]
+)
+
+
+@given(st.lists(PIECES, max_size=8).map("".join).filter(str.strip))
+def test_what_is_found_matches(regex: str):
+    text = text_for(regex=regex)
+    assert text is None or pattern(regex)(text)
+
+
+def test_a_text_fits_the_pattern_of_its_schema():
+    assert sample_text({"pattern": "^[A-Z]{2}$", "examples": [7, "AB"]}, "x", Random(0)) == "AB"
+    assert sample_text({"pattern": "^[A-Z]{2}$", "default": "CD"}, "x", Random(0)) == "CD"
+    assert sample_text({"pattern": "^[A-Z]{2}$"}, "x", Random(0)) == "AA"
+    assert sample_text({"pattern": "a^b"}, "x", Random(0)) == "[sample] x"
+
+
+def test_texts_are_short_and_long():
+    texts = {sample_text({}, "note", Random(seed)) for seed in range(20)}
+    assert sorted(len(text.split()) > 20 for text in texts) == [False, True]
+    assert all(is_free_text(text, "note") for text in texts)
+    assert not any(is_free_text(text, "other") for text in texts)
+    assert {len(sample_text({"maxLength": 5}, "note", Random(seed))) for seed in range(9)} == {5}
+    assert sample_text({"minLength": 300}, "note", Random(1)).endswith("...")
+    assert sample_text({"format": "date"}, "note", Random(1)) == "2025-01-15"
