@@ -314,9 +314,9 @@ def test_the_exact_prompt_in_slices(shopping):
     assert first.tokens == sum(it.tokens for it in first.slices)
     assert second.slices[1].text == "The order is A1."
     assert [it.text for it in second.slices if it.role == "tool"] == [
-        "error: there is no tool nothing; there is: look, confirm",
         '{"order": "A1", "state": "sent"}',
         "error: no such order",
+        "error: there is no tool nothing; there is: look, confirm",
     ]
     assert all(it.same for it in turn.prompts)
 

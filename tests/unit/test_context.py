@@ -136,6 +136,14 @@ def test_own_tool_calls_stand_with_their_results():
     assert result == {"role": "tool", "content": "found", "tool_call_id": "c1"}
 
 
+def test_results_stand_in_the_order_they_were_asked_for():
+    asked = [ToolRequest(id_, "look", {}) for id_ in ("c1", "c2", "c3")]
+    late_first = [tool("A", id_, seq, id_) for seq, id_ in ((3, "c3"), (4, "c1"), (5, "c2"))]
+    seen = window(state(agent("A", "", 2, *asked), *late_first).messages, "A", PAST)
+    assert [it["content"] for it in seen.messages[1:]] == ["c1", "c2", "c3"]
+    assert [it.seq for it in seen.sources] == [2, 4, 5, 3]
+
+
 def test_the_newest_fits_whatever_its_size_and_older_is_left_out():
     messages = state(user("x" * 400, 1), user("y" * 400, 2)).messages
     seen = window(messages, "A", Past("history", "context[0]", 10))

@@ -114,17 +114,24 @@ def _heard(
 ) -> Iterator[tuple[Message, bool]]:
     """Yield what an agent hears, newest first, and whether what belongs together is complete.
 
-    Other agents are heard, not watched: their words are seen, their tools are not.
+    Other agents are heard, not watched: their words are seen, their tools are not. Results of
+    tools that worked side by side stand in the order they were asked for, whichever came first:
+    what is sent must not depend on which was faster.
     """
     if replies == 0:
         return
     spoken = 0
+    results: dict[str | None, Message] = {}
     for message in reversed(history):
         own = message.agent == agent
         if message.role == "tool":
             if own:
-                yield message, False
+                results[message.call] = message
             continue
+        if own and message.requests:
+            for request in reversed(message.requests):
+                if request.id in results:  # A damaged journal may lack one.
+                    yield results.pop(request.id), False
         if message.text or (own and message.requests):
             yield message, True
         spoken += own

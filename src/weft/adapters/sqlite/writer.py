@@ -84,6 +84,7 @@ class Writer:
         await self._idle.wait()
         await self.perform(sqlite3.Connection.close)
         self._thread.end()
+        self._thread.wait()
 
     def _begin(self) -> None:
         group, self._waiting = self._waiting, []
@@ -155,6 +156,10 @@ class WriterThread:
         if last is not None:
             self._jobs.put(last)
         self._jobs.put(None)
+
+    def wait(self) -> None:
+        """Wait for the end; for a thread that was told to and has nothing left to do."""
+        self._thread.join()
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
