@@ -19,9 +19,10 @@ from job import Outcome, is_right
 
 #: Does one job to its end; the number makes its question unlike any other.
 Job = Callable[[int], Awaitable[Outcome]]
-#: Lets the user of an open chat ask, and returns how many milliseconds the turns took until the
-#: chat was at rest again; none if it did not end as it must.
-Talk = Callable[[], Awaitable[list[float]]]
+#: Looks up how many milliseconds the turns of a chat took; none if it did not end as it must.
+Turns = Callable[[], Awaitable[list[float]]]
+#: Lets the user of an open chat ask, and returns when the chat is at rest again.
+Talk = Callable[[], Awaitable[Turns]]
 #: Opens a chat that waits for its user.
 OpenChat = Callable[[int], Awaitable[Talk]]
 

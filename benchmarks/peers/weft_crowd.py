@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from job import is_right, question
-from measure import OpenChat, Options, Talk
+from measure import OpenChat, Options, Talk, Turns
 from weft_job import NAME, SCOPE, open_desk, outcome
 
 from weft.engine.events import Event, TurnEnded, TurnStarted
@@ -19,9 +19,12 @@ async def weft_chats(options: Options) -> AsyncIterator[OpenChat]:
         async def open_chat(number: int) -> Talk:
             run = await host.start(NAME, scope=SCOPE)
 
-            async def talk() -> list[float]:
+            async def talk() -> Turns:
                 await host.deliver(run, UserMessage(question(number)), scope=SCOPE)
                 await host.settled(run, scope=SCOPE)
+                return turns
+
+            async def turns() -> list[float]:
                 right = is_right(number, outcome(await host.state(run, scope=SCOPE)))
                 return turns_of(await journal.read(SCOPE, run)) if right else []
 

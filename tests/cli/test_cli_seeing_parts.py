@@ -80,7 +80,7 @@ def streams(**settings) -> Streams:
 
 @pytest.mark.parametrize(("columns", "lines"), [(100, 3), (80, 3), (40, 4)])
 def test_a_list_fits_the_terminal(capsys, columns: int, lines: int):
-    print_list([ROW, replace(ROW, preview="")], streams(terminal=True, columns=columns))
+    print_list([ROW, ROW._replace(preview="")], streams(terminal=True, columns=columns))
     shown = capsys.readouterr().out.splitlines()
     assert len(shown) == lines
     assert max(len(line) for line in shown) <= columns
@@ -93,7 +93,7 @@ def test_one_run_at_a_glance(seen):
     assert "cost      at least $0.5000: the price of 1 of 2 calls is unknown" in shown
     assert "  expires   1970-01-0" in shown
     other = run_text(
-        ROW, [replace(ASKED, tool="gone", expires_at=None)], workflow, place, streams()
+        ROW, [ASKED._replace(tool="gone", expires_at=None)], workflow, place, streams()
     )
     assert "takes" not in other
 
@@ -285,10 +285,10 @@ def test_a_question_of_a_tool_without_a_form(seen, capsys):
             return "as you like"
 
     asking = AtTerminal(Asked(), streams(), workflow)
-    signal = asyncio.run(asking(replace(ASKED, tool="gone", payload="Well?")))
+    signal = asyncio.run(asking(ASKED._replace(tool="gone", payload="Well?")))
     assert signal.value == "as you like"
     assert "  Well?\n" in capsys.readouterr().err
-    assert asyncio.run(asking(replace(ASKED, kind="chat"))) == Answer("r:1:0", "as you like")
+    assert asyncio.run(asking(ASKED._replace(kind="chat"))) == Answer("r:1:0", "as you like")
 
 
 def test_details_are_logged_for_those_who_ask(tmp_path):
@@ -312,7 +312,7 @@ def test_two_people_answer_one_question(tmp_path, weft, monkeypatch):
 def test_a_run_that_another_process_ends_is_no_longer_asked_for(tmp_path):
     """Between waiting and asking somebody else may answer."""
     session = Session(streams(), Place(tmp_path, None), run="r")
-    rows = iter([ROW, ROW, replace(ROW, status="ended", outcome="completed", seq=4)])
+    rows = iter([ROW, ROW, ROW._replace(status="ended", outcome="completed", seq=4)])
 
     class Hosted:
         async def run(self, _run, **_scope):

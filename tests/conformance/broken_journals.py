@@ -33,7 +33,7 @@ class WritesHalfOfAConflict(MemoryJournal):
 class LetsEveryoneWin(MemoryJournal):
     async def append(self, batch):
         row = self._rows.get(batch.run)
-        await super().append(replace(batch, expected=row.seq if row else 0))
+        await super().append(batch._replace(expected=row.seq if row else 0))
 
 
 class SpoilsNeighbours(MemoryJournal):
@@ -52,7 +52,7 @@ class SpoilsNeighbours(MemoryJournal):
 
 class NeverCloses(MemoryJournal):
     async def append(self, batch):
-        await super().append(replace(batch, closed=()))
+        await super().append(batch._replace(closed=()))
 
 
 class CutsLargeData(MemoryJournal):
@@ -91,7 +91,7 @@ class KeepsTheFirstRow(MemoryJournal):
     async def append(self, batch):
         first = self._rows.get(batch.run, batch.row)
         await super().append(batch)
-        self._rows[batch.run] = replace(first, seq=batch.row.seq)
+        self._rows[batch.run] = first._replace(seq=batch.row.seq)
 
 
 class SortsByName(MemoryJournal):

@@ -211,14 +211,14 @@ def test_a_damaged_file_is_explained(path):
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda it: replace(it, events=[replace(it.events[0], data=ToolReturned("c", object()))]),
-        lambda it: replace(it, events=[replace(it.events[0], data=MessageShown("\ud800"))]),
-        lambda it: replace(it, events=[replace(it.events[0], actor="\ud800")]),
-        lambda it: replace(it, events=[replace(it.events[0], at=2**70)]),
-        lambda it: replace(it, events=[replace(it.events[0], actor=["a", "list"])]),
-        lambda it: replace(it, events=[it.events[0], it.events[0]]),
-        lambda it: replace(it, row=replace(it.row, cost_usd=float("nan"))),
-        lambda it: replace(it, opened=(SampleRun("bad").request("q", payload=object()),)),
+        lambda it: it._replace(events=[replace(it.events[0], data=ToolReturned("c", object()))]),
+        lambda it: it._replace(events=[replace(it.events[0], data=MessageShown("\ud800"))]),
+        lambda it: it._replace(events=[replace(it.events[0], actor="\ud800")]),
+        lambda it: it._replace(events=[replace(it.events[0], at=2**70)]),
+        lambda it: it._replace(events=[replace(it.events[0], actor=["a", "list"])]),
+        lambda it: it._replace(events=[it.events[0], it.events[0]]),
+        lambda it: it._replace(row=it.row._replace(cost_usd=float("nan"))),
+        lambda it: it._replace(opened=(SampleRun("bad").request("q", payload=object()),)),
     ],
     ids=["object", "half a letter", "actor", "number", "list", "twice", "no number", "payload"],
 )
@@ -227,7 +227,7 @@ def test_a_batch_that_cannot_be_stored_fails_alone(path, spoil):
         journal = await SqliteJournal.open(path)
         good = [SampleRun(f"r{number}").batch() for number in range(6)]
         bad = spoil(SampleRun("bad").batch())
-        stale = replace(SampleRun("stale").batch(), expected=1)
+        stale = SampleRun("stale").batch()._replace(expected=1)
         outcomes = await asyncio.gather(
             *map(journal.append, [*good[:3], bad, stale, *good[3:]]), return_exceptions=True
         )

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import asdict
 from shlex import quote
 from typing import Any, Final
 
@@ -28,7 +27,7 @@ _OUTCOMES: Final = {
 def row_data(row: RunRow, requests: Sequence[RequestRow] = ()) -> dict[str, Any]:
     """Return a run at a glance, and what it asks, as JSON can hold it."""
     cost = None if row.unpriced else row.cost_usd
-    return {**asdict(row), "cost_usd": cost, "requests": [asdict(it) for it in requests]}
+    return {**row._asdict(), "cost_usd": cost, "requests": [it._asdict() for it in requests]}
 
 
 def work_on(session: Session, work: Callable[[Person], Coroutine[Any, Any, Exit]]) -> Exit:

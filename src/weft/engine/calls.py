@@ -1,7 +1,6 @@
 """Tool calls: begun, returned, failed; the model goes on when all of a reply are done."""
 
 import json
-from dataclasses import replace
 
 from weft.engine.book import Rulebook
 from weft.engine.commands import CallTool, Command, Record
@@ -18,7 +17,7 @@ def on_tool_called(book: Rulebook, state: State, event: Event, data: ToolCalled)
     if turn is None or data.id not in turn.missing:
         return []
     call = OpenCall(data.id, data.tool, data.arguments, event.seq, data.auto)
-    state.turn = replace(turn, calls={**turn.calls, data.id: call})
+    state.turn = turn.changed(calls={**turn.calls, data.id: call})
     return [*fire(state, called(book, state, data)).records, call_of(turn.agent, call)]
 
 
@@ -54,11 +53,11 @@ def _done(state: State, event: Event, id_: str, text: str) -> list[Command]:
         return []
     call = turn.calls.get(id_)
     open_ = {key: value for key, value in turn.calls.items() if key != id_}
-    turn = replace(turn, calls=open_, missing=turn.missing - {id_})
+    turn = turn.changed(calls=open_, missing=turn.missing - {id_})
     if call is not None and call.asks:  # It gave up asking: nobody is to answer any more.
         state.requests = {key: it for key, it in state.requests.items() if key != call.asks}
     if call is not None and call.auto:
-        state.turn = replace(turn, stage="ending")
+        state.turn = turn.changed(stage="ending")
         return [Record(TurnEnded(turn.agent, turn.number))]
     state.say(Message("tool", turn.agent, text, event.seq, call=id_))
     state.turn = turn

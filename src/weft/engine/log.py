@@ -24,7 +24,7 @@ class Log(Generic[T]):
         """Return this sequence with one more item."""
         shared = self._items if len(self._items) == self._length else self._items[: self._length]
         shared.append(item)
-        grown: Log[T] = Log()
+        grown: Log[T] = object.__new__(type(self))
         grown._items, grown._length = shared, len(shared)
         return grown
 

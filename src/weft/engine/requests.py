@@ -40,7 +40,7 @@ def on_request_opened(
     call = turn.calls.get(data.call or "") if turn else None
     if turn is not None and call is not None:
         call = replace(call, asks=data.id)
-        state.turn = turn = replace(turn, calls={**turn.calls, call.id: call})
+        state.turn = turn = turn.changed(calls={**turn.calls, call.id: call})
     if turn is None or only_asks(turn):
         state.status = "waiting"
     return []
@@ -92,5 +92,5 @@ def _resume(state: State, request: Request, value: Json) -> list[Command]:
         return []
     given = GivenAnswer(request.digest, value)
     call = replace(call, asks=None, answers=(*call.answers, given))
-    state.turn = replace(turn, calls={**turn.calls, call.id: call})
+    state.turn = turn.changed(calls={**turn.calls, call.id: call})
     return [call_of(turn.agent, call)]

@@ -51,7 +51,7 @@ class OpenCall:
     answers: tuple[GivenAnswer, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Turn:
     """The turn under way."""
 
@@ -66,6 +66,13 @@ class Turn:
     calls: Mapping[str, OpenCall] = field(default_factory=dict[str, OpenCall])
     missing: frozenset[str] = frozenset()
     refusals: int = 0
+
+    def changed(self, **changes: object) -> "Turn":
+        """Return the turn as it is afterwards. `replace` would set every field one by one."""
+        twin: Turn = object.__new__(Turn)
+        twin.__dict__.update(self.__dict__)
+        twin.__dict__.update(changes)
+        return twin
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 Of all that fire at once the last one counts, and each is judged by the value before the event.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias, cast
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias, cast
 
 from weft.engine.book import Rulebook
 from weft.engine.commands import Command, Record
@@ -16,18 +15,18 @@ from weft.engine.trigger_index import Setting
 from weft.engine.writes import refusal
 from weft.findings import Json
 
-Writes: TypeAlias = Iterable[VariableSet | VariableRefused]
+Writes: TypeAlias = Sequence[VariableSet | VariableRefused]
 
 
 def said(book: Rulebook, state: State, agent: str, text: str) -> Writes:
     """Yield what an agent sets by what it says."""
     rules = book.triggers.said.get(agent, ())
-    return _set(book, state, (it.setting for it in rules if it.matches(text)))
+    return _set(book, state, [it.setting for it in rules if it.matches(text)])
 
 
 def heard(book: Rulebook, state: State, text: str) -> Writes:
     """Yield what the user sets by what they say."""
-    return _set(book, state, (it.setting for it in book.triggers.heard if it.matches(text)))
+    return _set(book, state, [it.setting for it in book.triggers.heard if it.matches(text)])
 
 
 def called(book: Rulebook, state: State, data: ToolCalled) -> Writes:
@@ -51,11 +50,11 @@ def passed(book: Rulebook, state: State, data: HandedOff) -> Writes:
     return _set(
         book,
         state,
-        (
+        [
             it.setting
             for it in rules
             if it.source in (None, data.source) and it.target in (None, data.target)
-        ),
+        ],
     )
 
 
@@ -65,8 +64,7 @@ def taken(book: Rulebook, state: State, agent: str) -> Writes:
     return _set(book, state, turns.get((agent, state.taken.get(agent, 0)), ()) if turns else ())
 
 
-@dataclass(frozen=True, slots=True)
-class Fired:
+class Fired(NamedTuple):
     """What triggers want recorded, and the values there will be then: what is decided sees them.
 
     The state itself changes when the records do: it is a fold of what was written, whatever an
@@ -79,10 +77,10 @@ class Fired:
 
 def fire(state: State, writes: Writes) -> Fired:
     """Collect what triggers set."""
-    events = list(writes)
-    found = {it.name: it.value for it in events if isinstance(it, VariableSet)}
-    values = {**state.variables, **found} if found else state.variables
-    return Fired([Record(it) for it in events], values)
+    if not writes:
+        return Fired([], state.variables)
+    found = {it.name: it.value for it in writes if isinstance(it, VariableSet)}
+    return Fired([Record(it) for it in writes], {**state.variables, **found})
 
 
 def dig(value: Json, path: tuple[str, ...]) -> Json:
@@ -92,8 +90,10 @@ def dig(value: Json, path: tuple[str, ...]) -> Json:
     return value
 
 
-def _set(book: Rulebook, state: State, settings: Iterable[Setting], found: Json = None) -> Writes:
+def _set(book: Rulebook, state: State, settings: Sequence[Setting], found: Json = None) -> Writes:
     """Return what fires comes to. A value the variable has already is no news, but it counts."""
+    if not settings:
+        return ()
     news: dict[str, Json] = {}
     refused: list[VariableRefused] = []
     for setting in settings:

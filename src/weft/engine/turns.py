@@ -1,6 +1,5 @@
 """The life of a run and of a turn: assemble, ask the model, use tools, come to an end."""
 
-from dataclasses import replace
 from typing import Final
 
 from weft.engine.book import Rulebook
@@ -93,7 +92,7 @@ def on_context_assembled(
     turn = state.turn
     if turn is None or turn.stage != "assembling" or (data.turn, data.call) != _spot(turn):
         return []
-    state.turn = replace(turn, stage="model", seq=event.seq)
+    state.turn = turn.changed(stage="model", seq=event.seq)
     return [CallModel(turn.agent, turn.number, turn.call, event.seq)]
 
 
@@ -108,7 +107,7 @@ def on_model_replied(
     state.spent = state.spent.plus(data.usage)
     if data.tool_requests:
         missing = frozenset(request.id for request in data.tool_requests)
-        state.turn = replace(turn, stage="tools", calls={}, missing=missing)
+        state.turn = turn.changed(stage="tools", calls={}, missing=missing)
         return [Record(_tool_event(book, turn.agent, it)) for it in data.tool_requests]
     return _final(book, state, turn, data.text)
 
@@ -142,9 +141,9 @@ def _final(book: Rulebook, state: State, turn: Turn, text: str) -> list[Command]
     triggered = fire(state, said(book, state, turn.agent, text)).records
     if part.auto_tool is not None and output is not None:
         id_ = f"auto-{turn.number}"
-        state.turn = replace(turn, stage="tools", calls={}, missing=frozenset({id_}))
+        state.turn = turn.changed(stage="tools", calls={}, missing=frozenset({id_}))
         return [*triggered, Record(ToolCalled(id_, part.auto_tool, output, auto=True))]
-    state.turn = replace(turn, stage="ending")
+    state.turn = turn.changed(stage="ending")
     return [*triggered, Record(TurnEnded(turn.agent, turn.number))]
 
 
@@ -174,7 +173,7 @@ def on_output_refused(
         return [Record(RunEnded("failed", reason))]
     told = f"Your reply does not fit what is asked for: {data.fault}. Reply again."
     state.say(Message("user", "", told, event.seq))
-    return next_call(state, replace(turn, refusals=turn.refusals + 1))
+    return next_call(state, turn.changed(refusals=turn.refusals + 1))
 
 
 def next_call(state: State, turn: Turn) -> list[Command]:
@@ -182,7 +181,7 @@ def next_call(state: State, turn: Turn) -> list[Command]:
     if turn.call >= MAX_CALLS:
         reason = f"{turn.agent} took {MAX_CALLS} model calls in one turn and came to no end"
         return [Record(RunEnded("failed", reason))]
-    state.turn = turn = replace(turn, stage="assembling", call=turn.call + 1)
+    state.turn = turn = turn.changed(stage="assembling", call=turn.call + 1)
     return [Assemble(turn.agent, turn.number, turn.call)]
 
 

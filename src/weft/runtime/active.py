@@ -17,7 +17,8 @@ from weft.errors import RunError, StoreConflict, StoreError
 from weft.findings import Json
 from weft.ports.scope import Scope
 from weft.runtime.decision import Allowed, Decision, Draft, decide, is_wanted
-from weft.runtime.effects import Effects
+from weft.runtime.effects import Broken, Drafts, Effects
+from weft.runtime.inbox import Inbox
 from weft.runtime.perform import Performer
 from weft.runtime.workflow import Workflow
 
@@ -57,8 +58,9 @@ class ActiveRun:
         self.row: RunRow | None = None
         self._performer = performer
         self._on_left = on_left
-        self._inbox: asyncio.Queue[Delivery] = asyncio.Queue()
-        self._effects = Effects(self._post_result, self._post_fault)
+        self._inbox: Inbox[Delivery | Drafts | Broken] = Inbox()
+        # The effects know the inbox and not the run: what refers to itself stays in memory longer.
+        self._effects = Effects(self._inbox.put)
         self._watchers: list[asyncio.Future[None]] = []
         #: Something is being taken in: whatever the state says, it may be about to change.
         self._taking = False
@@ -106,7 +108,7 @@ class ActiveRun:
     def _post(
         self, work: Callable[[], Awaitable[None]], done: asyncio.Future[None] | None = None
     ) -> None:
-        self._inbox.put_nowait(Delivery(work, done))
+        self._inbox.put(Delivery(work, done))
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._live())
 
@@ -114,7 +116,7 @@ class ActiveRun:
         """Work as long as there is something to do here; what others do is not waited for."""
         fault: Exception | None = None
         try:
-            while self._effects or not self._inbox.empty():
+            while self._effects or self._inbox:
                 await self._take(await self._next())
                 if self.state.status == "ended":
                     await self._effects.drop()
@@ -129,7 +131,7 @@ class ActiveRun:
                 self._on_left(self, fault)
 
     def _resting(self) -> bool:
-        if not self._inbox.empty():
+        if self._inbox:
             return False
         # Others may work on a run whose tools are only held here.
         return self.state.status in ("waiting", "ended") or (
@@ -139,12 +141,19 @@ class ActiveRun:
     async def _next(self) -> Delivery:
         """Wait for the next delivery; a run that only waits for people does not wait here long."""
         if not self._effects.only_held:
-            return await self._inbox.get()
+            return self._delivery(await self._inbox.get())
         try:
             async with asyncio.timeout(self._performer.hold_seconds):
-                return await self._inbox.get()
+                return self._delivery(await self._inbox.get())
         except TimeoutError:
             return Delivery(self._effects.drop)
+
+    def _delivery(self, item: Delivery | Drafts | Broken) -> Delivery:
+        if isinstance(item, Delivery):
+            return item
+        if isinstance(item, Broken):
+            return Delivery(partial(_raise, item.fault))
+        return Delivery(partial(self._write_result, item))
 
     async def _take(self, delivery: Delivery) -> None:
         done = delivery.done
@@ -170,8 +179,8 @@ class ActiveRun:
 
     def _forsake(self, fault: Exception | None) -> None:
         """Tell everybody who still waits that nobody works on this run here any more."""
-        while not self._inbox.empty():
-            done = self._inbox.get_nowait().done
+        while self._inbox:
+            done = self._delivery(self._inbox.pop()).done
             if done is not None and not done.done():
                 done.set_exception(fault or RunError("the host was closed; nothing was written"))
         self._tell_watchers()
@@ -182,7 +191,7 @@ class ActiveRun:
             if not watcher.done():
                 watcher.set_result(None)
 
-    async def _write_result(self, drafts: tuple[Draft, ...]) -> None:
+    async def _write_result(self, drafts: Drafts) -> None:
         """Write what came of an effect. What cannot be written at all ends the run, explained."""
         try:
             await self._write(drafts, None)
@@ -192,7 +201,7 @@ class ActiveRun:
             reason = f"what came of {drafts[-1].actor} cannot be kept: {error}"
             await self._write((Draft("engine", RunEnded("failed", reason)),), None)
 
-    async def _write(self, drafts: tuple[Draft, ...], allowed: Allowed | None) -> None:
+    async def _write(self, drafts: Drafts, allowed: Allowed | None) -> None:
         conflicts = failures = 0
         while allowed is not None or is_wanted(self.state, drafts[-1].data):
             if allowed is not None:
@@ -213,7 +222,7 @@ class ActiveRun:
             else:
                 return
 
-    async def _decide(self, drafts: tuple[Draft, ...]) -> Decision:
+    async def _decide(self, drafts: Drafts) -> Decision:
         decision = decide(self.workflow, self.state, drafts, self._performer.clock.now())
         package = None if self.state.seq else self.workflow.package
         written = batch(self.state, decision.state, decision.events, package)
@@ -243,20 +252,18 @@ class ActiveRun:
     def _start(self, command: Command, assembly: Assembly | None) -> None:
         if isinstance(command, CallTool):
             if not self._effects.answer(command):
-                work = self._performer.call_tool(self, command)
-                self._effects.begin_call(command.id, work)
+                self._effects.begin(command.id, self._performer.call_tool(self, command))
         elif isinstance(command, CallModel):
-            self._effects.begin(self._performer.call_model(self, command, assembly))
+            name = f"{command.agent}:{command.seq}"
+            self._effects.begin(name, self._performer.call_model(self, command, assembly))
         elif isinstance(command, Assemble):  # of a turn that was interrupted before it
             self._post_result(self._performer.assemble(self, command))
 
-    def _post_result(self, drafts: tuple[Draft, ...]) -> None:
+    def _post_result(self, drafts: Drafts) -> None:
         self._post(partial(self._write_result, drafts))
 
-    def _post_fault(self, fault: BaseException | None) -> None:
-        async def fail() -> None:
-            if isinstance(fault, RunError):
-                raise fault
-            raise RunError(f"an effect ended without a result: {fault or 'cancelled'}") from fault
 
-        self._post(fail)
+async def _raise(fault: Exception | None) -> None:
+    if isinstance(fault, RunError):
+        raise fault
+    raise RunError(f"an effect ended without a result: {fault or 'cancelled'}") from fault

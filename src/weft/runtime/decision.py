@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from weft.context.assembly import Assembly, assemble
 from weft.engine.commands import Assemble, CallModel, CallTool, Command, Record
@@ -29,8 +29,7 @@ from weft.runtime.workflow import Workflow
 Allowed: TypeAlias = Callable[[State], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
     """An event that has no number yet."""
 
     actor: str
@@ -38,8 +37,7 @@ class Draft:
     cause: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(NamedTuple):
     """A context that is put together when its turn comes: after all that is recorded before it."""
 
     command: Assemble
@@ -78,8 +76,9 @@ def decide(workflow: Workflow, state: State, drafts: Iterable[Draft], now: int) 
         event = Event(state.seq + 1, now, draft.actor, draft.cause, draft.data)
         commands = advance(workflow.book, state, event)
         events.append(event)
-        queue.extendleft(reversed(following(commands, event.seq)))
-        effects += [it for it in commands if isinstance(it, CallModel | CallTool)]
+        if commands:
+            queue.extendleft(reversed(following(commands, event.seq)))
+            effects += [it for it in commands if isinstance(it, CallModel | CallTool)]
     return Decision(events, state, effects, assembly)
 
 

@@ -1,7 +1,6 @@
 """What must hold when something is appended to a journal."""
 
 import asyncio
-from dataclasses import replace
 from typing import Final
 
 from weft.engine.codec import encode
@@ -88,7 +87,7 @@ async def writers_do_not_disturb(open_journal: OpenJournal) -> None:
     runs = [SampleRun(f"r{number:03}") for number in range(60)]
     for _ in range(6):
         right = [run.batch(*(MessageShown(run.run),) * 3) for run in runs]
-        wrong = [replace(batch, expected=batch.expected + 1) for batch in right]
+        wrong = [batch._replace(expected=batch.expected + 1) for batch in right]
         mixed = [it for pair in zip(wrong, right, strict=True) for it in pair]
         outcomes = await _attempts(journal, mixed)
         expect(outcomes, [False, True] * len(runs), "which batches were taken")

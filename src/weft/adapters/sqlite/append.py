@@ -21,7 +21,6 @@ from weft.adapters.sqlite.rows import (
     in_pieces,
     marks,
     request_values,
-    run_values,
 )
 from weft.adapters.sqlite.schema import transaction
 from weft.engine.rows import Batch, RunRow
@@ -128,7 +127,7 @@ def _write_runs(
     moving = [it for run, it in runs.items() if statuses.get(run) != it.status]
     for rows, columns in ((staying, CHANGING), (moving, ("status", *CHANGING))):
         for piece in in_pieces(rows, MOST_RUNS):
-            values = list(chain.from_iterable(map(run_values, piece)))
+            values = list(chain.from_iterable(piece))
             connection.execute(_insert_runs(len(piece), columns), values)
 
 

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from functools import cache
-from operator import attrgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
 from pydantic_core import from_json, to_json
@@ -24,17 +23,9 @@ CHANGING: Final = (
     "seq", "changed_at", "turns", "calls", "input_tokens", "output_tokens", "cost_usd", "unpriced",
     "preview", "outcome", "reason",
 )  # fmt: skip
-RUN_COLUMNS: Final = (
-    "run", "app", "user", "workflow", "digest", "status", "seq", "started_at", "changed_at",
-    "turns", "calls", "input_tokens", "output_tokens", "cost_usd", "unpriced", "preview",
-    "outcome", "reason", "parent",
-)  # fmt: skip
-REQUEST_COLUMNS: Final = (
-    "id", "run", "app", "user", "kind", "agent", "tool", "payload", "opened_at", "expires_at",
-)  # fmt: skip
+RUN_COLUMNS: Final = RunRow._fields
+REQUEST_COLUMNS: Final = RequestRow._fields
 EVENT_COLUMNS: Final = ("run", "seq", "at", "actor", "cause", "kind", "data")
-
-run_values: Final = attrgetter(*RUN_COLUMNS)
 
 #: A statement with many rows is one step for SQLite, so that the writing thread gives up and
 #: regains the interpreter once and not once for each row.
@@ -78,11 +69,7 @@ def event_rows(batch: Batch) -> Iterator[tuple[Row, bytes | None]]:
 
 def request_values(row: RequestRow) -> Row:
     """Return an open question as a row."""
-    payload = to_json(row.payload).decode()
-    return (
-        row.id, row.run, row.app, row.user, row.kind, row.agent, row.tool, payload,
-        row.opened_at, row.expires_at,
-    )  # fmt: skip
+    return row._replace(payload=to_json(row.payload).decode())
 
 
 def to_events(run: str, rows: Iterable[Row]) -> list[Event]:
@@ -107,7 +94,5 @@ def to_run(row: Row) -> RunRow:
 
 def to_request(row: Row) -> RequestRow:
     """Return an open question from its row."""
-    id_, run, app, user, kind, agent, tool, payload, opened_at, expires_at = row
-    return RequestRow(
-        id_, run, app, user, kind, agent, tool, from_json(payload), opened_at, expires_at
-    )
+    request = RequestRow(*row)
+    return request._replace(payload=from_json(str(request.payload)))
