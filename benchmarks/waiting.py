@@ -4,8 +4,8 @@
 
 A crowd of 1,000 chats is open with a model that takes 200 ms, and the time of their turns is
 compared with that of the job written by hand. Their users ask evenly over some seconds; then all at
-once, where both sides wait for the processor more than for the model, so that this has no budget.
-After that 10,000 chats wait for their users, and the process should have nothing to do.
+once, where both sides wait for the processor more than for the model. After that 10,000 chats wait
+for their users, and the process should have nothing to do.
 """
 
 import asyncio
@@ -29,6 +29,8 @@ LATENCY_MS: Final = 200
 #: Over how many seconds the users of the crowd ask: slow or busy machines keep up with this.
 SPREAD_S: Final = 20.0
 ROUNDS: Final = 1
+#: All at once is over in seconds and differs more from one time to the next.
+ROUNDS_AT_ONCE: Final = 5
 LIMIT_S: Final = 120
 TURN_BUDGET: Final = 1.5
 
@@ -88,7 +90,8 @@ def report_crowds(rounds: int) -> bool:
     with mock_model(LATENCY_MS) as base_url:
         for over in (SPREAD_S, 0.0):
             for journal in kinds:
-                floor, weft = crowds(journal, over, rounds, base_url)
+                times = rounds if over else rounds * ROUNDS_AT_ONCE
+                floor, weft = crowds(journal, over, times, base_url)
                 ratio = weft["p99_ms"] / floor["p99_ms"]
                 print(
                     f"  {journal:<8} {over:>8g} s | {floor['p50_ms']:>9.0f} {floor['p99_ms']:>6.0f}"
@@ -96,8 +99,8 @@ def report_crowds(rounds: int) -> bool:
                     f" {weft['failed']:>6.0f} {weft['cpu_s']:>6.2f}",
                     flush=True,
                 )
-                within.append(not weft["failed"] and (over == 0.0 or ratio <= TURN_BUDGET))
-    print(f"budgets: none fails; p99 at most {TURN_BUDGET:g} x the floor's where users ask evenly")
+                within.append(not weft["failed"] and ratio <= TURN_BUDGET)
+    print(f"budgets: none fails; p99 at most {TURN_BUDGET:g} x the floor's")
     return all(within)
 
 
