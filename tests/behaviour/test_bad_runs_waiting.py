@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from behaviour.bad_run_play import ADA, finished, open_host, play, spec
-from weft.runtime import host as hosts
+from weft.runtime import active_runs
 from weft.runtime.active import ActiveRun
 from weft.runtime.signals import Answer, UserMessage
 from weft.testing.models import FunctionModel, call
@@ -74,14 +74,15 @@ async def many_waiting(host):
 def test_a_run_that_waits_leaves_nothing_in_the_process(
     tmp_path, monkeypatch, declared, line, watched
 ):
-    alive = weakref.WeakSet()
+    alive, made = weakref.WeakSet(), []
 
     class Counted(ActiveRun):
         def __init__(self, **given):
             super().__init__(**given)
             alive.add(self)
+            made.append(id(self))
 
-    monkeypatch.setattr(hosts, "ActiveRun", Counted)
+    monkeypatch.setattr(active_runs, "ActiveRun", Counted)
 
     async def scenario():
         async with await open_host(tmp_path / "j.db", declared, saying(line), CODE) as host:
@@ -96,12 +97,26 @@ def test_a_run_that_waits_leaves_nothing_in_the_process(
             assert not host._active._given_up
             assert not host._followers._queues
             gc.collect()
+            assert len(made) >= MANY
             assert not alive, "nobody holds a run that waits"
             return runs[0], runs[-1], await host.requests(scope=ADA)
 
     first, last, asked = play(scenario)
     assert len(asked) == MANY
     assert {first, last} <= {it.run for it in asked}
+
+
+def test_only_so_many_runs_are_held_while_their_tools_wait(tmp_path):
+    async def scenario():
+        async with await open_host(tmp_path / "j.db", SPEC, saying(call("ask")), CODE) as host:
+            host._performer.most_held = 5
+            runs = await many_waiting(host)
+            await eventually(lambda: len(host._active) == 5)
+            (question,) = await host.requests(scope=ADA, run=runs[-1])
+            await host.deliver(runs[-1], Answer(question.id, "green"), scope=ADA)
+            return (await finished(host, runs[-1])).row.outcome
+
+    assert play(scenario) == "completed"
 
 
 def test_any_of_many_waiting_runs_goes_on_and_the_others_stay(tmp_path):

@@ -193,6 +193,30 @@ def test_a_question_expires_with_its_declared_outcome_or_fails_its_tool():
     assert (failed.kind, failed.error) == ("timeout", "nobody answered in time")
 
 
+def test_an_answer_that_comes_too_late_is_no_answer(tmp_path):
+    """Nobody was there when the time was over: what was declared for that holds all the same."""
+    path = tmp_path / "journal.db"
+
+    async def scenario():
+        clock = ManualTime()
+        model = ScriptedModel({"Clerk": [call("refund", amount=5)]})
+        async with host_of(model, clock=clock, journal=await SqliteJournal.open(path)) as host:
+            run = await host.start("Refunds", scope=ADA)
+            await host.settled(run, scope=ADA)
+            (request,) = await host.requests(scope=ADA)
+        clock.advance(60_000)
+        model = ScriptedModel({"Clerk": ["Done."]})
+        async with host_of(model, clock=clock, journal=await SqliteJournal.open(path)) as host:
+            with pytest.raises(UsageError, match="has expired"):
+                await host.deliver(run, Answer(request.id, {"agreed": True}), scope=ADA)
+            await host.settled(run, scope=ADA)
+            return await host.state(run, scope=ADA)
+
+    state = play(scenario)
+    assert state.outcome == "completed"
+    assert state.variables["refunded"] is False
+
+
 def test_expiry_survives_a_restart(tmp_path):
     path = tmp_path / "journal.db"
 
@@ -339,6 +363,30 @@ def test_a_fork_goes_its_own_way():
     edited = forked[at + 1].data
     assert isinstance(edited, VariableSet)
     assert (edited.name, edited.value, edited.writer) == ("limit", 7, "edit")
+
+
+def test_a_fork_of_a_fork_keeps_its_model_and_its_edits():
+    asked = []
+
+    def answer(request):
+        asked.append(request.model)
+        return "Done."
+
+    async def scenario():
+        async with host_of(FunctionModel(answer)) as host:
+            run = await host.start("Refunds", scope=ADA, model="first")
+            await host.settled(run, scope=ADA)
+            child = await host.fork(run, scope=ADA, turn=1, values={"limit": 7}, model="second")
+            await host.settled(child, scope=ADA)
+            again = await host.fork(child, scope=ADA, turn=1)
+            await host.settled(again, scope=ADA)
+            other = await host.fork(again, scope=ADA, turn=1, values={"limit": 8}, model="third")
+            await host.settled(other, scope=ADA)
+            states = [await host.state(it, scope=ADA) for it in (again, other)]
+            return [(it.model, it.variables["limit"]) for it in states]
+
+    assert play(scenario) == [("second", 7), ("third", 8)]
+    assert asked == ["first", "second", "second", "third"]
 
 
 def test_the_model_of_the_package_answers_unless_another_is_named():

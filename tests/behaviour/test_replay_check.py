@@ -235,6 +235,14 @@ def long_talk():
     return talk(chat)
 
 
+def test_a_value_that_would_be_refused_is_found(shopping):
+    sets = [it for it in shopping.events if isinstance(it.data, VariableSet)]
+    event = next(it for it in sets if it.data.name == "found")
+    found = check(changed(shopping, event, value="no bool"))
+    assert (found[0].seq, found[0].expected) == (event.seq, None)
+    assert "this would be refused: found" in found[0].what
+
+
 def test_differences_fit_json(shopping):
     found = check(changed(shopping, shopping.at(HandedOff), target="terminate"))
     assert to_json(found)

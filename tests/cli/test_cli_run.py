@@ -368,6 +368,15 @@ def test_agents_that_users_do_not_see_speak_on_stderr(weft, desk, typed):
     assert "    Clerk says, unseen by users: BYE\n" in result.err
 
 
+def test_a_sign_to_a_trigger_is_not_shown_to_users(weft, desk, typed):
+    file = desk / "context_variables.json"
+    file.write_text(file.read_text().replace('"match"', '"ui_hidden": true, "match"'))
+    typed("BYE")
+    result = weft("run", "Desk", "hello", "--model", "you")
+    assert result.out == ""
+    assert "    Clerk says, unseen by users: BYE\n" in result.err
+
+
 def test_nothing_is_left_behind_where_nothing_was_started(weft, desk, tmp_path: Path):
     assert weft("runs", "list").code == 0
     assert not (tmp_path / ".weft").exists()

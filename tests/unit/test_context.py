@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from weft.context.assembly import assemble, digest_of
 from weft.context.history import Past, window
 from weft.context.values import value_of, values_of
-from weft.context.view import make_view
+from weft.context.view import beside, make_view
 from weft.engine.events import ToolRequest
 from weft.engine.log import Log
 from weft.engine.state import Message, State
@@ -128,6 +128,15 @@ def test_other_agents_are_heard_but_their_tools_are_not_seen():
     ]
 
 
+def test_a_correction_is_between_the_agent_and_the_engine():
+    told = Message("user", "", "say it again", 3, to="A")
+    messages = state(agent("A", "before", 1), agent("A", "garbage", 2), told).messages
+    own = window(messages, "A", PAST).messages
+    assert [it["content"] for it in own] == ["before", "garbage", "say it again"]
+    others = window(messages, "B", PAST).messages
+    assert [it["content"] for it in others] == ["A: before"]
+
+
 def test_own_tool_calls_stand_with_their_results():
     seen = window(state(agent("A", "", 2, LOOK), tool("A", "found")).messages, "A", PAST)
     call, result = seen.messages
@@ -230,7 +239,10 @@ def test_values_are_those_of_the_run_and_the_built_in_ones():
     assert value_of(known, "nothing") is None
 
 
-def test_the_digest_is_of_the_messages_alone():
+def test_the_digest_is_of_everything_that_is_sent():
     sent = assemble(make_view(SPEC, A, ()), state(user("hi")))
-    assert sent.digest == digest_of(sent.messages)
-    assert sent.digest == digest_of(tuple(sent.messages))
+    assert sent.digest == digest_of(sent.messages, beside((), None))
+    assert sent.digest == digest_of(tuple(sent.messages), beside((), None))
+    other = assemble(make_view(SPEC, A, (TOOL,)), state(user("hi")))
+    assert other.messages == sent.messages
+    assert other.digest != sent.digest

@@ -10,7 +10,7 @@ from weft.adapters.models.person import PersonModel
 from weft.adapters.models.prices import Priced, PriceList
 from weft.adapters.models.recorded import RecordedModel
 from weft.context.assembly import assemble, digest_of
-from weft.context.view import View
+from weft.context.view import View, beside
 from weft.engine.events import (
     ContextAssembled,
     Event,
@@ -26,6 +26,9 @@ from weft.errors import ModelError, ReplayMismatch
 from weft.ports.model import ChatMessage, ModelReply, ModelRequest, OutputSchema
 
 VERDICT = OutputSchema("Verdict", {"type": "object"})
+
+#: No tools and no output are sent beside the messages.
+NOTHING = beside((), None)
 
 
 def person(reply: ModelReply, request: ModelRequest) -> ModelReply:
@@ -82,7 +85,7 @@ def recorded(*entries: tuple[str, Sequence[ChatMessage], EventData]) -> Recorded
     events: list[Event] = [Event(1, 0, "user", 0, RunStarted("W", "d", "a", "u", {}))]
     for turn, (agent, messages, answer) in enumerate(entries, start=1):
         seq = len(events) + 1
-        context = ContextAssembled(agent, turn, 1, {}, digest_of(messages))
+        context = ContextAssembled(agent, turn, 1, {}, digest_of(messages, NOTHING))
         events.append(Event(seq, 0, "engine", seq - 1, context))
         events.append(Event(seq + 1, 0, f"agent:{agent}", seq, answer))
     return RecordedModel("old", events)
@@ -138,8 +141,8 @@ def test_another_request_is_loud():
     model = recorded(("A", HELLO, ModelReplied(1, 1, "x")))
     with pytest.raises(ReplayMismatch, match="A, turn 1, call 1: what is sent differs") as caught:
         run(model.reply(ask(*BYE, agent="A")))
-    assert digest_of(HELLO)[:12] in str(caught.value)
-    assert digest_of(BYE)[:12] in str(caught.value)
+    assert digest_of(HELLO, NOTHING)[:12] in str(caught.value)
+    assert digest_of(BYE, NOTHING)[:12] in str(caught.value)
 
 
 def test_an_answer_to_nothing_is_loud():
@@ -150,8 +153,9 @@ def test_an_answer_to_nothing_is_loud():
 def test_the_digest_is_the_one_of_the_journal():
     book = workflow()
     started = Event(1, 0, "user", 0, RunStarted("W", "d", "a", "u", {}, "Gr\u00fc\u00df Gott"))
-    assembly = assemble(View("A", (), (), (), None), fold(book, "r", [started]))
-    assert digest_of(assembly.messages) == assembly.digest
+    view = View("A", (), (), (), None, beside=NOTHING)
+    assembly = assemble(view, fold(book, "r", [started]))
+    assert digest_of(assembly.messages, NOTHING) == assembly.digest
 
 
 PRICES = PriceList({"openai:own": (1.0, 2.0), "bare": (10.0, 20.0)})

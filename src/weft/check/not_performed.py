@@ -30,6 +30,8 @@ def _of_orchestrator(spec: WorkflowSpec) -> Iterator[Left]:
     for name, value in declared.items():
         if value:
             yield ("orchestrator", name), name
+    if orchestrator.trigger.type != "chat":
+        yield ("orchestrator", "trigger"), f"a start by {orchestrator.trigger.type}"
 
 
 def _of_variables(spec: WorkflowSpec) -> Iterator[Left]:

@@ -32,6 +32,7 @@ from weft.engine.events import (
     VariableRefused,
     VariableSet,
 )
+from weft.runtime.audience import Audience
 from weft.runtime.followers import TextDelta
 from weft.runtime.workflow import Workflow
 
@@ -67,6 +68,7 @@ class Storyteller:
     ) -> None:
         self._streams = streams
         self._workflow = workflow
+        self._audience = Audience(workflow.spec)
         self._model = model
         #: Whether what the user said is told as well.
         self._echo = echo
@@ -83,11 +85,10 @@ class Storyteller:
         data = item.data
         match data:
             case RunStarted(message=message):
-                if self._echo and message is not None:
-                    self._say("you", message)
+                if message is not None:
+                    self._echoed(message)
             case RequestAnswered(value=value):
-                if self._echo:
-                    self._say("you", value if isinstance(value, str) else json.dumps(value))
+                self._echoed(value if isinstance(value, str) else json.dumps(value))
             case RequestOpened(kind="ui"):
                 if self._echo:
                     self._note(summary(item, self._workflow), _MARGIN)
@@ -99,6 +100,10 @@ class Storyteller:
                 self._reply(item.cause, item.actor.removeprefix("agent:"), data)
             case _:
                 self._step(item)
+
+    def _echoed(self, text: str) -> None:
+        if self._echo and self._audience.hears_user(text):
+            self._say("you", text)
 
     def _step(self, event: Event) -> None:
         self._end_line()
@@ -126,7 +131,7 @@ class Storyteller:
             self._streams.settings.terminal
             and self._workflow.views[agent].output is None
             and not is_badged(model_of(self._workflow, agent, self._model))
-            and self._is_seen(agent)
+            and self._audience.hears_at_once(agent)
         )
 
     def _reply(self, call: int, agent: str, data: ModelReplied) -> None:
@@ -139,14 +144,10 @@ class Storyteller:
         text = words_of(data.text)
         if not text:
             return
-        if self._is_seen(agent):
+        if self._audience.hears(agent, data.text):
             self._say(agent, text, data.answerer)
         else:
             self._note(f"{agent} says, unseen by users: {text}", _MARGIN)
-
-    def _is_seen(self, agent: str) -> bool:
-        visible = self._workflow.spec.orchestrator.visual_agents
-        return visible is None or agent in visible
 
     def _say(self, who: str, text: str, answerer: str = "model") -> None:
         self._end_line()

@@ -25,11 +25,13 @@ class Assembly:
     messages: list[ChatMessage]
     pieces: list[Segment | Window]
     left_out: list[LeftOut]
+    #: What is sent with the messages: tools and output, encoded.
+    beside: bytes
 
     @property
     def digest(self) -> str:
-        """The hash of the messages."""
-        return digest_of(self.messages)
+        """The hash of everything that is sent."""
+        return digest_of(self.messages, self.beside)
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -50,9 +52,9 @@ class Assembly:
                 yield from piece.slices()
 
 
-def digest_of(messages: Sequence[ChatMessage]) -> str:
+def digest_of(messages: Sequence[ChatMessage], beside: bytes) -> str:
     """Return the hash of what is sent, as a journal keeps it with every assembled context."""
-    return hashlib.sha256(to_json(messages)).hexdigest()
+    return hashlib.sha256(to_json(messages) + beside).hexdigest()
 
 
 def assemble(view: View, state: State) -> Assembly:
@@ -77,7 +79,7 @@ def assemble(view: View, state: State) -> Assembly:
             pieces.append(text)
     _flush(texts, messages)
     pieces += view.schemas
-    return Assembly(messages, pieces, left_out)
+    return Assembly(messages, pieces, left_out, view.beside)
 
 
 def _flush(texts: list[str], messages: list[ChatMessage]) -> None:

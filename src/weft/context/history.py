@@ -116,13 +116,21 @@ def _heard(
 
     Other agents are heard, not watched: their words are seen, their tools are not. Results of
     tools that worked side by side stand in the order they were asked for, whichever came first:
-    what is sent must not depend on which was faster.
+    what is sent must not depend on which was faster. What an agent was told to say again, and
+    that it was, is between it and the engine.
     """
     if replies == 0:
         return
     spoken = 0
+    corrected = ""
     results: dict[str | None, Message] = {}
     for message in reversed(history):
+        if message.to and message.to != agent:
+            corrected = message.to
+            continue
+        if corrected and message.agent == corrected:
+            corrected = ""
+            continue
         own = message.agent == agent
         if message.role == "tool":
             if own:

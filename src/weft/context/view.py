@@ -65,6 +65,8 @@ class View:
     output: OutputSchema | None
     #: Tools and output as segments: they are sent with every call, beside the messages.
     schemas: tuple[Segment, ...] = ()
+    #: The same as it counts in the hash of what is sent.
+    beside: bytes = b""
 
 
 def make_view(spec: WorkflowSpec, agent: Agent, tools: tuple[ToolSchema, ...]) -> View:
@@ -87,7 +89,13 @@ def make_view(spec: WorkflowSpec, agent: Agent, tools: tuple[ToolSchema, ...]) -
         tools=tools,
         output=output,
         schemas=tuple(_schemas(tools, output)),
+        beside=beside(tools, output),
     )
+
+
+def beside(tools: tuple[ToolSchema, ...], output: OutputSchema | None) -> bytes:
+    """Return what is sent beside the messages, as it counts in the hash of all that is sent."""
+    return to_json((tools, output))
 
 
 def standard() -> tuple[Ingredient, ...]:

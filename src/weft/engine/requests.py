@@ -13,7 +13,7 @@ from weft.engine.events import (
     ToolFailed,
 )
 from weft.engine.passing import arrive
-from weft.engine.state import GivenAnswer, Message, Request, State
+from weft.engine.state import GivenAnswer, Request, State
 from weft.engine.triggers import answered, fire, heard
 from weft.findings import Json
 
@@ -55,7 +55,7 @@ def on_request_answered(
         return []
     if request.kind == "chat":
         text = str(data.value)
-        state.say(Message("user", "", text, event.seq))
+        state.hear(text, event.seq)
         state.last, state.hops = ("", 0), 0
         fired = fire(state, heard(book, state, text))
         return [*fired.records, arrive(book, state, request.agent, fired.values)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypedDict, Unpack
 
 from weft.engine.events import Outcome, ToolRequest, Usage
 from weft.engine.log import Log
@@ -27,6 +27,8 @@ class Message:
     requests: tuple[ToolRequest, ...] = ()
     #: The call a tool's message answers.
     call: str | None = None
+    #: The one agent that hears it: a correction of what it said. Empty for all.
+    to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,17 @@ class OpenCall:
     answers: tuple[GivenAnswer, ...] = ()
 
 
+class TurnChanges(TypedDict, total=False):
+    """What changes in the course of a turn."""
+
+    stage: Literal["assembling", "model", "tools", "ending"]
+    call: int
+    seq: int
+    calls: Mapping[str, OpenCall]
+    missing: frozenset[str]
+    refusals: int
+
+
 @dataclass(frozen=True)
 class Turn:
     """The turn under way."""
@@ -67,7 +80,7 @@ class Turn:
     missing: frozenset[str] = frozenset()
     refusals: int = 0
 
-    def changed(self, **changes: object) -> "Turn":
+    def changed(self, **changes: Unpack[TurnChanges]) -> "Turn":
         """Return the turn as it is afterwards. `replace` would set every field one by one."""
         twin: Turn = object.__new__(Turn)
         twin.__dict__.update(self.__dict__)
@@ -161,5 +174,8 @@ class State:
     def say(self, message: Message) -> None:
         """Add to the conversation."""
         self.messages = self.messages.added(message)
-        if not self.preview and message.role == "user":
-            self.preview = message.text[:PREVIEW]
+
+    def hear(self, text: str, seq: int) -> None:
+        """Add what the user says."""
+        self.say(Message("user", "", text, seq))
+        self.preview = self.preview or text[:PREVIEW]

@@ -43,9 +43,10 @@ def on_run_started(book: Rulebook, state: State, event: Event, data: RunStarted)
     state.variables = {**book.start_values, **data.values}
     opening = book.orchestrator.initial_message_to_user
     commands: list[Command] = [Record(MessageShown(opening))] if opening else []
-    for text in (book.orchestrator.initial_message, data.message):
-        if text is not None:
-            state.say(Message("user", "", text, event.seq))
+    if book.orchestrator.initial_message is not None:
+        state.say(Message("user", "", book.orchestrator.initial_message, event.seq))
+    if data.message is not None:
+        state.hear(data.message, event.seq)
     fired = fire(state, heard(book, state, data.message) if data.message else ())
     commands += fired.records
     agent = book.orchestrator.initial_agent
@@ -172,7 +173,7 @@ def on_output_refused(
         reason = f"{turn.agent} gave no reply that fits its model: {data.fault}"
         return [Record(RunEnded("failed", reason))]
     told = f"Your reply does not fit what is asked for: {data.fault}. Reply again."
-    state.say(Message("user", "", told, event.seq))
+    state.say(Message("user", "", told, event.seq, to=turn.agent))
     return next_call(state, turn.changed(refusals=turn.refusals + 1))
 
 

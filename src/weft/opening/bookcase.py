@@ -74,10 +74,10 @@ def _look(folder: Path) -> Look:
         try:
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
-                    if entry.is_dir():
+                    if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
                     else:
-                        stat = entry.stat()
+                        stat = entry.stat(follow_symlinks=False)
                         found.append((entry.path, stat.st_size, stat.st_mtime_ns))
         except FileNotFoundError:
             continue

@@ -143,7 +143,7 @@ class ActiveRun:
         if not self._effects.only_held:
             return self._delivery(await self._inbox.get())
         try:
-            async with asyncio.timeout(self._performer.hold_seconds):
+            async with self._performer.holding():
                 return self._delivery(await self._inbox.get())
         except TimeoutError:
             return Delivery(self._effects.drop)

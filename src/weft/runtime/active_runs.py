@@ -74,7 +74,8 @@ class ActiveRuns:
 
     def give_up(self, run: str, fault: Exception) -> None:
         """Remember why nobody works on a run."""
-        self._given_up[run] = fault
+        # Without its traceback: that would keep the run itself in memory.
+        self._given_up[run] = fault.with_traceback(None)
 
     def raise_if_given_up(self, run: str) -> None:
         """Tell whoever waits for a run that nobody works on it any more, and why."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from weft.engine.book import Rulebook
 from weft.engine.events import EDIT, Event, RunForked, TurnStarted, VariableSet
@@ -36,11 +37,13 @@ def fork(
 ) -> tuple[Batch, State]:
     """Return what is to be written for a run that goes on where a turn of another had begun.
 
-    The turn itself is taken anew: the agent sees the edited values.
+    The turn itself is taken anew: the agent sees the edited values. A fork of a fork is asked of
+    the same model as that, unless the edits name another.
     """
     kept = events[: _beginning(events, parent, turn)]
     before = fold(workflow.book, child, kept)
-    drafts = [Draft(f"user:{user}", RunForked(parent, kept[-1].seq, edits.model))]
+    model = edits.model or fold(workflow.book, parent, events).model
+    drafts = [Draft(f"user:{user}", RunForked(parent, kept[-1].seq, model))]
     for name, value in edits.values.items():
         edited = _edited(workflow.book, name, value)
         drafts.append(Draft(f"user:{user}", VariableSet(name, edited, EDIT), kept[-1].seq + 1))
@@ -50,17 +53,22 @@ def fork(
 
 
 def _beginning(events: Sequence[Event], run: str, turn: int) -> int:
-    """Return how many events there are up to the beginning of a turn."""
+    """Return how many events there are up to the beginning of a turn, with edits made there."""
     turns = 0
     for number, event in enumerate(events, start=1):
         if isinstance(event.data, TurnStarted):
             turns = event.data.turn
             if turns == turn:
-                return number
+                return number + sum(1 for _ in takewhile(_is_edit, events[number:]))
     raise UsageError(
         f"run {run} has no turn {turn}",
         hint=f"its turns are 1 to {turns}" if turns else "no agent has had the word in it",
     )
+
+
+def _is_edit(event: Event) -> bool:
+    data = event.data
+    return isinstance(data, RunForked) or (isinstance(data, VariableSet) and data.writer == EDIT)
 
 
 def _edited(book: Rulebook, name: str, value: Json) -> Json:

@@ -25,7 +25,7 @@ from weft.runtime.forking import Edits, fork
 from weft.runtime.perform import ModelSource, Performer
 from weft.runtime.secrets import secret_values
 from weft.runtime.shelf import FindWorkflow, Shelf
-from weft.runtime.signals import Signal, Stop, interpret, is_open
+from weft.runtime.signals import Answer, Signal, Stop, interpret, is_open
 from weft.runtime.values import fitting_text, start_values
 from weft.runtime.workflow import Workflow
 
@@ -104,6 +104,8 @@ class Host:
         active = await self._active.load(await self.run(run, scope=scope))
         if not isinstance(signal, Stop):
             self._require_models(active.workflow, active.state.model, scope)
+        if isinstance(signal, Answer):
+            await self._expire_if_over(active, signal.request)
         user = scope.user or scope.app
         await self._post(active, *interpret(signal, active.workflow, active.state, user))
 
@@ -297,9 +299,16 @@ class Host:
     async def _expire(self, row: RequestRow) -> None:
         scope = Scope(row.app, row.user)
         active = await self._active.load(await self.run(row.run, scope=scope))
+        await self._expire_if_over(active, row.id)
+
+    async def _expire_if_over(self, active: ActiveRun, request: str) -> None:
+        """Let a question expire whose time is over: there may have been nobody to do it then."""
+        asked = active.state.requests.get(request)
+        if asked is None or asked.expires_at is None or asked.expires_at > self._clock.now():
+            return
         # That it was answered meanwhile, or that another process was quicker, is no fault.
         with suppress(UsageError):
-            await self._post(active, Draft("clock", RequestExpired(row.id)), is_open(row.id))
+            await self._post(active, Draft("clock", RequestExpired(request)), is_open(request))
 
 
 def _is_text(run: str) -> bool:

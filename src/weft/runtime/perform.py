@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -46,8 +47,10 @@ if TYPE_CHECKING:  # an active run performs through this module
 
 _log: Final = logging.getLogger("weft.runtime")
 
-#: How long tools that wait for a person are held in memory before their run is let go.
+#: How long tools that wait for a person are held in memory before their run is let go, and of how
+#: many runs at the most: the others are let go at once.
 HOLD_SECONDS: Final = 300.0
+MOST_HELD: Final = 500
 
 
 class ModelSource(Protocol):
@@ -79,6 +82,18 @@ class Performer:
     #: The values of a workflow's secrets, as they are now.
     secrets_of: Callable[[Workflow], Mapping[str, Json]]
     hold_seconds: float = HOLD_SECONDS
+    most_held: int = MOST_HELD
+    _held: int = 0
+
+    @asynccontextmanager
+    async def holding(self) -> AsyncGenerator[None]:
+        """Hold a run whose tools wait for a person; raises TimeoutError when it is to be let go."""
+        self._held += 1
+        try:
+            async with asyncio.timeout(self.hold_seconds if self._held <= self.most_held else 0):
+                yield
+        finally:
+            self._held -= 1
 
     def assemble(self, run: "ActiveRun", command: Assemble) -> tuple[Draft, ...]:
         """Put together what an agent is to see, for a turn that was interrupted before."""

@@ -10,9 +10,18 @@ from pydantic_core import from_json
 from weft.context.assembly import assemble
 from weft.engine.codec import encode
 from weft.engine.commands import Assemble
-from weft.engine.events import ContextAssembled, Event, EventData, RunForked, TurnStarted
+from weft.engine.events import (
+    EDIT,
+    ContextAssembled,
+    Event,
+    EventData,
+    RunForked,
+    TurnStarted,
+    VariableSet,
+)
 from weft.engine.reduce import fold, pending
 from weft.engine.state import State
+from weft.engine.writes import unfit
 from weft.runtime.decision import Draft, Due, assembled, following
 from weft.runtime.steps import Step, steps
 from weft.runtime.workflow import Workflow
@@ -71,6 +80,7 @@ def _mismatches(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterat
         else:
             expected = _made(workflow, step, due.pop()) if due else _own(workflow, step)
             yield from _difference(expected, event)
+            yield from _refused(workflow, step)
             if expected is not None and type(expected.data) is not type(event.data):
                 return  # from here on nothing stands beside what it belongs to
         due += following(step.commands, event.seq)[::-1]
@@ -116,6 +126,16 @@ def _difference(expected: Draft | None, event: Event) -> Iterator[Mismatch]:
     else:
         what = "something else would follow"
     yield Mismatch(event.seq, what, told, found)
+
+
+def _refused(workflow: Workflow, step: Step) -> Iterator[Mismatch]:
+    """Yield a value that would not be written any more. What if: an edit asks no transition."""
+    data = step.event.data
+    if isinstance(data, VariableSet) and data.writer != EDIT:
+        fault = unfit(workflow.book, step.before.variables, data.name, data.value)
+        if fault:
+            told = _described(step.event)
+            yield Mismatch(step.event.seq, f"this would be refused: {fault}", None, told)
 
 
 def _described(entry: Draft | Event) -> dict[str, Any]:

@@ -37,6 +37,11 @@ STEP = {"from": False, "to": True}
     [
         ({"orchestrator": {"loop_guard": {}}}, ("orchestrator", "loop_guard"), "loop_guard"),
         (
+            {"orchestrator": {"trigger": {"type": "webhook"}}},
+            ("orchestrator", "trigger"),
+            "a start by webhook",
+        ),
+        (
             variable({"type": "computed", "computation": "x", "inputs": ["x"]}),
             ("variables", "v", "source"),
             "the computed source of v",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from weft.adapters.models.usage import FREE
 from weft.context.assembly import digest_of
+from weft.context.view import beside
 from weft.engine.events import ContextAssembled, Event, ModelFailed, ModelReplied
 from weft.errors import ModelError, ReplayMismatch
 from weft.ports.model import ModelReply, ModelRequest
@@ -36,12 +37,12 @@ class RecordedModel:
                 f"run {self._run} has no recorded answer for {place}: this run goes another way, "
                 "or further"
             )
-        now = digest_of(request.messages)
+        now = digest_of(request.messages, beside(request.tools, request.output))
         if line.asked.digest != now:
             raise ReplayMismatch(
-                f"{place}: what is sent differs from what run {self._run} recorded. The messages "
-                f"have the hash {now[:12]} and had {line.asked.digest[:12]}: prompt, variables, "
-                "history or tool results have changed"
+                f"{place}: what is sent differs from what run {self._run} recorded. It has the "
+                f"hash {now[:12]} and had {line.asked.digest[:12]}: prompt, variables, history, "
+                "tool results, tools or output schema have changed"
             )
         return _replayed(line.answer, on_text)
 

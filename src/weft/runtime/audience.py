@@ -1,0 +1,51 @@
+"""What users of a workflow see of what is said in a run."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from weft.engine.trigger_index import Matches, matcher
+from weft.spec.sources import DerivedSource
+from weft.spec.triggers import AgentTextTrigger, Trigger, UserTextTrigger
+from weft.spec.variables import Variable
+from weft.spec.workflow import WorkflowSpec
+
+
+class Audience:
+    """Who is heard: agents that users see, and words that are not only a sign to a trigger."""
+
+    def __init__(self, spec: WorkflowSpec) -> None:
+        self._visible = spec.orchestrator.visual_agents
+        self._signs: dict[str, list[Matches]] = {}
+        self._own_signs: list[Matches] = []
+        for trigger in _triggers(spec.variables):
+            if isinstance(trigger, AgentTextTrigger) and trigger.ui_hidden:
+                self._signs.setdefault(trigger.agent, []).append(matcher(trigger.match))
+            elif isinstance(trigger, UserTextTrigger) and trigger.ui_hidden:
+                self._own_signs.append(matcher(trigger.match))
+
+    def hears(self, agent: str, text: str) -> bool:
+        """Tell whether users see what an agent has said."""
+        return self.may_hear(agent) and not _any(self._signs.get(agent, ()), text)
+
+    def hears_at_once(self, agent: str) -> bool:
+        """Tell whether users see the words of an agent whatever they turn out to be."""
+        return self.may_hear(agent) and agent not in self._signs
+
+    def may_hear(self, agent: str) -> bool:
+        """Tell whether users see an agent at all."""
+        return self._visible is None or agent in self._visible
+
+    def hears_user(self, text: str) -> bool:
+        """Tell whether users see what one of them has said."""
+        return not _any(self._own_signs, text)
+
+
+def _any(signs: Iterable[Matches], text: str) -> bool:
+    return any(matches(text) for matches in signs)
+
+
+def _triggers(variables: Mapping[str, Variable]) -> Iterator[Trigger]:
+    for variable in variables.values():
+        source = variable.source
+        if isinstance(source, DerivedSource):
+            yield from source.triggers
+            yield from (step.trigger for step in source.transitions if step.trigger is not None)
