@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import weft
+import weft.testing
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,6 +17,12 @@ PUBLIC_NAMES = [
     *("Answer", "Stop", "UserMessage"),
     *("Ask", "Context", "Refuse", "RetryModel", "tool", "use_ui_tool"),
     "__version__",
+]
+
+NAMES_FOR_TESTS = [
+    *("FunctionModel", "ScriptedModel", "call"),
+    *("ManualClock", "host_for", "no_network", "read_package"),
+    *("JOURNAL_CHECKS", "LASTING_JOURNAL_CHECKS"),
 ]
 
 #: Packages that cost more to import than a program using one function of Weft should pay.
@@ -31,13 +38,28 @@ def test_every_public_name_is_there(name: str):
     assert hasattr(weft, name)
 
 
+def test_names_for_tests_are_pinned():
+    assert sorted(weft.testing.__all__) == sorted(NAMES_FOR_TESTS)
+
+
+@pytest.mark.parametrize("name", NAMES_FOR_TESTS)
+def test_every_name_for_tests_is_there(name: str):
+    assert hasattr(weft.testing, name)
+
+
+def test_a_name_that_is_not_there_is_said_so():
+    with pytest.raises(AttributeError, match=r"module 'weft\.testing' has no attribute 'Model'"):
+        _ = weft.testing.Model
+
+
 def test_version_is_the_one_in_pyproject():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert weft.__version__ == project["version"]
 
 
 def test_import_weft_loads_nothing_heavy():
-    question = f"import sys, weft; print([name for name in {HEAVY!r} if name in sys.modules])"
+    loaded = f"[name for name in {HEAVY!r} if name in sys.modules]"
+    question = f"import sys, weft, weft.testing; print({loaded})"
     answer = subprocess.run(
         [sys.executable, "-c", question], capture_output=True, text=True, check=True
     )

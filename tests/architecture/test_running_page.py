@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import weft
+import weft.testing
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.opening.settings import SETTINGS
 from weft.packages.shipped import shipped_folder
@@ -45,8 +46,23 @@ def test_tools_are_tools():
         loader.close()
 
 
-def test_imports_are_there():
-    exec(compile(BLOCKS[3], "running.md:3", "exec"), {})
+def test_the_test_passes(shop):
+    names: dict[str, object] = {"__name__": "example"}
+    exec(compile(BLOCKS[3], "running.md:3", "exec"), names)
+    [test] = [it for name, it in names.items() if name.startswith("test_")]
+    test()
+
+
+def test_the_test_can_fail(shop):
+    greeter = Path("shop/workflows/HelloWorld/tools/greet.py")
+    greeter.write_text(greeter.read_text().replace('"Hello"', '"Hi"'))
+    with pytest.raises(AssertionError):
+        test_the_test_passes(shop)
+
+
+def test_every_name_for_tests_is_on_the_page():
+    section = PAGE.read_text().split("\n## Tests\n")[1]
+    assert [name for name in weft.testing.__all__ if not re.search(rf"\b{name}\b", section)] == []
 
 
 def test_every_name_on_the_page_is_public():

@@ -1,1 +1,43 @@
 """The public test kit: scripted models, a manual clock, and the conformance suites of ports."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from weft.packages.reader import read_package
+    from weft.testing.clock import ManualClock
+    from weft.testing.hosts import host_for
+    from weft.testing.journal_conformance import JOURNAL_CHECKS, LASTING_JOURNAL_CHECKS
+    from weft.testing.models import FunctionModel, ScriptedModel, call
+    from weft.testing.network import no_network
+
+__all__ = [
+    "JOURNAL_CHECKS",
+    "LASTING_JOURNAL_CHECKS",
+    "FunctionModel",
+    "ManualClock",
+    "ScriptedModel",
+    "call",
+    "host_for",
+    "no_network",
+    "read_package",
+]
+
+#: Where each name is defined; it is imported when it is first used.
+_HOMES: Final = {
+    "FunctionModel": "weft.testing.models",
+    "JOURNAL_CHECKS": "weft.testing.journal_conformance",
+    "LASTING_JOURNAL_CHECKS": "weft.testing.journal_conformance",
+    "ManualClock": "weft.testing.clock",
+    "ScriptedModel": "weft.testing.models",
+    "call": "weft.testing.models",
+    "host_for": "weft.testing.hosts",
+    "no_network": "weft.testing.network",
+    "read_package": "weft.packages.reader",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'weft.testing' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
