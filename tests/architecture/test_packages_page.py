@@ -1,0 +1,244 @@
+"""The page about packages: its package checks clean and runs, and it names all there is."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from weft import Answer, Scope, UserMessage
+from weft.check.not_performed import not_performed
+from weft.packages.layout import FILE_KINDS
+from weft.packages.review import review
+from weft.spec.agents import REPLY_LIMITS, Agent, AgentType, HumanInteraction
+from weft.spec.condition_parser import parse_condition
+from weft.spec.handoffs import Handoff
+from weft.spec.limits import Budget, LoopGuard
+from weft.spec.orchestrator import (
+    Orchestrator,
+    RuntimeExtension,
+    StartupMode,
+    WorkflowDependencies,
+)
+from weft.spec.outputs import OutputModel
+from weft.spec.part import Part
+from weft.spec.patterns import PATTERNS
+from weft.spec.sources import DerivedSource, Source
+from weft.spec.starts import Start
+from weft.spec.tools import AgentTool, LifecycleTool, Tool, UiTool
+from weft.spec.triggers import Match, Trigger
+from weft.spec.type_parser import parse_type
+from weft.spec.variables import Variable
+from weft.spec.workflow import WorkflowSpec
+from weft.testing import ScriptedModel, call, host_for, read_package
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"^`(workflows/[^`]+)`\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+ME = Scope("shop", "ada")
+
+
+def kinds(union: object) -> dict[str, type[Part]]:
+    """Return the members of a union that is told apart by a field, by the value of the field."""
+    members = get_args(get_args(union)[0])
+    named = ((next(iter(member.model_fields.values())).default, member) for member in members)
+    return dict(named)
+
+
+SOURCES = kinds(Source)
+TRIGGERS = kinds(Trigger)
+TOOLS = {**kinds(Tool), "Lifecycle_Tool": LifecycleTool}
+
+
+def table(heading: str) -> dict[str, str]:
+    """Return the rows of the table with this first heading: what each names, and its whole line."""
+    found = re.search(
+        rf"^\| {re.escape(heading)} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGE, re.MULTILINE
+    )
+    assert found, heading
+    rows = found[1].splitlines()
+    return {row.removeprefix("| ").split(" | ")[0].strip("`"): row for row in rows}
+
+
+def section(heading: str) -> str:
+    return PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def names_of(part: type[Part]) -> set[str]:
+    """Return the fields of a part as files spell them."""
+    return {field.alias or name for name, field in part.model_fields.items()}
+
+
+def quoted(text: str) -> set[str]:
+    return set(re.findall(r"`(\w+)`", text))
+
+
+def is_performed(source: Part) -> bool:
+    """Ask what decides whether a run is refused; only the kinds of things matter to it."""
+    spec = WorkflowSpec(
+        orchestrator=Orchestrator(workflow_name="Desk", initial_agent="Clerk")
+    ).model_copy(update={"variables": {"it": Variable.model_construct(source=source)}})
+    return not not_performed(spec)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path / "workflows" / "Returns"
+
+
+@pytest.mark.parametrize("profile", ["development", "production"])
+def test_the_package_checks_clean(folder, profile):
+    result = review(folder.parents[1], profile=profile)
+    assert [it.name for it in result.packages] == ["Returns"]
+    assert result.findings == ()
+
+
+def test_the_package_has_every_file_that_is_always_written():
+    written = {Path(name).stem for name in FILES if name.endswith(".json")}
+    assert written == {kind.stem for kind in FILE_KINDS.values() if kind.always}
+
+
+def test_the_package_shows_what_the_page_promises(folder):
+    spec = read_package(folder).spec
+    assert [it.agent_name for it in spec.agents] == ["Clerk", "Assessor"]
+    assert {tool.tool_type for tool in spec.tools} == {"Agent_Tool", "UI_Tool"}
+    assert [tool.function for tool in spec.tools if tool.auto_invoke] == ["confirm_refund"]
+    derived = [it.source for it in spec.variables.values() if isinstance(it.source, DerivedSource)]
+    used = {trigger.type for source in derived for trigger in source.triggers}
+    assert used == {"agent_text", "tool_response", "ui_response"}
+
+
+async def conversation(folder, model):
+    package = read_package(folder)
+    async with host_for(package.spec, model, code=package.code) as host:
+        run = await host.start("Returns", scope=ME, message="my kettle leaks")
+        await host.settled(run, scope=ME)
+        await host.deliver(run, UserMessage("number 7"), scope=ME)
+        for choice in ("decline", "accept"):
+            await host.settled(run, scope=ME)
+            [question] = await host.requests(scope=ME, run=run)
+            await host.deliver(run, Answer(question.id, {"choice": choice}), scope=ME)
+            if choice == "decline":
+                await host.settled(run, scope=ME)
+                await host.deliver(run, UserMessage("that is too little"), scope=ME)
+        await host.settled(run, scope=ME)
+        return await host.state(run, scope=ME)
+
+
+def test_the_package_runs_to_its_end(folder):
+    model = ScriptedModel(
+        {
+            "Clerk": ["Which order is it?", call("find_order", number="7"), "READY"],
+            "Assessor": [
+                {"amount": 20, "reason": "The kettle was used."},
+                {"amount": 40, "reason": "It leaks."},
+            ],
+        }
+    )
+    state = asyncio.run(conversation(folder, model))
+    assert (state.outcome, state.reason) == ("completed", "The customer accepted the refund.")
+    assert model.left == 0
+    assert state.variables == {
+        "shop_name": "the Weft shop",
+        "request_ready": True,
+        "order_total": 40,
+        "customer_choice": "accept",
+    }
+    sent = [str(request.messages) for request in model.requests if request.agent == "Assessor"]
+    assert "a refund of at most 40" in sent[0]
+    assert "If the customer declined (decline)" in sent[1]
+
+
+def test_every_kind_is_on_the_page():
+    assert table("source").keys() == SOURCES.keys()
+    assert table("trigger").keys() == TRIGGERS.keys()
+    assert table("`tool_type`").keys() == TOOLS.keys()
+    assert table("`startup_mode`").keys() == set(get_args(StartupMode))
+    assert table("`human_interaction`").keys() == set(get_args(HumanInteraction))
+    assert set(get_args(AgentType)) <= quoted(section("agents"))
+    assert kinds(Start).keys() <= quoted(section("orchestrator")) | {"chat"}
+    assert {it.name for it in PATTERNS} <= quoted(section("orchestrator"))
+    assert {next(iter(get_args(it)[0].model_fields)) for it in get_args(get_args(Match)[0])} <= (
+        quoted(section("context_variables"))
+    )
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_has_its_fields_and_says_whether_it_is_performed(name):
+    row = table("source")[name]
+    assert names_of(SOURCES[name]) - {"type"} <= quoted(row)
+    assert is_performed(SOURCES[name].model_construct()) != row.endswith("| not yet |")
+
+
+@pytest.mark.parametrize("name", TRIGGERS)
+def test_a_trigger_has_its_fields_and_says_whether_it_is_performed(name):
+    row, fields = table("trigger")[name], names_of(TRIGGERS[name])
+    assert fields - {"type", "value", "ui_hidden"} <= quoted(row)
+    assert ("no `value`" in row) == ("value" not in fields)
+    source = DerivedSource.model_construct(triggers=(TRIGGERS[name].model_construct(),))
+    assert is_performed(source) != row.endswith("| not yet |")
+
+
+def test_tools_have_their_fields():
+    rows = table("`tool_type`")
+    assert names_of(AgentTool) - {"tool_type"} <= quoted(rows["Agent_Tool"])
+    assert names_of(UiTool) - names_of(AgentTool) <= quoted(rows["UI_Tool"])
+    assert names_of(LifecycleTool) - {"tool_type"} <= quoted(rows["Lifecycle_Tool"])
+    assert rows["Lifecycle_Tool"].endswith("| not yet |")
+
+
+@pytest.mark.parametrize(
+    ("heading", "part"),
+    [
+        ("orchestrator", Orchestrator),
+        ("agents", Agent),
+        ("context_variables", Variable),
+        ("handoffs", Handoff),
+    ],
+)
+def test_every_field_of_a_file_is_in_its_section(heading, part):
+    assert names_of(part) <= quoted(section(heading))
+
+
+def test_what_the_orchestrator_does_not_perform_is_marked():
+    declared = Orchestrator(
+        workflow_name="Desk",
+        initial_agent="Clerk",
+        budgets=(Budget(),),
+        loop_guard=LoopGuard(),
+        runtime_extensions=(RuntimeExtension(kind="api_router", entrypoint="api:router"),),
+        workflow_dependencies=WorkflowDependencies(required_workflows=("Intake",)),
+    )
+    [marked] = re.findall(r"^\|(.*)\| \| not performed yet \|$", PAGE, re.MULTILINE)
+    refused = {what for _, what in not_performed(WorkflowSpec(orchestrator=declared))}
+    assert quoted(marked) == refused
+
+
+def test_outputs_have_their_fields():
+    assert names_of(OutputModel) - {"type"} <= quoted(section("structured_outputs"))
+
+
+def test_reply_limits_are_those_of_the_engine():
+    rows = table("`human_interaction`")
+    assert rows == {name: f"| `{name}` | {limit} |" for name, limit in REPLY_LIMITS.items()}
+
+
+def test_conditions_and_types_can_be_read():
+    conditions = table("condition")
+    assert len(conditions) == 6
+    for condition in conditions:
+        parse_condition(condition)
+    types = [it for cell in table("type") for it in re.split(r"` (?:or )?`", cell)]
+    assert len(types) == 12
+    for type_ in types:
+        parse_type(type_.replace("\\|", "|").replace("[T]", "[str]").replace("T |", "str |"))
+
+
+def test_other_pages_lead_here():
+    assert "(docs/packages.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "(packages.md)" in (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
