@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from behaviour.bad_run_play import ADA, finished, open_host, play, spec
+from weft.errors import UsageError
 from weft.runtime import active_runs
 from weft.runtime.active import ActiveRun
 from weft.runtime.signals import Answer, UserMessage
@@ -104,6 +105,22 @@ def test_a_run_that_waits_leaves_nothing_in_the_process(
     first, last, asked = play(scenario)
     assert len(asked) == MANY
     assert {first, last} <= {it.run for it in asked}
+
+
+def test_a_message_that_names_its_question_counts_once_however_late_it_comes_again(tmp_path):
+    async def scenario():
+        async with await open_host(tmp_path / "j.db", CHAT, saying("What else?"), CODE) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            (question,) = await host.requests(scope=ADA, run=run)
+            said = Answer(question.id, "pay 100")
+            await host.deliver(run, said, scope=ADA)
+            await host.settled(run, scope=ADA)
+            with pytest.raises(UsageError, match="is not open"):
+                await host.deliver(run, said, scope=ADA)
+            return await host.state(run, scope=ADA)
+
+    assert [it.text for it in play(scenario).messages if it.role == "user"] == ["hi", "pay 100"]
 
 
 def test_only_so_many_runs_are_held_while_their_tools_wait(tmp_path):
