@@ -14,6 +14,7 @@ _in_context: Final = swapped_in("context_variables.json")
 _in_hooks: Final = swapped_in("hooks.json")
 _in_masking: Final = swapped_in("hooks/masking.py")
 _in_orders: Final = swapped_in(_ORDERS)
+_in_refunds: Final = swapped_in(_REFUNDS)
 _in_tools: Final = swapped_in("tools.json")
 
 _DESCRIBED: Final = '"Finds an order by its number."'
@@ -118,6 +119,8 @@ _UI: Final = [
         '"accepted"',
         (Swap("tools.json", '"boolean"', '"string"'),),
     ),
+    _in_refunds("UI007", '"approve_refund"', '"aprove_refund"', '"aprove_refund"'),
+    _in_refunds("UI007", '"approve_refund"', '"find_order"', '"find_order"'),
 ]
 
 CASES: Final = [*_TOOL, *_HOOK, *_UI]

@@ -92,4 +92,22 @@ RULES: Final[tuple[Rule, ...]] = (
             'response_schema: {"properties": {"decision": {"enum": ["yes", "no", "later"]}}}'
         ),
     ),
+    Rule(
+        code="UI007",
+        severity="error",
+        title="Code shows a UI tool that is not declared",
+        why=(
+            "use_ui_tool names the UI tool whose component is shown and whose schemas say what may "
+            "be shown and answered. No UI tool of tools.json has this name, so the call would fail "
+            "before anybody is asked."
+        ),
+        fix=(
+            "Write the function name of a UI_Tool of this package, or declare one. A tool that "
+            "asks for itself names its own function."
+        ),
+        example=(
+            'await use_ui_tool("aprove_plan", {"plan": plan})\n'
+            '{"tool_type": "UI_Tool", "file": "approve.py", "function": "approve_plan"}'
+        ),
+    ),
 )

@@ -12,9 +12,9 @@ from weft.findings import Finding, Path, Place
 
 #: The modules with rules, `weft.check.<name>_rules`.
 _MODULES: Final = (
-    "auto", "bind", "condition", "env", "expo", "hand", "hook", "ingredient", "name", "out",
-    "proof", "schema", "secret", "source", "start", "state", "tool", "trigger", "ui", "usage",
-    "var", "write",
+    "ask", "auto", "bind", "condition", "env", "expo", "hand", "hook", "ingredient", "name",
+    "out", "proof", "schema", "secret", "source", "start", "state", "tool", "trigger", "ui",
+    "usage", "var", "write",
 )  # fmt: skip
 
 RULES: Final[tuple[CheckRule, ...]] = rules_of(

@@ -4,6 +4,7 @@ from typing import Any
 
 from weft.catalogue import CATALOGUE
 from weft.check import (
+    ask_rules,
     auto_rules,
     bind_rules,
     hook_rules,
@@ -18,8 +19,9 @@ from weft.check.subject import Hit, Subject
 from weft.spec.workflow import WorkflowSpec
 
 RULES = rules_of(
-    schema_rules, name_rules, tool_rules, auto_rules, bind_rules, hook_rules, out_rules, ui_rules
-)
+    schema_rules, name_rules, tool_rules, auto_rules, bind_rules, hook_rules, out_rules, ui_rules,
+    ask_rules,
+)  # fmt: skip
 
 
 def subject(

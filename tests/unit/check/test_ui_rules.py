@@ -416,3 +416,85 @@ def test_UI006_leaves_missing_keys_to_UI002_and_transitions_alone():
     source = {"type": "derived", "default": "a", "transitions": transitions}
     variables = {"x": {"type": 'literal["a", "b"]', "source": source}}
     assert hits("UI006", asking(form(ok={"type": "boolean"}), variables=variables)) == []
+
+
+def shown(text: str, *more: dict[str, Any], **files: str):
+    """A UI tool `ask`, and an agent tool `find` with the code that is given."""
+    code = {**PY, "tools/lookup.py": text, **files}
+    schema = {"response_schema": form()}
+    return subject(code, tools=[ui_tool("ask", **schema), tool("find"), *more])
+
+
+def test_UI007_code_shows_what_is_not_declared():
+    text = "from weft import use_ui_tool\nasync def find():\n    await use_ui_tool('aks', 1)\n"
+    checked = shown(text)
+    hit = only("UI007", checked)
+    assert hit.message == 'use_ui_tool shows "aks", which is no UI tool of the package'
+    assert hit.hint == ('did you mean "ask"?',)
+    assert hit.place == Place("tools/lookup.py", 3, 23)
+    assert codes(checked) == ["UI007"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("find", "declare find as UI_Tool, or name the one that is meant"),
+        ("Confirmation", "declare it in tools.json as UI_Tool, or name one that is declared"),
+    ],
+)
+def test_UI007_says_what_to_do(name, hint):
+    text = f"import weft\nasync def find():\n    await weft.use_ui_tool(tool_id='{name}')\n"
+    assert only("UI007", shown(text)).hint == (hint,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from weft import use_ui_tool as show\nasync def find(): await show('x')",
+        "import weft as w\nasync def find(): await w.use_ui_tool('x')",
+        "import weft.runtime.asking\ndef find(): weft.runtime.asking.use_ui_tool('x')",
+        "async def find():\n    from weft import use_ui_tool\n    await use_ui_tool('x')",
+        "from weft import use_ui_tool\ndef inner(): use_ui_tool('x')\ndef find(): inner()",
+        "from weft import use_ui_tool\ndef find():\n    r'a'\n    '\\d'\n    use_ui_tool('x')",
+    ],
+)
+def test_UI007_ways_to_call(text):
+    assert len(hits("UI007", shown(text))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from weft import use_ui_tool\nasync def find(): await use_ui_tool('ask')",
+        "from weft import use_ui_tool\nasync def find(name: str): await use_ui_tool(name)",
+        "from weft import use_ui_tool\nasync def find(a: list): await use_ui_tool(*a)",
+        "from weft import use_ui_tool\nasync def find(): await use_ui_tool(payload='x')",
+        "from weft import use_ui_tool\nasync def find(): await use_ui_tool(7)",
+        "from weft import use_ui_tool\nasync def find(): await (use_ui_tool or f)('x')",
+        "import weft\nasync def find(): await weft.other('x'), weft.use_ui_tool('ask')",
+        # Functions of the package's own that have the same name.
+        "def use_ui_tool(kind): ...\ndef find(): use_ui_tool('x')",
+        "from weft import use_ui_tool\ndef use_ui_tool(kind): ...\ndef find(): use_ui_tool('x')",
+        "from shared import use_ui_tool\ndef find(): use_ui_tool('x')",
+        "import shared\ndef find(): shared.use_ui_tool('x')",
+        "class Ui: ...\ndef find(): Ui().use_ui_tool('x')",
+        "def find(self): self.use_ui_tool('x')",
+    ],
+)
+def test_UI007_other_calls(text):
+    own = {"tools/shared.py": "def use_ui_tool(kind): ...\n"}
+    assert hits("UI007", shown(text, **own)) == []
+
+
+def test_UI007_code_that_nothing_uses():
+    text = "from weft import use_ui_tool\nasync def old(): await use_ui_tool('x')\n"
+    files = {"tools/old.py": text}
+    assert hits("UI007", shown("def find(): ...", **files)) == []
+    assert hits("UI007", shown("def find(): ...", tool("gone", "gone.py"), **files)) == []
+    assert hits("UI007", subject(tools=[tool("find")])) == []
+
+
+def test_UI007_a_tool_that_tools_json_misspells_is_reported_there():
+    checked = subject(PY, tools=[ui_tool("aks", response_schema=form())])
+    assert codes(checked) == ["TOOL002"]
+    assert hits("UI007", checked) == []
