@@ -156,13 +156,13 @@ class World:
             opened = RequestOpened(id_, "ui", command.agent, tool=command.tool, call=command.id)
             return (opened,)
         context = Context(self.book, play.state, agent=command.agent, tool=command.tool, key="k")
-        result = ToolReturned(command.id, {})
         try:
             self.functions[command.tool](context, **command.arguments)
         except ToolError as error:
-            result = ToolFailed(command.id, str(error))
+            # What a call that fails has set does not count.
             self.broken = self.broken or command.id.startswith("auto")
-        return (*context.finish(), result)
+            return (ToolFailed(command.id, str(error)),)
+        return (*context.finish(), ToolReturned(command.id, {}))
 
     def lost(self):
         """Return the states from which no end can be reached."""

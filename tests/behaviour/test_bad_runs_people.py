@@ -14,7 +14,7 @@ CODE = b'''
 import asyncio
 import time
 
-from weft import Ask, use_ui_tool
+from weft import Ask, tool, use_ui_tool
 
 
 async def ask(what: str) -> str:
@@ -51,8 +51,32 @@ async def slow() -> str:
     """Take a moment."""
     await asyncio.sleep(0.05)
     return "slow"
+
+
+attempts: list[int] = []
+
+
+@tool(effect="read", retries=2)
+async def ask_and_stumble() -> list:
+    """Ask the same twice, but fail after the first answer, and after the second."""
+    attempts.append(1)
+    found = []
+    for number in (1, 2):
+        found.append(await use_ui_tool("ask", "tea?"))
+        if len(attempts) == number:
+            raise ValueError("not yet")
+    return found
+
+
+async def ask_by(name: str) -> str:
+    """Ask with the component of another tool."""
+    return str(await use_ui_tool(name, "tea?"))
 '''
-SPEC = spec("slow", ui=("ask", "ask_first", "ask_both", "ask_thrice", "ask_then_work"))
+SPEC = spec(
+    "slow",
+    "ask_by",
+    ui=("ask", "ask_first", "ask_both", "ask_thrice", "ask_then_work", "ask_and_stumble"),
+)
 CHAT = spec(handoffs=[{"source_agent": "Clerk", "target_agent": "user"}])
 
 
@@ -243,3 +267,59 @@ def test_a_host_that_only_holds_a_tool_does_not_wait_for_itself(tmp_path):
     assert told.row.outcome == "completed"
     texts = sorted(it.text for it in told.state.messages if it.role == "tool")
     assert texts == ["tea: green", "worked"]
+
+
+@pytest.mark.parametrize("hold", [True, False])
+def test_a_tool_that_is_tried_again_asks_nobody_twice(tmp_path, hold):
+    """An answer holds for all attempts, and for one question of each of them."""
+    path = tmp_path / "j.db"
+
+    async def answer(host, run, value):
+        (question,) = (await finished(host, run)).state.requests
+        await host.deliver(run, Answer(question, value), scope=ADA)
+        return await finished(host, run)
+
+    async def scenario():
+        async with await asking(path, call("ask_and_stumble")) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            told = await answer(host, run, "green")
+            if hold:
+                return await answer(host, run, "black")
+        assert told.row.status == "waiting"
+        # A new process counts the attempts from the first again, and has all answers at hand.
+        async with await open_host(path, SPEC, ScriptedModel(["Done."]), CODE) as host:
+            return await answer(host, run, "black")
+
+    told = play(scenario)
+    assert told.only(ToolReturned).value == ["green", "black"]
+    assert len([it for it in told.events if isinstance(it.data, RequestOpened)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("ask_frist", "did you mean ask_first?"),
+        ("slow", "declare it in tools.json as UI_Tool"),
+        ("Card", "declare it in tools.json as UI_Tool"),
+    ],
+)
+def test_a_question_with_a_tool_that_is_no_ui_tool_is_not_asked(tmp_path, name, remedy):
+    async def scenario():
+        async with await asking(tmp_path / "j.db", call("ask_by", name=name)) as host:
+            return await finished(host, await host.start("Desk", scope=ADA, message="hi"))
+
+    told = play(scenario)
+    assert told.only(ToolFailed).error == f"the package has no UI tool {name}; {remedy}"
+    assert told.row.outcome == "completed"
+    assert not [it for it in told.events if isinstance(it.data, RequestOpened)]
+
+
+def test_any_tool_may_ask_with_the_component_of_another_one(tmp_path):
+    async def scenario():
+        async with await asking(tmp_path / "j.db", call("ask_by", name="ask")) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            (question,) = (await finished(host, run)).state.requests
+            await host.deliver(run, Answer(question, "green"), scope=ADA)
+            return await finished(host, run)
+
+    assert play(scenario).only(ToolReturned).value == "green"

@@ -14,7 +14,7 @@ CODE = b'''
 import asyncio
 import time
 
-from weft import Ask, tool
+from weft import Ask, Refuse, RetryModel, tool
 
 
 def well() -> str:
@@ -170,6 +170,31 @@ def sets_then_fails(context_variables) -> str:
     """Set something, then fail."""
     context_variables.set("count", 3)
     raise ValueError("after all")
+
+
+def sets_then_asks_again(context_variables) -> str:
+    """Set something, then want other arguments."""
+    context_variables.set("count", 3)
+    raise RetryModel("say more")
+
+
+@tool(timeout=0.05)
+async def sets_then_hangs(context_variables) -> str:
+    """Set something, then take too long."""
+    context_variables.set("count", 3)
+    await asyncio.sleep(60)
+
+
+def sets_then_asks_wrongly(context_variables) -> str:
+    """Set something, then ask what cannot be asked."""
+    context_variables.set("count", 3)
+    raise Ask("may I?", timeout=-1)
+
+
+def sets_then_declines(context_variables) -> str:
+    """Set something, then decline."""
+    context_variables.set("count", 3)
+    raise Refuse("not today")
 '''
 
 #: By tool: what the agent is told, and how the failure is recorded.
@@ -195,6 +220,10 @@ TOLD = {
     "sets_undeclared": ("there is no variable nothing", "error"),
     "sets_wrong_type": ("count: expected int", "error"),
     "sets_then_fails": ("sets_then_fails failed: ValueError: after all", "error"),
+    "sets_then_asks_again": ("say more", "retry"),
+    "sets_then_hangs": ("sets_then_hangs took longer than 0.05 seconds", "timeout"),
+    "sets_then_asks_wrongly": ("asked a question that cannot be", "error"),
+    "sets_then_declines": ("not today", "refused"),
 }
 SPEC = spec("well", "counts_at_third", "counts_after_answer", *TOLD)
 
@@ -229,15 +258,25 @@ def test_a_tool_that_misbehaves_is_told_to_its_agent_and_recorded(tmp_path, tool
     assert good.row.outcome == "completed"
 
 
-def test_what_a_tool_set_before_it_failed_is_kept_and_stands_beside_its_failure(tmp_path):
+@pytest.mark.parametrize(
+    ("tool", "count"),
+    [
+        ("sets_then_fails", None),
+        ("sets_then_asks_again", None),
+        ("sets_then_hangs", None),
+        ("sets_then_asks_wrongly", None),
+        ("sets_then_declines", 3),
+    ],
+)
+def test_what_a_tool_has_set_counts_if_it_declines_and_not_if_it_fails(tmp_path, tool, count):
     async def scenario():
-        model = calling("sets_then_fails")
-        async with await open_host(tmp_path / "journal.db", SPEC, model, CODE) as host:
+        async with await open_host(tmp_path / "j.db", SPEC, calling(tool), CODE) as host:
             return await finished(host, await host.start("Desk", scope=ADA, message="hi"))
 
     told = play(scenario)
-    assert told.only(VariableSet).value == 3
-    assert told.state.variables["count"] == 3
+    values = [it.data.value for it in told.events if isinstance(it.data, VariableSet)]
+    assert values == ([] if count is None else [count])
+    assert told.state.variables["count"] == count
 
 
 def test_what_was_refused_sets_nothing(tmp_path):

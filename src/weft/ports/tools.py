@@ -11,6 +11,10 @@ from weft.ports.model import ToolSchema
 AskPerson = Callable[[str, Json, float | None, Json], Awaitable[Json]]
 
 
+def _nothing() -> None:
+    """Do what there is to do where nobody was asked."""
+
+
 class VariableAccess(Protocol):
     """The variables as a tool sees them: read what it may read, set what it may set."""
 
@@ -47,6 +51,8 @@ class ToolCall:
     arguments: Mapping[str, Json]
     variables: VariableAccess
     ask: AskPerson
+    #: Lets the next attempt have the answers that people gave to the one that failed.
+    answer_again: Callable[[], None] = _nothing
 
 
 class Tools(Protocol):

@@ -14,7 +14,6 @@ from weft.engine.events import (
     FailureKind,
     ModelFailed,
     ModelReplied,
-    RequestOpened,
     ToolFailed,
     ToolRequest,
     ToolReturned,
@@ -159,6 +158,7 @@ class Performer:
             arguments=command.arguments,
             variables=variables,
             ask=questions,
+            answer_again=questions.restart,
         )
         result: EventData
         try:
@@ -179,9 +179,18 @@ class Performer:
             _log.exception("the tool %s failed unexpectedly", command.tool)
             result = _failed(command, error, "error", secrets)
         writes = variables.finish()
-        # A call that asks is not over: when it is made again, it sets again what it sets.
-        written = () if isinstance(result, RequestOpened) else writes
+        written = writes if _counts(result) else ()
         return tuple(Draft(f"tool:{command.tool}", it, command.seq) for it in (*written, result))
+
+
+def _counts(result: EventData) -> bool:
+    """Tell whether what a call has set counts: it has returned, or it declines on purpose.
+
+    One that asks is not over: when it is made again, it sets again what it sets.
+    """
+    if isinstance(result, ToolFailed):
+        return result.kind == "refused"
+    return isinstance(result, ToolReturned)
 
 
 def _failed(

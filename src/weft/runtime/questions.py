@@ -8,8 +8,10 @@ from pydantic_core import to_json
 
 from weft.engine.commands import CallTool
 from weft.engine.events import RequestOpened
+from weft.engine.state import GivenAnswer
 from weft.errors import ToolError, UsageError
 from weft.findings import Json
+from weft.ids import nearest
 from weft.ports.clock import Clock
 from weft.runtime.asking import check_timeout
 from weft.runtime.secrets import masked
@@ -28,7 +30,9 @@ class Questions:
         self._run = run
         self._command = command
         self._clock = clock
-        #: Answers from before, each for the same question only and only once.
+        #: All answers that this call has had, and those of them that are still to be given: each
+        #: for the same question only, and only once in an attempt.
+        self._had = list(command.answers)
         self._given = list(command.answers)
         self._number = len(command.answers)
         self._open = False
@@ -42,6 +46,7 @@ class Questions:
                 f"{self._command.tool} asks a second question before the first is answered",
                 hint="await use_ui_tool once after the other, or ask both in one",
             )
+        self._refuse_unknown(tool)
         opened = self.opened(tool, payload, seconds, otherwise, self._number)
         for answer in self._given:
             if answer.digest == opened.digest:
@@ -50,9 +55,15 @@ class Questions:
         self._number += 1
         self._open = True
         try:
-            return await self._run.ask(self._command, opened)
+            value = await self._run.ask(self._command, opened)
         finally:
             self._open = False
+        self._had.append(GivenAnswer(opened.digest, value))
+        return value
+
+    def restart(self) -> None:
+        """Begin anew: the attempt that was answered has failed, and nobody is asked twice."""
+        self._given = list(self._had)
 
     def opened(
         self, tool: str, payload: Json, seconds: float | None, otherwise: Json, number: int
@@ -79,3 +90,11 @@ class Questions:
             expires_at=None if seconds is None else self._clock.now() + round(seconds * 1000),
             otherwise=otherwise,
         )
+
+    def _refuse_unknown(self, tool: str) -> None:
+        """Refuse a question that nothing says how to show, nor what answers it."""
+        forms = self._run.workflow.forms
+        if tool not in forms:
+            near = nearest(tool, forms)
+            remedy = f"did you mean {near}?" if near else "declare it in tools.json as UI_Tool"
+            raise ToolError(f"the package has no UI tool {tool}; {remedy}")

@@ -69,6 +69,7 @@ class PythonTools:
                 return await self._attempt(tool, call)
             LOG.info("the tool %s is called again", tool.name)
             call.variables.restart()
+            call.answer_again()
             await asyncio.sleep(self._limits.pause * 2**attempt)
         return await self._attempt(tool, call)
 
