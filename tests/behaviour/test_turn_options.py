@@ -7,20 +7,23 @@ from weft.engine.events import (
     ContextAssembled,
     HandedOff,
     MessageShown,
+    OutputRefused,
     RequestOpened,
     RunEnded,
     ToolCalled,
     ToolFailed,
     ToolReturned,
+    VariableSet,
 )
 from weft.errors import UsageError
+from weft.runtime.replay import check_replay
 from weft.runtime.signals import Answer
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.models import ScriptedModel, call
 
 CODE = {
     "tools/desk.py": b'''
-from weft import use_ui_tool
+from weft import RetryModel, use_ui_tool
 
 
 def note(size: int) -> str:
@@ -31,6 +34,14 @@ def note(size: int) -> str:
 async def pick(size: int) -> dict:
     """Let a person choose."""
     return await use_ui_tool("pick", {"size": size})
+
+
+def fit(size: int, context_variables) -> str:
+    """Take small sizes only."""
+    context_variables.set("size", size)
+    if size > 3:
+        raise RetryModel(f"{size} is too big")
+    return f"size {size}"
 '''
 }
 NOTE = {"tool_type": "Agent_Tool", "agent": "A", "file": "desk.py", "function": "note"}
@@ -203,6 +214,23 @@ def test_auto_invoke_of_a_tool_that_asks_waits_for_the_person():
     assert played.at(RequestOpened).data.payload == {"size": 3}
     assert played.at(ToolReturned).data.value == {"size": 4}
     assert played.events[-1].data.outcome == "completed"
+
+
+def test_an_automatic_tool_sends_a_reply_back_and_works_with_the_next_one():
+    agent = {"agent_name": "A", "auto_tool_mode": True}
+    tools = [{**NOTE, "function": "fit", "auto_invoke": True}]
+    variables = {"size": {"type": "int", "source": {"type": "derived"}}}
+    model = ScriptedModel([{"size": 9}, {"size": 3}])
+    spec = declared(agent, tools=tools, handoffs=END, variables=variables, **OUTPUT)
+    played = play(spec, model, code=CODE)
+    assert played.at(ToolFailed).data.kind == "retry"
+    assert played.at(OutputRefused).data.fault == "9 is too big"
+    assert "9 is too big" in texts(model.requests[1])[-1]
+    assert played.at(ToolReturned).data.value == "size 3"
+    set_ = [it.data.value for it in played.events if isinstance(it.data, VariableSet)]
+    assert set_ == [3], "what a reply sets that is sent back does not count"
+    assert played.events[-1].data.outcome == "completed"
+    assert check_replay(played.workflow, played.run, played.events) == []
 
 
 def test_a_binding_gives_its_agent_a_model_to_fit_and_null_leaves_the_text_free():

@@ -218,6 +218,46 @@ def test_a_failed_automatic_tool_ends_the_run():
     assert play.state.reason == "the automatic tool look gave no result: broken"
 
 
+def test_an_automatic_tool_sends_a_reply_back():
+    play = Play(workflow(**AUTO))
+    play.start()
+    (first,) = play.reply('{"n": 3}')
+    play.take(RequestOpened("q", "ui", "A", tool="look", call=first.id))
+    assert play.state.status == "waiting"
+    (asked,) = play.take(ToolFailed(first.id, "n must be even", "retry"))
+    assert (asked.turn, asked.call) == (1, 2)
+    assert play.last(OutputRefused) == OutputRefused(1, 1, "n must be even")
+    assert "n must be even" in list(play.state.messages)[-1].text
+    assert (play.state.status, play.state.requests) == ("running", {})
+    (second,) = play.reply('{"n": 4}')
+    assert second.id != first.id, "what is told late of the first call is not of the second"
+    play.take(ToolReturned(first.id, "late"))
+    assert play.state.turn.calls.keys() == {second.id}
+    play.take(ToolReturned(second.id, "done"))
+    assert play.kinds()[-3:] == ["TurnEnded", "HandedOff", "RequestOpened"]
+
+
+def test_replies_sent_back_count_as_refused_ones():
+    play = Play(workflow(**AUTO))
+    play.start()
+    play.reply("no json")
+    for _ in range(MAX_REFUSALS - 1):
+        (call,) = play.reply('{"n": 3}')
+        assert play.state.outcome is None
+        play.take(ToolFailed(call.id, "n must be even", "retry"))
+    assert play.state.outcome == "failed"
+    assert play.state.reason == "A gave no reply that fits its model: n must be even"
+
+
+@pytest.mark.parametrize("kind", ["error", "timeout", "refused"])
+def test_an_automatic_tool_that_fails_otherwise_ends_the_run(kind):
+    play = Play(workflow(**AUTO))
+    play.start()
+    (call,) = play.reply('{"n": 3}')
+    play.take(ToolFailed(call.id, "no", kind))
+    assert play.state.reason == "the automatic tool look gave no result: no"
+
+
 @pytest.mark.parametrize(
     ("match", "text", "fires"),
     [

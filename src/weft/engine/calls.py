@@ -4,7 +4,15 @@ import json
 
 from weft.engine.book import Rulebook
 from weft.engine.commands import CallTool, Command, Record
-from weft.engine.events import Event, RunEnded, ToolCalled, ToolFailed, ToolReturned, TurnEnded
+from weft.engine.events import (
+    Event,
+    OutputRefused,
+    RunEnded,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+    TurnEnded,
+)
 from weft.engine.state import Message, OpenCall, State, Turn
 from weft.engine.triggers import called, fire, returned
 from weft.engine.turns import next_call
@@ -33,17 +41,34 @@ def on_tool_returned(
 
 
 def on_tool_failed(_book: Rulebook, state: State, event: Event, data: ToolFailed) -> list[Command]:
-    """Tell the agent why there is no result; without an agent to tell, the run has failed."""
-    call = state.turn.calls.get(data.id) if state.turn else None
-    if call is not None and call.auto:
-        reason = f"the automatic tool {call.tool} gave no result: {data.error}"
-        return [Record(RunEnded("failed", reason))]
-    return _done(state, event, data.id, f"error: {data.error}")
+    """Tell the agent why there is no result.
+
+    Nobody has asked for the call of an automatic tool: the reply is refused that it was made with,
+    if the tool wants another one, and else the run has failed.
+    """
+    turn = state.turn
+    call = turn.calls.get(data.id) if turn else None
+    if turn is None or call is None or not call.auto:
+        return _done(state, event, data.id, f"error: {data.error}")
+    if data.kind == "retry":
+        return _send_back(state, turn, call, data.error)
+    reason = f"the automatic tool {call.tool} gave no result: {data.error}"
+    return [Record(RunEnded("failed", reason))]
 
 
 def call_of(agent: str, call: OpenCall) -> CallTool:
     """Return the command that performs a call, with the answers it has had."""
     return CallTool(call.id, agent, call.tool, call.arguments, call.seq, call.answers)
+
+
+def _send_back(state: State, turn: Turn, call: OpenCall, fault: str) -> list[Command]:
+    """Refuse the reply a call was made with, as if it did not fit its model."""
+    _forget_question(state, call)
+    state.status = "running"
+    state.turn = turn.changed(
+        stage="model", calls={}, missing=frozenset[str](), sent_back=turn.sent_back + 1
+    )
+    return [Record(OutputRefused(turn.number, turn.call, fault))]
 
 
 def _done(state: State, event: Event, id_: str, text: str) -> list[Command]:
@@ -54,8 +79,8 @@ def _done(state: State, event: Event, id_: str, text: str) -> list[Command]:
     call = turn.calls.get(id_)
     open_ = {key: value for key, value in turn.calls.items() if key != id_}
     turn = turn.changed(calls=open_, missing=turn.missing - {id_})
-    if call is not None and call.asks:  # It gave up asking: nobody is to answer any more.
-        state.requests = {key: it for key, it in state.requests.items() if key != call.asks}
+    if call is not None:
+        _forget_question(state, call)
     if call is not None and call.auto:
         state.turn = turn.changed(stage="ending")
         return [Record(TurnEnded(turn.agent, turn.number))]
@@ -63,6 +88,12 @@ def _done(state: State, event: Event, id_: str, text: str) -> list[Command]:
     state.turn = turn
     state.status = "waiting" if only_asks(turn) else "running"
     return [] if turn.missing else next_call(state, turn)
+
+
+def _forget_question(state: State, call: OpenCall) -> None:
+    """Let nobody answer any more what a call has given up asking."""
+    if call.asks:
+        state.requests = {key: it for key, it in state.requests.items() if key != call.asks}
 
 
 def only_asks(turn: Turn) -> bool:

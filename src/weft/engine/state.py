@@ -79,6 +79,8 @@ class Turn:
     calls: Mapping[str, OpenCall] = field(default_factory=dict[str, OpenCall])
     missing: frozenset[str] = frozenset()
     refusals: int = 0
+    #: How many of these came from an automatic tool: each of its calls has an id of its own.
+    sent_back: int = 0
 
     def changed(self, **changes: Unpack[TurnChanges]) -> "Turn":
         """Return the turn as it is afterwards. `replace` would set every field one by one."""

@@ -141,7 +141,8 @@ def _final(book: Rulebook, state: State, turn: Turn, text: str) -> list[Command]
         return [Record(OutputRefused(turn.number, turn.call, fault))]
     triggered = fire(state, said(book, state, turn.agent, text)).records
     if part.auto_tool is not None and output is not None:
-        id_ = f"auto-{turn.number}"
+        again = f"-{turn.sent_back + 1}" if turn.sent_back else ""
+        id_ = f"auto-{turn.number}{again}"
         state.turn = turn.changed(stage="tools", calls={}, missing=frozenset({id_}))
         return [*triggered, Record(ToolCalled(id_, part.auto_tool, output, auto=True))]
     state.turn = turn.changed(stage="ending")
