@@ -62,6 +62,7 @@ class TurnChanges(TypedDict, total=False):
     calls: Mapping[str, OpenCall]
     missing: frozenset[str]
     refusals: int
+    sent_back: int
 
 
 @dataclass(frozen=True)
