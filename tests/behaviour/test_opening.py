@@ -7,7 +7,8 @@ import pytest
 
 import weft
 from weft.adapters.sqlite import SqliteJournal
-from weft.errors import CheckFailed, LinkError, SetupError, StoreError, UsageError
+from weft.engine.events import Event, ModelReplied
+from weft.errors import CheckFailed, LinkError, ModelError, SetupError, StoreError, UsageError
 from weft.opening.hosts import LOCAL, open_host
 from weft.packages.shipped import shipped_folder
 from weft.ports.model import ModelReply
@@ -197,6 +198,11 @@ def test_a_journal_of_ones_own_is_used(workspace, tmp_path):
         ("WEFT_MODEL_ATTEMPTS", "0", "is a whole number from 1 on, not '0'"),
         ("WEFT_MODELS_AT_ONCE", "-3", "is a whole number from 1 on, not '-3'"),
         ("WEFT_DURABILITY", "some", "is full or normal, not 'some'"),
+        ("WEFT_FALLBACK_MODEL", "sample,", "is a model, or pairs of models, not 'sample,'"),
+        ("WEFT_FALLBACK_MODEL", "openai:a=", "is a model, or pairs of models, not 'openai:a='"),
+        ("WEFT_FALLBACK_MODEL", "=sample", "is a model, or pairs of models, not '=sample'"),
+        ("WEFT_FALLBACK_MODEL", "sample,you", "names two fallbacks for any model: 'sample,you'"),
+        ("WEFT_FALLBACK_MODEL", "you=sample,you=sample", "names two fallbacks for you"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(workspace, name, text, said):
@@ -227,6 +233,85 @@ def test_what_an_operator_sets_holds(workspace):
     assert "127.0.0.1:9" in alone.reason
     helped = play(lambda: scenario(WEFT_FALLBACK_MODEL="http://127.0.0.1:9/v1#other"))
     assert "other" in helped.reason
+
+
+NOBODY = "http://127.0.0.1:9/v1#nobody"
+ELSEWHERE = "http://127.0.0.1:9/v1#elsewhere"
+
+
+def answered_by(workspace, fallback, *, model=NOBODY, person=None):
+    """Say who gives the first reply where the model that is named may not answer, or why nobody."""
+    settings = {"WEFT_MODEL_ATTEMPTS": "1"}
+
+    async def scenario():
+        async with await open_host(workspace, environment=settings) as host:
+            recorded = await host.start("HelloWorld", scope=LOCAL, message="hi", model="sample")
+            await host.settled(recorded, scope=LOCAL)
+        settings["WEFT_FALLBACK_MODEL"] = fallback.replace("RUN", recorded)
+        async with await open_host(workspace, environment=settings, person=person) as host:
+            run = await host.start("HelloWorld", scope=LOCAL, message="hi", model=model)
+            row = await host.settled(run, scope=LOCAL)
+            events = [it async for it in host.events(run, scope=LOCAL) if isinstance(it, Event)]
+            replies = [it.data.answerer for it in events if isinstance(it.data, ModelReplied)]
+            return replies[0] if replies else row.reason
+
+    return play(scenario)
+
+
+async def somebody(_request):
+    return ModelReply("here I am")
+
+
+@pytest.mark.parametrize(
+    ("fallback", "who"),
+    [
+        ("sample", "sample"),
+        ("you", "you"),
+        ("replay:RUN", "replay"),
+        (f"{NOBODY}=sample", "sample"),
+        (f"{ELSEWHERE}=you, {NOBODY}=sample", "sample"),
+        (f"{ELSEWHERE}=you,sample", "sample"),
+        (f"{NOBODY}=you,sample", "you"),
+    ],
+)
+def test_any_model_may_stand_in_for_one_that_does_not_answer(workspace, fallback, who):
+    assert answered_by(workspace, fallback, person=somebody) == who
+
+
+def test_a_pair_is_for_its_own_model_only(workspace):
+    reason = answered_by(workspace, f"{ELSEWHERE}=sample")
+    assert "nobody" in reason
+    assert "The fallback" not in reason
+
+
+def test_models_that_stand_in_for_each_other_are_no_circle(workspace):
+    reason = answered_by(workspace, f"{NOBODY}={ELSEWHERE},{ELSEWHERE}={NOBODY}")
+    assert reason.count("The fallback failed too") == 1
+    assert "The fallback" not in answered_by(workspace, NOBODY)
+
+
+def test_a_recording_that_does_not_fit_is_a_fallback_that_failed(workspace):
+    reason = answered_by(workspace, "replay:gone")
+    assert "The fallback failed too: run gone has no recorded answer" in reason
+
+
+def test_no_other_model_speaks_for_a_person_unless_it_is_named(workspace):
+    async def nobody(_request):
+        raise ModelError("they have gone home")
+
+    reason = answered_by(workspace, "sample", model="you", person=nobody)
+    assert "they have gone home" in reason
+    assert answered_by(workspace, "you=sample", model="you", person=nobody) == "sample"
+
+
+def test_a_fallback_that_cannot_be_is_refused(workspace):
+    with pytest.raises(UsageError, match="nobody is there to answer for the model you"):
+        answered_by(workspace, "you")
+    with pytest.raises(UsageError, match="there is no model provider nowhere"):
+        answered_by(workspace, "nowhere:x")
+    with pytest.raises(UsageError, match="a fallback for gpt-9, which names no provider") as fault:
+        answered_by(workspace, "gpt-9=sample")
+    assert fault.value.hint == "write PROVIDER:MODEL=OTHER in WEFT_FALLBACK_MODEL"
 
 
 def test_a_waiting_run_is_not_touched_where_its_model_is_missing(workspace):

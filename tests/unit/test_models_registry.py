@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from benchmarks.mock_server import FAULTS, Answer, MockServer, error
+from benchmarks.mock_server import FAULTS, Answer, MockServer
 
 from model_play import Canned, StillClock, ask, run
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY, Provider
@@ -164,25 +164,6 @@ def test_what_never_answers_is_given_up_and_tried_again():
     assert "#m within 0.1 s. Try again later" in str(fault)
     assert str(fault).endswith("(attempts: 2)")
     assert len(server.seen) == 2
-
-
-def test_another_model_answers_when_one_does_not():
-    settings = {"OPENAI_BASE_URL": "HERE", "OPENAI_API_KEY": "k"}
-    reply, _ = asked(
-        "openai:m",
-        error(401, "no"),
-        settings=settings,
-        rules=CallRules(fallbacks={"openai:m": "sample"}),
-        factories={"sample": lambda _: Canned(ModelReply("spare"))},
-    )
-    assert isinstance(reply, ModelReply)
-    assert reply.text == "spare"
-
-
-def test_models_that_stand_in_for_each_other_are_no_circle():
-    one, two = "http://127.0.0.1:1/v1#m", "http://127.0.0.1:2/v1#m"
-    models = registry(rules=CallRules(fallbacks={one: two, two: one}))
-    assert models.model(one) is not models.model(two)
 
 
 def test_only_so_many_calls_of_one_model_run_at_once():

@@ -19,8 +19,8 @@ from weft.environment import read_environment
 from weft.errors import StoreError, UsageError
 from weft.findings import Json
 from weft.opening.bookcase import Bookcase
-from weft.opening.model_choice import NO_MODEL, ModelChoice
-from weft.opening.settings import call_rules, durability_of, tool_limits
+from weft.opening.model_choice import NO_MODEL, ModelChoice, refuse_unknown
+from weft.opening.settings import call_rules, durability_of, fallbacks_of, tool_limits
 from weft.ports.journal import Durability, Journal
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
@@ -62,12 +62,15 @@ async def open_host(
         prices=prices,
         factories={"you": lambda _: PersonModel(person)} if person else {},
     )
+    fallbacks = fallbacks_of(settings)
+    refuse_unknown(fallbacks, registry)
     kept = await _open_journal(Path(workspace), journal, durability or durability_of(settings))
     models = ModelChoice(
         registry,
         default=settings.get("WEFT_MODEL") or NO_MODEL,
         seed=seed,
         read_run=kept.read,
+        fallbacks=fallbacks,
     )
     return Host(
         journal=kept,

@@ -1,20 +1,28 @@
 """Which model answers: the name that counts, and models that depend on the workflow or the run."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
 from weft.adapters.models.recorded import RecordedModel
 from weft.adapters.models.registry import ModelRegistry
+from weft.adapters.models.retry import WithFallback
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_steering import steering_of
 from weft.engine.events import Event
-from weft.errors import UsageError
+from weft.errors import ModelError, ReplayMismatch, UsageError
 from weft.ports.model import Model, ModelReply, ModelRequest
 from weft.ports.scope import Scope
 from weft.runtime.workflow import Workflow
 
 #: Answers when nobody named a model: made up, free, and badged as such.
 NO_MODEL: Final = "sample"
+
+#: Stands for every model of a provider that has no fallback of its own.
+ANY_MODEL: Final = "*"
+
+#: What no provider is asked for. A fallback stands in for it only where it is named itself: no
+#: other model speaks for a person or a recorded run because one is usually at hand.
+_OWN: Final = frozenset({"sample", "replay", "you"})
 
 ReadRun: TypeAlias = Callable[[Scope, str], Awaitable[list[Event]]]
 
@@ -23,17 +31,36 @@ class ModelChoice:
     """Finds the model for a name; `sample` and `replay:RUN` are made here, all others elsewhere."""
 
     def __init__(
-        self, registry: ModelRegistry, *, default: str, seed: int, read_run: ReadRun
+        self,
+        registry: ModelRegistry,
+        *,
+        default: str,
+        seed: int,
+        read_run: ReadRun,
+        fallbacks: Mapping[str, str] | None = None,
     ) -> None:
         self._registry = registry
         self._default = default
         self._seed = seed
         self._read_run = read_run
+        self._fallbacks = fallbacks or {}
         self._samples: dict[str, SampleModel] = {}
 
     def __call__(self, name: str, workflow: Workflow, scope: Scope) -> Model:
-        """Return the model for a name; the usual one for an empty name."""
+        """Return the model for a name, with what answers if it does not.
+
+        An empty name is that of the usual model.
+        """
         name = name or self._default
+        model = self._model(name, workflow, scope)
+        other = self._fallbacks.get(name)
+        if other is None and _kind(name) not in _OWN:
+            other = self._fallbacks.get(ANY_MODEL)
+        if other is None or other == name:
+            return model
+        return WithFallback(model, self._model(other, workflow, scope))
+
+    def _model(self, name: str, workflow: Workflow, scope: Scope) -> Model:
         kind, _, rest = name.partition(":")
         if kind == "sample":
             return self._sample(workflow)
@@ -58,6 +85,21 @@ class ModelChoice:
         return self._samples[workflow.digest]
 
 
+def refuse_unknown(fallbacks: Mapping[str, str], registry: ModelRegistry) -> None:
+    """Refuse fallbacks for models that cannot be: they would never be used, and nobody notice."""
+    for name in fallbacks:
+        kind = _kind(name)
+        if name != ANY_MODEL and kind not in _OWN and not registry.knows(kind):
+            raise UsageError(
+                f"there is a fallback for {name}, which names no provider that is known",
+                hint="write PROVIDER:MODEL=OTHER in WEFT_FALLBACK_MODEL",
+            )
+
+
+def _kind(name: str) -> str:
+    return name.partition(":")[0]
+
+
 class _Replaying:
     """A recorded run that is within the scope of the run that asks; read when it is asked."""
 
@@ -70,5 +112,8 @@ class _Replaying:
         self, request: ModelRequest, on_text: Callable[[str], None] | None = None
     ) -> ModelReply:
         """Answer as it was answered then."""
-        recorded = RecordedModel(self._run, await self._read_run(self._scope, self._run))
-        return await recorded.reply(request, on_text)
+        try:
+            recorded = RecordedModel(self._run, await self._read_run(self._scope, self._run))
+            return await recorded.reply(request, on_text)
+        except ReplayMismatch as error:
+            raise ModelError(str(error)) from error

@@ -4,16 +4,17 @@ import math
 from collections.abc import Mapping
 from typing import Final, get_args
 
-from weft.adapters.models.registry import ANY_MODEL, CallRules
+from weft.adapters.models.registry import CallRules
 from weft.adapters.models.retry import RETRIES, RetryPolicy
 from weft.adapters.python_tools.calling import Limits
 from weft.errors import UsageError
+from weft.opening.model_choice import ANY_MODEL
 from weft.ports.journal import Durability
 
 #: Every setting, and what it is for.
 SETTINGS: Final = {
     "WEFT_MODEL": "the model where neither the command nor the package names one",
-    "WEFT_FALLBACK_MODEL": "the model that answers when another does not",
+    "WEFT_FALLBACK_MODEL": "the model that answers when another does not, or pairs MODEL=OTHER",
     "WEFT_MODEL_SECONDS": "how long a model may be silent before a call is given up",
     "WEFT_MODEL_ATTEMPTS": "how often a call is tried in all",
     "WEFT_MODELS_AT_ONCE": "how many calls of one model run at once",
@@ -25,13 +26,33 @@ SETTINGS: Final = {
 def call_rules(settings: Mapping[str, str]) -> CallRules:
     """Return how models are asked."""
     usual = CallRules()
-    fallback = settings.get("WEFT_FALLBACK_MODEL")
     return CallRules(
         seconds=_number(settings, "WEFT_MODEL_SECONDS", usual.seconds),
         at_once=_count(settings, "WEFT_MODELS_AT_ONCE", usual.at_once),
         retries=RetryPolicy(attempts=_count(settings, "WEFT_MODEL_ATTEMPTS", RETRIES.attempts)),
-        fallbacks={ANY_MODEL: fallback} if fallback else {},
     )
+
+
+def fallbacks_of(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return which model answers when one does not, by name, or for any under ANY_MODEL.
+
+    >>> fallbacks_of({"WEFT_FALLBACK_MODEL": "sample, openai:a=openai:b"})
+    {'*': 'sample', 'openai:a': 'openai:b'}
+    """
+    found: dict[str, str] = {}
+    text = settings.get("WEFT_FALLBACK_MODEL")
+    for part in text.split(",") if text else ():
+        name, pair, other = (it.strip() for it in part.rpartition("="))
+        if not other or (pair and not name):
+            raise UsageError(
+                f"WEFT_FALLBACK_MODEL is a model, or pairs of models, not {text!r}",
+                hint="write MODEL, or MODEL=OTHER,MODEL=OTHER",
+            )
+        if (name or ANY_MODEL) in found:
+            whom = name or "any model"
+            raise UsageError(f"WEFT_FALLBACK_MODEL names two fallbacks for {whom}: {text!r}")
+        found[name or ANY_MODEL] = other
+    return found
 
 
 def tool_limits(settings: Mapping[str, str]) -> Limits:

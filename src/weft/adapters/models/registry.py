@@ -1,14 +1,14 @@
 """From the name of a model to the model, with retries, limits and prices around it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 from weft.adapters.models.limits import Limited, TimeLimited
 from weft.adapters.models.prices import Price, Priced, PriceList
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY, Library, Provider
-from weft.adapters.models.retry import RETRIES, Retrying, RetryPolicy, WithFallback
+from weft.adapters.models.retry import RETRIES, Retrying, RetryPolicy
 from weft.errors import SetupError, UsageError
 from weft.ids import nearest
 from weft.ports.clock import Clock
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 #: Makes the model of a name; it is given what follows the colon, if anything does.
 Factory = Callable[[str], Model]
 
-#: Stands for every model that has no fallback of its own.
-ANY_MODEL: Final = "*"
+#: What a name begins with that is the address of a server.
+_ADDRESSES: Final = ("http", "https")
 
 _NO_KEY: Final = "without a key: sample makes up replies, you lets you give them"
 
@@ -36,8 +36,6 @@ class CallRules:
     #: How many calls of one model run at once.
     at_once: int = 1000
     retries: RetryPolicy = RETRIES
-    #: Which model answers when one does not, by name, or for any model under ANY_MODEL.
-    fallbacks: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class ModelRegistry:
@@ -76,17 +74,12 @@ class ModelRegistry:
         Asking before a run begins finds that out in time, and loads what loads slowly.
         """
         if name not in self._models:
-            model = self._make(name)
-            fallbacks = self._rules.fallbacks
-            other = fallbacks.get(name, fallbacks.get(ANY_MODEL))
-            if other is not None and other != name:
-                model = WithFallback(model, self._make(other))
-            self._models[name] = model
+            self._models[name] = self._make(name)
         return self._models[name]
 
     def knows(self, kind: str) -> bool:
         """Tell whether models of this kind can be made here."""
-        return kind in {*self._factories, *self._providers, *THROUGH_LIBRARY}
+        return kind in {*self._factories, *_ADDRESSES, *self._providers, *THROUGH_LIBRARY}
 
     async def close(self) -> None:
         """Close every connection."""
@@ -101,7 +94,7 @@ class ModelRegistry:
         kind, colon, rest = name.partition(":")
         if kind in self._factories:
             return self._factories[kind](rest)
-        if kind in ("http", "https"):
+        if kind in _ADDRESSES:
             return self._at_url(name)
         if kind in self._providers and rest:
             return self._compatible(name, self._providers[kind], rest)
