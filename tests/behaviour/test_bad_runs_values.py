@@ -177,9 +177,12 @@ def test_arguments_nested_without_end_leave_a_run_that_can_be_read(tmp_path, lev
         assert "nested too deeply" in explained[0].error
 
 
-def test_a_reply_that_cannot_be_written_is_an_answer_nobody_can_use(tmp_path):
+@pytest.mark.parametrize(
+    "reply", ["half a letter: \ud800", ModelReply("whole", finish="half a word: \ud800")]
+)
+def test_a_reply_that_cannot_be_written_is_an_answer_nobody_can_use(tmp_path, reply):
     async def scenario():
-        model = FunctionModel(lambda _: "half a letter: \ud800")
+        model = FunctionModel(lambda _: reply)
         async with await open_host(tmp_path / "j.db", SPEC, model, CODE) as host:
             told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
             await works(host)

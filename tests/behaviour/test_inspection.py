@@ -24,6 +24,7 @@ from weft.engine.events import (
 )
 from weft.engine.state import Spent, State
 from weft.errors import UsageError
+from weft.ports.model import ModelReply
 from weft.runtime.decision import Draft, decide
 from weft.runtime.inspection import inspect_run, spending
 from weft.runtime.turn_comparison import compare_turns
@@ -209,6 +210,15 @@ def test_a_failed_model_is_told():
     assert (seen.outcome, seen.turns[0].ended, seen.turns[0].seconds) == ("failed", None, None)
 
 
+def test_why_a_reply_ended_and_what_nobody_counted_are_told():
+    cut = ModelReply("on", usage=Usage(7), finish="length")
+    told = play(shop(), ScriptedModel({"Router": [cut], "Helper": ["hi"]}), code=SHOP_CODE)
+    seen = inspect(told)
+    assert [it.finish for turn in seen.turns for it in turn.calls] == ["length", ""]
+    assert seen.spent.tokens == "at least 7 tokens in, 0 out (1 of 2 calls not counted)"
+    assert (seen.spent.input_tokens, seen.spent.uncounted) == (None, 1)
+
+
 def test_open_questions_and_tools_are_told():
     script = ScriptedModel({"Router": ["on"], "Helper": [call("confirm", question="really?")]})
     seen = inspect(play(shop(), script, code=SHOP_CODE))
@@ -240,6 +250,30 @@ def test_an_unknown_price_is_never_taken_for_nothing(spent, cost, text):
         spent.input_tokens,
         spent.unpriced,
     )
+
+
+@pytest.mark.parametrize(
+    ("spent", "tokens", "text"),
+    [
+        (Spent(), (0, 0), "0 tokens in, 0 out"),
+        (Spent(2, 10, 20), (10, 20), "10 tokens in, 20 out"),
+        (Spent(2, uncounted=2), (None, None), "tokens unknown"),
+        (
+            Spent(1, 10, uncounted=1),
+            (None, None),
+            "at least 10 tokens in, 0 out (1 of 1 calls not counted)",
+        ),
+        (
+            Spent(3, 10, 20, uncounted=1),
+            (None, None),
+            "at least 10 tokens in, 20 out (1 of 3 calls not counted)",
+        ),
+    ],
+)
+def test_tokens_nobody_counted_are_never_taken_for_none(spent, tokens, text):
+    seen = spending(spent)
+    assert (seen.input_tokens, seen.output_tokens) == tokens
+    assert (seen.uncounted, seen.tokens) == (spent.uncounted, text)
 
 
 def test_what_comes_late_or_twice_or_for_nobody_changes_nothing(shopping):

@@ -339,6 +339,34 @@ def test_arguments_that_were_cut_are_said_to_be_cut():
     assert "the reply was cut at its longest" in str(caught)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("finish", "kept"),
+    [
+        ("length", "length"),
+        ("content_filter", "content_filter"),
+        ("stop", ""),
+        ("end_turn", ""),
+        ("function_call", ""),
+    ],
+)
+def test_why_a_reply_ends_is_kept_unless_it_was_simply_done(stream: bool, finish: str, kept: str):
+    reply, _ = answer(Answer("Once upon", finish=finish), on_text=[].append if stream else None)
+    assert (reply.text, reply.finish) == ("Once upon", kept)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_empty_reply_is_a_reply(stream: bool):
+    reply, _ = answer(Answer("", finish="length"), on_text=[].append if stream else None)
+    assert (reply.text, reply.tool_requests, reply.finish) == ("", (), "length")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tool_calls_are_an_ordinary_end(stream: bool):
+    called_for = Answer("", calls=(Call("lookup", "{}", id="x"),))
+    assert answer(called_for, on_text=[].append if stream else None)[0].finish == ""
+
+
 def test_numbers_that_are_none_are_refused():
     caught = fault(Answer("", calls=(Call("lookup", '{"order": NaN}'),)))
     assert "cannot be read" in str(caught)

@@ -70,6 +70,14 @@ CASES = [
     ),
     (ModelReplied(1, 1, "Hi"), "Hi"),
     (ModelReplied(1, 1, "Hi", (ToolRequest("a", "look_up", {}),)), "Hi; asks for look_up"),
+    (ModelReplied(1, 1, "", (ToolRequest("a", "look_up", {}),)), "asks for look_up"),
+    (ModelReplied(1, 1, " \n"), "says nothing"),
+    (ModelReplied(1, 1, "Onc", finish="length"), "Onc; the reply was cut at its longest"),
+    (
+        ModelReplied(1, 1, "", finish="content_filter"),
+        "says nothing; the reply was cut by the provider's content filter",
+    ),
+    (ModelReplied(1, 1, "Hi", finish="pause"), "Hi; the reply ended with pause"),
     (ModelFailed(1, 1, "no"), "the model gave no answer: no"),
     (OutputRefused(1, 1, "bad"), "the reply is not taken: bad"),
     (ToolCalled("a", "look_up", {"name": "Ann"}), 'tool look_up(name="Ann")'),
@@ -138,6 +146,32 @@ def test_words_that_are_cut_off_end_their_line(teller, capsys):
     printed = capsys.readouterr()
     assert printed.out == "Clerk: Hel\n"
     assert "the model gave no answer: cut off" in printed.err
+
+
+CUT = "    the reply of Clerk was cut at its longest\n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "out", "err"),
+    [
+        (ModelReplied(1, 1, ""), "", "    Clerk says nothing\n"),
+        (ModelReplied(1, 1, " \n", finish="length"), "", f"    Clerk says nothing\n{CUT}"),
+        (ModelReplied(1, 1, "Once", finish="length"), "Clerk: Once\n", CUT),
+        (ModelReplied(1, 1, "", (ToolRequest("a", "look_up", {}),)), "", ""),
+        (ModelReplied(1, 1, '{"agent_message": ""}'), "", ""),
+    ],
+)
+def test_a_reply_that_is_empty_or_cut_is_told(teller, capsys, reply, out: str, err: str):
+    teller.tell(assembled(4))
+    teller.tell(Event(5, 0, "agent:Clerk", 4, reply))
+    assert tuple(capsys.readouterr()) == (out, err)
+
+
+def test_words_that_came_in_pieces_and_were_cut_are_told_to_be(teller, capsys):
+    teller.tell(assembled(4))
+    teller.tell(TextDelta("r", 4, 0, "Onc"))
+    teller.tell(Event(5, 0, "agent:Clerk", 4, ModelReplied(1, 1, "Once", finish="length")))
+    assert tuple(capsys.readouterr()) == ("Clerk: Once\n", CUT)
 
 
 def test_pieces_of_a_call_nobody_knows_are_left_out(teller, capsys):

@@ -17,7 +17,7 @@ from weft.cli.following import following
 from weft.cli.hosting import Place, place_of
 from weft.cli.inspect_page import run_page
 from weft.cli.model_person import ModelPerson
-from weft.cli.run_end import work_on
+from weft.cli.run_end import row_data, work_on
 from weft.cli.runs_page import print_list, run_text
 from weft.cli.settings import Settings
 from weft.cli.streams import Streams
@@ -50,6 +50,7 @@ ROW = RunRow(
     output_tokens=2,
     cost_usd=0.5,
     unpriced=1,
+    uncounted=1,
     preview="世界 " * 30,
     outcome=None,
     reason="",
@@ -91,11 +92,21 @@ def test_one_run_at_a_glance(seen):
     _, workflow, _ = seen
     shown = run_text(ROW, [ASKED], workflow, place, streams())
     assert "cost      at least $0.5000: the price of 1 of 2 calls is unknown" in shown
+    assert "calls     2, at least 1 tokens in, 2 out (1 of 2 calls not counted)" in shown
     assert "  expires   1970-01-0" in shown
     other = run_text(
         ROW, [ASKED._replace(tool="gone", expires_at=None)], workflow, place, streams()
     )
     assert "takes" not in other
+
+
+def test_a_sum_that_lacks_a_part_is_none_for_programs():
+    told = row_data(ROW)
+    assert (told["input_tokens"], told["output_tokens"], told["cost_usd"]) == (None, None, None)
+    assert (told["uncounted"], told["unpriced"]) == (1, 1)
+    counted = row_data(ROW._replace(uncounted=0))
+    assert (counted["input_tokens"], counted["output_tokens"], counted["cost_usd"]) == (1, 2, None)
+    assert row_data(ROW._replace(unpriced=0))["cost_usd"] == 0.5
 
 
 def test_a_page_of_troubles(seen):
@@ -131,6 +142,7 @@ def test_a_page_of_troubles(seen):
                         refused="not JSON",
                     ),
                     replace(call, answered=2, seconds=1.0, answerer="script"),
+                    replace(call, answered=2, seconds=1.0, answerer="model", finish="length"),
                 ),
                 tools=(ToolUse("a", "look_up", {}, 1, 0),),
             ),
@@ -147,6 +159,7 @@ def test_a_page_of_troubles(seen):
         "no answer yet",
         "failed after 3 attempts: no answer",
         'gpt, 1.00 s, says "Hi", not taken: not JSON',
+        "model, 1.00 s, says nothing, was cut at its longest",
         "model (script), 1.00 s",
         "tool look_up: open",
         "q: approve, since ",

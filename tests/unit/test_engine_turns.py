@@ -25,12 +25,13 @@ from weft.engine.events import (
     ToolRequest,
     ToolReturned,
     TurnEnded,
+    Usage,
     VariableRefused,
     VariableSet,
 )
 from weft.engine.reduce import pending, reduce
 from weft.engine.rows import batch
-from weft.engine.state import Message
+from weft.engine.state import Message, Spent
 from weft.engine.turns import MAX_CALLS, MAX_REFUSALS
 
 TOOL = {"agent": "A", "function": "look"}
@@ -182,6 +183,18 @@ def test_an_output_that_does_not_fit_is_tried_again():
     assert second == 'expected int, got "x" at n'
     play.reply('{"n": 3}')
     assert play.state.status == "waiting"
+
+
+@pytest.mark.parametrize(
+    ("finish", "ending"), [("length", " (the reply was cut at its longest)"), ("other", "")]
+)
+def test_a_reply_that_was_cut_is_said_to_be_cut(finish: str, ending: str):
+    play = Play(workflow(**BOUND))
+    play.start()
+    play.take(ModelReplied(1, 1, '{"n": "x"}', finish=finish))
+    (refused,) = [e.data for e in play.events if isinstance(e.data, OutputRefused)]
+    assert refused.fault == f'expected int, got "x" at n{ending}'
+    assert f"at n{ending}. Reply again." in list(play.state.messages)[-1].text
 
 
 def test_an_output_that_never_fits_ends_the_run():
@@ -568,14 +581,27 @@ def test_rows_follow_from_the_states():
 
 
 def test_spent_keeps_the_unknown_apart_from_nothing():
-    from weft.engine.events import Usage
-
     play = Play(workflow(handoffs=[rule("B")]))
     play.start()
     play.take(ModelReplied(1, 1, "a", usage=Usage(10, 5, 0, 0.5)))
     play.take(ModelReplied(2, 1, "b", usage=Usage()))
     spent = play.state.spent
     assert (spent.calls, spent.input_tokens, spent.cost_usd, spent.unpriced) == (2, 10, 0.5, 1)
+    assert spent.uncounted == 1
+
+
+@pytest.mark.parametrize(
+    ("usage", "uncounted"),
+    [
+        (Usage(10, 5), 0),
+        (Usage(0, 0), 0),
+        (Usage(10), 1),
+        (Usage(None, 5), 1),
+        (Usage(cost_usd=0.5), 1),
+    ],
+)
+def test_a_call_is_counted_if_both_its_sides_are(usage: Usage, uncounted: int):
+    assert Spent().plus(usage).uncounted == uncounted
 
 
 def test_tool_results_that_are_texts_stay_as_they_are():

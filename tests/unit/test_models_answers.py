@@ -100,7 +100,7 @@ def test_recorded_answers_come_back_for_the_same_call():
     model = recorded(
         ("A", HELLO, ModelReplied(1, 1, "first", usage=Usage(3, 4), model="m")),
         ("B", HELLO, ModelReplied(1, 1, "other", (call,))),
-        ("A", BYE, ModelReplied(1, 1, "second")),
+        ("A", BYE, ModelReplied(1, 1, "second", finish="length")),
     )
     heard: list[str] = []
     second = run(model.reply(ask(*HELLO, agent="B", turn=2), heard.append))
@@ -110,6 +110,8 @@ def test_recorded_answers_come_back_for_the_same_call():
     assert first.usage.cost_usd == 0.0
     assert run(model.reply(ask(*BYE, agent="A", turn=3))).text == "second"
     assert run(model.reply(ask(*BYE, agent="A", turn=3))).text == "second"
+    assert run(model.reply(ask(*BYE, agent="A", turn=3))).finish == "length"
+    assert first.finish == ""
     assert heard == ["other", "first"]
 
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 import pytest
 from pydantic_ai import exceptions
 from pydantic_ai.messages import (
+    FinishReason,
     ModelMessage,
     ModelResponse,
     SystemPromptPart,
@@ -47,9 +48,16 @@ VERDICT = OutputSchema(
 class Provider:
     """Answers with what it is given, and keeps what it was asked."""
 
-    def __init__(self, *parts: Any, usage: RequestUsage | None = None, fault: Any = None) -> None:
+    def __init__(
+        self,
+        *parts: Any,
+        usage: RequestUsage | None = None,
+        fault: Any = None,
+        finish: FinishReason | None = None,
+    ) -> None:
         self.parts = parts
         self.usage = usage
+        self.finish: FinishReason | None = finish
         self.fault = fault
         self.messages: list[ModelMessage] = []
         self.info: AgentInfo | None = None
@@ -59,7 +67,7 @@ class Provider:
         if self.fault is not None:
             raise self.fault
         usage = RequestUsage(unmeasured_requests=1) if self.usage is None else self.usage
-        return ModelResponse(parts=list(self.parts), usage=usage)
+        return ModelResponse(parts=list(self.parts), usage=usage, finish_reason=self.finish)
 
 
 def answer(
@@ -80,6 +88,14 @@ def test_text_and_usage():
 
 def test_usage_nobody_told_is_unknown():
     assert answer(Provider(TextPart("x"))).usage == NO_USAGE
+
+
+@pytest.mark.parametrize(
+    ("finish", "kept"),
+    [(None, ""), ("stop", ""), ("tool_call", ""), ("length", "length"), ("error", "error")],
+)
+def test_why_a_reply_ends_is_kept(finish: FinishReason | None, kept: str):
+    assert answer(Provider(TextPart("x"), finish=finish)).finish == kept
 
 
 def test_tools_are_described_and_called():

@@ -10,6 +10,7 @@ from pydantic_core import from_json
 
 from weft.engine.codec import encode
 from weft.engine.events import (
+    CUT,
     ContextAssembled,
     Event,
     EventData,
@@ -46,6 +47,12 @@ _WHY: Final = {
     "default": "nobody else is named",
     "start": "so the run begins",
     "reply_limit": "it has had its replies in a row",
+}
+
+#: Why a reply ended before it was done.
+_ENDS: Final = {
+    CUT: "was cut at its longest",
+    "content_filter": "was cut by the provider's content filter",
 }
 
 
@@ -95,6 +102,11 @@ def reason_of(record: HandoffRecord) -> str:
     return record.condition or _WHY[record.why]
 
 
+def how_it_ended(finish: str) -> str:
+    """Say of a reply why it ended where it did."""
+    return _ENDS.get(finish) or f"ended with {finish}"
+
+
 def _arguments(arguments: Mapping[str, Json]) -> str:
     return ", ".join(f"{name}={value_text(value)}" for name, value in arguments.items())
 
@@ -122,8 +134,14 @@ def _assembled(_event: Event, data: ContextAssembled, _workflow: Workflow) -> st
 
 def _replied(_event: Event, data: ModelReplied, _workflow: Workflow) -> str:
     asked = ", ".join(it.tool for it in data.tool_requests)
-    said = [data.text] if data.text else []
-    return "; ".join([*said, *([f"asks for {asked}"] if asked else [])])
+    said = [data.text] if data.text.strip() else []
+    if asked:
+        said.append(f"asks for {asked}")
+    elif not said:
+        said.append("says nothing")
+    if data.finish:
+        said.append(f"the reply {how_it_ended(data.finish)}")
+    return "; ".join(said)
 
 
 def _failed(_event: Event, data: ModelFailed, _workflow: Workflow) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from weft.cli.event_lines import at_time, reason_of, value_text
+from weft.cli.event_lines import at_time, how_it_ended, reason_of, value_text
 from weft.cli.narrator import words_of
 from weft.cli.page import Page
 from weft.cli.streams import Streams
@@ -65,8 +65,7 @@ def _facts(told: RunInspection) -> list[str]:
     facts.append(
         f"started {at_time(told.started_at)}, {seconds:.1f} s, {counted(told.seq, 'event')}"
     )
-    tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out"
-    facts.append(f"{counted(spent.calls, 'model call')}, {tokens}, cost {spent.cost}")
+    facts.append(f"{counted(spent.calls, 'model call')}, {spent.tokens}, cost {spent.cost}")
     facts.append(f"package {told.digest[:12]}")
     if told.other_package:
         facts.append("looked at with another version of the package")
@@ -112,8 +111,12 @@ def _call(call: ModelCall) -> str:
         said.append(f"{call.seconds:.2f} s")
         if call.tools:
             said.append(f"asks for {', '.join(call.tools)}")
-        if call.text:
+        if call.text.strip():
             said.append(f'says "{" ".join(words_of(call.text).split())}"')
+        elif not call.tools:
+            said.append("says nothing")
+        if call.finish:
+            said.append(how_it_ended(call.finish))
     if call.refused:
         said.append(f"not taken: {call.refused}")
     return ", ".join(said)

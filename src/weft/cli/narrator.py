@@ -8,7 +8,7 @@ from pydantic_core import from_json
 
 from weft.cli.answering_models import is_badged, model_of
 from weft.cli.columns import folded
-from weft.cli.event_lines import event_data, summary
+from weft.cli.event_lines import event_data, how_it_ended, summary
 from weft.cli.streams import Streams, clean, clean_lines, finish
 from weft.engine.events import (
     ContextAssembled,
@@ -140,13 +140,18 @@ class Storyteller:
             # Another model may have stepped in for the one that was named.
             self._streams.part(clean_lines(data.text[self._spoken[1] :]) + _badge(data.answerer))
             self._end_line()
-            return
-        text = words_of(data.text)
-        if not text:
-            return
-        if self._audience.hears(agent, data.text):
-            self._say(agent, text, data.answerer)
         else:
+            self._words(agent, data)
+        if data.finish:
+            self._note(f"the reply of {agent} {how_it_ended(data.finish)}", _MARGIN)
+
+    def _words(self, agent: str, data: ModelReplied) -> None:
+        text = words_of(data.text)
+        if not (data.text.strip() or data.tool_requests):
+            self._note(f"{agent} says nothing", _MARGIN)
+        elif text.strip() and self._audience.hears(agent, data.text):
+            self._say(agent, text, data.answerer)
+        elif text.strip():
             self._note(f"{agent} says, unseen by users: {text}", _MARGIN)
 
     def _say(self, who: str, text: str, answerer: str = "model") -> None:

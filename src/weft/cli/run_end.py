@@ -25,9 +25,11 @@ _OUTCOMES: Final = {
 
 
 def row_data(row: RunRow, requests: Sequence[RequestRow] = ()) -> dict[str, Any]:
-    """Return a run at a glance, and what it asks, as JSON can hold it."""
-    cost = None if row.unpriced else row.cost_usd
-    return {**row._asdict(), "cost_usd": cost, "requests": [it._asdict() for it in requests]}
+    """Return a run at a glance, and what it asks, as JSON can hold it; no sum that lacks a part."""
+    data = {**row._asdict(), "requests": [it._asdict() for it in requests]}
+    unknown = ("cost_usd",) if row.unpriced else ()
+    uncounted = ("input_tokens", "output_tokens") if row.uncounted else ()
+    return {**data, **dict.fromkeys((*unknown, *uncounted))}
 
 
 def work_on(session: Session, work: Callable[[Person], Coroutine[Any, Any, Exit]]) -> Exit:

@@ -57,7 +57,14 @@ def run_text(
     page = Page(streams)
     page.title(f"run {row.run}")
     spent = spending(
-        Spent(row.calls, row.input_tokens, row.output_tokens, row.cost_usd, row.unpriced)
+        Spent(
+            calls=row.calls,
+            input_tokens=row.input_tokens,
+            output_tokens=row.output_tokens,
+            cost_usd=row.cost_usd,
+            unpriced=row.unpriced,
+            uncounted=row.uncounted,
+        )
     )
     facts = {
         "workflow": f"{row.workflow} {row.digest[:12]}",
@@ -66,7 +73,7 @@ def run_text(
         "changed": at_time(row.changed_at),
         "events": str(row.seq),
         "turns": str(row.turns),
-        "calls": f"{row.calls}, {row.input_tokens} tokens in, {row.output_tokens} out",
+        "calls": f"{row.calls}, {spent.tokens}",
         "cost": spent.cost,
         "parent": row.parent,
         "words": row.preview,

@@ -95,6 +95,9 @@ EDIT: Final = "edit"
 #: Nothing is known about what a call took.
 NO_USAGE: Final = Usage()
 
+#: How providers call it that a reply was cut at its longest.
+CUT: Final = "length"
+
 
 @dataclass(frozen=True, slots=True)
 class ModelReplied:
@@ -107,6 +110,8 @@ class ModelReplied:
     usage: Usage = NO_USAGE
     model: str = ""
     answerer: Answerer = "model"
+    #: Why the reply ends where it ends, in the provider's word; empty where it was simply done.
+    finish: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ class RunRow(NamedTuple):
     output_tokens: int
     cost_usd: float
     unpriced: int
+    uncounted: int
     preview: str
     outcome: Outcome | None
     reason: str
@@ -98,6 +99,7 @@ def run_row(state: State, changed_at: int) -> RunRow:
         output_tokens=state.spent.output_tokens,
         cost_usd=state.spent.cost_usd,
         unpriced=state.spent.unpriced,
+        uncounted=state.spent.uncounted,
         preview=state.preview,
         outcome=state.outcome,
         reason=state.reason,

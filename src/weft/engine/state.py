@@ -110,13 +110,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the models of a run took so far; a price nobody knows makes the sum incomplete."""
+    """What the models of a run took so far; what nobody knows makes the sums incomplete."""
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
+    #: How many calls have no known price, and how many have tokens that nobody counted.
     unpriced: int = 0
+    uncounted: int = 0
 
     def plus(self, usage: Usage) -> "Spent":
         """Add one call."""
@@ -126,6 +128,7 @@ class Spent:
             output_tokens=self.output_tokens + (usage.output_tokens or 0),
             cost_usd=self.cost_usd + (usage.cost_usd or 0.0),
             unpriced=self.unpriced + (usage.cost_usd is None),
+            uncounted=self.uncounted + (None in (usage.input_tokens, usage.output_tokens)),
         )
 
 

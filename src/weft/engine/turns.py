@@ -6,6 +6,7 @@ from weft.engine.book import Rulebook
 from weft.engine.codec import read_json
 from weft.engine.commands import Assemble, CallModel, Command, Record
 from weft.engine.events import (
+    CUT,
     ContextAssembled,
     Event,
     MessageShown,
@@ -110,7 +111,7 @@ def on_model_replied(
         missing = frozenset(request.id for request in data.tool_requests)
         state.turn = turn.changed(stage="tools", calls={}, missing=missing)
         return [Record(_tool_event(book, turn.agent, it)) for it in data.tool_requests]
-    return _final(book, state, turn, data.text)
+    return _final(book, state, turn, data)
 
 
 def _asked(state: State, data: ModelReplied | ModelFailed | OutputRefused) -> Turn | None:
@@ -133,13 +134,15 @@ def _tool_event(book: Rulebook, agent: str, request: ToolRequest) -> ToolCalled 
     return ToolFailed(request.id, f"there is no tool {request.tool}; there is: {known}", "unknown")
 
 
-def _final(book: Rulebook, state: State, turn: Turn, text: str) -> list[Command]:
+def _final(book: Rulebook, state: State, turn: Turn, reply: ModelReplied) -> list[Command]:
     """Take a reply without tool calls: refuse it, call the automatic tool with it, or end."""
     part = book.parts[turn.agent]
-    output, fault = _read_output(book, part.output, text)
+    output, fault = _read_output(book, part.output, reply.text)
     if fault is not None:
+        if reply.finish == CUT:
+            fault += " (the reply was cut at its longest)"
         return [Record(OutputRefused(turn.number, turn.call, fault))]
-    triggered = fire(state, said(book, state, turn.agent, text)).records
+    triggered = fire(state, said(book, state, turn.agent, reply.text)).records
     if part.auto_tool is not None and output is not None:
         again = f"-{turn.sent_back + 1}" if turn.sent_back else ""
         id_ = f"auto-{turn.number}{again}"

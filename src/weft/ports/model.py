@@ -79,6 +79,8 @@ class ModelReply:
     usage: Usage = NO_USAGE
     model: str = ""
     answerer: Answerer = "model"
+    #: Why the reply ends where it ends, in the provider's word; empty where it was simply done.
+    finish: str = ""
 
 
 class Model(Protocol):

@@ -15,15 +15,17 @@ from weft.runtime.workflow import Workflow
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What the models of a run took. `cost_usd` is None unless every price is known."""
+    """What the models of a run took. A sum is None unless every part of it is known."""
 
     calls: int
-    input_tokens: int
-    output_tokens: int
+    input_tokens: int | None
+    output_tokens: int | None
     cost_usd: float | None
-    #: How many calls have no known price.
+    #: How many calls have no known price, and how many have tokens that nobody counted.
     unpriced: int
-    #: The cost in words.
+    uncounted: int
+    #: The tokens and the cost in words.
+    tokens: str
     cost: str
 
 
@@ -85,19 +87,33 @@ def is_other_package(workflow: Workflow, state: State) -> bool:
 
 
 def spending(spent: Spent) -> Spending:
-    """Say what models took; a price that nobody knows is never taken for nothing."""
-    known = f"${spent.cost_usd:.4f}"
-    if spent.unpriced == 0:
-        cost = known
-    elif spent.unpriced == spent.calls:
-        cost = "unknown"
-    else:
-        cost = f"at least {known}: the price of {spent.unpriced} of {spent.calls} calls is unknown"
+    """Say what models took; what nobody knows is never taken for nothing."""
     return Spending(
         calls=spent.calls,
-        input_tokens=spent.input_tokens,
-        output_tokens=spent.output_tokens,
+        input_tokens=None if spent.uncounted else spent.input_tokens,
+        output_tokens=None if spent.uncounted else spent.output_tokens,
         cost_usd=None if spent.unpriced else spent.cost_usd,
         unpriced=spent.unpriced,
-        cost=cost,
+        uncounted=spent.uncounted,
+        tokens=_tokens(spent),
+        cost=_cost(spent),
     )
+
+
+def _tokens(spent: Spent) -> str:
+    known = f"{spent.input_tokens} tokens in, {spent.output_tokens} out"
+    if spent.uncounted == 0:
+        return known
+    # One side of a call may be counted while the other is not.
+    if spent.uncounted == spent.calls and not (spent.input_tokens or spent.output_tokens):
+        return "tokens unknown"
+    return f"at least {known} ({spent.uncounted} of {spent.calls} calls not counted)"
+
+
+def _cost(spent: Spent) -> str:
+    known = f"${spent.cost_usd:.4f}"
+    if spent.unpriced == 0:
+        return known
+    if spent.unpriced == spent.calls:
+        return "unknown"
+    return f"at least {known}: the price of {spent.unpriced} of {spent.calls} calls is unknown"

@@ -216,7 +216,8 @@ def _replied(command: CallModel, reply: ModelReply) -> ModelReplied:
     Tool calls get ids of our own: what a provider calls them may come again in another turn.
     """
     try:
-        for text in (reply.text, reply.model, *(it.tool for it in reply.tool_requests)):
+        tools = (it.tool for it in reply.tool_requests)
+        for text in (reply.text, reply.model, reply.finish, *tools):
             text.encode()
         requests = tuple(
             ToolRequest(
@@ -236,4 +237,5 @@ def _replied(command: CallModel, reply: ModelReply) -> ModelReplied:
         usage=reply.usage,
         model=reply.model,
         answerer=reply.answerer,
+        finish=reply.finish,
     )

@@ -42,6 +42,8 @@ class ModelCall:
     tools: tuple[str, ...] = ()
     model: str = ""
     answerer: str = ""
+    #: Why the reply ends where it ends; empty where it was simply done.
+    finish: str = ""
     #: Tokens and cost; None where nobody said.
     usage: Usage = NO_USAGE
     error: str | None = None
@@ -144,6 +146,7 @@ def _replied(page: _Page, event: Event, data: ModelReplied) -> None:
         tools=tuple(it.tool for it in data.tool_requests),
         model=data.model,
         answerer=data.answerer,
+        finish=data.finish,
         usage=data.usage,
     )
     for request in data.tool_requests:

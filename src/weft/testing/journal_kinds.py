@@ -56,6 +56,7 @@ EVERY_KIND: Final[tuple[EventData, ...]] = (
         usage=Usage(120, 12, 0, 0.000_123),
         model="a-model",
         answerer="sample",
+        finish="length",
     ),
     ModelFailed(turn=1, call=3, error="the model did not answer", attempts=4),
     OutputRefused(turn=1, call=2, fault="field `total` is missing"),

@@ -76,6 +76,7 @@ class SampleRun:
             output_tokens=self.seq * 10,
             cost_usd=self.seq * 0.125,
             unpriced=1,
+            uncounted=2,
             preview="Where is my order?",
             outcome=outcome,
             reason="all is said" if outcome else "",

@@ -11,13 +11,16 @@ from pydantic_core import from_json
 
 from weft.adapters.models.json_objects import as_object
 from weft.adapters.models.usage import read_usage
-from weft.engine.events import ToolRequest
+from weft.engine.events import CUT, ToolRequest
 from weft.errors import ModelError
 from weft.findings import Json
 from weft.ports.model import ModelReply, ModelRequest
 
 #: How much of what a provider sent a message quotes.
 QUOTED: Final = 300
+
+#: How providers call it that a reply was simply done, or goes on with tools.
+_ORDINARY: Final = frozenset({"stop", "end_turn", "tool_calls", "tool_call", "function_call"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,13 @@ def make_reply(
         tool_requests=tool_requests(calls, request.key, finish) if calls else (),
         usage=read_usage(usage),
         model=model,
+        finish=unusual(finish),
     )
+
+
+def unusual(finish: str | None) -> str:
+    """Return why a reply ends where it ends, unless it was simply done."""
+    return "" if finish is None or finish in _ORDINARY else finish
 
 
 def tool_requests(
@@ -135,7 +144,7 @@ def _arguments(tool: str, given: str | dict[str, Any], finish: str | None) -> di
     try:
         value: Json = from_json(given.strip() or "{}", allow_inf_nan=False)
     except ValueError as error:
-        fault = "the reply was cut at its longest" if finish == "length" else str(error)
+        fault = "the reply was cut at its longest" if finish == CUT else str(error)
     else:
         fields = as_object(value)
         if fields is not None:

@@ -20,7 +20,7 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from weft.adapters.models.completion import RawCall, tool_requests
+from weft.adapters.models.completion import RawCall, tool_requests, unusual
 from weft.adapters.models.library_messages import as_messages
 from weft.adapters.models.strict_schema import strict_schema
 from weft.engine.events import NO_USAGE, Usage
@@ -156,6 +156,7 @@ def _reply(whole: ModelResponse, request: ModelRequest) -> ModelReply:
         tool_requests=tool_requests(calls, request.key, whole.finish_reason),
         usage=_usage(whole),
         model=whole.model_name or "",
+        finish=unusual(whole.finish_reason),
     )
 
 

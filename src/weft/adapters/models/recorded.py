@@ -75,4 +75,5 @@ def _replayed(
         usage=FREE,
         model=answer.model,
         answerer="replay",
+        finish=answer.finish,
     )

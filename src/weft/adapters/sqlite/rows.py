@@ -21,7 +21,7 @@ Row: TypeAlias = tuple[Any, ...]
 #: What may change with every batch, besides the status; what a run is and whose it is never does.
 CHANGING: Final = (
     "seq", "changed_at", "turns", "calls", "input_tokens", "output_tokens", "cost_usd", "unpriced",
-    "preview", "outcome", "reason",
+    "uncounted", "preview", "outcome", "reason",
 )  # fmt: skip
 RUN_COLUMNS: Final = RunRow._fields
 REQUEST_COLUMNS: Final = RequestRow._fields
