@@ -29,11 +29,11 @@ class RunRow(NamedTuple):
     output_tokens: int
     cost_usd: float
     unpriced: int
-    uncounted: int
     preview: str
     outcome: Outcome | None
     reason: str
     parent: str
+    uncounted: int = 0
 
 
 class RequestRow(NamedTuple):
@@ -99,11 +99,11 @@ def run_row(state: State, changed_at: int) -> RunRow:
         output_tokens=state.spent.output_tokens,
         cost_usd=state.spent.cost_usd,
         unpriced=state.spent.unpriced,
-        uncounted=state.spent.uncounted,
         preview=state.preview,
         outcome=state.outcome,
         reason=state.reason,
         parent=state.parent,
+        uncounted=state.spent.uncounted,
     )
 
 

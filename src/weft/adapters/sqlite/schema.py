@@ -35,8 +35,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             digest TEXT NOT NULL, status TEXT NOT NULL, seq INTEGER NOT NULL,
             started_at INTEGER NOT NULL, changed_at INTEGER NOT NULL, turns INTEGER NOT NULL,
             calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
-            cost_usd REAL NOT NULL, unpriced INTEGER NOT NULL, uncounted INTEGER NOT NULL,
-            preview TEXT NOT NULL, outcome TEXT, reason TEXT NOT NULL, parent TEXT NOT NULL
+            cost_usd REAL NOT NULL, unpriced INTEGER NOT NULL, preview TEXT NOT NULL,
+            outcome TEXT, reason TEXT NOT NULL, parent TEXT NOT NULL
         ) WITHOUT ROWID
         """,
         "CREATE INDEX runs_by_app ON runs (app, started_at)",
@@ -67,6 +67,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE INDEX requests_by_expiry ON requests (expires_at) WHERE expires_at IS NOT NULL",
         "CREATE TABLE packages (digest TEXT PRIMARY KEY, content BLOB NOT NULL)",
     ),
+    ("ALTER TABLE runs ADD COLUMN uncounted INTEGER NOT NULL DEFAULT 0",),
 )
 
 
