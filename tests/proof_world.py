@@ -31,6 +31,10 @@ from weft.spec.workflow import WorkflowSpec
 COUNTED = 4
 
 
+class AskedError(Exception):
+    """A tool has asked what nobody has answered yet."""
+
+
 @dataclass(frozen=True)
 class Choices:
     """What models, people and the environment may say."""
@@ -63,7 +67,8 @@ class World:
         self.book = write_rulebook(self.spec)
         self.counts = bool(self.book.triggers.turns)
         self.bound = {it.agent for it in self.spec.registry if it.model}
-        names: dict = {}
+        self.answers: list = []
+        names: dict = {"use_ui_tool": self.ask}
         for text in self.code.values():
             exec(text, names)
         self.functions = names
@@ -149,20 +154,25 @@ class World:
                     yield self.called(play, command)
 
     def called(self, play, command):
-        """Call a tool: one that asks a person opens its question first."""
-        asking = {it.function for it in self.spec.tools if it.tool_type == "UI_Tool"}
-        if command.tool in asking and not command.answers:
-            id_ = f"q{play.state.seq}"
-            opened = RequestOpened(id_, "ui", command.agent, tool=command.tool, call=command.id)
-            return (opened,)
+        """Call a tool: what it asks a person comes first, and then it is called again."""
+        self.answers = list(command.answers)
         context = Context(self.book, play.state, agent=command.agent, tool=command.tool, key="k")
         try:
             self.functions[command.tool](context, **command.arguments)
-        except ToolError as error:
+        except AskedError as error:
+            id_ = f"q{play.state.seq}"
+            return (RequestOpened(id_, "ui", command.agent, tool=str(error), call=command.id),)
+        except (ToolError, KeyError) as error:
             # What a call that fails has set does not count.
             self.broken = self.broken or command.id.startswith("auto")
             return (ToolFailed(command.id, str(error)),)
         return (*context.finish(), ToolReturned(command.id, {}))
+
+    def ask(self, tool):
+        """Ask a person, in place of the function that tools call."""
+        if not self.answers:
+            raise AskedError(tool)
+        self.answers.pop(0)
 
     def lost(self):
         """Return the states from which no end can be reached."""

@@ -206,6 +206,16 @@ def test_only_writers_set_a_variable(writers, told):
         assert played.at(VariableSet).data == VariableSet("plan", "new", "tool:put")
 
 
+def test_an_agent_or_a_tool_named_trigger_has_no_right_of_a_trigger():
+    code = {"tools/desk.py": CODE["tools/desk.py"].replace(b"def put(", b"def trigger(")}
+    named = {"agent": "trigger", "file": "desk.py", "function": "trigger"}
+    tools = [{"tool_type": "Agent_Tool", **named}]
+    spec = declared({"plan": derived(writers=["B"])}, "trigger", "B", tools=tools)
+    model = ScriptedModel([call("trigger", name="plan", value="new"), "Done."])
+    played = play(spec, model, code=code)
+    assert played.at(ToolFailed).data.error == "trigger is not among the writers of plan"
+
+
 def test_exposed_variables_stand_in_the_prompt_of_their_agent_before_each_reply():
     variables = {"plan": derived("str", "old"), "other": derived("str", "x")}
     model = ScriptedModel({"A": [call("put", name="plan", value="new"), "on"], "B": ["Done."]})

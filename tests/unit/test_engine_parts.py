@@ -17,7 +17,7 @@ from weft.engine.events import (
 )
 from weft.engine.log import Log
 from weft.engine.patterns import pattern
-from weft.engine.writes import refusal
+from weft.engine.writes import BY_TRIGGER, refusal
 from weft.errors import ExpressionError
 
 
@@ -69,7 +69,9 @@ VARIABLES = {
         ("open", None, "save", None),
         ("open", "x", "save", 'open: expected int, got "x"'),
         ("mine", 3, "save", None),
-        ("mine", 3, "trigger", None),
+        ("mine", 3, BY_TRIGGER, None),
+        # A tool of this name is no trigger.
+        ("mine", 3, "trigger", "trigger is not among the writers of mine"),
         ("mine", 3, "other", "other is not among the writers of mine"),
         ("fixed", 3, "save", "fixed comes from static and cannot be set"),
         ("order", {"id": 1}, "save", None),
@@ -77,7 +79,7 @@ VARIABLES = {
     ],
 )
 def test_who_may_set_what(name, value, writer, reason):
-    assert refusal(workflow(variables=VARIABLES), {}, name, value, writer=writer) == reason
+    assert refusal(workflow(variables=VARIABLES), {}, name, value, writer) == reason
 
 
 @pytest.mark.parametrize(

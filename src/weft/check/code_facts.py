@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from weft.check.asked_tools import OWN_SIGNAL, UI_CALL
 from weft.check.context_sight import Handing, Taker
 from weft.check.module_facts import Definition, Module, file_of, read_module
 from weft.check.signatures import Function
@@ -132,6 +133,36 @@ def _wanted(module: str) -> str:
 def writes_of(subject: Subject, path: str, name: str) -> tuple[Write, ...]:
     """Return the variables that a function sets, itself or through the package code it uses."""
     return tuple(write for found in reached(subject, path, name) for write in found.writes)
+
+
+def asked_of(subject: Subject, path: str, name: str) -> frozenset[str | None]:
+    """Return the tools that a function shows to a person, itself or through what it uses.
+
+    None is among them where it does not show which.
+    """
+    if not is_visible(subject, path, name):
+        return frozenset({None})
+    used = [*reached(subject, path, name)]
+    found = frozenset(tool for definition in used for tool in definition.asked)
+    # What a function of the package by that name does, it alone knows.
+    found = frozenset({None}) if found and UI_CALL in code_of(subject).takers else found
+    by_signal = any(OWN_SIGNAL in definition.mentions for definition in used)
+    return found | {name} if by_signal else found
+
+
+def is_visible(subject: Subject, path: str, name: str) -> bool:
+    """Tell whether a function's code stands in the package, here or where it is imported from."""
+    modules = code_of(subject).modules
+    met: set[tuple[str, str]] = set()
+    while path in modules and (path, name) not in met:
+        met.add((path, name))
+        if name in modules[path].functions:
+            return True
+        definition = modules[path].definitions.get(name)
+        if definition is None or definition.origin is None:
+            return False
+        path, name = definition.origin
+    return False
 
 
 def reached(subject: Subject, path: str, name: str) -> Iterator[Definition]:

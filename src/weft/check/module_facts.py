@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from weft.check.asked_tools import UI_CALL, asked_in
 from weft.check.context_sight import Handing, Taker, follow, holds_context, taker_of
 from weft.check.signatures import Function, Spot, function_of
 from weft.check.syntax_nodes import Nodes, flat, stored
@@ -44,6 +45,8 @@ class Definition:
     written: tuple[PlacedWrite, ...]
     handed: tuple[Handing, ...]
     origin: tuple[str, str] | None = None
+    #: The UI tools it shows to a person; None among them where it does not show which.
+    asked: frozenset[str | None] = frozenset()
 
     @property
     def writes(self) -> tuple[Write, ...]:
@@ -157,7 +160,8 @@ class _Reader:
             self.origins[name] = origin if known == origin else None
             self.imports.update([origin[0]] if origin else ())
         written, handed = _set_in(nodes)
-        inside = Definition(self.path, frozenset(mentions), written, handed)
+        asked = frozenset(asked_in(nodes) if UI_CALL in mentions else ())
+        inside = Definition(self.path, frozenset(mentions), written, handed, asked=asked)
         self.takers.extend((taker_of(node), inside) for node in nodes.of(*_DEF))
         self.set_later.update(name for node in nodes.of(ast.Global) for name in node.names)
         for name, origin in self.bound(statement, nodes):
@@ -232,6 +236,8 @@ def _placed(
     if not found:
         return
     match node:
+        case ast.Call(func=ast.Attribute(attr="pop")):
+            through = ""  # it may leave the variable be
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
             through = name
         case ast.Call(func=ast.Name(), args=[ast.Name(id=name), *_]):

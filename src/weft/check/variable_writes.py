@@ -31,10 +31,14 @@ WritingNode: TypeAlias = (
 )
 
 _SETTERS: Final = frozenset({"set", "setdefault", "__setitem__"})
-_REMOVERS: Final = frozenset({"pop", "popitem", "clear", "remove", "delete", "__delitem__"})
+#: What leaves a named variable without a value; `pop` leaves be what the agent may not read.
+_REMOVERS: Final = frozenset({"remove", "__delitem__", "pop"})
+#: What does so to variables that it does not name.
+_CLEARERS: Final = frozenset({"popitem", "clear", "delete"})
 #: The methods of the context by which it is changed.
-CHANGING: Final = _SETTERS | _REMOVERS | {"update"}
+CHANGING: Final = _SETTERS | _REMOVERS | _CLEARERS | {"update"}
 _SET_FUNCTION: Final = "set_context_variable"
+_NO_VALUE: Final = ast.Constant(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ def writes_in(node: WritingNode, names: Container[str] = CONTEXT_NAMES) -> Itera
                 yield from _item(target, value, names)
         case ast.Delete(targets=targets):
             for target in targets:
-                yield from _item(target, None, names)
+                yield from _item(target, _NO_VALUE, names)
         case ast.With(items=items) | ast.AsyncWith(items=items):
             for item in items:
                 yield from _item(item.optional_vars, None, names)
@@ -83,7 +87,12 @@ def _call(call: ast.Call, names: Container[str]) -> Iterator[Write]:
             yield _write(name, _argument(call, 1, "value"))
     elif isinstance(function, ast.Attribute) and function.attr in _REMOVERS:
         if is_context(function.value, names):
-            yield Write(None)
+            name = _argument(call, 0, "key")
+            removed = None if function.attr == "pop" else _NO_VALUE
+            yield Write(None) if name is None else _write(name, removed)
+    elif isinstance(function, ast.Attribute) and function.attr in _CLEARERS:
+        if is_context(function.value, names):
+            yield Write(None, constant=True)
     elif isinstance(function, ast.Attribute) and function.attr == "update":
         if is_context(function.value, names):
             yield from _update(call)

@@ -12,7 +12,7 @@ from weft.engine.conditions import same
 from weft.engine.events import HandedOff, ToolCalled, VariableRefused, VariableSet
 from weft.engine.state import State
 from weft.engine.trigger_index import Setting
-from weft.engine.writes import refusal
+from weft.engine.writes import BY_TRIGGER, refusal
 from weft.findings import Json
 
 Writes: TypeAlias = Sequence[VariableSet | VariableRefused]
@@ -107,7 +107,7 @@ def _set(book: Rulebook, state: State, settings: Sequence[Setting], found: Json 
         if same(held, value):
             news.pop(name, None)
             continue
-        fault = refusal(book, state.variables, name, value, writer="trigger")
+        fault = refusal(book, state.variables, name, value, BY_TRIGGER)
         if fault is None:
             news[name] = value
         else:

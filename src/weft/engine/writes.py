@@ -1,6 +1,8 @@
 """Who may set a variable to what. Every write passes here before it is put down."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from weft.engine.book import Rulebook
 from weft.engine.conditions import same
@@ -11,7 +13,20 @@ from weft.spec.type_meaning import mismatch
 from weft.spec.variables import Variable
 
 
-def forbidden(variables: Mapping[str, Variable], name: str, writers: Sequence[str]) -> str | None:
+@dataclass(frozen=True, slots=True)
+class ByTrigger:
+    """A trigger writes; no tool or agent can be taken for it, whatever its name is."""
+
+
+BY_TRIGGER: Final = ByTrigger()
+
+#: Who writes: a trigger, or the tool or agent of that name.
+Writer: TypeAlias = ByTrigger | str
+
+
+def forbidden(
+    variables: Mapping[str, Variable], name: str, writers: Sequence[Writer]
+) -> str | None:
     """Say why none of the writers may ever set a variable, whatever the value, or None."""
     if name in BUILT_IN_VARIABLES:
         return f"{name} says whose run it is and cannot be set"
@@ -20,19 +35,17 @@ def forbidden(variables: Mapping[str, Variable], name: str, writers: Sequence[st
         return f"there is no variable {name}"
     if not isinstance(variable.source, DerivedSource | EntitySource):
         return f"{name} comes from {variable.source.type} and cannot be set"
-    if variable.writers is not None and not {"trigger", *variable.writers}.intersection(writers):
+    allowed = variable.writers
+    if allowed is not None and not {BY_TRIGGER, *allowed}.intersection(writers):
         return f"{writers[0]} is not among the writers of {name}"
     return None
 
 
 def refusal(
-    book: Rulebook, values: Mapping[str, Json], name: str, value: Json, *, writer: str
+    book: Rulebook, values: Mapping[str, Json], name: str, value: Json, *writers: Writer
 ) -> str | None:
-    """Say why a write is refused, or None if it may be made.
-
-    `writer` is `trigger`, or the name of the tool or agent that writes.
-    """
-    fault = forbidden(book.variables, name, (writer,))
+    """Say why a write is refused, or None if one of the writers may make it."""
+    fault = forbidden(book.variables, name, writers)
     if fault:
         return fault
     return unfit(book, values, name, value)

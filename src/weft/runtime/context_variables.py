@@ -148,7 +148,4 @@ class Context(MutableMapping[str, Json]):
         """Say why a write is refused. The right of the agent is also that of the tools it calls."""
         if self._over:
             return f"{name} cannot be set: the call of {self._tool} is over"
-        fault = refusal(self._book, self._values, name, value, writer=self._tool)
-        if fault and not refusal(self._book, self._values, name, value, writer=self.agent):
-            return None
-        return fault
+        return refusal(self._book, self._values, name, value, self._tool, self.agent)

@@ -490,7 +490,8 @@ def test_a_whole_number_is_one_value_however_it_is_written():
 def test_every_trigger_may_fire(trigger):
     ask = tool("A", "ask", "ask.py", tool_type="UI_Tool", ui={"component": "Ask", "mode": "inline"})
     tidy = {"file": "tidy.py", "function": "tidy", "trigger": "after_agent"}
-    code = {f"tools/{name}.py": f"def {name}(): ..." for name in ("act", "ask", "tidy")}
+    code = {f"tools/{name}.py": f"def {name}(): ..." for name in ("act", "tidy")}
+    code["tools/ask.py"] = "def ask(): use_ui_tool('ask')"
     spec = {"tools": [tool("A"), ask], "lifecycle_tools": [tidy], "code": code, "agents": "A"}
     handoffs = (rule("A", "terminate", "x"), rule("A", "A"))
     assert proof(*handoffs, variables={"x": derived(trigger)}, **spec).status == "proven"

@@ -113,7 +113,7 @@ FORMS = [
     "for c in [context_variables]:\n        c['x'] = True",
     "match context_variables:\n        case c:\n            c['x'] = True",
     "y, *context_variables['x'] = look()",
-    "del context_variables['x']",
+    "del (context_variables['x'], context_variables['y'])",
     "(context_variables or {})['x'] = True",
     "(context_variables or {}).update(x=True)",
     "getattr(context_variables, 'update')(x=True)",
@@ -411,7 +411,8 @@ def asking(schema, kind="literal['yes', 'no', 'maybe']"):
                        default="maybe")  # fmt: skip
     return proof(
         rule("A", "terminate", "x == 'yes'"), rule("A", "A"), agents="A",
-        variables={"x": variable}, tools=[ask], code={"tools/ask.py": "def ask(): ..."},
+        variables={"x": variable}, tools=[ask],
+        code={"tools/ask.py": "def ask(): use_ui_tool('ask')"},
     ).status  # fmt: skip
 
 

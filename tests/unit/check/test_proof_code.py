@@ -75,6 +75,14 @@ def test_only_writers_write(writers, status):
     assert run(code, variable=variable, limit_to="AB").status == status
 
 
+def test_a_tool_named_trigger_has_no_right_of_a_trigger():
+    code = {"tools/act.py": function("context_variables.set('x', True)", "trigger")}
+    named = [tool("A", "trigger")]
+    assert run(code, variable=derived(writers=["B"]), tools=named, limit_to="AB").dead_ends
+    variable = derived(writers=["trigger"])
+    assert run(code, variable=variable, tools=named, limit_to="AB").status == "proven"
+
+
 @pytest.mark.parametrize(
     ("writers", "status"), [(["A"], "not proven"), (["act"], "not proven"), (["nobody"], "refuted")]
 )
@@ -85,6 +93,147 @@ def test_a_writer_without_visible_code_may_set_anything(writers, status):
 def test_a_writer_whose_code_shows_what_it_sets_sets_nothing_else():
     code = function("context_variables.set('x', False)")
     assert run(code, variable=derived(writers=["A", "act"])).status == "refuted"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("context_variables.set('x', None)", "proven"),
+        ("context_variables.remove('x')", "proven"),
+        ("context_variables.__delitem__(key='x')", "proven"),
+        ("del context_variables['x']", "proven"),
+        ("context_variables.remove('y')", "refuted"),
+        ("context_variables.pop('x')", "not proven"),
+        ("context_variables.pop('x', None)", "not proven"),
+        ("context_variables.clear()", "not proven"),
+        ("context_variables.popitem()", "not proven"),
+        ("context_variables.remove()", "not proven"),
+        ("context_variables.set('x', {'a': None}.get('a'))", "not proven"),
+        # A run never comes past what takes away all values.
+        ("context_variables.clear()\n    context_variables.set('x', None)", "not proven"),
+    ],
+)
+def test_code_may_take_a_value_away(body, status):
+    found = proof(
+        rule("A", "terminate", "x == null"), rule("A", "A"), agents="A", tools=[tool("A")],
+        variables={"x": derived(), "y": derived()}, code={"tools/act.py": function(body)},
+    )  # fmt: skip
+    assert found.status == status
+    assert [rule.index for rule in found.unused_rules] == ([0] if status == "refuted" else [])
+
+
+def test_with_transitions_a_value_is_taken_away_only_where_one_says_so():
+    def found(*ends):
+        steps = [{"from": "a", "to": end} for end in ends]
+        state = derived(kind="optional[str]", default="a", transitions=steps)
+        body = "context_variables.set('x', look())"
+        return proof(
+            rule("A", "terminate", "x == null"), rule("A", "A"), agents="A", tools=[tool("A")],
+            variables={"x": state}, code={"tools/act.py": function(body)},
+        ).status  # fmt: skip
+
+    assert found("b") == "refuted"
+    assert found("b", None) == "not proven"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("use_ui_tool('pick')", "proven"),
+        ("weft.use_ui_tool(tool_id='pick', payload=1)", "proven"),
+        ("use_ui_tool('pick'), use_ui_tool('other')", "proven"),
+        ("pick()", "proven"),
+        ("use_ui_tool('other')", "refuted"),
+        ("use_ui_tool()", "not proven"),
+        ("use_ui_tool(NAME)", "not proven"),
+        ("ask = use_ui_tool; ask('pick')", "not proven"),
+        ("from weft import use_ui_tool as ask; ask('pick')", "not proven"),
+        ("import weft; weft.other('pick')", "refuted"),
+    ],
+)
+def test_a_person_is_asked_wherever_code_asks(body, status):
+    # The tool is another agent's, but it is shown in the turn of this one.
+    code = {
+        "tools/act.py": f"from .pick import pick\ndef act():\n    {body}\n",
+        "tools/pick.py": "def pick():\n    use_ui_tool('pick')\n",
+    }
+    assert answered(code).status == status
+
+
+def answered(code, *, asker="act", **more):
+    ui = {"tool_type": "UI_Tool", "ui": {"component": "Pick", "mode": "inline"}}
+    trigger = {"type": "ui_response", "tool": "pick", "response_key": "x"}
+    return proof(
+        *LOOP, tools=[tool("A", asker, f"{asker}.py"), tool("B", "pick", "pick.py", **ui)],
+        variables={"x": derived(trigger, **more)}, code=code,
+    )  # fmt: skip
+
+
+def test_nobody_knows_what_a_function_of_the_package_asks():
+    code = {
+        "tools/act.py": "from .ui import use_ui_tool\ndef act():\n    use_ui_tool('pick')\n",
+        "tools/ui.py": "def use_ui_tool(name): ...\n",
+        "tools/pick.py": "def pick(): ...",
+    }
+    assert answered(code).status == "not proven"
+
+
+def test_code_that_cannot_be_found_may_ask_anything():
+    found = answered({"tools/pick.py": "def pick():\n    use_ui_tool('pick')\n"})
+    assert (found.status, found.dead_ends) == ("not proven", ())
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [("raise Ask('?')", "proven"), ("use_ui_tool('pick')", "proven"), ("...", "not proven")],
+)
+def test_a_tool_asks_in_its_own_name(body, status):
+    ask = tool("A", "pick", "pick.py")
+    trigger = {"type": "ui_response", "tool": "pick", "response_key": "x"}
+    code = {"tools/pick.py": f"def pick():\n    {body}\n"}
+    variables = {"x": derived(trigger)}
+    assert proof(*LOOP, agents="A", tools=[ask], variables=variables, code=code).status == status
+
+
+def test_a_transition_waits_for_the_answer_too():
+    trigger = {"type": "ui_response", "tool": "pick", "response_key": "x"}
+    steps = [{"from": False, "to": True, "trigger": trigger}]
+    code = {"tools/pick.py": "def pick(): ..."}
+    code["tools/act.py"] = "def act():\n    use_ui_tool('pick')\n"
+    assert answered(code, transitions=steps).status == "proven"
+    code["tools/act.py"] = "def act():\n    use_ui_tool(name)\n"
+    assert answered(code, transitions=steps).status == "not proven"
+
+
+def test_no_error_rests_on_a_question_that_another_tool_may_not_ask():
+    code = {
+        "tools/act.py": "def act(n):\n    if n:\n        use_ui_tool('pick')\n",
+        "tools/pick.py": "def pick(): ...",
+    }
+    ui = {"tool_type": "UI_Tool", "ui": {"component": "Pick", "mode": "inline"}}
+    trigger = {"type": "ui_response", "tool": "pick", "response_key": "x"}
+    found = proof(
+        rule("A", "B", "x"), rule("A", "terminate"), rule("B", "B"),
+        tools=[tool("A"), tool("B", "pick", "pick.py", **ui)],
+        variables={"x": derived(trigger)}, code=code,
+    )  # fmt: skip
+    assert (found.status, found.reason) == ("not proven", "act may do without the answer to pick")
+
+
+def test_two_variables_do_not_get_different_values_from_one_answer():
+    triggers = {it: {"type": "ui_response", "tool": "pick", "response_key": "it"} for it in "xy"}
+    ui = {"tool_type": "UI_Tool", "ui": {"component": "Pick", "mode": "inline"}}
+    found = proof(
+        rule("A", "terminate", "x and not y"), rule("A", "A"),
+        tools=[tool("A"), tool("B", "pick", "pick.py", **ui)],
+        variables={it: derived(trigger) for it, trigger in triggers.items()},
+        code={
+            "tools/act.py": "def act():\n    use_ui_tool('pick')\n",
+            "tools/pick.py": "def pick():\n    use_ui_tool('pick')\n",
+        },
+    )  # fmt: skip
+    assert found.status == "not proven"
+    assert "take their values from one place" in found.reason
 
 
 @pytest.mark.parametrize(

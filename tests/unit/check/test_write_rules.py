@@ -43,6 +43,7 @@ def hits(body: str, *, parameters: str = "context_variables", more: str = "", **
         ("context_variables.set('free', b'')", "bytes is no JSON value", "set a text"),
         ("context_variables.set('guarded', f())", "look is not among the writers", '"look" to'),
         ("context_variables.set('state', 'lost')", 'no transition leads to "lost"', "add the"),
+        ("context_variables.remove('plan')", "plan comes from static", "set another variable"),
         ("set_context_variable(context_variables, 'plan', 1)", "comes from static", "set another"),
     ],
 )
@@ -68,6 +69,8 @@ def test_a_write_that_is_always_refused(body, fact, hint):
         "context_variables.set('state', 'open')",
         "context_variables.set('odd', 1)",
         "redis.set('weather', 1)",
+        "context_variables.remove('count')",
+        "context_variables.pop('weather', None)",
         "self.context_variables.set('weather', 1)",
         "ctx['weather'] = 1",
         "context_variables = {}; context_variables['weather'] = 1",
@@ -101,6 +104,16 @@ def test_an_agent_without_the_right_gives_none_to_its_tool():
     (hit,) = hits(body, tools=tools, agents=agents)
     assert "look is not among the writers of of_router" in hit.message
     assert hits(body, tools=[tool("look")], agents=agents) == []
+
+
+def test_a_tool_named_trigger_is_no_trigger():
+    code = {
+        "tools/lookup.py": "def trigger(context_variables):\n    context_variables.set('it', 1)"
+    }
+    tools = [tool("trigger"), tool("other", "other.py")]
+    variables = {"it": derived("int", writers=["other"])}
+    (hit,) = code_may_set_it.check(subject(code, tools=tools, variables=variables))
+    assert "trigger is not among the writers of it" in hit.message
 
 
 def test_a_writer_that_does_not_exist_may_be_the_one_that_is_meant():

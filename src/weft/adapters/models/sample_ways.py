@@ -15,7 +15,7 @@ from weft.adapters.models.sample_moves import ANYTHING, Step, conditions_of
 from weft.engine.book import Rulebook
 from weft.engine.conditions import evaluate, same
 from weft.engine.routing import RoutingRule, Test, routes_after, routes_before
-from weft.engine.writes import refusal
+from weft.engine.writes import BY_TRIGGER, refusal
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.ids import TERMINATE, USER
@@ -149,7 +149,7 @@ def _after(book: Rulebook, values: _Values, step: Step | None) -> _Values:
     for effect in step.effects if step else ():
         name, value = effect.variable, effect.value
         fits = effect.before is ANYTHING or same(effect.before, values.get(name))
-        if fits and refusal(book, values, name, value, writer="trigger") is None:
+        if fits and refusal(book, values, name, value, BY_TRIGGER) is None:
             values[name] = value
     return values
 

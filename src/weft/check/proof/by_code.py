@@ -4,13 +4,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from weft.check.code_facts import code_of, goes_out_of_sight, path_in, reached, writes_of
+from weft.check.code_facts import (
+    code_of,
+    goes_out_of_sight,
+    is_visible,
+    path_in,
+    reached,
+    writes_of,
+)
 from weft.check.proof.code_paths import paths_of
 from weft.check.proof.happenings import Caller, Doubt, Happening, Setting, When, callers
 from weft.check.subject import Subject
 from weft.check.values import misfit
 from weft.check.variable_writes import Write
 from weft.engine.conditions import UNKNOWN
+from weft.engine.writes import forbidden
 from weft.findings import Json
 from weft.spec.sources import DatabaseSource, DerivedSource, EntitySource, ExternalSource
 from weft.spec.variables import Variable
@@ -62,9 +70,9 @@ def outside(variables: Mapping[str, Variable]) -> Iterator[Happening]:
 def _happenings(
     subject: Subject, caller: Caller, writable: Mapping[str, Variable]
 ) -> Iterator[Happening]:
-    allowed = [name for name in writable if _may_write(writable[name], caller)]
+    allowed = [name for name in writable if _may_write(subject, caller, name)]
     path = path_in(caller.folder, caller.file, subject.code)
-    if path is None or not _is_visible(subject, path, caller.function):
+    if path is None or not is_visible(subject, path, caller.function):
         why = f"the code of {caller.function} cannot be found"
         doubt = Doubt(why, f"add {caller.folder}/{caller.file}", reported=True)
         yield _anything(caller, allowed, doubt)
@@ -103,12 +111,15 @@ def _parts(caller: Caller, shown: Sequence[Write], *, halts: bool = False) -> Ha
 
 def _may_be_refused(subject: Subject, caller: Caller, write: Write) -> bool:
     """Tell whether a call may break off at a write."""
-    variable = subject.spec.variables.get(write.variable or "")
+    if write.variable is None:
+        # What takes away all values comes to those that it may not set, too.
+        return write.constant and write.value is None
+    variable = subject.spec.variables.get(write.variable)
     if variable is None:
         return False
-    source = variable.source
-    if not isinstance(source, DerivedSource | EntitySource) or not _may_write(variable, caller):
+    if not _may_write(subject, caller, write.variable):
         return True
+    source = variable.source
     if isinstance(source, DerivedSource) and source.transitions:
         return True
     value = _value(write)
@@ -165,9 +176,9 @@ def _last(way: Sequence[Write]) -> tuple[Setting, ...]:
     return tuple(found.values())
 
 
-def _may_write(variable: Variable, caller: Caller) -> bool:
-    writers = variable.writers
-    return writers is None or caller.function in writers or caller.agent in writers
+def _may_write(subject: Subject, caller: Caller, name: str) -> bool:
+    writers = (caller.function, *([caller.agent] if caller.agent else []))
+    return forbidden(subject.spec.variables, name, writers) is None
 
 
 def _value(write: Write) -> Json:
@@ -180,18 +191,3 @@ def _moments(subject: Subject, writer: str) -> Iterator[tuple[When, str]]:
     for caller in callers(subject):
         if caller.function == writer:
             yield caller.when, caller.call
-
-
-def _is_visible(subject: Subject, path: str, name: str) -> bool:
-    """Tell whether a function's code stands in the package, here or where it is imported from."""
-    modules = code_of(subject).modules
-    met: set[tuple[str, str]] = set()
-    while path in modules and (path, name) not in met:
-        met.add((path, name))
-        if name in modules[path].functions:
-            return True
-        definition = modules[path].definitions.get(name)
-        if definition is None or definition.origin is None:
-            return False
-        path, name = definition.origin
-    return False

@@ -60,7 +60,7 @@ def _taken_apart(fired: Sequence[_Fired]) -> Iterator[_Fired]:
     for firing, setting in fired:
         inside = (takers[firing.call, firing.cause, part] for part in _parts(firing))
         others = sorted(set[str]().union(*inside) - {setting.variable})
-        if others and not firing.doubt:
+        if others and (firing.doubt is None or firing.doubt.mild):
             name = setting.variable
             why = f"{name} and {others[0]} take their values from one place, {firing.part}"
             doubt = Doubt(why, "let one of them decide about handoffs", name)
@@ -80,7 +80,7 @@ def _filled(bare: Happening, sum_: _Sum) -> Iterator[Happening]:
     if not sum_.doubts:
         yield replace(bare, settings=tuple(sum_.sure))
         return
-    doubt = sum_.doubts[0]
+    doubt = next((it for it in sum_.doubts if not it.mild), sum_.doubts[0])
     if sum_.sure:
         yield replace(bare, settings=tuple(sum_.sure), doubt=replace(doubt, mild=True))
     yield replace(bare, settings=(*sum_.sure, *sum_.unsure), doubt=doubt)

@@ -12,7 +12,7 @@ _MOST_PATHS: Final = 32
 
 _SIMPLE: Final = (
     ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Pass, ast.Import, ast.ImportFrom,
-    ast.Assert,
+    ast.Assert, ast.Delete,
 )  # fmt: skip
 
 #: Parts of an expression that may be left out, or come more than once.

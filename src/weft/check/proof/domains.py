@@ -14,6 +14,7 @@ from weft.spec.sources import (
     EnvironmentSource,
     Source,
     StaticSource,
+    Transition,
 )
 from weft.spec.types import print_type
 from weft.spec.variables import Variable
@@ -97,17 +98,21 @@ def domain_of(
     if isinstance(variable.source, ComputedSource):
         return "a function computes it"
     wanted = [
-        setting.value
+        setting
         for happening in happenings
         for setting in happening.settings
         if setting.variable == name
     ]
+    loose = [setting for setting in wanted if setting.value is UNKNOWN]
     fixed, anything = _begin(variable.source)
-    free = _free(variable, asked) if anything or UNKNOWN in wanted else ()
+    free = _free(variable, asked) if anything or loose else ()
     if free is None:
         return f"its type {print_type(variable.type)} has too many values"
     begin = (*free, *fixed) if anything else fixed
-    return _domain(variable, begin, free, [value for value in wanted if value is not UNKNOWN])
+    # Code takes the value away from a variable of any type, where no transitions forbid it.
+    taken = not _transitions(variable.source) and not all(setting.given for setting in loose)
+    free = (*free, None) if taken else free
+    return _domain(variable, begin, free, [it.value for it in wanted if it.value is not UNKNOWN])
 
 
 def _begin(source: Source) -> tuple[tuple[Json, ...], bool]:
@@ -127,17 +132,19 @@ def _begin(source: Source) -> tuple[tuple[Json, ...], bool]:
 
 def _free(variable: Variable, asked: Questions) -> tuple[Json, ...] | None:
     """Return what a happening without a fixed value can set: with transitions, where they lead."""
-    source = variable.source
-    if isinstance(source, DerivedSource) and source.transitions:
-        return tuple(transition.to for transition in source.transitions)
-    return samples(variable.type, asked)
+    steps = _transitions(variable.source)
+    return tuple(step.to for step in steps) if steps else samples(variable.type, asked)
+
+
+def _transitions(source: Source) -> tuple[Transition, ...]:
+    return source.transitions if isinstance(source, DerivedSource) else ()
 
 
 def _domain(
     variable: Variable, begin: Iterable[Json], free: Iterable[Json], constants: Iterable[Json]
 ) -> Domain:
     source = variable.source
-    transitions = source.transitions if isinstance(source, DerivedSource) else ()
+    transitions = _transitions(source)
     keys = {_key(value): value for value in (*begin, *free, *constants)}
     index = {key: n for n, key in enumerate(keys)}
     initial = tuple(sorted({index[_key(value)] for value in begin}))

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from weft.check.bindings import bound_model
+from weft.check.code_facts import asked_of, path_in
 from weft.check.proof.answers import Answer, answer, output
-from weft.check.proof.happenings import Doubt, Setting, When, callers
+from weft.check.proof.happenings import Caller, Doubt, Setting, When, callers
 from weft.check.subject import Subject
 from weft.engine.conditions import UNKNOWN
 from weft.findings import Json
@@ -38,8 +40,9 @@ CLOCK: Final = "clock"
 class Firing:
     """When a trigger fires, what it shares with all others that fire then too, and its values.
 
-    `keeps` means that it may bring no value, and `doubt` says why a value may never come. `call`
-    names the tool to whose call it belongs, and `part` where in that the value stands.
+    `keeps` means that it may bring no value, and `doubt` says why a value may never come; `unsure`
+    why the trigger itself may not fire. `call` names the tool to whose call it belongs, and `part`
+    where in that the value stands.
     """
 
     moments: tuple[When, ...]
@@ -47,6 +50,7 @@ class Firing:
     cause: str = ""
     keeps: bool = False
     doubt: Doubt | None = None
+    unsure: Doubt | None = None
     tick: tuple[str, int] | None = None
     stage: int = 0
     text: Match | None = None
@@ -83,51 +87,44 @@ class Reader:
     ) -> Iterator[tuple[Firing, Setting]]:
         """Yield what the triggers of a variable set, and when; null is nothing to set."""
         for rank, trigger in enumerate(source.triggers):
-            firing = self._firing(trigger, name, type_)
-            given = firing.part is not None
-            for value in firing.values:
-                if value is not None:
-                    yield firing, Setting(name, value, keeps=firing.keeps, given=given, rank=rank)
+            for firing in self._firings(trigger, name, type_):
+                fired = replace(firing, doubt=firing.doubt or firing.unsure)
+                keeps, given = firing.keeps, firing.part is not None
+                for value in firing.values:
+                    if value is not None:
+                        yield fired, Setting(name, value, keeps=keeps, given=given, rank=rank)
         for rank, step in enumerate(source.transitions, start=len(source.triggers)):
             if step.trigger is not None and step.to is not None:
-                firing = replace(self._firing(step.trigger, name, type_), doubt=None, part=None)
-                yield firing, Setting(name, step.to, step.from_, rank=rank)
+                for firing in self._firings(step.trigger, name, type_):
+                    keeps = firing.unsure is not None
+                    fired = replace(firing, doubt=firing.unsure, part=None)
+                    yield fired, Setting(name, step.to, step.from_, keeps=keeps, rank=rank)
 
-    def _firing(self, trigger: Trigger, name: str, type_: TypeExpr) -> Firing:
+    def _firings(self, trigger: Trigger, name: str, type_: TypeExpr) -> Iterator[Firing]:
         """Say when a trigger fires."""
         match trigger:
             case AgentTextTrigger(agent=agent, match=text, value=value):
-                return Firing((When("say", agent),), (value,), text=text)
+                yield Firing((When("say", agent),), (value,), text=text)
             case UserTextTrigger(match=text, value=value):
-                return Firing((When("hear"),), (value,), text=text)
-            case UiResponseTrigger() | ToolCallTrigger() | ToolResponseTrigger():
-                return self._of_call(trigger, name, type_)
+                yield Firing((When("hear"),), (value,), text=text)
+            case UiResponseTrigger():
+                yield from self._answered(trigger, name, type_)
+            case ToolCallTrigger():
+                yield self._called(trigger, name, type_)
+            case ToolResponseTrigger():
+                yield self._returned(trigger, name)
             case HandoffTrigger(source_agent=source, target_agent=target, value=value):
-                return Firing((When("pass", source, target),), (value,))
+                yield Firing((When("pass", source, target),), (value,))
             case LifecycleTrigger(event=point, agent=agent, value=value):
-                return Firing(tuple(_at(point, agent)), (value,))
+                yield Firing(tuple(_at(point, agent)), (value,))
             case AgentTurnCountTrigger():
-                return _counted(trigger, name)
+                yield _counted(trigger, name)
             case TimerExpiredTrigger(after_seconds=seconds, value=value):
                 tick = (CLOCK, self._timers.index(seconds) + 1)
-                return Firing((When("turn"), When("wait")), (value,), tick=tick)
+                yield Firing((When("turn"), When("wait")), (value,), tick=tick)
             case _:
                 cause, doubt = f"asked {trigger.function}", _result(name, trigger.function)
-                return Firing((When("turn"),), (UNKNOWN,), cause, keeps=True, doubt=doubt)
-
-    def _of_call(
-        self,
-        trigger: UiResponseTrigger | ToolCallTrigger | ToolResponseTrigger,
-        name: str,
-        type_: TypeExpr,
-    ) -> Firing:
-        match trigger:
-            case UiResponseTrigger():
-                return self._answered(trigger, name, type_)
-            case ToolCallTrigger():
-                return self._called(trigger, name, type_)
-            case _:
-                return self._returned(trigger, name)
+                yield Firing((When("turn"),), (UNKNOWN,), cause, keeps=True, doubt=doubt)
 
     def _called(self, trigger: ToolCallTrigger, name: str, type_: TypeExpr) -> Firing:
         """Say when a call sets a variable: to a value, or to what stands at an argument."""
@@ -146,12 +143,31 @@ class Reader:
         fields = self._subject.models.get(bound_model(self._subject, agent) or "", {})
         return output(fields, field, type_, self._subject.models)
 
-    def _answered(self, trigger: UiResponseTrigger, name: str, type_: TypeExpr) -> Firing:
+    @cached_property
+    def _asking(self) -> tuple[tuple[Caller, frozenset[str | None]], ...]:
+        """All that is called in a run, with the tools it shows to a person."""
+        subject, found = self._subject, callers(self._subject)
+        paths = ((it, path_in(it.folder, it.file, subject.code) or "") for it in found)
+        return tuple((it, asked_of(subject, path, it.function)) for it, path in paths)
+
+    def _answered(self, trigger: UiResponseTrigger, name: str, type_: TypeExpr) -> Iterator[Firing]:
+        """Say when a person's answer sets a variable: wherever code may show them the tool."""
         tool, key = trigger.tool, trigger.response_key
         found = answer(self._schemas.get(tool), key, type_)
         doubt = None if found.sure else _unasked(name, tool)
-        plain = self._during(tool, "answered", 1, key)
-        return replace(plain, values=found.values, keeps=True, doubt=doubt)
+        for caller, asked in self._asking:
+            if caller.function == tool or not asked.isdisjoint((tool, None)):
+                yield Firing(
+                    (caller.when,),
+                    found.values,
+                    f"answered {caller.function}",
+                    keeps=True,
+                    doubt=doubt,
+                    unsure=_unshown(caller, asked, tool, name),
+                    stage=1,
+                    call=caller.call,
+                    part=key,
+                )
 
     def _returned(self, trigger: ToolResponseTrigger, name: str) -> Firing:
         tool, key = trigger.tool, trigger.response_key
@@ -194,6 +210,17 @@ def _result(name: str, function: str) -> Doubt:
 def _unasked(name: str, tool: str) -> Doubt:
     why = f"the response_schema of {tool} does not tell which values {name} can get"
     return Doubt(why, "list the values there under enum", name)
+
+
+def _unshown(caller: Caller, asked: frozenset[str | None], tool: str, name: str) -> Doubt | None:
+    """Say why a call may not show a tool to a person; None if that is all it shows."""
+    if tool not in asked:
+        why = f"the code of {caller.function} does not show whether a person is asked {tool}"
+        return Doubt(why, f'write use_ui_tool("{tool}") with the name as a text', name)
+    if caller.function == tool and len(asked) == 1:
+        return None
+    why = f"{caller.function} may do without the answer to {tool}"
+    return Doubt(why, f"let {tool} ask by itself", name, mild=True)
 
 
 def _untold(name: str, tool: str) -> Doubt:

@@ -1,0 +1,36 @@
+"""Which UI tools code shows to a person, as far as its text tells."""
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+from weft.check.syntax_nodes import Nodes
+from weft.check.variable_writes import called
+
+#: The function by which code asks a person, and the signal that asks in a tool's own name.
+UI_CALL: Final = "use_ui_tool"
+OWN_SIGNAL: Final = "Ask"
+
+
+def asked_in(nodes: Nodes) -> Iterator[str | None]:
+    """Yield the tools that a piece of code names when it asks; None where that does not show."""
+    calls = [node for node in nodes.of(ast.Call) if called(node.func) == UI_CALL]
+    for call in calls:
+        yield _named(call)
+    heads = {call.func for call in calls}
+    for node in (*nodes.of(ast.Name), *nodes.of(ast.Attribute)):
+        # Under another name, or handed on, it can be called out of sight.
+        if called(node) == UI_CALL and node not in heads:
+            yield None
+    for node in (*nodes.of(ast.Import), *nodes.of(ast.ImportFrom)):
+        if any(alias.name == UI_CALL and alias.asname for alias in node.names):
+            yield None
+
+
+def _named(call: ast.Call) -> str | None:
+    given = (it.value for it in call.keywords if it.arg == "tool_id")
+    match call.args[0] if call.args else next(given, None):
+        case ast.Constant(value=str(name)):
+            return name
+        case _:
+            return None
