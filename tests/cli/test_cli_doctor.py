@@ -1,15 +1,20 @@
 """weft doctor: each check in each of its states."""
 
+import io
 import shutil
 import sqlite3
 import sys
 from collections import namedtuple
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 import yaml
 
+from desk_play import make_desk
 from weft.cli import doctor_checks
-from weft.cli.doctor_checks import Diagnosis
+from weft.cli.diagnosis import Diagnosis
+from weft.errors import StoreError
 
 
 def test_a_healthy_setup(weft, workspace):
@@ -29,6 +34,7 @@ def test_a_healthy_setup(weft, workspace):
         "disk",
         "workspace",
         "schemas",
+        "journal",
     ]
     assert {row[0] for row in rows} == {"ok"}
     assert "1 package, 0 errors, 0 warnings" in result.out
@@ -167,3 +173,157 @@ def test_schemas_of_another_version(weft, workspace):
     found = doctor_checks.schemas(workspace)
     assert found.state == "warn"
     assert found.fact == "not of this version: agents.schema.json, tools.schema.json"
+
+
+JOURNAL = Path(".weft") / "journal.db"
+
+
+@pytest.fixture
+def kept(weft, tmp_path, monkeypatch):
+    """A workspace in which a run was kept, and the name of the run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WEFT_MODEL", raising=False)
+    make_desk(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO("BYE\n"))
+    weft("run", "Desk", "hi", "--model", "you")
+    return weft("runs", "show", "last", "--json").data["run"]["run"]
+
+
+def change(statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(JOURNAL, isolation_level=None)) as database:
+        database.execute(statement, values)
+
+
+def journal_line(weft, *words: object) -> tuple[int, list[str]]:
+    result = weft("doctor", *words)
+    (line,) = [it for it in result.out.splitlines() if it.split("\t")[1] == "journal"]
+    return result.code, line.split("\t")
+
+
+def test_no_runs_so_far(weft, workspace):
+    code, line = journal_line(weft)
+    assert (code, line) == (0, ["ok", "journal", f"no run was kept in {JOURNAL} so far", ""])
+    JOURNAL.parent.mkdir()
+    JOURNAL.touch()
+    assert journal_line(weft) == (0, ["ok", "journal", f"{JOURNAL}: 0 runs, 0 events", ""])
+
+
+def test_a_sound_journal(weft, kept):
+    events = weft("runs", "show", kept, "--json").data["run"]["seq"]
+    assert journal_line(weft) == (0, ["ok", "journal", f"{JOURNAL}: 1 run, {events} events", ""])
+
+
+def _noise() -> str:
+    JOURNAL.write_bytes(b"\xa5" * 20_000)
+    return "the file is not a database"
+
+
+def _cut() -> str:
+    whole = JOURNAL.read_bytes()
+    JOURNAL.write_bytes(whole[: len(whole) // 2])
+    return "the file is damaged"
+
+
+def _hole() -> str:
+    """A page of one table that holds nothing any more."""
+    with closing(sqlite3.connect(JOURNAL)) as database:
+        (page,) = database.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'blobs'"
+        ).fetchone()
+        (size,) = database.execute("PRAGMA page_size").fetchone()
+    whole = bytearray(JOURNAL.read_bytes())
+    whole[(page - 1) * size : page * size] = bytes(size)
+    JOURNAL.write_bytes(whole)
+    return "the file is damaged"
+
+
+def _one_event() -> str:
+    change("UPDATE events SET data = '{' WHERE seq = 3")
+    return "event 3 of run "
+
+
+def _no_event() -> str:
+    change("DELETE FROM events WHERE seq = 3")
+    return " lacks event 3 of "
+
+
+def _no_events() -> str:
+    change("DELETE FROM events")
+    return " lacks event 1 of "
+
+
+def _newer() -> str:
+    change("PRAGMA user_version = 99")
+    return "written by a newer Weft"
+
+
+@pytest.mark.parametrize("harm", [_noise, _cut, _hole, _one_event, _no_event, _no_events, _newer])
+def test_a_journal_that_cannot_be_read(weft, kept, harm):
+    fact = harm()
+    code, line = journal_line(weft)
+    assert code == 3
+    assert line[0] == "fail"
+    assert fact in line[2]
+    assert line[3] == "mv .weft .weft.damaged, or keep runs elsewhere: --journal FILE"
+    Path(".weft").rename(".weft.damaged")
+    assert journal_line(weft)[0] == 0
+
+
+def test_a_journal_elsewhere(weft, kept):
+    JOURNAL.rename("my runs.db")
+    assert journal_line(weft, "--journal", "my runs.db")[1][0] == "ok"
+    Path("my runs.db").write_bytes(b"\xa5" * 20_000)
+    assert journal_line(weft)[0] == 0
+    hint = "  hint:  see what is wrong: weft doctor --journal 'my runs.db'\n"
+    assert hint in weft("runs", "list", "--journal", "my runs.db").err
+    code, line = journal_line(weft, "--journal", "my runs.db")
+    assert (code, line[3].split(", ")[0]) == (3, "mv 'my runs.db' 'my runs.db'.damaged")
+
+
+def test_a_run_that_nobody_works_on(weft, kept, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("/quit\n"))
+    weft("run", "Desk", "hi", "--model", "you")
+    left = weft("runs", "show", "last", "--json").data["run"]["run"]
+    assert journal_line(weft)[1][0] == "ok"
+    monkeypatch.setattr("weft.cli.runs_page._STILL", -1)
+    code, line = journal_line(weft)
+    assert (code, line[0]) == (0, "warn")
+    assert line[2].endswith(" events, 1 run that nobody seems to work on")
+    assert line[3] == f"weft runs resume {left}"
+    change("UPDATE runs SET app = 'shop'")
+    assert journal_line(weft)[1][0] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("path", "fact"),
+    [
+        (JOURNAL, ".weft/journal.db is a folder, and runs are kept in a file"),
+        (JOURNAL.parent, ".weft is a file, and runs are kept in a folder"),
+    ],
+)
+@pytest.mark.parametrize(
+    "words", [["runs", "list"], ["runs", "list", "--json"], ["run", "Support", "hi"]]
+)
+def test_something_else_stands_where_runs_are_kept(
+    weft, workspace, path: Path, fact: str, words: list[str]
+):
+    path.mkdir(parents=True) if path is JOURNAL else path.touch()
+    result = weft(*words)
+    assert result.code == 3
+    assert fact in result.out + result.err
+    assert "move it away, or name a file: --journal FILE" in result.out + result.err
+    code, line = journal_line(weft)
+    assert (code, line[2]) == (3, fact)
+
+
+def test_a_journal_that_is_busy(weft, kept, monkeypatch):
+    def busy(path):
+        raise StoreError("another process is writing to it", retryable=True)
+
+    monkeypatch.setattr("weft.cli.journal_check.examine", busy)
+    assert journal_line(weft)[1][3] == "wait a moment, then look again: weft doctor"
+
+
+def test_runs_without_sqlite(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor_checks, "find_spec", lambda _: None)
+    assert doctor_checks.kept_runs(tmp_path).state == "warn"

@@ -5,15 +5,15 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
-from typing import Final, Literal
+from typing import Final
 
 import yaml
 
+from weft.cli.diagnosis import Diagnosis
 from weft.cli.failure import refusal, remedy
 from weft.cli.settings import PACKAGES
 from weft.cli.wording import counted
@@ -28,18 +28,12 @@ from weft.spec.patterns import PATTERNS
 _LEAST_FREE: Final = 200 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """What one check came to; `remedy` is the command or act that mends it."""
+def diagnose(workspace: Path, file: Path | None = None) -> Iterator[Diagnosis]:
+    """Look at everything in turn; `file` is where runs are kept, if not where they usually are."""
 
-    state: Literal["ok", "warn", "fail"]
-    subject: str
-    fact: str
-    remedy: str = ""
+    def journal(folder: Path) -> Diagnosis:
+        return kept_runs(folder, file)
 
-
-def diagnose(workspace: Path) -> Iterator[Diagnosis]:
-    """Look at everything in turn."""
     yield Diagnosis("ok", "python", platform.python_version())
     yield Diagnosis("ok", "pydantic", version("pydantic"))
     yield libyaml()
@@ -47,7 +41,7 @@ def diagnose(workspace: Path) -> Iterator[Diagnosis]:
     yield watching()
     yield encoding()
     yield shipped()
-    for look in (writable, free_space, packages, schemas):
+    for look in (writable, free_space, packages, schemas, journal):
         try:
             yield look(workspace)
         except OSError as error:
@@ -172,6 +166,19 @@ def schemas(workspace: Path) -> Diagnosis:
     if stale:
         return Diagnosis("warn", "schemas", f"not of this version: {', '.join(stale)}", remedy)
     return Diagnosis("ok", "schemas", f"{folder} is current")
+
+
+def kept_runs(workspace: Path, file: Path | None = None) -> Diagnosis:
+    """Look whether the runs that were kept can be read."""
+    if find_spec("_sqlite3") is None:
+        return Diagnosis(
+            "warn", "journal", "runs cannot be kept: this Python has no sqlite3 module"
+        )
+    # Deferred: some Pythons are built without what it needs.
+    from weft.cli.hosting import Place  # noqa: PLC0415
+    from weft.cli.journal_check import journal_check  # noqa: PLC0415
+
+    return journal_check(Place(workspace, file))
 
 
 def _holds(file: Path, text: str) -> bool:

@@ -11,9 +11,10 @@ from typing import Annotated, TypeAlias
 from cyclopts import Parameter
 
 from weft.adapters.models.person import Ask
-from weft.cli.failure import not_found
+from weft.cli.failure import not_found, setup
 from weft.cli.package_files import DetailLog
 from weft.cli.streams import Streams
+from weft.errors import StoreError
 from weft.opening.hosts import JOURNAL, open_host
 from weft.runtime.host import Host
 
@@ -41,6 +42,16 @@ class Place:
         return self.workspace / JOURNAL if self.journal is None else self.journal
 
     @property
+    def blocked(self) -> str:
+        """What stands where runs are to be kept and is not theirs; nothing if all is well."""
+        if self.file.is_dir():
+            return f"{self.file} is a folder, and runs are kept in a file"
+        folder = self.file.parent
+        if folder.exists() and not folder.is_dir():
+            return f"{folder} is a file, and runs are kept in a folder"
+        return ""
+
+    @property
     def options(self) -> str:
         """The options that lead another command to the same runs, with a space before each."""
         given = {"--workspace": self.workspace, "--journal": self.journal}
@@ -54,6 +65,8 @@ class Place:
 def place_of(streams: Streams, journal: Path | None, *, must_exist: bool = False) -> Place:
     """Return where a verb works; `must_exist` refuses a place where no run was ever kept."""
     place = Place(streams.settings.workspace, journal)
+    if place.blocked:
+        raise setup(place.blocked, "move it away, or name a file: --journal FILE")
     if must_exist and not place.file.is_file():
         raise not_found(
             f"no run was kept in {place.file} so far",
@@ -69,9 +82,14 @@ def place_of(streams: Streams, journal: Path | None, *, must_exist: bool = False
 @asynccontextmanager
 async def hosted(place: Place, *, seed: int = 0, person: Ask | None = None) -> AsyncGenerator[Host]:
     """Open the host of a workspace, and close it in any case."""
-    host = await open_host(place.workspace, journal=place.journal, seed=seed, person=person)
-    async with host:
-        yield host
+    try:
+        host = await open_host(place.workspace, journal=place.journal, seed=seed, person=person)
+        async with host:
+            yield host
+    except StoreError as error:
+        if isinstance(error.__cause__, OSError):  # what to do about those is known
+            raise
+        raise setup(str(error), f"see what is wrong: weft doctor{place.options}") from error
 
 
 def _is_upward(path: Path) -> bool:

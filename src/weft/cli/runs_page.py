@@ -79,7 +79,7 @@ def run_text(
         "words": row.preview,
     }
     page.lines(f"{name:<9} {value}" for name, value in facts.items() if value)
-    if _is_still(row):
+    if is_still(row):
         command = f"weft runs resume {row.run}{place.options}"
         page.text(f"resume    {command}      if no process works on it", 2)
     for request in requests:
@@ -99,14 +99,15 @@ def run_text(
 
 def tell_of_still_runs(rows: Sequence[RunRow], place: Place, streams: Streams) -> None:
     """Name the command that takes up a run which seems to have lost its process."""
-    still = [row.run for row in rows if _is_still(row)]
+    still = [row.run for row in rows if is_still(row)]
     if still:
         what = f"run {short(still[0])} has" if len(still) == 1 else f"{len(still)} runs have"
         command = f"weft runs resume {still[0] if len(still) == 1 else 'RUN'}{place.options}"
         streams.note(f"{what} not moved for a while; if no process works on it: {command}")
 
 
-def _is_still(row: RunRow) -> bool:
+def is_still(row: RunRow) -> bool:
+    """Tell whether a run is under way and has not changed for long."""
     return row.status == "running" and time.time() - row.changed_at / 1000 > _STILL
 
 

@@ -1,18 +1,27 @@
 """weft doctor: whether everything Weft needs is here, and the command that mends what is not."""
 
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from weft.cli.doctor_checks import Diagnosis, diagnose
+from weft.cli.diagnosis import Diagnosis
+from weft.cli.doctor_checks import diagnose
 from weft.cli.exits import Exit
 from weft.cli.machine_formats import document
 from weft.cli.streams import Streams
 
 
-def doctor(*, streams: Annotated[Streams, Parameter(parse=False)]) -> Exit:
+def doctor(
+    *,
+    journal: Annotated[
+        Path | None,
+        Parameter(metavar="FILE", help="Look at the runs in this file; else in .weft/journal.db."),
+    ] = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
     """Look at the setup and name the command that mends it."""
-    found = list(diagnose(streams.settings.workspace))
+    found = list(diagnose(streams.settings.workspace, journal))
     failed = any(it.state == "fail" for it in found)
     if streams.settings.json:
         streams.result(document({"ok": not failed, "checks": [_data(it) for it in found]}))

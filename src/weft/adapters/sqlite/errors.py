@@ -7,14 +7,16 @@ from typing import Final
 
 from weft.errors import StoreError
 
+DAMAGED: Final = "the file is damaged; restore it from a copy, or move it away to begin anew"
+
 #: By primary result code: what is the matter and what to do, and whether trying again may help.
 PLAIN: Final[Mapping[int, tuple[str, bool]]] = {
     sqlite3.SQLITE_FULL: ("the disk is full; make room, then try again", True),
     sqlite3.SQLITE_BUSY: ("another process is writing to it and does not let go; try again", True),
     sqlite3.SQLITE_LOCKED: ("it is being changed by somebody else; try again", True),
     sqlite3.SQLITE_IOERR: ("the disk does not read or write as it should; check the disk", True),
-    sqlite3.SQLITE_CORRUPT: ("the file is damaged; restore it from a copy", False),
-    sqlite3.SQLITE_NOTADB: ("the file is not a database; name another file", False),
+    sqlite3.SQLITE_CORRUPT: (DAMAGED, False),
+    sqlite3.SQLITE_NOTADB: ("the file is not a database; move it away, or name another", False),
     sqlite3.SQLITE_CANTOPEN: ("the file cannot be opened; check the path and its rights", False),
     sqlite3.SQLITE_READONLY: ("the file may not be written; check its rights", False),
     sqlite3.SQLITE_PERM: ("the file may not be used; check its rights", False),

@@ -129,10 +129,26 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[Sequence[str]])
         connection.execute(f"PRAGMA user_version = {max(version, newest)}")
 
 
+def refuse_strangers(connection: sqlite3.Connection, path: Path) -> bool:
+    """Leave files alone that we did not make or do not understand; tell whether one has tables."""
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if tables and _number(connection, "application_id") != APPLICATION_ID:
+        raise StoreError(
+            f"journal {path}: the file is a database of another program; name another file"
+        )
+    version = _number(connection, "user_version")
+    if version > len(MIGRATIONS):
+        raise StoreError(
+            f"journal {path}: the file was written by a newer Weft (format {version}, this one "
+            f"knows up to {len(MIGRATIONS)}); use that Weft, or name another file"
+        )
+    return bool(tables)
+
+
 def _opened(path: Path, durability: Durability, busy_seconds: float) -> sqlite3.Connection:
     connection = _connect(str(path), busy_seconds)
     try:
-        _refuse_strangers(connection, path)
+        refuse_strangers(connection, path)
         _prepare(connection, durability)
         migrate(connection, MIGRATIONS)
     except BaseException:
@@ -151,21 +167,6 @@ def _connect(name: str, busy_seconds: float, *, uri: bool = False) -> sqlite3.Co
         cached_statements=256,
         uri=uri,
     )
-
-
-def _refuse_strangers(connection: sqlite3.Connection, path: Path) -> None:
-    """Leave files alone that we did not make or do not understand."""
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if tables and _number(connection, "application_id") != APPLICATION_ID:
-        raise StoreError(
-            f"journal {path}: the file is a database of another program; name another file"
-        )
-    version = _number(connection, "user_version")
-    if version > len(MIGRATIONS):
-        raise StoreError(
-            f"journal {path}: the file was written by a newer Weft (format {version}, this one "
-            f"knows up to {len(MIGRATIONS)}); use that Weft, or name another file"
-        )
 
 
 def _prepare(connection: sqlite3.Connection, durability: Durability) -> None:
