@@ -206,10 +206,11 @@ def test_tail_follows_until_ctrl_c(desk, runs):
         subprocess.run(
             [sys.executable, "-m", "weft", "runs", "cancel", "--drain", runs[2]], check=True
         )
+        terminal.wait_for("waiting[CLI004]: ")
         terminal.press(b"\x03")
         assert terminal.end() == 130
     assert terminal.shown.endswith("stopped\n")
-    assert max(map(len, terminal.shown.splitlines())) <= 60
+    assert max(map(len, terminal.shown.partition("waiting[")[0].splitlines())) <= 60
 
 
 def test_tail_ends_with_the_run(desk, runs):
@@ -218,6 +219,31 @@ def test_tail_ends_with_the_run(desk, runs):
         subprocess.run([sys.executable, "-m", "weft", "runs", "cancel", runs[1]], check=True)
         assert terminal.end() == 0
     assert "me stops the run\n" in terminal.shown
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_tail_of_a_run_that_waits_ends_where_nobody_is_there(weft, runs, form, monkeypatch):
+    monkeypatch.setattr("weft.cli.verb_runs.PATIENCE", 0.2)
+    result = weft("runs", "tail", runs[2], *form)
+    assert result.code == 4
+    assert (
+        len(result.out.splitlines()) == weft("runs", "show", runs[2], "--json").data["run"]["seq"]
+    )
+    assert f"waiting[CLI004]: run {runs[2]} waits for an answer to approve\n" in result.err
+    assert f"  answer: weft runs answer {runs[2]} --json-value JSON\n" in result.err
+
+
+def test_tail_of_a_run_that_was_left_says_so_and_goes_on(desk, typed, weft):
+    typed("/quit")
+    weft("run", "Desk", "hi", "--model", "you")
+    run = weft("runs", "show", "last", "--json").data["run"]["run"]
+    with Terminal("runs", "tail", "last", cwd=desk) as terminal:
+        terminal.wait_for(f"run {run} is not moving: ")
+        terminal.wait_for(f"if none is: weft runs resume {run}\n")
+        typed("BYE")
+        assert weft("runs", "resume", run).code == 0
+        assert terminal.end() == 0
+    assert "completed: All is done." in terminal.shown
 
 
 def test_cancel(weft, runs):

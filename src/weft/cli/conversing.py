@@ -145,7 +145,7 @@ async def _until_rest(
     listener: AtTerminal | None = None
     while session.told < row.seq or row.status == "running":
         if not session.ours and listener is None and not await news.soon(PATIENCE):
-            session.streams.problem(_not_moving(session))
+            session.streams.problem(not_moving(session.run, session.place))
             if answering is None or not is_there():
                 break
             listener = answering
@@ -171,11 +171,11 @@ async def _item(news: Following, listener: AtTerminal | None) -> Event | TextDel
         await asyncio.gather(listening, return_exceptions=True)
 
 
-def _not_moving(session: Session) -> str:
-    run = session.run
+def not_moving(run: str, place: Place) -> str:
+    """Say that a run does not move, and what to do if that stays so."""
     return (
         f"run {run} is not moving: another process may be working on it; "
-        f"if none is: weft runs resume {run}{session.place.options}"
+        f"if none is: weft runs resume {run}{place.options}"
     )
 
 

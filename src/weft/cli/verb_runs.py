@@ -2,23 +2,28 @@
 
 import asyncio
 import json
+from functools import partial
 from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
 from weft.cli.columns import shortened
+from weft.cli.conversing import PATIENCE, not_moving
 from weft.cli.event_lines import at_time, event_data, summary
 from weft.cli.exits import Exit
 from weft.cli.failure import usage
+from weft.cli.following import following
 from weft.cli.hosting import JournalFile, Place, hosted, place_of
 from weft.cli.machine_formats import document
-from weft.cli.run_end import row_data
+from weft.cli.person import is_there
+from weft.cli.run_end import row_data, waiting_text
 from weft.cli.run_names import find_run
 from weft.cli.runs_page import print_list, run_text, tell_of_still_runs
 from weft.cli.streams import Streams, clean, finish
 from weft.engine.events import Event
 from weft.engine.rows import RunRow
 from weft.opening.hosts import LOCAL
+from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow
 
 #: How many runs are looked at for what runs there are.
@@ -95,16 +100,33 @@ def tail(
     """Print the events of a run, and go on as they come until it has ended."""
     place = place_of(streams, journal, must_exist=True)
 
-    async def read() -> None:
+    async def read() -> Exit:
         async with hosted(place) as host:
             row = await find_run(host, run)
             workflow = await host.workflow(row.run, scope=LOCAL)
-            async for item in host.events(row.run, scope=LOCAL, after=after, follow=True):
-                if isinstance(item, Event):
-                    _print(item, workflow, streams)
+            leaves = partial(_leaves, host, row.run, place, streams)
+            async with following(host, row.run, after=after) as news:
+                while await news.soon(PATIENCE) or not await leaves():
+                    item = await news.item()
+                    if item is None:
+                        return Exit.DONE
+                    if isinstance(item, Event):
+                        _print(item, workflow, streams)
+            return Exit.WAITING
 
-    asyncio.run(read())
-    return Exit.DONE
+    return asyncio.run(read())
+
+
+async def _leaves(host: Host, run: str, place: Place, streams: Streams) -> bool:
+    """Say why a run does not go on; tell whether it cannot, and nobody is there to see it wait."""
+    row = await host.run(run, scope=LOCAL)
+    if row.status == "running":
+        streams.problem(not_moving(run, place))
+        return False
+    asked = await host.requests(scope=LOCAL, run=run)
+    if asked:
+        streams.problem(waiting_text(streams, place, row, asked))
+    return bool(asked) and not is_there()
 
 
 def _no_runs(place: Place, status: str | None, workflow: str | None) -> str:

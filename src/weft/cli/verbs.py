@@ -43,7 +43,8 @@ _RUNS: Final = (
     Verb(
         "tail",
         "RUN [OPTIONS]",
-        "Print the events of a run, and go on as they come until it has ended.",
+        "Print the events of a run, and go on as they come until it has ended.\n\n"
+        "Exits with 4 where the run waits for a person and nobody is there.",
         ("weft runs tail last", "weft runs tail last --after 20 --json"),
         "verb_runs:tail",
     ),
