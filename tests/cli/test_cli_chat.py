@@ -1,6 +1,7 @@
 """weft chat: with a person at a terminal, and with lines that come in through a pipe."""
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -64,6 +65,53 @@ def test_a_whole_answer_as_json_that_does_not_fit_is_asked_again(weft, desk, typ
     assert result.code == 0
     assert "that does not fit: " in result.err
     assert 'approve returned {"approved": false}' in result.err
+
+
+def test_commands_in_a_form(weft, desk, typed):
+    typed("hi", '!approve {"what": "x"}', "/help", "/nonsense", "y", "/inspect", "//quit", "BYE")
+    result = weft("chat", "Desk", "--model", "you")
+    assert result.code == 0
+    assert "  /stop      end the run\n" in result.err
+    assert "there is no command /nonsense; there is:\n" in result.err
+    assert "write y or n" not in result.err
+    assert "of Desk: waiting\n" in result.out
+    assert 'approve returned {"approved": true, "note": "/quit"}' in result.err
+
+
+def test_a_form_can_be_left_and_come_back_to(weft, desk, typed):
+    typed("hi", '!approve {"what": "x"}', "y", "/quit")
+    result = weft("chat", "Desk", "--model", "you")
+    assert result.code == 4
+    assert "  go on: weft chat --run " in result.err
+    typed("n", "", "BYE")
+    result = weft("chat", "--run", "last")
+    assert result.code == 0
+    assert 'approve returned {"approved": false}' in result.err
+
+
+def test_a_form_can_end_the_run(weft, desk, typed):
+    typed("hi", '!approve {"what": "x"}', "/stop")
+    assert weft("chat", "Desk", "--model", "you").code == 0
+    assert weft("runs", "list", "--json").data["runs"][0]["outcome"] == "cancelled"
+
+
+def test_a_field_that_does_not_fit_is_asked_again_alone(weft, desk, typed):
+    file = desk / "workflows" / "Desk" / "tools.json"
+    tools = json.loads(file.read_text())
+    tools["tools"][0]["response_schema"]["properties"] = {
+        "approved": {"type": "boolean"},
+        "copies": {"$ref": "#/$defs/Copies"},
+        "day": {"type": "string", "format": "date"},
+    }
+    tools["tools"][0]["response_schema"]["$defs"] = {"Copies": {"type": "integer", "minimum": 1}}
+    file.write_text(json.dumps(tools))
+    typed("hi", '!approve {"what": "x"}', "y", "0", "2", "tomorrow", "2026-03-01", "BYE")
+    result = weft("chat", "Desk", "--model", "you")
+    assert result.code == 0
+    assert "copies: 0 is less than the minimum of 1\n" in result.err
+    assert "day: 'tomorrow' is not a 'date'\n" in result.err
+    answer = '{"approved": true, "copies": 2, "day": "2026-03-01"}'
+    assert f"approve returned {answer}" in result.err
 
 
 def test_commands(weft, desk, typed):

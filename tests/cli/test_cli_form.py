@@ -13,7 +13,7 @@ from weft.cli.streams import clean_lines
 from weft.cli.terminal_form import ask_form, shown_payload
 
 
-def fill(schema, *lines: str, fault=lambda _: None):
+def fill(schema, *lines: str, fault=lambda _: None, field_fault=lambda _, __: None):
     """Fill a form in; return the answer, the prompts and what was shown."""
     left, prompts, shown = list(lines), [], []
 
@@ -21,7 +21,7 @@ def fill(schema, *lines: str, fault=lambda _: None):
         prompts.append(prompt)
         return left.pop(0)
 
-    answer = asyncio.run(ask_form(schema, ask, shown.append, fault))
+    answer = asyncio.run(ask_form(schema, ask, shown.append, fault, field_fault))
     assert not left
     return answer, prompts, shown
 
@@ -91,6 +91,17 @@ def test_it_is_asked_again_until_it_fits():
     answer, _, shown = fill({"type": "string"}, "a", "long", fault=lambda _: next(answers))
     assert answer == "long"
     assert shown == ["that does not fit: too short"]
+
+
+def test_only_the_field_at_fault_is_asked_again():
+    wrong = {("name", "A"): "too short", ("count", 0): "0 is less than 1"}
+    answer, prompts, shown = fill(
+        FORM, "A", "Ann", "", "0", "3", "", "", field_fault=lambda *it: wrong.get(it)
+    )
+    assert answer == {"name": "Ann", "size": "M", "count": 3, "gift": False}
+    assert [it.partition(" (")[0] for it in prompts[:2]] == ["Your name: ", "Your name: "]
+    assert [it.partition(" (")[0] for it in prompts[3:5]] == ["count", "count"]
+    assert [it for it in shown if ": " in it] == ["name: too short", "count: 0 is less than 1"]
 
 
 def test_a_reference_that_leads_round_or_nowhere_is_any_value():

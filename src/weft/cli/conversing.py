@@ -51,6 +51,14 @@ class Session:
             await self._news.wait()
 
 
+class _Stopped(Exception):
+    """In the middle of a form the person has asked for something else."""
+
+    def __init__(self, signal: Signal) -> None:
+        super().__init__()
+        self.signal = signal
+
+
 @dataclass(frozen=True)
 class AtTerminal:
     """Asks the person at the terminal; in a chat, lines with a slash are commands."""
@@ -62,9 +70,12 @@ class AtTerminal:
 
     async def __call__(self, request: RequestRow) -> Signal | None:
         """Ask for what a run waits for."""
-        if request.kind == "ui":
+        if request.kind != "ui":
+            return await self._message(request)
+        try:
             return Answer(request.id, await self._form(request))
-        return await self._message(request)
+        except _Stopped as stopped:
+            return stopped.signal
 
     async def _form(self, request: RequestRow) -> object:
         tell = self.streams.problem
@@ -72,9 +83,22 @@ class AtTerminal:
         for line in shown_payload(request.payload):
             tell(f"  {line}")
         form = self.workflow.forms.get(request.tool or "")
-        schema = form.answer_schema if form else None
-        fault = form.answer_fault if form else _anything
-        return await ask_form(schema, self.person.line, tell, fault)
+        if form is None:
+            return await ask_form(None, self._field, tell, _anything, _any_field)
+        fault, field_fault = form.answer_fault, form.field_fault
+        return await ask_form(form.answer_schema, self._field, tell, fault, field_fault)
+
+    async def _field(self, prompt: str) -> str:
+        """Read what a field of a form is filled in with, and in a chat obey commands on the way."""
+        line = await self.person.line(prompt)
+        if self.inspect is None:
+            return line
+        while is_command(line):
+            signal = await self._command(line, self.inspect)
+            if signal is not None:
+                raise _Stopped(signal)
+            line = await self.person.line(prompt)
+        return said(line)
 
     async def _message(self, request: RequestRow) -> Signal | None:
         # An answer to this question: one that comes too late must not be taken for the next.
@@ -198,4 +222,8 @@ def narrator_for(
 
 
 def _anything(_value: object) -> str | None:
+    return None
+
+
+def _any_field(_name: str, _value: object) -> str | None:
     return None

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 from weft.cli.streams import clean, clean_lines
@@ -12,6 +13,10 @@ AskLine: TypeAlias = Callable[[str], Awaitable[str]]
 
 #: Shows a line.
 Show: TypeAlias = Callable[[str], None]
+
+#: Says what does not fit in the whole answer, and in the field of a name; None if it does.
+Fault: TypeAlias = Callable[[Json], str | None]
+FieldFault: TypeAlias = Callable[[str, Json], str | None]
 
 _YES: Final = frozenset({"y", "yes", "true", "1"})
 _NO: Final = frozenset({"n", "no", "false", "0"})
@@ -40,21 +45,24 @@ async def ask_form(
     schema: Mapping[str, Any] | None,
     ask: AskLine,
     show: Show,
-    fault: Callable[[Json], str | None],
+    fault: Fault,
+    field_fault: FieldFault,
 ) -> Json:
-    """Ask for an answer that fits a schema, again and again until it does.
+    """Ask for an answer that fits a schema: for a field until it does, then for all if need be.
 
     A line that begins with a brace is the whole answer, as JSON.
     """
     while True:
-        answer = await _ask_once(schema or {}, ask, show)
+        answer = await _ask_once(schema or {}, ask, show, field_fault)
         wrong = fault(answer)
         if wrong is None:
             return answer
         show(f"that does not fit: {clean(wrong)}")
 
 
-async def _ask_once(schema: Mapping[str, Any], ask: AskLine, show: Show) -> Json:
+async def _ask_once(
+    schema: Mapping[str, Any], ask: AskLine, show: Show, field_fault: FieldFault
+) -> Json:
     root = resolved(schema, schema)
     properties: Mapping[str, Any] = root.get("properties") or {}
     if not properties:
@@ -69,6 +77,7 @@ async def _ask_once(schema: Mapping[str, Any], ask: AskLine, show: Show) -> Json
             show,
             required=name in required,
             whole=not answer,
+            fault=partial(field_fault, name),
         )
         if isinstance(value, _Whole):
             return value.answer
@@ -92,6 +101,7 @@ async def _ask_value(
     *,
     required: bool,
     whole: bool = False,
+    fault: Fault | None = None,
 ) -> Any:  # noqa: ANN401 - JSON, or that there is none
     choices: Sequence[Json] = schema.get("enum") or ()
     if schema.get("description"):
@@ -106,7 +116,11 @@ async def _ask_value(
                 return _Whole(_json(typed))
             if not typed.strip() and ("default" in schema or not required):
                 return schema.get("default", _NOTHING)
-            return _value(typed, schema, choices)
+            value = _value(typed, schema, choices)
+            wrong = fault(value) if fault else None
+            if wrong is None:
+                return value
+            show(clean(f"{name}: {wrong}"))
         except _NotFitting as error:
             show(f"{clean(name)}: {error}")
 
