@@ -211,6 +211,23 @@ def test_a_failed_run_exits_with_1(weft, desk, typed):
     assert lines_of(as_data)[-1]["run"]["outcome"] == "failed"
 
 
+def test_a_run_that_failed_says_from_where_to_go_on(weft, desk, typed):
+    typed("first")
+    weft("run", "Desk", "hello", "--model", "you")
+    weft("run", "Desk", "hello", "--model", "replay:last")
+    failed = weft("runs", "answer", "last", "more")
+    assert failed.code == 1
+    run = weft("runs", "show", "last", "--json").data["run"]["run"]
+    hint = f"take turn 2 anew: weft replay {run} --fork 2\n"
+    assert f"  hint:  {hint}" in failed.err
+    assert f"  hint:  {hint}" in weft("runs", "resume", "last").err
+    assert f"  {hint}" in weft("chat", "--run", "last").err
+    typed("BYE")
+    anew = weft("replay", run, "--fork", "2", "--model", "you")
+    assert (anew.code, anew.out) == (0, "Clerk (you): BYE\n")
+    assert "take turn" not in anew.err
+
+
 def test_a_run_is_replayed_by_a_part_of_its_name(weft, desk, typed):
     typed("BYE")
     weft("run", "Desk", "hello", "--model", "you")

@@ -69,6 +69,14 @@ def outcome_text(row: RunRow) -> str:
     return f"run {row.run} {_OUTCOMES[row.outcome or 'failed']}: {row.reason}"
 
 
+def take_anew(place: Place, row: RunRow) -> str:
+    """Say how to go on from the turn in which a run failed, or from the first; nothing without."""
+    if not row.turns:
+        return ""
+    turn = row.turns if row.outcome == "failed" else 1
+    return f"take turn {turn} anew: weft replay {row.run} --fork {turn}{place.options}"
+
+
 def waiting_text(
     streams: Streams, place: Place, row: RunRow, requests: Sequence[RequestRow]
 ) -> str:
@@ -109,8 +117,10 @@ def _exit_of(row: RunRow) -> Exit:
 def _ended(streams: Streams, place: Place, row: RunRow) -> Exit:
     inspect = f"weft inspect {row.run}{place.options}"
     if row.outcome != "completed":
-        hint = f"see what happened: {inspect}"
-        raise CommandFailed(Failure(Exit.FAILED, outcome_text(row), hint=(hint,)))
+        hint = [f"see what happened: {inspect}"]
+        if row.outcome == "failed" and row.turns:
+            hint.append(take_anew(place, row))
+        raise CommandFailed(Failure(Exit.FAILED, outcome_text(row), hint=tuple(hint)))
     streams.note(streams.paint_error(outcome_text(row), "bold green"))
     streams.note(f"  inspect: {inspect}")
     return Exit.DONE

@@ -17,7 +17,7 @@ from weft.cli.going_along import host_for, print_run
 from weft.cli.hosting import JournalFile, place_of
 from weft.cli.model_options import ModelName, Seed
 from weft.cli.person import MANY, Person, is_there, unread_lines
-from weft.cli.run_end import outcome_text, work_on
+from weft.cli.run_end import outcome_text, take_anew, work_on
 from weft.cli.run_names import find_run
 from weft.cli.starting import package_to_run, start_run
 from weft.cli.streams import Streams, clean
@@ -108,6 +108,8 @@ def _closed(session: Session, row: RunRow) -> Exit:
         return Exit.WAITING
     streams.note(streams.paint_error(outcome_text(row), "bold"))
     streams.note(f"  inspect: weft inspect {row.run}{session.place.options}")
+    if row.outcome == "failed" and row.turns:
+        streams.note(f"  {take_anew(session.place, row)}")
     unread = unread_lines()
     if unread:
         more = " or more" if unread == MANY else ""

@@ -19,7 +19,7 @@ from weft.cli.hosting import JournalFile, hosted, place_of
 from weft.cli.machine_formats import document
 from weft.cli.model_options import Seed
 from weft.cli.person import Person, is_there, read_line
-from weft.cli.run_end import outcome_text, row_data, work_on
+from weft.cli.run_end import outcome_text, row_data, take_anew, work_on
 from weft.cli.run_names import find_request, find_run
 from weft.cli.streams import Streams
 from weft.cli.verb_runs import RunName
@@ -83,7 +83,8 @@ def resume(
         async with host_for(session, person, seed) as host:
             row = await find_run(host, run)
             if row.status == "ended":
-                raise usage(outcome_text(row), _after_the_end(row))
+                look = f"look at it: weft inspect {row.run}{session.place.options}"
+                raise usage(outcome_text(row), take_anew(session.place, row) or look)
             tell_if_changed(streams, row)
             session.run, session.told = row.run, row.seq
             async with following(host, row.run, after=row.seq) as news:
@@ -159,13 +160,6 @@ def prune(
     else:
         streams.result(f"{'removed' if removed else 'to be removed'}: {_counts(found)}")
     return Exit.DONE
-
-
-def _after_the_end(row: RunRow) -> str:
-    """Say what can still be done with a run that has ended."""
-    if not row.turns:
-        return f"look at it: weft inspect {row.run}"
-    return f"take a turn anew: weft replay {row.run} --fork 1"
 
 
 def _read_words(words: tuple[str, ...], json_value: str | None) -> tuple[str | None, Json]:
