@@ -60,6 +60,8 @@ class UsageError(WeftError):
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")  # shown with a traceback
 
 
 class SetupError(UsageError):

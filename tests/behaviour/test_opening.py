@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import traceback
 
 import pytest
 
@@ -346,3 +347,22 @@ def test_a_script_is_told_what_it_cannot_do(workspace):
             weft.run("HelloWorld", "hi", workspace=workspace, journal=":memory:")
 
     play(scenario)
+
+
+@pytest.mark.parametrize("journal", [None, ":memory:"])
+def test_a_workspace_that_is_not_there_is_named(tmp_path, journal):
+    for place in (tmp_path / "nope", tmp_path / "file"):
+        (tmp_path / "file").touch()
+        with pytest.raises(UsageError, match=f"there is no folder {place}"):
+            weft.run("HelloWorld", "hi", workspace=place, journal=journal)
+    assert not (tmp_path / "nope").exists()
+
+
+def test_what_was_probably_meant_is_shown_with_a_traceback(workspace):
+    with pytest.raises(UsageError) as caught:
+        weft.run("HelloWord", "hi", workspace=workspace)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert shown.endswith("\nhint: did you mean HelloWorld?\n")
+    with pytest.raises(UsageError) as caught:
+        weft.run("HelloWorld", 3, workspace=workspace)
+    assert not hasattr(caught.value, "__notes__")

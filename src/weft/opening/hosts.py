@@ -51,6 +51,7 @@ async def open_host(
     by default that of the process. `person` answers for the model `you`; `seed` makes the replies
     of `sample` others; `prices` are dollars for a million tokens, in and out, by model.
     """
+    _refuse_no_folder(Path(workspace))
     settings = read_environment() if environment is None else environment
     clock = SystemClock()
     loader = PythonToolLoader(tool_limits(settings))
@@ -116,6 +117,13 @@ def run(
         "weft.run is for scripts, and here an event loop is running already",
         hint="use: async with await weft.open_host(...) as host",
     )
+
+
+def _refuse_no_folder(workspace: Path) -> None:
+    if not workspace.is_dir():
+        raise UsageError(
+            f"there is no folder {workspace}", hint="name the folder that contains `workflows`"
+        )
 
 
 async def _open_journal(
