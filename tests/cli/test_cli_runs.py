@@ -361,6 +361,27 @@ def test_an_answer_that_cannot_be(weft, runs, words: list[str], code: int, fact:
     assert weft("runs", "show", "last", "--json").data["run"]["status"] == "waiting"
 
 
+def test_an_answer_that_does_not_fit_names_the_command_that_shows_what_does(weft, runs):
+    result = weft("runs", "answer", "last", '{"approved": 1}', "--workspace", Path.cwd())
+    (hint,) = [it for it in result.err.splitlines() if it.startswith("  hint:")]
+    command = hint.partition("weft ")[2]
+    assert command == f"runs show {runs[2]} --workspace {Path.cwd()}"
+    assert '"required": ["approved"]' in weft(*command.split()).out
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [("  ", "the message is empty"), ("caf\udcc3\udca9", "hint:  let Python read UTF-8: export ")],
+)
+def test_a_message_that_says_nothing(weft, runs, text: str, fact: str):
+    for words in (["run", "Desk"], ["runs", "answer", runs[1]]):
+        result = weft(*words, text)
+        assert result.code == 2
+        assert fact in result.err
+    assert len(weft("runs", "list", "--json").data["runs"]) == 3
+    assert weft("runs", "show", runs[1], "--json").data["run"]["status"] == "waiting"
+
+
 def test_an_answer_in_a_file_that_is_no_text(weft, runs):
     Path("answer.json").write_bytes(b"\xff\xfe{}")
     result = weft("runs", "answer", "last", "--json-value", "@answer.json")

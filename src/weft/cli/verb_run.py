@@ -10,6 +10,7 @@ from weft.cli.exits import Exit
 from weft.cli.given_values import Given
 from weft.cli.going_along import go_along, host_for
 from weft.cli.hosting import JournalFile, place_of
+from weft.cli.messages import read_message
 from weft.cli.model_options import ModelName, Seed
 from weft.cli.person import Person
 from weft.cli.run_end import work_on
@@ -29,6 +30,8 @@ def run(
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Start a workflow and go along with it."""
+    if message is not None:
+        read_message(message, "say something, or leave it out and the workflow begins without")
     folder = package_to_run(streams, name)
     session = Session(streams, place_of(streams, journal))
 

@@ -17,6 +17,7 @@ from weft.cli.following import following
 from weft.cli.going_along import go_along_with, host_for
 from weft.cli.hosting import JournalFile, hosted, place_of
 from weft.cli.machine_formats import document
+from weft.cli.messages import read_message
 from weft.cli.model_options import Seed
 from weft.cli.person import Person, is_there, read_line
 from weft.cli.run_end import outcome_text, row_data, take_anew, work_on
@@ -202,12 +203,22 @@ async def _answer(
         while signal is None:
             signal = await AtTerminal(person, session.streams, workflow)(request)
         return signal
-    if isinstance(value, _Json):
-        return Answer(request.id, value.value)
+    if request.kind == "chat" and isinstance(value, str):
+        return Answer(request.id, read_message(value, "say something, or leave it: it waits"))
     form = workflow.forms.get(request.tool or "")
     schema = (form.answer_schema if form else None) or {}
-    text = schema.get("type") == "string" or not schema  # a message, or anything
-    return Answer(request.id, value if text else _read_json(str(value)))
+    text = schema.get("type") == "string" or not schema  # anything
+    if isinstance(value, _Json):
+        value = value.value
+    elif not text:
+        value = _read_json(str(value))
+    fault = form.answer_fault(value) if form else None
+    if fault:
+        raise usage(
+            f"the answer does not fit what {request.tool} asks for: {fault}",
+            f"see what it takes: weft runs show {session.run}{session.place.options}",
+        )
+    return Answer(request.id, value)
 
 
 def _agreed(found: Pruned, streams: Streams, *, yes: bool) -> bool:
