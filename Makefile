@@ -55,6 +55,7 @@ run: install ## Check and draw a demo workspace in ./demo, chat with its router,
 	if [ -t 0 ]; then chat; else printf '%s\n' $(DEMO_WORDS) | chat; fi; \
 	code=$$?; \
 	case $$code in 0|4|130) echo; $(BIN)/weft inspect last --workspace demo;; *) exit $$code;; esac
+	@printf '\nTo type weft commands yourself:  . %s/activate\n' $(BIN)
 
 check: install ## Check format, lint, types and import contracts
 	$(BIN)/ruff format --check .
