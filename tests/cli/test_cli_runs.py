@@ -74,10 +74,19 @@ def test_list_less(weft, runs, words: list[str], number: int):
 def test_list_without_runs(weft, desk):
     result = weft("runs", "list")
     assert (result.code, result.out) == (0, "")
-    assert "start one: weft run HelloWorld" in result.err
+    assert result.err == "no runs; start one: weft run CustomerSupportRouter hello\n"
+    assert "  hint:  start one: weft run CustomerSupportRouter hello\n" in weft("inspect", "x").err
     assert weft("runs", "list", "--limit", "0").code == 2
     assert weft("runs", "list", "--journal", "no.db").code == 6
     assert not Path("no.db").exists()
+
+
+def test_where_nothing_can_be_run_it_is_said_how_to_begin(weft, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    hint = "make a workspace with examples: weft init my-workspace"
+    assert weft("runs", "list").err == f"no runs; {hint}\n"
+    assert f"  hint:  {hint}\n" in weft("runs", "show", "last").err
+    assert weft("init", "my-workspace").code == 0
 
 
 def test_a_list_that_stops_at_its_limit_says_so(weft, runs):

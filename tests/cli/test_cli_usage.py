@@ -136,3 +136,12 @@ def test_python_can_start_it(monkeypatch, capsys):
     assert ended.value.code == 0
     assert capsys.readouterr().out == f"weft {__version__}\n"
     runpy.run_module("weft.__main__", run_name="weft.__main__")
+
+
+def test_a_workspace_that_is_no_folder(weft, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "api.py").touch()
+    result = weft("--workspace", "api.py", "check")
+    assert result.code == 6
+    assert "  hint:  name the folder that contains workflows\n" in result.err
+    assert "  hint:  make one: weft init shop\n" in weft("--workspace", "shop", "check").err

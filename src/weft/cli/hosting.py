@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from weft.adapters.models.person import Ask
 from weft.cli.failure import not_found, setup
 from weft.cli.package_files import DetailLog
+from weft.cli.places import how_to_start
 from weft.cli.streams import Streams
 from weft.errors import StoreError
 from weft.opening.hosts import JOURNAL, open_host
@@ -70,7 +71,7 @@ def place_of(streams: Streams, journal: Path | None, *, must_exist: bool = False
     if must_exist and not place.file.is_file():
         raise not_found(
             f"no run was kept in {place.file} so far",
-            "start one: weft run HelloWorld hello",
+            how_to_start(place.workspace),
             "or name the folder with your packages: weft --workspace DIR",
         )
     # What the layers below log is told by the verb as well, in plain words.

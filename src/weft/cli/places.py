@@ -54,6 +54,14 @@ def places(names: tuple[str, ...], workspace: Path) -> list[Path]:
     return unique
 
 
+def how_to_start(workspace: Path) -> str:
+    """Name the command that starts a first run, or that makes something to be run."""
+    names = [folder.name for folder in find_packages(workspace)]
+    if names:
+        return f"start one: weft run {quote(names[0])} hello"
+    return "make a workspace with examples: weft init my-workspace"
+
+
 def _nothing_in(place: Path) -> CommandFailed:
     hint = (
         "make one: weft new Example --pattern 1",

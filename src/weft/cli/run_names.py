@@ -31,7 +31,7 @@ async def find_run(host: Host, typed: str, scope: Scope = LOCAL) -> RunRow:
     if name == "last":
         newest = await host.runs(scope=scope, limit=1)
         if not newest:
-            raise not_found("there is no run yet", "start one: weft run HelloWorld hello")
+            raise not_found("there is no run yet", "start one: weft run NAME hello")
         return newest[0]
     found = await _matching(host, name, scope)
     if not found:

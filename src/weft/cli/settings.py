@@ -43,9 +43,10 @@ def read_settings(
     if quiet and verbose:
         raise usage("--quiet and --verbose contradict each other", "keep one of them")
     if workspace is not None and not workspace.is_dir():
+        make = f"make one: weft init {quote(str(workspace))}"
         raise not_found(
             f"the workspace {workspace} is not a folder",
-            f"make one: weft init {quote(str(workspace))}",
+            f"name the folder that contains {PACKAGES}" if workspace.exists() else make,
         )
     colorful = not no_color and color_is_welcome()
     return Settings(

@@ -16,6 +16,7 @@ from weft.cli.following import following
 from weft.cli.hosting import JournalFile, Place, hosted, place_of
 from weft.cli.machine_formats import document
 from weft.cli.person import is_there
+from weft.cli.places import how_to_start
 from weft.cli.run_end import row_data, waiting_text
 from weft.cli.run_names import find_run
 from weft.cli.runs_page import print_list, run_text, tell_of_still_runs
@@ -133,7 +134,7 @@ def _no_runs(place: Place, status: str | None, workflow: str | None) -> str:
     """Say that there are no runs of the kind that was asked for, and of what there are."""
     everything = asyncio.run(_rows(place, None, None, _MANY)) if place.file.is_file() else []
     if not everything:
-        return "no runs; start one: weft run HelloWorld hello"
+        return f"no runs; {how_to_start(place.workspace)}"
     kind = " ".join(["no", *([status] if status else []), "runs"])
     if workflow is None:
         return f"{kind}; see all: weft runs list"
