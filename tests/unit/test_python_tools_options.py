@@ -49,6 +49,14 @@ def test_options_that_make_no_sense_are_refused(options, fact):
     assert caught.value.hint
 
 
+def test_retries_without_an_effect_say_what_is_missing():
+    with pytest.raises(UsageError) as caught:
+        tool(retries=1)
+    assert caught.value.hint == (
+        'write effect="read" if calling it twice does no harm; write is taken where nothing is said'
+    )
+
+
 class Colour(enum.Enum):
     RED = "red"
 

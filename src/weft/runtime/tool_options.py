@@ -63,5 +63,6 @@ def _check(options: ToolOptions) -> None:
     if options.retries < 0 or (options.retries and options.effect != "read"):
         raise UsageError(
             f"a tool with effect {options.effect} cannot have retries={options.retries}",
-            hint='only a tool with effect="read" is called again: its first call did no harm',
+            hint='write effect="read" if calling it twice does no harm; '
+            "write is taken where nothing is said",
         )
