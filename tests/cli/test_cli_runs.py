@@ -513,7 +513,7 @@ def test_every_part_has_its_page(weft, verb: str):
 def test_the_page_of_answer_calls_the_answer_by_one_name(weft):
     page = weft("runs", "answer", "--help").out
     assert page.startswith("Usage: weft runs answer RUN [QUESTION] [TEXT] ")
-    assert "\n  TEXT  " in page
+    assert "\n  TEXT  The answer; QUESTION before it " in page
     assert "REPLY" not in page
 
 

@@ -145,3 +145,14 @@ def test_a_workspace_that_is_no_folder(weft, tmp_path, monkeypatch):
     assert result.code == 6
     assert "  hint:  name the folder that contains workflows\n" in result.err
     assert "  hint:  make one: weft init shop\n" in weft("--workspace", "shop", "check").err
+
+
+def test_the_version_for_programs(weft):
+    version = weft("--version").out.split()[1]
+    for words in (["--version", "--json"], ["--json", "--version"]):
+        assert weft(*words).data == {"schema_version": 1, "version": version}
+
+
+@pytest.mark.parametrize("words", [["run"], ["runs", "tail"], ["check"]])
+def test_what_json_prints_is_said_for_every_verb(weft, words: list[str]):
+    assert "Print JSON: one document, or a line for each event.\n" in weft(*words, "--help").out

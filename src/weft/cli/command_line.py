@@ -81,6 +81,12 @@ def _add_verbs(app: App, verbs: Sequence[Verb], before: str) -> None:
 
 def run(words: Sequence[str]) -> Exit:
     """Carry out a command."""
+    if set(words) == {"--version", "--json"}:  # the library would print it for people
+        # Deferred: hardly ever asked for.
+        from weft.cli.machine_formats import document  # noqa: PLC0415
+
+        Streams().result(document({"version": weft.__version__}))
+        return Exit.DONE
     app = build_app()
     try:
         return app.meta(words) or Exit.DONE
@@ -112,7 +118,9 @@ def _launcher(app: App) -> Callable[..., Exit]:
                 help="The folder with `workflows`; else the nearest one upward.", metavar="DIR"
             ),
         ] = None,
-        json: Annotated[bool, _GLOBAL, Parameter(help="Print one JSON document.")] = False,
+        json: Annotated[
+            bool, _GLOBAL, Parameter(help="Print JSON: one document, or a line for each event.")
+        ] = False,
         quiet: Annotated[
             bool, _GLOBAL, Parameter(name=("--quiet", "-q"), help="Print results and errors only.")
         ] = False,

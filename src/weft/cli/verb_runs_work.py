@@ -99,7 +99,7 @@ def answer(
     run: RunName,
     /,
     *text: Annotated[
-        str, Parameter(help="The answer, after the name of the question if there are several.")
+        str, Parameter(help="The answer; QUESTION before it names one if there are several.")
     ],
     json_value: Annotated[
         str | None,
