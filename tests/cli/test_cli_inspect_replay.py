@@ -200,6 +200,19 @@ def test_replay_check_names_the_first_differences(weft, told):
     assert weft("replay", told, "--check", "--json").code == 1
 
 
+@pytest.mark.parametrize(("which", "number"), [("seq = 5", 5), ("seq > 6", 7)])
+def test_replay_check_names_an_event_that_is_lost(weft, told, which: str, number: int):
+    connection = sqlite3.connect(".weft/journal.db")
+    connection.execute(f"DELETE FROM events WHERE {which}")
+    connection.commit()
+    connection.close()
+    result = weft("replay", told, "--check")
+    assert result.code == 1
+    assert f"error[CLI001]: the journal lacks event {number} of run {told}\n" in result.err
+    assert f"lacks event {number} of " in weft("doctor").out
+    assert weft("replay", told, "--check", "--json").data["error"]["code"] == "CLI001"
+
+
 def test_fork_takes_a_turn_anew(weft, told, typed):
     typed("BYE")
     result = weft("replay", told, "--fork", "1", "--set", "limit=99", "--model", "you")

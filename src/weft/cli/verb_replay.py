@@ -62,7 +62,7 @@ def replay(
     if fork is not None:
         return _fork(Session(streams, place), run, fork, given, model, seed)
     recorded = asyncio.run(_read(place, run))
-    return _check(recorded, streams) if check else _tell(recorded, streams)
+    return _check(recorded, place, streams) if check else _tell(recorded, streams)
 
 
 async def _read(place: Place, name: str) -> Recorded:
@@ -77,7 +77,11 @@ def _tell(recorded: Recorded, streams: Streams) -> Exit:
     return Exit.DONE
 
 
-def _check(recorded: Recorded, streams: Streams) -> Exit:
+def _check(recorded: Recorded, place: Place, streams: Streams) -> Exit:
+    if recorded.missing is not None:
+        fact = f"the journal lacks event {recorded.missing} of run {recorded.run}"
+        hint = f"see what is wrong: weft doctor{place.options}"
+        raise CommandFailed(Failure(Exit.FAILED, fact, hint=(hint,)))
     found = check_replay(recorded.workflow, recorded.run, recorded.events)
     events = len(recorded.events)
     if streams.settings.json:
@@ -90,7 +94,7 @@ def _check(recorded: Recorded, streams: Streams) -> Exit:
     for mismatch in found:
         _print(mismatch, streams)
     fact = f"run {recorded.run} would go another way now, from event {found[0].seq} on"
-    hint = f"look at it: weft inspect {recorded.run}"
+    hint = f"look at it: weft inspect {recorded.run}{place.options}"
     raise CommandFailed(Failure(Exit.FAILED, fact, hint=(hint,)))
 
 
