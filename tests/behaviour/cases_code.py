@@ -43,7 +43,20 @@ _TOOL: Final = [
     _in_orders("TOOL004", "order_id: str,", "order_id,", "order_id, context"),
     swapped_in("tools/greeting.py")("TOOL005", "context_variables)", "language)", "language"),
     Case(
-        "TOOL006", "tools.json", '"find_order"', (Swap("tools.json", _DESCRIBED, '""'),), mends=True
+        "TOOL006",
+        "tools.json",
+        '"find_order"',
+        (Swap("tools.json", _DESCRIBED, '" "'),),
+        mends=True,
+    ),
+    Case(
+        "TOOL006",
+        "tools.json",
+        '"find_order"',
+        (
+            Swap("tools.json", _DESCRIBED, '""'),
+            Swap(_ORDERS, '"""Find an order by its number and remember it."""', '""""""'),
+        ),
     ),
     _in_tools("TOOL006", _DESCRIBED, f'"{_LONG}"', f'{_LONG[140:]}"'),
     Case("TOOL007", "tools/old.py", '"""Old', (Add("tools/old.py", '"""Old."""\n'),)),

@@ -78,9 +78,13 @@ RULES: Final[tuple[Rule, ...]] = (
         title="Description of a tool is missing or too long",
         why=(
             "A model chooses among its tools by their descriptions, and reads all of them before "
-            "every reply. Without one it guesses; more than 140 characters cost tokens each time."
+            "every reply. Where none is given it is sent the first line of the docstring; without "
+            "that it guesses. More than 140 characters cost tokens each time."
         ),
-        fix="Say in one sentence what the tool does and when to call it.",
+        fix=(
+            "Say in one sentence what the tool does and when to call it, as its description or in "
+            "the first line of its docstring."
+        ),
         example='{"function": "find_order", "description": ""}',
     ),
     Rule(

@@ -147,8 +147,17 @@ def description_fits(subject: Subject) -> Iterator[Hit]:
     """A tool says in one short sentence what it does."""
     for entry in tool_entries(subject):
         text, path = entry.declared.description, (*entry.path, "description")
-        if not text.strip():
-            summary = entry.function.summary if entry.function else ""
+        summary = entry.function.summary if entry.function else ""
+        if not text and summary:
+            # The model is then sent the docstring.
+            if len(summary) > MAX_DESCRIPTION:
+                yield Hit(
+                    (*entry.path, "function"),
+                    f"{entry.name} has no description, and the first line of its docstring has "
+                    f"{len(summary)} characters, {MAX_DESCRIPTION} are the limit",
+                    hint=("say in one sentence what it does and when to call it",),
+                )
+        elif not text.strip():
             adopt = Fix("take the first line of the docstring", (SetValue(path, summary),))
             yield Hit(
                 (*entry.path, "function"),

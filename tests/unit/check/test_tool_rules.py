@@ -315,8 +315,17 @@ def test_TOOL006_no_description():
 @pytest.mark.parametrize("summary", ["", "x" * 141])
 def test_TOOL006_is_not_mended_without_a_fitting_docstring(summary: str):
     code = {"tools/lookup.py": f'def find():\n    """{summary}"""\n'}
-    assert only("TOOL006", subject(code, tools=[tool("find", description="")])).fix is None
+    for text in ("", " "):
+        assert only("TOOL006", subject(code, tools=[tool("find", description=text)])).fix is None
     assert only("TOOL006", subject(tools=[tool("find", description="")])).fix is None
+
+
+def test_TOOL006_the_docstring_is_sent_where_there_is_no_description():
+    code = {"tools/lookup.py": f'def find():\n    """{"x" * 140}\n\n    And more."""\n'}
+    assert hits("TOOL006", subject(code, tools=[tool("find", description="")])) == []
+    code = {"tools/lookup.py": f'def find():\n    """{"x" * 141}"""\n'}
+    hit = only("TOOL006", subject(code, tools=[tool("find", description="")]))
+    assert "the first line of its docstring has 141 characters" in hit.message
 
 
 def test_TOOL006_long_description():
