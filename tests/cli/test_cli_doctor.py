@@ -1,6 +1,7 @@
 """weft doctor: each check in each of its states."""
 
 import io
+import os
 import shutil
 import sqlite3
 import sys
@@ -113,6 +114,15 @@ def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):
     found = doctor_checks.writable(tmp_path)
     assert found.state == "fail"
     assert found.remedy == f"chmod u+wx {tmp_path}"
+
+
+def test_a_folder_on_a_read_only_file_system(monkeypatch, tmp_path):
+    mounted = namedtuple("mounted", "f_flag")  # noqa: PYI024
+    monkeypatch.setattr("os.access", lambda *_: False)
+    monkeypatch.setattr("os.statvfs", lambda _: mounted(os.ST_RDONLY | os.ST_NOSUID))
+    found = doctor_checks.writable(tmp_path)
+    assert (found.state, found.fact) == ("fail", f"{tmp_path} is on a read-only file system")
+    assert "chmod" not in found.remedy
 
 
 def test_little_room(monkeypatch, tmp_path):

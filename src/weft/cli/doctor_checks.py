@@ -121,9 +121,10 @@ def writable(workspace: Path) -> Diagnosis:
     place = workspace.resolve()
     if os.access(workspace, os.W_OK | os.X_OK):
         return Diagnosis("ok", "folder", f"{place} is writable")
-    return Diagnosis(
-        "fail", "folder", f"{place} is not writable", f"chmod u+wx {quote(str(place))}"
-    )
+    fact, allow = f"{place} is not writable", f"chmod u+wx {quote(str(place))}"
+    if os.statvfs(workspace).f_flag & os.ST_RDONLY:
+        fact, allow = f"{place} is on a read-only file system", "copy it to where you may write"
+    return Diagnosis("fail", "folder", fact, allow)
 
 
 def free_space(workspace: Path) -> Diagnosis:
