@@ -103,6 +103,7 @@ def test_a_writer_whose_code_shows_what_it_sets_sets_nothing_else():
         ("context_variables.__delitem__(key='x')", "proven"),
         ("del context_variables['x']", "proven"),
         ("context_variables.remove('y')", "refuted"),
+        ("found.clear(), found.remove('x'), found.pop('x')", "refuted"),
         ("context_variables.pop('x')", "not proven"),
         ("context_variables.pop('x', None)", "not proven"),
         ("context_variables.clear()", "not proven"),
