@@ -23,7 +23,7 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.engine.reduce import pending
-from weft.errors import ToolError
+from weft.errors import Refuse, ToolError
 from weft.runtime.context_variables import Context
 from weft.spec.workflow import WorkflowSpec
 
@@ -68,7 +68,7 @@ class World:
         self.counts = bool(self.book.triggers.turns)
         self.bound = {it.agent for it in self.spec.registry if it.model}
         self.answers: list = []
-        names: dict = {"use_ui_tool": self.ask}
+        names: dict = {"use_ui_tool": self.ask, "Refuse": Refuse}
         for text in self.code.values():
             exec(text, names)
         self.functions = names
@@ -162,7 +162,10 @@ class World:
         except AskedError as error:
             id_ = f"q{play.state.seq}"
             return (RequestOpened(id_, "ui", command.agent, tool=str(error), call=command.id),)
-        except (ToolError, KeyError) as error:
+        except Refuse as error:
+            self.broken = self.broken or command.id.startswith("auto")
+            return (*context.finish(), ToolFailed(command.id, str(error), "refused"))
+        except (ToolError, KeyError, ValueError) as error:
             # What a call that fails has set does not count.
             self.broken = self.broken or command.id.startswith("auto")
             return (ToolFailed(command.id, str(error)),)

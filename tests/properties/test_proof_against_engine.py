@@ -49,6 +49,8 @@ WAYS = (
     "context_variables.clear()",
     "use_ui_tool('ask')",
     "use_ui_tool('as' + 'k')",
+    "raise ValueError('no')",
+    "raise Refuse('no')",
 )
 #: Where a variable's value stands among arguments, in outputs and answers; two share one place.
 PLACES = {"flag": "flag", "other": "flag", "mode": "mode", "n": "n"}

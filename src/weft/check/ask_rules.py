@@ -3,8 +3,8 @@
 import ast
 import warnings
 from collections.abc import Iterator
-from typing import Final
 
+from weft.check.asked_tools import UI_CALL
 from weft.check.code_facts import code_of, reached
 from weft.check.declared_code import all_entries
 from weft.check.module_facts import Module
@@ -14,8 +14,6 @@ from weft.check.spelling import did_you_mean
 from weft.check.subject import Hit, Subject
 from weft.check.tool_rules import functions_meant
 from weft.spec.tools import UiTool
-
-_ASK: Final = "use_ui_tool"
 
 
 @rule("UI007", "tools", "lifecycle_tools", "hooks", "code")
@@ -28,7 +26,7 @@ def question_has_tool(subject: Subject) -> Iterator[Hit]:
             if named.value not in right:
                 yield Hit(
                     (),
-                    f'{_ASK} shows "{named.value}", which is no UI tool of the package',
+                    f'{UI_CALL} shows "{named.value}", which is no UI tool of the package',
                     hint=did_you_mean(str(named.value), known) or (_remedy(subject, named),),
                     place=module.place(Spot(named.lineno, named.col_offset)),
                 )
@@ -46,7 +44,7 @@ def _asking(subject: Subject) -> Iterator[Module]:
     asking = {
         path: module
         for path, module in modules.items()
-        if any(_ASK in definition.mentions for definition in module.definitions.values())
+        if any(UI_CALL in definition.mentions for definition in module.definitions.values())
     }
     if asking:
         used = {
@@ -64,11 +62,11 @@ def _named_tools(module: Module, text: str) -> Iterator[ast.Constant]:
         warnings.simplefilter("ignore")
         nodes = list(ast.walk(ast.parse(text)))
     own = {
-        alias.asname or _ASK
+        alias.asname or UI_CALL
         for node in nodes
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
-        if alias.name == _ASK
+        if alias.name == UI_CALL
     }
     for node in nodes:
         if isinstance(node, ast.Call) and _is_asking(module, node.func, own):
@@ -83,7 +81,7 @@ def _is_asking(module: Module, function: ast.expr, own: set[str]) -> bool:
         case ast.Name(id=name):
             fits = name in own
         case ast.Attribute(attr=attribute):
-            name, fits = _root(function), attribute == _ASK
+            name, fits = _root(function), attribute == UI_CALL
         case _:
             return False
     outside = name in module.origins and module.origins[name] is None

@@ -4,6 +4,7 @@ import builtins
 from collections.abc import Iterator
 from typing import Final
 
+from weft.check.asked_tools import UI_CALL
 from weft.check.code_facts import code_of, reached
 from weft.check.declared_code import (
     all_entries,
@@ -27,8 +28,6 @@ from weft.spec.tools import UiTool
 
 #: How long a description may be; a model reads all of them before every reply.
 MAX_DESCRIPTION: Final = 140
-
-_UI_CALL: Final = "use_ui_tool"
 
 
 @rule("TOOL001", "tools", "lifecycle_tools", "code")
@@ -188,13 +187,13 @@ def ui_tool_asks(subject: Subject) -> Iterator[Hit]:
     for entry, module, function in with_code(tool_entries(subject)):
         used = reached(subject, module.path, function.name)
         if isinstance(entry.declared, UiTool) and not any(
-            _UI_CALL in definition.mentions for definition in used
+            UI_CALL in definition.mentions for definition in used
         ):
             yield Hit(
                 (*entry.path, "function"),
-                f"the UI tool {function.name} never calls {_UI_CALL}",
+                f"the UI tool {function.name} never calls {UI_CALL}",
                 hint=(
-                    f"call {_UI_CALL} and wait for the answer",
+                    f"call {UI_CALL} and wait for the answer",
                     "or declare it as Agent_Tool, if it asks nobody",
                 ),
                 place=module.place(function.spot),

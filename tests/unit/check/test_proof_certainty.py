@@ -6,7 +6,7 @@ from unit.check.builders_proof import derived, proof, rule, said, tool, workflow
 from weft.check.code_facts import code_of, goes_out_of_sight
 from weft.check.proof import prove
 from weft.check.proof.answers import Answer, answer
-from weft.check.proof.code_paths import paths_of
+from weft.check.proof.code_paths import Ways, ways_through
 from weft.check.proof.texts import together
 from weft.check.subject import Subject
 from weft.check.usage_rules import something_sets_it
@@ -250,7 +250,7 @@ def test_what_can_be_read_off_is_certain(body, status):
 
 
 def ways(body):
-    return paths_of(f"x = 1\ndef other(): ...\nasync def f(ctx):\n    {body}\n", "f")
+    return ways_through(f"x = 1\ndef other(): ...\nasync def f(ctx):\n    {body}\n", "f")
 
 
 def write(name, value=True):
@@ -263,6 +263,9 @@ def write(name, value=True):
         ("pass", ((),)),
         ("ctx.set('x', True)\n    return 1\n    ctx.set('y', True)", ((write("x"),),)),
         ("if a: raise E\n    ctx.set('x', True)", ((write("x"),),)),
+        ("ctx.set('x', True)\n    raise E", ()),
+        ("ctx.set('x', True)\n    raise Refuse('no')", ((write("x"),),)),
+        ("if a: raise weft.Refuse\n    ctx.set('x', True)", ((), (write("x"),))),
         ("for a in b:\n        return\n    ctx.set('x', True)", ((), (write("x"),))),
         ("for a in b: c()\n    ctx.set('x', True)", ((write("x"),),)),
         ("a and ctx.set('x', True)", None),
@@ -272,12 +275,55 @@ def write(name, value=True):
     ],
 )
 def test_ways_through_code(body, found):
-    ways_found = ways(body)
+    ways_found = ways(body).writes
     assert found == (ways_found if ways_found is None else tuple(sorted(ways_found, key=len)))
 
 
 def test_a_function_that_is_not_there_has_no_ways():
-    assert paths_of("x = 1", "f") is None
+    assert ways_through("x = 1", "f") == Ways()
+
+
+@pytest.mark.parametrize(
+    ("body", "raises"),
+    [("pass", False), ("raise Ask('?')", False), ("if a: raise E", True), ("raise", True)],
+)
+def test_code_that_raises_may_end_without_a_result(body, raises):
+    assert ways(body).raises is raises
+
+
+@pytest.mark.parametrize(
+    ("body", "related"),
+    [
+        ("if a: b()", False),
+        ("if a: b()\n    if c: d()", False),
+        ("if a: b()\n    elif a > 1: c()\n    else: d()", False),
+        ("if a: b()\n    if a: c()", True),
+        ("if a is None: return\n    if c and a.b: d()", True),
+        ("if a:\n        if not a: b()", True),
+        ("if a: b()\n    elif c: d()\n    elif a: d()", True),
+    ],
+)
+def test_decisions_hang_together_where_they_look_at_the_same_thing(body, related):
+    assert ways(body).related is related
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        # Of these two, the second always takes back what the first has set.
+        ("if y: context_variables.set('x', True)\n    if y: context_variables.set('x', False)",
+         "not proven"),
+        ("if y: return\n    for z in y: context_variables.set('x', True)\n    if y: pass",
+         "not proven"),
+        ("if y: context_variables.set('x', True)\n    if z: context_variables.set('x', False)",
+         "proven"),
+        ("context_variables.set('x', True)\n    raise ValueError", "refuted"),
+        ("context_variables.set('x', True)\n    raise Refuse('no')", "proven"),
+    ],
+)  # fmt: skip
+def test_ways_that_may_not_be_gone_prove_nothing(body, status):
+    found = by_code(f"    y = z = 1\n    {body}\n", *LOOP, agents="A", variables={"x": derived()})
+    assert found.status == status
 
 
 # Turns and time

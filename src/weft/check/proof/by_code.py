@@ -12,7 +12,7 @@ from weft.check.code_facts import (
     reached,
     writes_of,
 )
-from weft.check.proof.code_paths import paths_of
+from weft.check.proof.code_paths import Ways, ways_through
 from weft.check.proof.happenings import Caller, Doubt, Happening, Setting, When, callers
 from weft.check.subject import Subject
 from weft.check.values import misfit
@@ -85,12 +85,14 @@ def _happenings(
         yield _anything(caller, allowed, Doubt(why, remedy))
     shown = [write for write in writes if write.variable in allowed]
     refused = any(_may_be_refused(subject, caller, write) for write in writes)
+    automatic = caller.when.moment == "auto"
+    ways = ways_through(subject.code[path], caller.function) if shown or automatic else Ways()
     # Where an automatic tool fails, the run does.
-    halts = refused and caller.when.moment == "auto"
+    halts = (refused or ways.raises) and automatic
     if halts or _hesitates(subject, path, caller.function) or (refused and len(writes) > 1):
         yield _parts(caller, shown, halts=halts)
     elif shown:
-        yield from _shown(caller, shown, _paths(subject, path, caller.function, shown))
+        yield from _shown(caller, shown, _told(ways, shown))
 
 
 def _anything(caller: Caller, names: Iterable[str], doubt: Doubt) -> Happening:
@@ -103,7 +105,8 @@ def _parts(caller: Caller, shown: Sequence[Write], *, halts: bool = False) -> Ha
     name = shown[0].variable if shown else None
     why = f"{caller.function} may leave {name} as it is"
     if halts:
-        why = f"{caller.function} fails where a value that it sets is refused, and so does the run"
+        why = f"{caller.function} fails where a value that it sets is refused or it raises"
+        why += ", and so does the run"
     doubt = Doubt(why, "let a trigger set it", name, halts=halts)
     settings = tuple(Setting(it.variable or "", _value(it), keeps=True) for it in shown)
     return Happening(caller.when, settings, doubt, stage=2, call=caller.call)
@@ -133,25 +136,23 @@ def _hesitates(subject: Subject, path: str, function: str) -> bool:
     return any("setdefault" in found.mentions for found in reached(subject, path, function))
 
 
-def _paths(
-    subject: Subject, path: str, function: str, shown: Sequence[Write]
-) -> tuple[tuple[Write, ...], ...]:
-    """Return what is set on each way through a function; nothing if that cannot be told."""
-    found = paths_of(subject.code[path], function) or ()
-    own = [[write for write in way if write in shown] for way in found]
+def _told(found: Ways, shown: Sequence[Write]) -> Ways:
+    """Return what is set on each way through a function, as far as all of it can be told."""
+    if not found.writes:
+        # Where every way fails, nothing that was set counts.
+        return found if found.writes is None else Ways(((),))
+    own = [tuple(write for write in way if write in shown) for way in found.writes]
     # What other functions set on its behalf is not told apart.
     complete = {write for way in own for write in way}.issuperset(shown)
-    return tuple(dict.fromkeys(map(tuple, own))) if complete else ()
+    return Ways(tuple(dict.fromkeys(own)) if complete else None, found.related)
 
 
-def _shown(
-    caller: Caller, shown: Sequence[Write], paths: Sequence[Sequence[Write]]
-) -> Iterator[Happening]:
+def _shown(caller: Caller, shown: Sequence[Write], found: Ways) -> Iterator[Happening]:
     """Yield a happening for each way through the code, or one for all that it might set."""
     name = shown[0].variable or ""
     doubt = Doubt(f"{caller.function} may leave {name} as it is", "let a trigger set it", name)
-    ways = [_last(way) for way in paths] if paths else [None]
-    if not paths and len(shown) == 1:
+    ways = [None] if found.writes is None else [_last(way) for way in found.writes]
+    if found.writes is None and len(shown) == 1 and not found.related:
         ways = [_last(shown), ()]
     several = len(ways) > 1
     for way in ways:
@@ -162,7 +163,7 @@ def _shown(
             why = f"the code of {caller.function} works out what {name} is set to"
             yield replace(bare, doubt=replace(doubt, why=why))
         else:
-            yield replace(bare, doubt=replace(doubt, mild=True) if several else None)
+            yield replace(bare, doubt=replace(doubt, mild=not found.related) if several else None)
     if caller.at:
         sure = not several and ways[0] is not None
         union = tuple(Setting(it.variable or "", _value(it)) for it in shown)

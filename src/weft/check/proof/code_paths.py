@@ -1,8 +1,9 @@
 """The ways through the code of one function, and what is set on each of them."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
 from weft.check.variable_writes import WRITING, Write, writes_in
@@ -29,14 +30,70 @@ class CodePath:
     ended: bool = False
 
 
-def paths_of(text: str, function: str) -> tuple[tuple[Write, ...], ...] | None:
-    """Return what is set on each way through a function; None if they cannot be told apart."""
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """What is set on each way through a function, as far as they can be told apart.
+
+    `related` means that its decisions hang together, so that not every way may be gone; `raises`
+    that it may end without a result.
+    """
+
+    writes: tuple[tuple[Write, ...], ...] | None = None
+    related: bool = False
+    raises: bool = False
+
+
+def ways_through(text: str, function: str) -> Ways:
+    """Return the ways through a function on which it does not fail."""
     for statement in ast.parse(text).body:
         named = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
         if named and statement.name == function:
             found = _through(statement.body, (CodePath(),))
-            return None if found is None else tuple(path.writes for path in found)
-    return None
+            writes = None if found is None else tuple(path.writes for path in found)
+            return Ways(writes, _hang_together(statement), _raises(statement))
+    return Ways()
+
+
+def _hang_together(function: ast.AST) -> bool:
+    """Tell whether two decisions look at the same thing; one of them may settle the other."""
+    chains = list(_chains(function))
+    asked = [{ast.dump(test) for test in tests} for tests in chains]
+    seen = [{name for test in tests for name in _names(test)} for tests in chains]
+    twice = any(len(tests) > len(different) for tests, different in zip(chains, asked, strict=True))
+    return twice or any(one & other for one, other in combinations(seen, 2))
+
+
+def _raises(function: ast.AST) -> bool:
+    raised = [node.exc for node in ast.walk(function) if isinstance(node, ast.Raise)]
+    return not all(_is_of(it, "Ask") for it in raised)
+
+
+def _chains(function: ast.AST) -> Iterator[list[ast.expr]]:
+    """Yield what is asked at each decision: of if, elif and elif only one applies."""
+    decisions = [node for node in ast.walk(function) if isinstance(node, ast.If)]
+    following = {it: _elif(it) for it in decisions}
+    later = set(following.values())
+    for decision in decisions:
+        if decision not in later:
+            yield [it.test for it in _chain(decision, following)]
+
+
+def _chain(decision: ast.If | None, following: Mapping[ast.If, ast.If | None]) -> Iterator[ast.If]:
+    while decision is not None:
+        yield decision
+        decision = following[decision]
+
+
+def _elif(decision: ast.If) -> ast.If | None:
+    match decision.orelse:
+        case [ast.If() as other]:
+            return other
+        case _:
+            return None
+
+
+def _names(test: ast.expr) -> Iterator[str]:
+    return (node.id for node in ast.walk(test) if isinstance(node, ast.Name))
 
 
 def _through(body: Sequence[ast.stmt], paths: tuple[CodePath, ...]) -> tuple[CodePath, ...] | None:
@@ -64,8 +121,11 @@ def _past(statement: ast.stmt, paths: tuple[CodePath, ...]) -> tuple[CodePath, .
             return None if None in both else tuple(found)
         case ast.Return():
             return _ended(_with(paths, _writes(statement)))
+        # What a tool has set that declines counts, as if it had returned.
+        case ast.Raise(exc=raised) if _is_of(raised, "Refuse"):
+            return _ended(_with(paths, _writes(statement)))
         case ast.Raise():
-            # What a call that fails has set is nothing to rely on.
+            # What a call that fails has set does not count, and it may be made again.
             return ()
         case _ if isinstance(statement, _SIMPLE):
             hidden = any(
@@ -77,6 +137,15 @@ def _past(statement: ast.stmt, paths: tuple[CodePath, ...]) -> tuple[CodePath, .
         case _:
             leaves = any(isinstance(part, ast.Return) for part in ast.walk(statement))
             return (*paths, *_ended(paths)) if leaves else paths
+
+
+def _is_of(raised: ast.expr | None, name: str) -> bool:
+    """Tell whether what is raised is a signal of this name."""
+    match raised.func if isinstance(raised, ast.Call) else raised:
+        case ast.Name(id=found) | ast.Attribute(attr=found):
+            return found == name
+        case _:
+            return False
 
 
 def _ended(paths: tuple[CodePath, ...]) -> tuple[CodePath, ...]:
