@@ -365,6 +365,23 @@ def test_a_fork_goes_its_own_way():
     assert (edited.name, edited.value, edited.writer) == ("limit", 7, "edit")
 
 
+def test_what_no_run_can_be_named_and_no_stop_can_be_is_refused():
+    async def scenario():
+        async with host_of(ScriptedModel({"Clerk": [call("refund", amount=5)]})) as host:
+            for name in (5, "\ud800"):
+                with pytest.raises(UsageError, match="cannot be the identity of a run"):
+                    await host.start("Refunds", scope=ADA, run=name)
+            run = await host.start("Refunds", scope=ADA, run="mine")
+            await host.settled(run, scope=ADA)
+            with pytest.raises(UsageError, match="now or after_turn, not later"):
+                await host.deliver(run, Stop("later"), scope=ADA)
+            return [it.run for it in await host.runs(scope=ADA)], await host.run(run, scope=ADA)
+
+    names, row = play(scenario)
+    assert names == ["mine"]
+    assert row.status == "waiting"
+
+
 def test_a_fork_of_a_fork_keeps_its_model_and_its_edits():
     asked = []
 

@@ -476,6 +476,14 @@ def test_max_turns_ends_with_its_own_outcome():
     assert (play.state.outcome, play.state.turns) == ("max_turns", 3)
 
 
+def test_nobody_is_asked_for_words_that_no_turn_is_left_for():
+    play = Play(workflow(handoffs=[rule("user")], orchestrator={"max_turns": 1}))
+    play.start()
+    play.reply("and you?")
+    assert (play.state.outcome, play.state.turns) == ("max_turns", 1)
+    assert not play.state.requests
+
+
 def test_reply_limit_hands_to_the_user_or_ends():
     single = [{"agent_name": "A", "human_interaction": "feedback"}]
     play = Play(workflow(agents=single, handoffs=[rule("A")]))

@@ -20,15 +20,17 @@ def on_handed_off(book: Rulebook, state: State, event: Event, data: HandedOff) -
     fired = fire(state, passed(book, state, data))
     if data.target == TERMINATE:
         return [*fired.records, Record(RunEnded("completed", _reason(book, data)))]
-    if data.target == USER:
+    if data.target == USER and _has_turns(book, state):
         return [*fired.records, ask_user(state, event, data.source)]
+    if data.target == USER:  # What the user would say, nobody could answer.
+        return [*fired.records, _out_of_turns(state)]
     return [*fired.records, arrive(book, state, data.target, fired.values)]
 
 
 def arrive(book: Rulebook, state: State, agent: str, values: Mapping[str, Json]) -> Command:
     """Give an agent its turn, unless a rule, a limit or the end of all turns takes it away."""
-    if state.turns >= book.orchestrator.max_turns:
-        return Record(RunEnded("max_turns", f"the run has had its {state.turns} turns"))
+    if not _has_turns(book, state):
+        return _out_of_turns(state)
     if state.hops > len(book.parts):
         return Record(RunEnded("failed", "rules pass the word in a circle and nobody speaks"))
     try:
@@ -56,6 +58,14 @@ def leave(book: Rulebook, state: State, agent: str, values: Mapping[str, Json]) 
 def ask_user(state: State, event: Event, agent: str) -> Command:
     """Wait for what the user says; the agent that handed over answers it."""
     return Record(RequestOpened(id=f"{state.run}:{event.seq}", kind="chat", agent=agent))
+
+
+def _has_turns(book: Rulebook, state: State) -> bool:
+    return state.turns < book.orchestrator.max_turns
+
+
+def _out_of_turns(state: State) -> Command:
+    return Record(RunEnded("max_turns", f"the run has had its {state.turns} turns"))
 
 
 def _out_of_replies(book: Rulebook, agent: str, streak: int) -> Command:

@@ -78,6 +78,8 @@ class Host:
         are spoken for whoever is about to follow the events.
         """
         linked = self._shelf.named(workflow)
+        if run is not None and not _is_text(run):
+            raise UsageError(f"{run!r} cannot be the identity of a run", hint="name it with a text")
         name = run or self._clock.new_id()
         self._require_models(linked, model, scope)
         given = start_values(
@@ -315,7 +317,7 @@ def _is_text(run: str) -> bool:
     """Tell whether something can be the identity of a run at all: some strings are no text."""
     try:
         run.encode()
-    except UnicodeEncodeError:
+    except (UnicodeEncodeError, AttributeError):
         return False
     return True
 

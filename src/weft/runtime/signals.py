@@ -1,7 +1,7 @@
 """Signals: the only way back into a run, and what each means for its state."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from weft.engine.events import RequestAnswered, StopAsked
 from weft.engine.state import State
@@ -10,6 +10,8 @@ from weft.findings import Json
 from weft.runtime.decision import Allowed, Draft
 from weft.runtime.json_values import plain_json
 from weft.runtime.workflow import Workflow
+
+StopMode: TypeAlias = Literal["now", "after_turn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Answer:
 class Stop:
     """The run is to end: now, or after the turn under way."""
 
-    mode: Literal["now", "after_turn"] = "now"
+    mode: StopMode = "now"
 
 
 Signal: TypeAlias = UserMessage | Answer | Stop
@@ -42,15 +44,17 @@ def interpret(signal: Signal, workflow: Workflow, state: State, user: str) -> tu
     actor = f"user:{user}"
     match signal:
         case Stop(mode=mode):
+            if mode not in get_args(StopMode):
+                raise UsageError(f"a run stops {' or '.join(get_args(StopMode))}, not {mode}")
             return Draft(actor, StopAsked(mode, user)), not_ended
         case Answer(request=id_, value=value):
             is_open(id_)(state)
-            answer = _fitting(workflow, state.requests[id_].tool, value)
+            answer = _fitting(workflow, state, state.requests[id_].tool, value)
             return Draft(actor, RequestAnswered(id_, answer, user)), is_open(id_)
         case UserMessage(text=text):
             not_ended(state)
             id_ = _chat(state)
-            answer = _fitting(workflow, None, text)
+            answer = _fitting(workflow, state, None, text)
             return Draft(actor, RequestAnswered(id_, answer, user)), is_open(id_)
 
 
@@ -84,7 +88,7 @@ def _chat(state: State) -> str:
     )
 
 
-def _fitting(workflow: Workflow, tool: str | None, value: Json) -> Json:
+def _fitting(workflow: Workflow, state: State, tool: str | None, value: Json) -> Json:
     """Return an answer as it is written down, or refuse it with what does not fit."""
     try:
         answer = plain_json(value)
@@ -97,6 +101,6 @@ def _fitting(workflow: Workflow, tool: str | None, value: Json) -> Json:
     if fault:
         raise UsageError(
             f"the answer does not fit what {tool} asks for: {fault}",
-            hint="see the response_schema of the tool: weft runs show",
+            hint=f"see the response_schema of the tool: weft runs show {state.run}",
         )
     return answer
