@@ -87,7 +87,7 @@ def test_a_run_that_waits_leaves_nothing_in_the_process(
 
     async def scenario():
         async with await open_host(tmp_path / "j.db", declared, saying(line), CODE) as host:
-            host._performer.hold_seconds = 0.1
+            host._performer.holding.seconds = 0.1
             await host.runs(scope=ADA)
             tasks, timed = len(asyncio.all_tasks()), timers()
             runs = await many_waiting(host)
@@ -126,7 +126,7 @@ def test_a_message_that_names_its_question_counts_once_however_late_it_comes_aga
 def test_only_so_many_runs_are_held_while_their_tools_wait(tmp_path):
     async def scenario():
         async with await open_host(tmp_path / "j.db", SPEC, saying(call("ask")), CODE) as host:
-            host._performer.most_held = 5
+            host._performer.holding.most = 5
             runs = await many_waiting(host)
             await eventually(lambda: len(host._active) == 5)
             (question,) = await host.requests(scope=ADA, run=runs[-1])

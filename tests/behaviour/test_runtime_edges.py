@@ -140,7 +140,7 @@ async def pay() -> str:
     async def scenario():
         model = ScriptedModel([call("pay"), "Done."])
         async with host_for(declared, model, code=code) as host:
-            host._performer.hold_seconds = 0.01
+            host._performer.holding.seconds = 0.01
             run = await host.start("W", scope=ADA, message="hi")
             await host.settled(run, scope=ADA)
             await asyncio.sleep(0.05)

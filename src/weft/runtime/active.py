@@ -1,7 +1,8 @@
-"""A run in memory: one task owns its state; results and signals reach it through one queue."""
+"""A run in memory: results and signals reach it through one inbox, one after the other."""
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,8 +18,7 @@ from weft.errors import RunError, StoreConflict, StoreError
 from weft.findings import Json
 from weft.ports.scope import Scope
 from weft.runtime.decision import Allowed, Decision, Draft, decide, is_wanted
-from weft.runtime.effects import Broken, Drafts, Effects
-from weft.runtime.inbox import Inbox
+from weft.runtime.effects import Broken, Drafts, Effect, Effects
 from weft.runtime.perform import Performer
 from weft.runtime.workflow import Workflow
 
@@ -40,7 +40,12 @@ class Delivery:
 
 
 class ActiveRun:
-    """A run while something is done for it."""
+    """A run while something is done for it.
+
+    What reaches it is taken in one after the other, by one task at a time. A task that has
+    performed an effect takes in what came of it and goes on with what follows from that: a run
+    whose agents speak one after the other is one task.
+    """
 
     def __init__(
         self,
@@ -58,13 +63,13 @@ class ActiveRun:
         self.row: RunRow | None = None
         self._performer = performer
         self._on_left = on_left
-        self._inbox: Inbox[Delivery | Drafts | Broken] = Inbox()
-        # The effects know the inbox and not the run: what refers to itself stays in memory longer.
-        self._effects = Effects(self._inbox.put)
+        self._inbox: deque[Delivery | Drafts | Broken] = deque()
+        self._effects = Effects()
         self._watchers: list[asyncio.Future[None]] = []
-        #: Something is being taken in: whatever the state says, it may be about to change.
-        self._taking = False
-        self._task: asyncio.Task[None] | None = None
+        #: The task that takes in what is in the inbox, or is about to.
+        self._taker: asyncio.Task[None] | None = None
+        #: Runs while there is nothing but tools that wait for a person.
+        self._hold: asyncio.TimerHandle | None = None
 
     def deliver(self, draft: Draft, allowed: Allowed) -> asyncio.Future[None]:
         """Let something come in from outside; the future tells when it is in the journal."""
@@ -84,13 +89,16 @@ class ActiveRun:
 
     async def leave(self) -> None:
         """Give the run up without ending it: it goes on from its journal some other time."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        if self._taker is not None:
+            self._taker.cancel()
+            await asyncio.gather(self._taker, return_exceptions=True)
+        if self._at_work():  # Nobody was taking in, or had not begun to.
+            self._taker = asyncio.current_task()
+            await self._end(None)
 
     async def rest(self) -> None:
         """Return when the run waits for a person, has ended, or is not worked on any more."""
-        if self._task is not None and not self._task.done() and not self._resting():
+        if self._at_work() and (self._taker is not None or not self._resting()):
             watcher: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._watchers.append(watcher)
             await watcher
@@ -108,45 +116,74 @@ class ActiveRun:
     def _post(
         self, work: Callable[[], Awaitable[None]], done: asyncio.Future[None] | None = None
     ) -> None:
-        self._inbox.put(Delivery(work, done))
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._live())
+        self._inbox.append(Delivery(work, done))
+        if self._taker is None:
+            self._taker = asyncio.create_task(self._begin_taking())
 
-    async def _live(self) -> None:
-        """Work as long as there is something to do here; what others do is not waited for."""
+    def _at_work(self) -> bool:
+        return self._taker is not None or bool(self._effects)
+
+    def _resting(self) -> bool:
+        """Tell whether there is nothing to do but to wait; others may work on a held run."""
+        return not self._inbox and (
+            self.state.status in ("waiting", "ended") or self._effects.only_held
+        )
+
+    async def _begin_taking(self) -> None:
+        await self._performer.pace.turn()
+        await self._go_on(await self._take_in())
+
+    async def _go_on(self, effect: Effect | None) -> None:
+        """Perform an effect, take in what came of it, and so on for as long as one follows."""
+        while effect is not None:
+            came = await self._effects.perform(effect)
+            if came is None:
+                return
+            self._inbox.append(came)
+            if self._taker is not None:
+                return
+            self._taker = asyncio.current_task()
+            effect = await self._take_in()
+
+    async def _take_in(self) -> Effect | None:
+        """Take in all that has come; return what this task is to perform next."""
         fault: Exception | None = None
+        over = True
+        self._hold_no_longer()
         try:
-            while self._effects or self._inbox:
-                await self._take(await self._next())
+            while self._inbox:
+                await self._take(self._delivery(self._inbox.popleft()))
                 if self.state.status == "ended":
                     await self._effects.drop()
+            over = not self._effects
         except Exception as error:  # noqa: BLE001 - it is told to whoever waits for the run
             _log.exception("run %s is given up for now", self.state.run)
             fault = error
         finally:
-            try:
-                await self._effects.drop()
-            finally:
-                self._forsake(fault)
-                self._on_left(self, fault)
+            if over:
+                await self._end(fault)
+        if over:
+            return None
+        taker, self._taker = self._taker, None
+        if self._effects.only_held:
+            # Not for long: it is let go, and goes on from its journal when somebody answers.
+            self._hold = self._performer.holding.begin(partial(self._post, self._effects.drop))
+        return self._effects.take(taker)
 
-    def _resting(self) -> bool:
-        if self._inbox:
-            return False
-        # Others may work on a run whose tools are only held here.
-        return self.state.status in ("waiting", "ended") or (
-            self._effects.only_held and not self._taking
-        )
-
-    async def _next(self) -> Delivery:
-        """Wait for the next delivery; a run that only waits for people does not wait here long."""
-        if not self._effects.only_held:
-            return self._delivery(await self._inbox.get())
+    async def _end(self, fault: Exception | None) -> None:
+        """Let go of everything: what others do with the run is not waited for."""
+        self._hold_no_longer()
         try:
-            async with self._performer.holding():
-                return self._delivery(await self._inbox.get())
-        except TimeoutError:
-            return Delivery(self._effects.drop)
+            await self._effects.drop()
+        finally:
+            self._taker = None
+            self._forsake(fault)
+            self._on_left(self, fault)
+
+    def _hold_no_longer(self) -> None:
+        hold, self._hold = self._hold, None
+        if hold is not None:
+            self._performer.holding.end(hold)
 
     def _delivery(self, item: Delivery | Drafts | Broken) -> Delivery:
         if isinstance(item, Delivery):
@@ -157,7 +194,6 @@ class ActiveRun:
 
     async def _take(self, delivery: Delivery) -> None:
         done = delivery.done
-        self._taking = True
         try:
             await delivery.work()
         except asyncio.CancelledError:
@@ -172,15 +208,13 @@ class ActiveRun:
         else:
             if done is not None and not done.done():
                 done.set_result(None)
-        finally:
-            self._taking = False
         if self._resting():
             self._tell_watchers()
 
     def _forsake(self, fault: Exception | None) -> None:
         """Tell everybody who still waits that nobody works on this run here any more."""
         while self._inbox:
-            done = self._delivery(self._inbox.pop()).done
+            done = self._delivery(self._inbox.popleft()).done
             if done is not None and not done.done():
                 done.set_exception(fault or RunError("the host was closed; nothing was written"))
         self._tell_watchers()
@@ -252,12 +286,17 @@ class ActiveRun:
     def _start(self, command: Command, assembly: Assembly | None) -> None:
         if isinstance(command, CallTool):
             if not self._effects.answer(command):
-                self._effects.begin(command.id, self._performer.call_tool(self, command))
+                self._begin(Effect(command.id, self._performer.call_tool(self, command)))
         elif isinstance(command, CallModel):
             name = f"{command.agent}:{command.seq}"
-            self._effects.begin(name, self._performer.call_model(self, command, assembly))
+            self._begin(Effect(name, self._performer.call_model(self, command, assembly)))
         elif isinstance(command, Assemble):  # of a turn that was interrupted before it
             self._post_result(self._performer.assemble(self, command))
+
+    def _begin(self, effect: Effect) -> None:
+        """Have an effect performed: the first by the task that takes in now, when it has."""
+        if not self._effects.keep(effect):
+            self._effects.begun(effect, asyncio.create_task(self._go_on(effect)))
 
     def _post_result(self, drafts: Drafts) -> None:
         self._post(partial(self._write_result, drafts))

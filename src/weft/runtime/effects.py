@@ -1,9 +1,9 @@
 """What the world is doing for a run: models that answer, tools at work, tools that wait."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from weft.engine.commands import CallTool
 from weft.engine.state import State
@@ -11,7 +11,13 @@ from weft.findings import Json
 from weft.runtime.decision import Draft
 
 Drafts: TypeAlias = tuple[Draft, ...]
-Work: TypeAlias = Coroutine[Any, Any, Drafts]
+
+
+class Effect(NamedTuple):
+    """Something to be done in the world: tools are named by their call."""
+
+    name: str
+    work: Coroutine[Any, Any, Drafts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +28,18 @@ class Broken:
 
 
 class Effects:
-    """The effects of one run that are under way in this process; `tell` gets what came of each."""
+    """The effects of one run that are under way in this process."""
 
-    def __init__(self, tell: Callable[[Drafts | Broken], None]) -> None:
-        self._tell = tell
-        #: By name: tools by their call.
+    def __init__(self) -> None:
+        #: By name, the tasks that perform them.
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        #: The one that is begun when everything has been taken in.
+        self._next: Effect | None = None
         #: Of the tools that wait for a person, the question and its answer.
         self._asking: dict[str, tuple[str, asyncio.Future[Json]]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._tasks)
+        return self._next is not None or bool(self._tasks)
 
     @property
     def held(self) -> bool:
@@ -42,11 +49,38 @@ class Effects:
     @property
     def only_held(self) -> bool:
         """Whether there is nothing but tools that wait for a person."""
-        return 0 < len(self._tasks) <= len(self._asking)
+        return self._next is None and 0 < len(self._tasks) <= len(self._asking)
 
-    def begin(self, name: str, work: Work) -> None:
-        """Let something be done; its result comes when it is done."""
-        self._tasks[name] = asyncio.create_task(self._perform(name, work))
+    def keep(self, effect: Effect) -> bool:
+        """Keep an effect for whoever takes it next; tell whether there was none yet."""
+        if self._next is not None:
+            return False
+        self._next = effect
+        return True
+
+    def take(self, task: asyncio.Task[None]) -> Effect | None:
+        """Return the effect that was kept, for a task that is going to perform it now."""
+        effect, self._next = self._next, None
+        if effect is not None:
+            self._tasks[effect.name] = task
+        return effect
+
+    def begun(self, effect: Effect, task: asyncio.Task[None]) -> None:
+        """Take note that a task performs an effect."""
+        self._tasks[effect.name] = task
+
+    async def perform(self, effect: Effect) -> Drafts | Broken | None:
+        """Perform an effect and return what came of it; None if it was dropped meanwhile."""
+        came: Drafts | Broken = Broken(None)
+        try:
+            came = await effect.work
+        except Exception as error:  # noqa: BLE001 - it is told to whoever waits for the run
+            came = Broken(error)
+        except asyncio.CancelledError:
+            if effect.name not in self._tasks:
+                raise
+        # No effect any more once its result is there: a run with nothing else to do may leave then.
+        return came if self._tasks.pop(effect.name, None) else None
 
     def answer(self, command: CallTool) -> bool:
         """Give the newest answer to the tool that waits for it here; tell whether there is one."""
@@ -68,6 +102,9 @@ class Effects:
 
     async def drop(self) -> None:
         """Break everything off."""
+        effect, self._next = self._next, None
+        if effect is not None:
+            effect.work.close()
         await self._drop(list(self._tasks))
 
     async def drop_strangers(self, state: State) -> None:
@@ -83,15 +120,3 @@ class Effects:
             task.cancel()
         if tasks:
             await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _perform(self, name: str, work: Work) -> None:
-        came: Drafts | Broken = Broken(None)
-        try:
-            came = await work
-        except Exception as error:  # noqa: BLE001 - it is told to whoever waits for the run
-            came = Broken(error)
-        finally:
-            # No effect any more once its result is in: a run with nothing else to do may leave
-            # then. What came of something that was dropped is not wanted.
-            if self._tasks.pop(name, None) is not None:
-                self._tell(came)

@@ -2,9 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from weft.context.assembly import Assembly, assemble
@@ -36,7 +35,9 @@ from weft.ports.scope import Scope
 from weft.ports.tools import ToolCall
 from weft.runtime.context_variables import Context
 from weft.runtime.decision import Decision, Draft, assembled
+from weft.runtime.holding import Holding
 from weft.runtime.json_values import plain_json
+from weft.runtime.pace import Pace
 from weft.runtime.questions import Questions
 from weft.runtime.secrets import masked
 from weft.runtime.workflow import Workflow
@@ -45,11 +46,6 @@ if TYPE_CHECKING:  # an active run performs through this module
     from weft.runtime.active import ActiveRun
 
 _log: Final = logging.getLogger("weft.runtime")
-
-#: How long tools that wait for a person are held in memory before their run is let go, and of how
-#: many runs at the most: the others are let go at once.
-HOLD_SECONDS: Final = 300.0
-MOST_HELD: Final = 500
 
 
 class ModelSource(Protocol):
@@ -80,19 +76,8 @@ class Performer:
     listener: Callable[[str, int], Callable[[str], None] | None]
     #: The values of a workflow's secrets, as they are now.
     secrets_of: Callable[[Workflow], Mapping[str, Json]]
-    hold_seconds: float = HOLD_SECONDS
-    most_held: int = MOST_HELD
-    _held: int = 0
-
-    @asynccontextmanager
-    async def holding(self) -> AsyncGenerator[None]:
-        """Hold a run whose tools wait for a person; raises TimeoutError when it is to be let go."""
-        self._held += 1
-        try:
-            async with asyncio.timeout(self.hold_seconds if self._held <= self.most_held else 0):
-                yield
-        finally:
-            self._held -= 1
+    pace: Pace = field(default_factory=Pace)
+    holding: Holding = field(default_factory=Holding)
 
     def assemble(self, run: "ActiveRun", command: Assemble) -> tuple[Draft, ...]:
         """Put together what an agent is to see, for a turn that was interrupted before."""
@@ -123,7 +108,11 @@ class Performer:
             # It is not the run's fault: it is given up here, and goes on where the model is known.
             raise RunError(str(error)) from error
         try:
-            reply = await model.reply(request, self.listener(request.run, command.seq))
+            listener = self.listener(request.run, command.seq)
+            reply = await model.reply(request, listener)
+            if listener is not None:  # Its words are heard before the whole takes their place.
+                await asyncio.sleep(0)
+            await self.pace.turn()
             result = _replied(command, reply)
         except ModelError as error:
             result = ModelFailed(command.turn, command.call, str(error), error.attempts)
