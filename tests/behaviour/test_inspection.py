@@ -281,15 +281,15 @@ def test_what_comes_late_or_twice_or_for_nobody_changes_nothing(shopping):
     told = replace(reply.data, text="again", usage=Usage(1, 1))
     returned = shopping.at(ToolReturned)
     extra = [
-        replace(reply, data=told),
-        replace(reply, data=replace(told, turn=9)),
-        replace(reply, data=replace(told, call=9)),
-        replace(reply, data=OutputRefused(2, 9, "x")),
-        replace(reply, data=ModelFailed(2, 9, "x")),
-        replace(returned, data=replace(returned.data, id="never")),
-        replace(returned, data=ToolFailed("never", "x")),
-        replace(returned, data=ToolFailed(returned.data.id, "x")),
-        replace(returned, data=replace(returned.data, value="second")),
+        reply._replace(data=told),
+        reply._replace(data=replace(told, turn=9)),
+        reply._replace(data=replace(told, call=9)),
+        reply._replace(data=OutputRefused(2, 9, "x")),
+        reply._replace(data=ModelFailed(2, 9, "x")),
+        returned._replace(data=replace(returned.data, id="never")),
+        returned._replace(data=ToolFailed("never", "x")),
+        returned._replace(data=ToolFailed(returned.data.id, "x")),
+        returned._replace(data=replace(returned.data, value="second")),
     ]
     place = returned.seq
     events = [*shopping.events[:place], *extra, *shopping.events[place:]]
@@ -299,7 +299,7 @@ def test_what_comes_late_or_twice_or_for_nobody_changes_nothing(shopping):
 
 def test_what_comes_after_the_end_changes_nothing(shopping):
     last = shopping.events[-1]
-    late = replace(last, seq=last.seq + 1, data=VariableSet("shop", "gone", "edit"))
+    late = last._replace(seq=last.seq + 1, data=VariableSet("shop", "gone", "edit"))
     played = replace(shopping, events=[*shopping.events, late])
     assert inspect(played) == inspect(shopping)
     assert look_at(played, 3) == look_at(shopping, 3)
@@ -423,7 +423,7 @@ def test_another_package_sends_something_else(shopping):
 def test_another_weft_sends_something_else(shopping):
     event = shopping.events[2]
     events = [*shopping.events]
-    events[2] = replace(event, data=replace(event.data, digest="0" * 64, manifest={}))
+    events[2] = event._replace(data=replace(event.data, digest="0" * 64, manifest={}))
     (prompt,) = look_at(replace(shopping, events=events), 1).prompts
     assert not prompt.same
     assert prompt.left_out == ()

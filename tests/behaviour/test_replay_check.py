@@ -81,7 +81,7 @@ def shopping():
 def changed(played, event, **changes):
     """The same journal with other data in one event."""
     events = [*played.events]
-    events[event.seq - 1] = replace(event, data=replace(event.data, **changes))
+    events[event.seq - 1] = event._replace(data=replace(event.data, **changes))
     return replace(played, events=events)
 
 
@@ -90,7 +90,7 @@ def test_every_journal_can_be_taken_again(name):
     played = PLAYS[name]()
     assert check(played) == []
     stored = [
-        replace(it, data=decode(type(it.data).__name__, encode(it.data))) for it in played.events
+        it._replace(data=decode(type(it.data).__name__, encode(it.data))) for it in played.events
     ]
     assert check(replace(played, events=stored)) == []
 
@@ -137,7 +137,7 @@ def test_another_value_is_seen_in_the_next_prompt(shopping):
 def test_another_cause_or_actor_is_found(shopping, change):
     event = shopping.at(TurnStarted)
     events = [*shopping.events]
-    events[event.seq - 1] = replace(event, **change)
+    events[event.seq - 1] = event._replace(**change)
     (found,) = check(replace(shopping, events=events))
     assert found.seq == event.seq
 
@@ -219,7 +219,7 @@ def test_an_engine_that_remembers_is_found(shopping, monkeypatch):
 def test_not_more_is_told_than_helps():
     talked = long_talk()
     events = [
-        replace(it, data=replace(it.data, digest="")) if isinstance(it.data, Assembled) else it
+        it._replace(data=replace(it.data, digest="")) if isinstance(it.data, Assembled) else it
         for it in talked.events
     ]
     assert sum(isinstance(it.data, Assembled) for it in events) > MOST_MISMATCHES
@@ -257,8 +257,8 @@ def test_whatever_is_cut_or_swapped_is_found(data):
     # What comes from outside might as well have come in another order.
     assume("engine" in (events[first].actor, events[second].actor))
     swapped = [*events]
-    swapped[first] = replace(events[second], seq=first + 1)
-    swapped[second] = replace(events[first], seq=second + 1)
+    swapped[first] = events[second]._replace(seq=first + 1)
+    swapped[second] = events[first]._replace(seq=second + 1)
     assert check(replace(played, events=swapped)) != []
 
 

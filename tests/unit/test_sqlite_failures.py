@@ -211,11 +211,11 @@ def test_a_damaged_file_is_explained(path):
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda it: it._replace(events=[replace(it.events[0], data=ToolReturned("c", object()))]),
-        lambda it: it._replace(events=[replace(it.events[0], data=MessageShown("\ud800"))]),
-        lambda it: it._replace(events=[replace(it.events[0], actor="\ud800")]),
-        lambda it: it._replace(events=[replace(it.events[0], at=2**70)]),
-        lambda it: it._replace(events=[replace(it.events[0], actor=["a", "list"])]),
+        lambda it: it._replace(events=[it.events[0]._replace(data=ToolReturned("c", object()))]),
+        lambda it: it._replace(events=[it.events[0]._replace(data=MessageShown("\ud800"))]),
+        lambda it: it._replace(events=[it.events[0]._replace(actor="\ud800")]),
+        lambda it: it._replace(events=[it.events[0]._replace(at=2**70)]),
+        lambda it: it._replace(events=[it.events[0]._replace(actor=["a", "list"])]),
         lambda it: it._replace(events=[it.events[0], it.events[0]]),
         lambda it: it._replace(row=it.row._replace(cost_usd=float("nan"))),
         lambda it: it._replace(opened=(SampleRun("bad").request("q", payload=object()),)),

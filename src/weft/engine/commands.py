@@ -1,22 +1,19 @@
 """Commands: what the engine wants done. It does nothing itself."""
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from weft.engine.events import EventData, Values
 from weft.engine.state import GivenAnswer
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """Something follows from what happened: put it down in the journal."""
 
     data: EventData
     actor: str = "engine"
 
 
-@dataclass(frozen=True, slots=True)
-class Assemble:
+class Assemble(NamedTuple):
     """Put together what an agent is to see."""
 
     agent: str
@@ -24,8 +21,7 @@ class Assemble:
     call: int
 
 
-@dataclass(frozen=True, slots=True)
-class CallModel:
+class CallModel(NamedTuple):
     """Ask the model of an agent. `seq` makes the key by which a repetition is recognised."""
 
     agent: str
@@ -34,8 +30,7 @@ class CallModel:
     seq: int
 
 
-@dataclass(frozen=True, slots=True)
-class CallTool:
+class CallTool(NamedTuple):
     """Call a tool, with the answers people already gave to its questions."""
 
     id: str

@@ -5,7 +5,7 @@ nothing else, and whoever reads one knows every kind there is.
 """
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from weft.findings import Json
 
@@ -283,11 +283,11 @@ KINDS: Final[dict[str, type[EventData]]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One entry of a journal.
 
     `cause` is the number of the event that made this one happen; 0 for what came from outside.
+    A tuple, like everything that is made with every step: it takes a third of the time.
     """
 
     seq: int

@@ -6,7 +6,7 @@ anything else translates.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NotRequired, Protocol, TypedDict
+from typing import Any, NamedTuple, NotRequired, Protocol, TypedDict
 
 from weft.engine.events import NO_USAGE, Answerer, ToolRequest, Usage
 
@@ -52,8 +52,7 @@ class OutputSchema:
     schema: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(NamedTuple):
     """One call: the how-manieth of which turn of a run.
 
     `key` is the same when the call is repeated after a crash.

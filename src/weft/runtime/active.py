@@ -164,11 +164,11 @@ class ActiveRun:
                 await self._end(fault)
         if over:
             return None
-        taker, self._taker = self._taker, None
+        self._taker = None
         if self._effects.only_held:
             # Not for long: it is let go, and goes on from its journal when somebody answers.
             self._hold = self._performer.holding.begin(partial(self._post, self._effects.drop))
-        return self._effects.take(taker)
+        return self._effects.take()
 
     async def _end(self, fault: Exception | None) -> None:
         """Let go of everything: what others do with the run is not waited for."""

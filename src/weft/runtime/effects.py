@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from weft.engine.commands import CallTool
 from weft.engine.state import State
@@ -58,11 +58,11 @@ class Effects:
         self._next = effect
         return True
 
-    def take(self, task: asyncio.Task[None]) -> Effect | None:
-        """Return the effect that was kept, for a task that is going to perform it now."""
+    def take(self) -> Effect | None:
+        """Return the effect that was kept, for the task that asks: it is to perform it now."""
         effect, self._next = self._next, None
         if effect is not None:
-            self._tasks[effect.name] = task
+            self.begun(effect, cast("asyncio.Task[None]", asyncio.current_task()))
         return effect
 
     def begun(self, effect: Effect, task: asyncio.Task[None]) -> None:
