@@ -141,7 +141,10 @@ def no_circle_is_closed(subject: Subject) -> Iterator[Hit]:
     """No agents pass the word among themselves for ever."""
     for endless in subject.once(_proof).cycles:
         *others, last = endless.agents
-        fact = f"{', '.join(others)} and {last} pass the word to each other for ever"
+        among = f"{', '.join(others)} and {last}"
+        fact = f"{among} pass the word to each other for ever"
+        if not endless.cycle:
+            fact = f"the word stays among {among} for ever"
         yield _endless(subject, endless, f"{fact}{_once(endless)}: no rule leads out")
 
 
@@ -151,10 +154,11 @@ def _once(endless: EndlessRun) -> str:
 
 
 def _endless(subject: Subject, endless: EndlessRun, fact: str) -> Hit:
+    onward = (f"and goes on: {endless.cycle}",) if endless.cycle else ()
     return Hit(
         _place(subject, endless.agents[0]),
         fact,
-        cause=(f"a run gets there by: {endless.witness}", f"and goes on: {endless.cycle}"),
+        cause=(f"a run gets there by: {endless.witness}", *onward),
         hint=("add a rule that leads to user or terminate then", "or correct the one that should"),
     )
 

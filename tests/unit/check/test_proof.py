@@ -150,9 +150,9 @@ def test_lost_before_it_is_known_which_way_it_goes():
         variables={"go": derived(said("A")), "puzzle": unknown()},
     )
     assert found.status == "refuted"
-    (end,) = found.dead_ends
-    assert end.agents == ("B",)
-    assert end.witness == "A -> (go = true) -> B"
+    (end,) = found.cycles
+    assert end.agents == ("B", "C")
+    assert (end.witness, end.cycle) == ("A -> (go = true)", "")
 
 
 def test_the_nearest_of_many_traps_is_shown():

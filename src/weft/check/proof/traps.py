@@ -13,13 +13,13 @@ class Trap:
     """Agents that keep the word among themselves, and how a run gets to that.
 
     `nodes` are all nodes without escape in which one of them has the word, `into` leads from the
-    start into the trap, and `around` once around inside it.
+    start into the trap, and `around` once around inside it; None if it is not known how it goes on.
     """
 
     agents: tuple[str, ...]
     nodes: Nodes
     into: Path
-    around: Path
+    around: Path | None
 
 
 def traps(chart: Chart, lost: Nodes, certainly: Nodes) -> Iterator[Trap]:
@@ -31,33 +31,36 @@ def traps(chart: Chart, lost: Nodes, certainly: Nodes) -> Iterator[Trap]:
     remaining = list(certainly)
     while any(remaining):
         into = shortest(chart, begin, remaining, by="certainty")
-        region = _region(chart, lost, _agents(chart, _core(chart, into.last)))
-        nearest = [a & b for a, b in zip(entries(chart, region), remaining, strict=True)]
+        _, ahead = _settled(chart, into.last)
+        region = _region(chart, lost, _agents(chart, ahead))
+        nearest = _both(entries(chart, region), remaining)
         if any(nearest):
             into = shortest(chart, begin, nearest, by="certainty")
-        # Up to here all is certain; that it goes on without end is certain too, but not always how.
-        core = _core(chart, into.last)
-        agents = _agents(chart, core)
+        last, ahead = _settled(chart, into.last)
+        onward, around = _onward(chart, into.last, last, ahead)
+        agents = _agents(chart, ahead)
         theirs = _of(chart, lost, agents)
-        onward, around = _onward(chart, into.last, core, theirs)
         yield Trap(agents, theirs, joined(into, onward), around)
         told = leading(chart, theirs, lost)
         remaining = [bits & ~known for bits, known in zip(remaining, told, strict=True)]
 
 
-def _onward(chart: Chart, node: Node, core: Nodes, theirs: Nodes) -> tuple[Path, Path]:
-    """Return a way on from a node and once around, the most certain one that there is."""
+def _onward(chart: Chart, node: Node, last: Node, ahead: Nodes) -> tuple[Path, Path | None]:
+    """Return a way on from a node and once around, as far as a run can certainly go it.
+
+    That there is no end is certain in any case, but where something unknown decides, not how: then
+    the way leads to where one of those `ahead` is about to speak, or else to the `last` node.
+    """
     start = only(chart, node)
-    surely = _core(chart, node, "certainty")
-    tries: tuple[tuple[Nodes, By], ...] = ((surely, "certainty"), (theirs, "rules"))
-    for goal, by in tries:
-        try:
-            onward = shortest(chart, start, entries(chart, goal), by)
-            return onward, _around(chart, onward.last, by)
-        except LookupError:
-            continue
-    onward = shortest(chart, start, entries(chart, core))
-    return onward, _around(chart, onward.last, "rules")
+    turning = entries(chart, _core(chart, last))
+    try:
+        onward = shortest(chart, start, turning, "certainty")
+        return onward, _around(chart, onward.last)
+    except LookupError:
+        goals = (entries(chart, ahead), only(chart, last))
+    certain = reached(chart, start, "certainty")
+    goal = next(goal for goal in goals if any(_both(goal, certain)))
+    return shortest(chart, start, goal, "certainty"), None
 
 
 def only(chart: Chart, node: Node) -> Nodes:
@@ -80,21 +83,45 @@ def _of(chart: Chart, nodes: Nodes, agents: tuple[str, ...]) -> Nodes:
     ]
 
 
+def _both(nodes: Nodes, others: Nodes) -> Nodes:
+    return [bits & other for bits, other in zip(nodes, others, strict=True)]
+
+
 def _agents(chart: Chart, nodes: Nodes) -> tuple[str, ...]:
-    found = (point.agent for point, bits in zip(chart.points, nodes, strict=True) if bits)
-    return tuple(dict.fromkeys(found))
+    """Return the agents that may still get the word."""
+    coming = zip(chart.points, entries(chart, nodes), strict=True)
+    return tuple(point.agent for point, bits in coming if bits)
 
 
-def _core(chart: Chart, node: Node, by: By = "rules") -> Nodes:
-    """Return nodes around `node` or beyond it that all lead to each other and nowhere else."""
+def _settled(chart: Chart, node: Node) -> tuple[Node, Nodes]:
+    """Return how far a run can certainly go on without a way back, and all that may follow then."""
     while True:
-        ahead = reached(chart, only(chart, node), by)
-        back = leading(chart, only(chart, node), ahead, by)
-        beyond = [bits & ~known for bits, known in zip(ahead, back, strict=True)]
+        ahead, beyond = _beyond(chart, node, "rules")
+        sure = _both(beyond, reached(chart, only(chart, node), "certainty"))
+        if not any(sure):
+            return node, ahead
+        node = _any(sure)
+
+
+def _core(chart: Chart, node: Node) -> Nodes:
+    """Return nodes around `node` or beyond it that certainly lead to each other and nowhere else."""
+    while True:
+        ahead, beyond = _beyond(chart, node, "certainty")
         if not any(beyond):
             return ahead
-        point = next(n for n, bits in enumerate(beyond) if bits)
-        node = Node(point, first(beyond[point]))
+        node = _any(beyond)
+
+
+def _beyond(chart: Chart, node: Node, by: By) -> tuple[Nodes, Nodes]:
+    """Return what can be reached from a node, and what of it does not lead back there."""
+    ahead = reached(chart, only(chart, node), by)
+    back = leading(chart, only(chart, node), ahead, by)
+    return ahead, [bits & ~known for bits, known in zip(ahead, back, strict=True)]
+
+
+def _any(nodes: Nodes) -> Node:
+    point = next(number for number, bits in enumerate(nodes) if bits)
+    return Node(point, first(nodes[point]))
 
 
 def entries(chart: Chart, nodes: Nodes) -> Nodes:
@@ -105,13 +132,13 @@ def entries(chart: Chart, nodes: Nodes) -> Nodes:
     ]
 
 
-def _around(chart: Chart, node: Node, by: By) -> Path:
-    """Return the shortest way from a node back to itself."""
+def _around(chart: Chart, node: Node) -> Path:
+    """Return the shortest way from a node back to itself that a run can certainly go."""
     after = [0] * len(chart.points)
-    onward = list(usable(chart.out[node.point], by))
+    onward = list(usable(chart.out[node.point], "certainty"))
     for edge in onward:
         after[edge.target] |= edge.forward(1 << node.values)
-    back = shortest(chart, after, only(chart, node), by)
+    back = shortest(chart, after, only(chart, node), "certainty")
     after_one = 1 << back.start.values
     edge = next(
         edge

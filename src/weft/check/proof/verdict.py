@@ -35,7 +35,7 @@ class EndlessRun:
     """Agents that keep the word among themselves for ever.
 
     `values` are what the variables that decide about it have for good, `witness` is the shortest
-    way there, and `cycle` how it goes on.
+    way there, and `cycle` how it goes on; it is empty where something unknown decides about that.
     """
 
     agents: tuple[str, ...]
@@ -150,8 +150,15 @@ def _endless(chart: Chart, trap: Trap) -> EndlessRun:
         agents=trap.agents,
         values=tuple(_lasting(chart, trap)),
         witness=in_words(chart, trap.into),
-        cycle=in_words(chart, trap.around),
+        cycle=_cycle(chart, trap),
     )
+
+
+def _cycle(chart: Chart, trap: Trap) -> str:
+    """Say how it goes on; one agent alone is its own successor, whatever else is unknown."""
+    if trap.around:
+        return in_words(chart, trap.around)
+    return f"{trap.agents[0]} -> {trap.agents[0]}" if len(trap.agents) == 1 else ""
 
 
 def _lasting(chart: Chart, trap: Trap) -> Iterator[tuple[str, str]]:
