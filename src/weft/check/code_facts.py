@@ -3,7 +3,8 @@
 All of it is found in the text of the files. Nothing is imported, nothing runs.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -172,17 +173,30 @@ def reached(subject: Subject, path: str, name: str) -> Iterator[Definition]:
     while waiting:
         path, name = waiting.pop()
         module = modules.get(path)
-        found = module.definitions.get(name) if module else None
-        if module is None or found is None:
+        if module is None:
             continue
-        yield found
-        used = {(path, other) for other in found.mentions & module.definitions.keys()}
-        if found.origin:
-            file, taken = found.origin
-            inside = modules[file].definitions if file in modules else {}
-            used |= {(file, other) for other in ([taken] if taken else inside)}
+        found = module.definitions.get(name)
+        if found:
+            yield found
+        used = set(_used(modules, module, found) if found else _among_all(module, {name}))
         waiting.extend(sorted(used - seen))
         seen |= used
+
+
+def _used(
+    modules: Mapping[str, Module], module: Module, found: Definition
+) -> Iterator[tuple[str, str]]:
+    """Yield what a definition names, by file and name, and what it imports."""
+    yield from ((module.path, name) for name in found.mentions & module.definitions.keys())
+    yield from _among_all(module, found.mentions - module.definitions.keys())
+    for file, taken in (*found.inner, *([found.origin] if found.origin else ())):
+        inside = modules[file].definitions if file in modules else {}
+        yield from ((file, name) for name in ([taken] if taken else inside))
+
+
+def _among_all(module: Module, names: AbstractSet[str]) -> Iterator[tuple[str, str]]:
+    """Yield where names may come from that a file imports along with all others."""
+    return ((file, name) for file in module.stars for name in names)
 
 
 def goes_out_of_sight(code: Code, function: str) -> bool:

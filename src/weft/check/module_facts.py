@@ -47,6 +47,8 @@ class Definition:
     origin: tuple[str, str] | None = None
     #: The UI tools it shows to a person; None among them where it does not show which.
     asked: frozenset[str | None] = frozenset()
+    #: What is imported inside it from other files of the package, like `origin`.
+    inner: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def writes(self) -> tuple[Write, ...]:
@@ -71,6 +73,8 @@ class Module:
     origins: dict[str, tuple[str, str] | None]
     #: The names that stand for something else than a function, with what that is.
     things: dict[str, Thing]
+    #: The files of the package from which all names are imported.
+    stars: frozenset[str]
     anything: bool
 
     def defines(self, name: str) -> bool:
@@ -130,6 +134,7 @@ class _Reader:
     things: dict[str, Thing] = field(default_factory=dict[str, Thing])
     #: The names that functions set for the whole file, whenever they are called.
     set_later: set[str] = field(default_factory=set[str])
+    stars: set[str] = field(default_factory=set[str])
     anything: bool = False
 
     def module(self) -> Module:
@@ -143,6 +148,7 @@ class _Reader:
             imports=frozenset(self.imports),
             origins=self.origins,
             things={it: what for it, what in self.things.items() if it not in self.set_later},
+            stars=frozenset(self.stars),
             anything=self.anything or "__getattr__" in self.definitions,
         )
 
@@ -154,14 +160,19 @@ class _Reader:
         mentions.update(alias.name for node in imports for alias in node.names)
         texts = (node.value for node in nodes.of(ast.Constant))
         self.strings.update(text for text in texts if isinstance(text, str))
-        for name, origin in (found for node in imports for found in self.imported(node)):
+        taken = [found for node in imports for found in self.imported(node)]
+        for name, origin in taken:
             # A name that is imported from two places may be either.
             known = self.origins.setdefault(name, origin)
             self.origins[name] = origin if known == origin else None
             self.imports.update([origin[0]] if origin else ())
+            self.stars.update([origin[0]] if origin and name == "*" else ())
+        origins = (origin for _, origin in taken if origin and not isinstance(statement, _IMPORT))
         written, handed = _set_in(nodes)
         asked = frozenset(asked_in(nodes) if UI_CALL in mentions else ())
-        inside = Definition(self.path, frozenset(mentions), written, handed, asked=asked)
+        inside = Definition(
+            self.path, frozenset(mentions), written, handed, asked=asked, inner=frozenset(origins)
+        )
         self.takers.extend((taker_of(node), inside) for node in nodes.of(*_DEF))
         self.set_later.update(name for node in nodes.of(ast.Global) for name in node.names)
         for name, origin in self.bound(statement, nodes):

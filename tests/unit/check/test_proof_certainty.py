@@ -204,23 +204,23 @@ def test_a_local_value_of_the_same_name_is_not_the_context():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "call", "unseen"),
+    ("parameters", "call", "unseen", "status"),
     [
-        ("ctx", "help(context_variables)", False),
-        ("n, *, ctx=None", "help(1, ctx=context_variables)", False),
-        ("c", "help(context_variables)", True),
-        ("*c", "help(context_variables)", True),
-        ("**c", "help(**context_variables)", True),
-        ("c", "help(number=1)", False),
-        ("c: Context", "help(context_variables)", False),
-        ("*, c: 'Context'", "help(c=context_variables.data)", False),
-        ("**c", "help(ctx=context_variables)", True),
-        ("ctx", "help(context_variables or {})", False),
-        ("c", "help(None if 1 else context_variables)", True),
-        ("n, ctx", "help(1, [context_variables])", False),
+        ("ctx", "help(context_variables)", False, "proven"),
+        ("n, *, ctx=None", "help(1, ctx=context_variables)", False, "proven"),
+        ("c", "help(context_variables)", True, "not proven"),
+        ("*c", "help(context_variables)", True, "not proven"),
+        ("**c", "help(**context_variables)", True, "not proven"),
+        ("c", "help(number=1)", False, "proven"),
+        ("c: Context", "help(context_variables)", False, "proven"),
+        ("*, c: 'Context'", "help(c=context_variables.data)", False, "proven"),
+        ("**c", "help(ctx=context_variables)", True, "not proven"),
+        ("ctx", "help(context_variables or {})", False, "proven"),
+        ("c", "help(None if 1 else context_variables)", True, "not proven"),
+        ("n, ctx", "help(1, [context_variables])", False, "not proven"),
     ],
 )
-def test_functions_of_the_package_are_followed(parameters, call, unseen):
+def test_functions_of_the_package_are_followed(parameters, call, unseen, status):
     code = {
         "tools/act.py": f"from .help import help\ndef act(context_variables):\n    {call}\n",
         "tools/help.py": f"def help({parameters}):\n    ctx.set('x', True)\n",
@@ -228,9 +228,9 @@ def test_functions_of_the_package_are_followed(parameters, call, unseen):
         "ui/Ask.js": "",
     }
     assert goes_out_of_sight(code_of(workflow(*LOOP, agents="A", code=code)), "act") is unseen
-    # What help shows that it sets is a way out all the same.
+    # What gets out of sight may be set again there.
     shown = proof(*LOOP, agents="A", variables={"x": derived()}, tools=[tool("A")], code=code)
-    assert shown.status == "proven"
+    assert shown.status == status
 
 
 @pytest.mark.parametrize(

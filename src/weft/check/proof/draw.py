@@ -17,7 +17,7 @@ from weft.check.proof.decisions import Way
 from weft.check.proof.effort import MOST_STEPS, Effort
 from weft.check.proof.firings import turns_of
 from weft.check.proof.ground import Ground
-from weft.check.proof.happenings import Doubt, Happening
+from weft.check.proof.happenings import RUNS, Doubt, Happening
 from weft.check.proof.limits import draw_limits
 from weft.check.proof.sheet import Sheet, settings_of
 from weft.check.proof.space import forward
@@ -128,19 +128,38 @@ def _in_doubt(step: Step) -> Step:
 def _close(sheet: Sheet, agent: str, here: int) -> int:
     """Draw the end of a turn, as far as it changes anything; return where that leads to."""
     said, decide = sheet.number("said", agent), sheet.number("decide", agent)
-    saying, closing = _words(sheet, sheet.at("say", agent)), sheet.at("close", agent)
-    if saying != [Step()]:
-        sheet.one_of(here, said, saying)
+    sheet.some(here, here, _sent_back(sheet, agent))
+    replies = _replies(sheet, agent, sheet.at("auto", agent))
+    if replies != [Step()]:
+        sheet.one_of(here, said, replies)
         here = said
-    calls, counted = _call(sheet, sheet.at("auto", agent)), _counted(sheet, agent)
-    if not closing and calls == [Step()] and counted == [Step()]:
+    counted, closing = _counted(sheet, agent), sheet.at("close", agent)
+    if not closing and counted == [Step()]:
         return here
-    ends = product(calls, counted, sheet.without_fail(closing))
-    steps = [call.then(count).then(end) for call, count, end in ends]
+    steps = [count.then(end) for count, end in product(counted, sheet.without_fail(closing))]
     # What code sets before the end of a turn may also be a part of what it could set.
     in_parts = any(happening.doubt for happening in closing)
     (sheet.some if in_parts else sheet.one_of)(here, decide, steps)
     return decide
+
+
+def _replies(sheet: Sheet, agent: str, called: Sequence[Happening]) -> list[Step]:
+    """Return what a reply may do: its words, and the call that is made with it.
+
+    Both come from one text. Where it is not known which words are in it, neither is which of them
+    go with which call, so they are one step.
+    """
+    words, calls = _words(sheet, sheet.at("say", agent)), _call(sheet, called)
+    return [word.then(call) for word, call in product(words, calls)]
+
+
+def _sent_back(sheet: Sheet, agent: str) -> Iterator[Step]:
+    """Yield what a reply does that an automatic tool sends back: what was set before stays set."""
+    signals = [sheet.step(happening) for happening in sheet.at("back", agent)]
+    if signals:
+        begun = [happening for happening in sheet.at("auto", agent) if happening.stage < RUNS]
+        replies = _replies(sheet, agent, begun)
+        yield from (reply.then(signal) for reply, signal in product(replies, signals))
 
 
 def _counted(sheet: Sheet, agent: str) -> list[Step]:

@@ -8,7 +8,16 @@ from typing import Final
 from weft.check.bindings import bound_model
 from weft.check.code_facts import asked_of, path_in
 from weft.check.proof.answers import Answer, answer, output
-from weft.check.proof.happenings import Caller, Doubt, Setting, When, callers
+from weft.check.proof.happenings import (
+    ANSWERED,
+    CALLED,
+    RETURNED,
+    Caller,
+    Doubt,
+    Setting,
+    When,
+    callers,
+)
 from weft.check.subject import Subject
 from weft.engine.conditions import UNKNOWN
 from weft.findings import Json
@@ -129,7 +138,7 @@ class Reader:
     def _called(self, trigger: ToolCallTrigger, name: str, type_: TypeExpr) -> Firing:
         """Say when a call sets a variable: to a value, or to what stands at an argument."""
         tool, argument = trigger.tool, trigger.argument
-        plain = self._during(tool, "called", 0, argument)
+        plain = self._during(tool, "called", CALLED, argument)
         if argument is None:
             return replace(plain, values=(trigger.value,))
         found = Answer((UNKNOWN,))
@@ -164,14 +173,14 @@ class Reader:
                     keeps=True,
                     doubt=doubt,
                     unsure=_unshown(caller, asked, tool, name),
-                    stage=1,
+                    stage=ANSWERED,
                     call=caller.call,
                     part=key,
                 )
 
     def _returned(self, trigger: ToolResponseTrigger, name: str) -> Firing:
         tool, key = trigger.tool, trigger.response_key
-        plain = self._during(tool, "returned", 3, key)
+        plain = self._during(tool, "returned", RETURNED, key)
         if key is None:
             return replace(plain, values=(trigger.value,))
         return replace(plain, values=(UNKNOWN,), keeps=True, doubt=_result(name, tool))

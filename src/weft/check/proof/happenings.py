@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from weft.check.bindings import automatic_tools, bound_model
 from weft.check.subject import Subject
@@ -13,10 +13,17 @@ from weft.findings import Json
 #: opens or closes, and when the word passes on. So do the call of an automatic tool (`auto`) and
 #: the count of the turns (`count`). At `say` and `hear` one thing happens, once: the agent's words,
 #: and those of the user. At the others all may happen or not, and more than once: while the run is
-#: prepared, during a turn, and while the user is waited for.
+#: prepared, during a turn, while the user is waited for, and when a reply is sent back (`back`).
 Moment: TypeAlias = Literal[
-    "begin", "open", "close", "pass", "auto", "count", "say", "hear", "prepare", "turn", "wait"
-]
+    "begin", "open", "close", "pass", "auto", "count", "say", "hear", "prepare", "turn", "wait",
+    "back",
+]  # fmt: skip
+
+#: The stages of the call of a tool: it is called, answered, runs, returns.
+CALLED: Final = 0
+ANSWERED: Final = 1
+RUNS: Final = 2
+RETURNED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +76,8 @@ class Happening:
 
     `doubt` says why it is not certain that they ever do, or, where they should happen without
     fail, that they always do. `tick` is a count and the step of it at which alone the happening
-    happens. `stage` orders what one call of a tool does: it is called, answered, runs, returns.
-    `call` names the tool if an agent chooses to call it.
+    happens. `stage` orders what one call of a tool does. `call` names the tool if an agent chooses
+    to call it.
     """
 
     when: When
@@ -94,6 +101,11 @@ class Caller:
     agent: str | None
     when: When
     at: When | None = None
+
+    @property
+    def automatic(self) -> bool:
+        """Whether every reply of an agent calls it."""
+        return self.when.moment == "auto"
 
     @property
     def call(self) -> str:

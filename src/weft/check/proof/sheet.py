@@ -39,7 +39,7 @@ class Sheet:
         for place, happening in enumerate(self.ground.happenings):
             if (
                 any(setting.variable in followed for setting in happening.settings)
-                or happening.when.moment in ("auto", "say", "hear")
+                or happening.when.moment in ("auto", "say", "hear", "back")
                 or happening.call
             ):
                 when = (happening.when.moment, happening.when.agent)

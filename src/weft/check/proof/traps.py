@@ -104,7 +104,7 @@ def _settled(chart: Chart, node: Node) -> tuple[Node, Nodes]:
 
 
 def _core(chart: Chart, node: Node) -> Nodes:
-    """Return nodes around `node` or beyond it that certainly lead to each other and nowhere else."""
+    """Return nodes around `node` or beyond it that certainly lead to each other and no further."""
     while True:
         ahead, beyond = _beyond(chart, node, "certainty")
         if not any(beyond):

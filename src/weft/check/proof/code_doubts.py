@@ -1,0 +1,105 @@
+"""Why it is not certain what the code of a call does: it is not shown, it may fail, and so on."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from weft.check.code_facts import (
+    code_of,
+    goes_out_of_sight,
+    is_visible,
+    reached,
+    writes_of,
+)
+from weft.check.proof.code_paths import Ways
+from weft.check.proof.happenings import Caller, Doubt
+from weft.check.subject import Subject
+from weft.check.values import misfit
+from weft.check.variable_writes import Write
+from weft.engine.conditions import UNKNOWN
+from weft.engine.writes import forbidden
+from weft.findings import Json
+from weft.spec.sources import DerivedSource
+
+_SCALARS: Final = (str, int, float, bool, type(None))
+#: By this signal a tool asks the model for another reply.
+_BACK_SIGNAL: Final = "RetryModel"
+
+
+def out_of_sight(subject: Subject, caller: Caller, path: str) -> Doubt | None:
+    """Say why code does not show what it sets; an automatic tool may do anything else then, too."""
+    if not is_visible(subject, path, caller.function):
+        why = f"the code of {caller.function} cannot be found"
+        remedy = f"add {caller.folder}/{caller.file}"
+        return Doubt(why, remedy, reported=True, halts=caller.automatic)
+    hidden = any(write.variable is None for write in writes_of(subject, path, caller.function))
+    if hidden or goes_out_of_sight(code_of(subject), caller.function):
+        why = f"{path} sets variables in a way that does not show which"
+        remedy = 'write context_variables.set("name", value) with the name as a text'
+        return Doubt(why, remedy, halts=caller.automatic)
+    return None
+
+
+def sent_back(subject: Subject, caller: Caller, path: str) -> Doubt | None:
+    """Say why a reply may be sent back to its agent: all that an automatic tool uses may do so."""
+    used = reached(subject, path, caller.function) if caller.automatic else ()
+    if not any(_BACK_SIGNAL in found.mentions for found in used):
+        return None
+    why = f"{caller.function} may send a reply of {caller.agent} back ({_BACK_SIGNAL})"
+    return Doubt(why, "let the types of the model's fields rule out what does not fit", halts=True)
+
+
+def broken_off(
+    subject: Subject, caller: Caller, path: str, shown: Sequence[Write], ways: Ways
+) -> Doubt | None:
+    """Say why a call may not do all that its code shows."""
+    writes = dict.fromkeys(writes_of(subject, path, caller.function))
+    refused = any(_may_be_refused(subject, caller, write) for write in writes)
+    if caller.automatic and (refused or ways.raises):
+        why = f"{caller.function} fails where a value that it sets is refused or it raises"
+        why += ", and so does the run"
+        return Doubt(why, "let a trigger set it", _first(shown), halts=True)
+    if (refused and len(writes) > 1) or _hesitates(subject, path, caller.function):
+        return left_alone(caller, shown)
+    return None
+
+
+def left_alone(caller: Caller, shown: Sequence[Write]) -> Doubt:
+    """Say that a call may not set what it could."""
+    name = _first(shown)
+    return Doubt(f"{caller.function} may leave {name} as it is", "let a trigger set it", name)
+
+
+def _first(shown: Sequence[Write]) -> str | None:
+    return shown[0].variable if shown else None
+
+
+def _may_be_refused(subject: Subject, caller: Caller, write: Write) -> bool:
+    """Tell whether a call may break off at a write."""
+    variable = subject.spec.variables.get(write.variable or "")
+    if variable is None:
+        return False
+    if not may_write(subject, caller, write.variable or ""):
+        return True
+    source = variable.source
+    if isinstance(source, DerivedSource) and source.transitions:
+        return True
+    value = value_of(write)
+    if value is UNKNOWN or value is None:
+        return False
+    return misfit(variable.type, value, subject.models) is not None
+
+
+def _hesitates(subject: Subject, path: str, function: str) -> bool:
+    """Tell whether code may set a variable only if it has no value yet."""
+    return any("setdefault" in found.mentions for found in reached(subject, path, function))
+
+
+def may_write(subject: Subject, caller: Caller, name: str) -> bool:
+    """Tell whether a call has the right to set a variable."""
+    writers = (caller.function, *([caller.agent] if caller.agent else []))
+    return forbidden(subject.spec.variables, name, writers) is None
+
+
+def value_of(write: Write) -> Json:
+    """Return what is set, or UNKNOWN if the code works it out."""
+    return write.value if write.constant and isinstance(write.value, _SCALARS) else UNKNOWN
