@@ -23,7 +23,7 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.engine.reduce import pending
-from weft.errors import Refuse, ToolError
+from weft.errors import Refuse, RetryModel, ToolError
 from weft.runtime.context_variables import Context
 from weft.spec.workflow import WorkflowSpec
 
@@ -68,7 +68,7 @@ class World:
         self.counts = bool(self.book.triggers.turns)
         self.bound = {it.agent for it in self.spec.registry if it.model}
         self.answers: list = []
-        names: dict = {"use_ui_tool": self.ask, "Refuse": Refuse}
+        names: dict = {"use_ui_tool": self.ask, "Refuse": Refuse, "RetryModel": RetryModel}
         for text in self.code.values():
             exec(text, names)
         self.functions = names
@@ -106,12 +106,14 @@ class World:
             after = Play(self.book, play.state)
             for data in happening:
                 after.take(data)
-            yield after
+            # How often replies may be sent back is a limit, like that of turns.
+            if "gave no reply that fits" not in after.state.reason:
+                yield after
 
     def key(self, play):
         state = play.state
         turn = state.turn
-        where = (turn.agent, turn.stage, len(turn.calls)) if turn else state.outcome
+        where = (turn.agent, turn.stage, len(turn.calls), turn.refusals) if turn else state.outcome
         calls = (
             [(it.tool, str(it.arguments), it.answers) for it in turn.calls.values()] if turn else []
         )
@@ -162,6 +164,9 @@ class World:
         except AskedError as error:
             id_ = f"q{play.state.seq}"
             return (RequestOpened(id_, "ui", command.agent, tool=str(error), call=command.id),)
+        except RetryModel as error:
+            # Sent back, an automatic tool gets another reply.
+            return (ToolFailed(command.id, str(error), "retry"),)
         except Refuse as error:
             self.broken = self.broken or command.id.startswith("auto")
             return (*context.finish(), ToolFailed(command.id, str(error), "refused"))

@@ -1,5 +1,7 @@
 """No answer of the proof is ever contradicted by a run of the engine."""
 
+from dataclasses import dataclass
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +15,12 @@ MATCHES = (
     {"equals": "go"}, {"equals": "GO ON"}, {"contains": "GO"}, {"contains": "ON"},
     {"exact": "STOP"}, {"exact": "go"}, {"regex": "G."}, {"regex": ".*"}, {"regex": "x^"},
 )  # fmt: skip
-TEXTS = ("go", "GO", "GO ON", "we GO", "ON", "gone on", "STOP", "STOP ON GO", "hm", "", "Gx ON")
+TEXTS = (
+    "go", "GO", "GO ON", "we GO", "ON", "gone on", "STOP", "STOP ON GO", "hm", "", "Gx ON",
+    "mode", '"b"', "a true", 'mode "b"', "mode a true", '"b" a true', 'mode "b" a true',
+    "mode GO", '"b" GO', "a true GO", 'mode "b" GO', "mode a true GO", '"b" a true GO',
+    'mode "b" a true GO',
+)  # fmt: skip
 CONDITIONS = (
     "flag", "not flag", "other", "flag and not other", "other and not flag", "mode == 'b'",
     "mode == 'a' and flag", "mode == null", "mode != 'a' and not flag", "n >= 2", "n == 0 and flag",
@@ -30,7 +37,7 @@ ARGUMENTS = (
     {"flag": False}, {"n": 1, "flag": True}, {"n": 3, "mode": "b"}, {"n": 2}, {"n": 0},
     {"n": -1}, {"n": 4}, {"flag": True, "mode": "a"}, {"flag": True, "mode": "b"}, {"mode": 7},
 )  # fmt: skip
-OUTPUTS = ({"mode": "a", "flag": False}, {"mode": "b", "flag": False}, {"mode": "b", "flag": True})
+OUTPUTS = tuple({"mode": mode, "flag": flag} for mode in "ab" for flag in (False, True))
 ANSWERS = ({}, {"mode": "a"}, {"mode": "b"}, {"flag": True}, {"mode": "b", "flag": False}, "no")
 TRIGGERS = (
     "agent_text", "agent_text", "agent_text", "user_text", "tool_call", "tool_call argument",
@@ -51,7 +58,24 @@ WAYS = (
     "use_ui_tool('as' + 'k')",
     "raise ValueError('no')",
     "raise Refuse('no')",
+    "raise RetryModel('no')",
+    "raise Again('no')",
+    "check(flag)",
+    "put(context_variables, flag)",
 )
+#: What stands before every tool in its file.
+HELPERS = """
+from weft import RetryModel as Again
+
+def check(flag):
+    if not flag:
+        raise RetryModel('no')
+
+def put(context_variables, flag):
+    if flag:
+        context_variables.set('mode', 'b')
+
+"""
 #: Where a variable's value stands among arguments, in outputs and answers; two share one place.
 PLACES = {"flag": "flag", "other": "flag", "mode": "mode", "n": "n"}
 SCHEMA = {
@@ -60,13 +84,26 @@ SCHEMA = {
 }
 
 
+@dataclass(frozen=True)
+class Scope:
+    """What is drawn from; `fillers` may have the tool `fill`, `filled` says how it is called."""
+
+    agents: tuple[str, ...]
+    tools: tuple[str, ...] = ("look", "act", "fill")
+    kinds: tuple[str, ...] = TRIGGERS
+    matches: tuple[dict, ...] = MATCHES
+    conditions: tuple[str, ...] = CONDITIONS
+    fillers: tuple[str, ...] = AGENTS
+    filled: tuple[str, ...] = ("by choice", "with a model", "automatic")
+
+
 @st.composite
-def triggers(draw, name, names):
+def triggers(draw, name, scope):
     """A trigger of a kind that the engine performs."""
-    tools = st.sampled_from(("look", "act", "fill"))
-    agents, matches = st.sampled_from(names), st.sampled_from(MATCHES)
+    tools = st.sampled_from(scope.tools)
+    agents, matches = st.sampled_from(scope.agents), st.sampled_from(scope.matches)
     values = KINDS[name][1]
-    kind = draw(st.sampled_from(TRIGGERS))
+    kind = draw(st.sampled_from(scope.kinds))
     trigger = {"type": kind.partition(" ")[0]}
     match kind:
         case "agent_text":
@@ -87,16 +124,16 @@ def triggers(draw, name, names):
 
 
 @st.composite
-def variables(draw, names):
+def variables(draw, scope):
     found = {"wish": {"type": "bool", "source": {"type": "environment", "env_var": "W"}}}
     for name, (kind, values) in KINDS.items():
         source = {
             "type": "derived",
             "default": draw(st.sampled_from(values)),
-            "triggers": draw(st.lists(triggers(name, names), max_size=3)),
+            "triggers": draw(st.lists(triggers(name, scope), max_size=3)),
         }
         if name == "mode" and draw(st.integers(0, 3)) == 0:
-            by_itself = st.none() | triggers(name, names)
+            by_itself = st.none() | triggers(name, scope)
             one = st.tuples(st.sampled_from(values), st.sampled_from(values), by_itself)
             steps = draw(st.lists(one, min_size=1, max_size=3))
             source["transitions"] = [
@@ -118,23 +155,24 @@ def bodies(draw):
 
 
 @st.composite
-def workflows(draw):
+def workflows(draw, scope=None):
     """A workflow with its code: four tools, one of which may be automatic."""
-    names = AGENTS[: draw(st.integers(2, 4))]
+    scope = scope or Scope(AGENTS[: draw(st.integers(2, 4))])
+    names = scope.agents
     target = st.sampled_from((*names, *names, *names, "user", "terminate"))
     owner = st.sampled_from(names)
     handoff = st.fixed_dictionaries(
         {
             "source_agent": owner,
             "target_agent": target,
-            "condition": st.sampled_from(CONDITIONS),
+            "condition": st.sampled_from(scope.conditions),
             "condition_scope": st.sampled_from(("post", "post", "pre")),
             "priority": st.integers(0, 2),
         }
     )
     plain = st.fixed_dictionaries({"source_agent": owner, "target_agent": target})
-    filled = draw(st.sampled_from(("by choice", "with a model", "automatic")))
-    filler = draw(owner)
+    filled = draw(st.sampled_from(scope.filled))
+    filler = draw(st.sampled_from([it for it in names if it in scope.fillers]))
     limit = draw(st.sampled_from((400, 400, 400, 1, 2)))
 
     def tool(function, agent, **more):
@@ -161,7 +199,7 @@ def workflows(draw):
             }
             for name in names
         ],
-        "variables": draw(variables(names)),
+        "variables": draw(variables(scope)),
         "handoffs": draw(st.lists(handoff, min_size=2, max_size=7))
         + draw(st.lists(plain, max_size=3)),
         "tools": [
@@ -178,7 +216,10 @@ def workflows(draw):
         ],
         "registry": [{"agent": filler, "model": "Form"}] if filled != "by choice" else [],
     }
-    heads = {it: f"def {it}(context_variables, mode='a', flag=False, n=0):\n    " for it in TOOLS}
+    heads = {
+        it: f"{HELPERS}def {it}(context_variables, mode='a', flag=False, n=0):\n    "
+        for it in TOOLS
+    }
     code = {f"tools/{it}.py": head + draw(bodies()) for it, head in heads.items()}
     code["tools/ask.py"] = heads["ask"] + "use_ui_tool('ask')"
     return WorkflowSpec.model_validate(spec), code
@@ -198,10 +239,47 @@ def played(spec, code, most=600):
     return World(spec, Choices(TEXTS, ARGUMENTS, OUTPUTS, answers, starts), code).explore(most)
 
 
+def _whole(endless):
+    """The way into an endless run, and once around, as far as that is known."""
+    _, *onward = endless.cycle.split(" -> ")
+    return " -> ".join((endless.witness, *onward))
+
+
+#: A agent whose replies are JSON, with texts that are in them or not, and answers on the way.
+FORMS = Scope(
+    agents=("A", "B"),
+    tools=("fill",),
+    kinds=(
+        "agent_text", "agent_text", "agent_text", "tool_call argument", "tool_call argument",
+        "tool_call", "tool_response", "ui_response", "handoff",
+    ),
+    matches=(
+        {"contains": "mode"}, {"contains": '"b"'}, {"regex": "a.*true"}, {"equals": "go"},
+        {"contains": "GO"}, {"regex": ".*"}, {"regex": "x^"},
+    ),
+    conditions=(
+        "flag", "not flag", "mode == 'b'", "mode == 'a'", "mode == null", "mode == 'c'",
+        "mode == 'a' and flag", "mode == 'b' and not flag",
+    ),
+    fillers=("A",),
+    filled=("with a model", "automatic", "automatic", "automatic"),
+)  # fmt: skip
+
+
 @settings(max_examples=40, deadline=None)
 @given(workflows())
 def test_no_run_contradicts_the_proof(workflow):
-    spec, code = workflow
+    agree(*workflow)
+
+
+@settings(max_examples=40, deadline=None)
+@given(workflows(FORMS))
+def test_no_run_of_agents_that_fill_in_forms_does(workflow):
+    agree(*workflow)
+
+
+def agree(spec, code):
+    """Fail if a run does what the proof rules out, or if the way that it shows is none."""
     proof = prove(Subject(spec, code=code))
     world = played(spec, code)
     assert world.spoke.isdisjoint(proof.unreachable_agents)
@@ -213,5 +291,5 @@ def test_no_run_contradicts_the_proof(workflow):
     elif proof.status == "refuted":
         assert world.lost()
         for endless in (*proof.dead_ends, *proof.cycles):
-            shortened = "..." in endless.witness
-            assert world.broken or shortened or world.replays(endless.witness)
+            shortened = "..." in _whole(endless)
+            assert world.broken or shortened or world.replays(_whole(endless))

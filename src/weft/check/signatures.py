@@ -33,7 +33,8 @@ class Parameter:
     """One parameter of a function.
 
     `required` means that a caller must give it, `injected` that the run does: no model is asked.
-    `unnamed` means that it cannot be given by name. `hint_names` are those that its hint uses.
+    `unnamed` means that it cannot be given by name. `hint` is its type hint as it is written, and
+    `hint_names` are those that it uses.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Parameter:
     injected: bool
     spot: Spot
     unnamed: bool = False
+    hint: str = ""
     hint_names: frozenset[str] = frozenset()
 
 
@@ -87,7 +89,25 @@ def _parameter(kind: ParameterKind, node: ast.arg, *, required: bool) -> Paramet
     by_name = node.arg == PLAIN_NAME or (node.arg == _SHORT_NAME and hint is None)
     injected = by_name or (hint is not None and is_context_type(hint))
     names = frozenset(_names_in(hint)) if hint else frozenset[str]()
-    return Parameter(node.arg, kind, hint is not None, required, injected, spot, hint_names=names)
+    return Parameter(
+        node.arg,
+        kind,
+        hint is not None,
+        required,
+        injected,
+        spot,
+        hint=_written(hint) if hint else "",
+        hint_names=names,
+    )
+
+
+def _written(hint: ast.expr) -> str:
+    """Return a hint as it is written; quotes around it make no difference."""
+    match hint:
+        case ast.Constant(value=str(text)):
+            return text
+        case _:
+            return ast.unparse(hint)
 
 
 def _names_in(hint: ast.expr) -> Iterator[str]:

@@ -502,7 +502,7 @@ def automatic(variables, *handoffs, body="...", mode=True):
         *handoffs,
         variables=variables,
         tools=[tool("A", auto_invoke=True)],
-        code={"tools/act.py": f"def act(context_variables):\n    {body}\n"},
+        code={"tools/act.py": f"def act(context_variables, ok):\n    {body}\n"},
         models=[{"name": "Reply", "fields": {"ok": {"type": "bool"}}}],
         registry=[{"agent": "A", "model": "Reply"}],
     )

@@ -20,19 +20,26 @@ def code(body):
     return {"tools/act.py": f"def act(context_variables, a=None, flag=False):\n    {body}"}
 
 
-def bound(variables, *handoffs, field="bool", body="...", automatic=False):
+def bound(variables, *handoffs, field="bool", automatic=False, agents="AB", **code):
     """A whose replies must fit a model, and may call its tool with them."""
     subject = workflow(
         *handoffs,
+        agents=agents,
         variables=variables,
-        code=code(body),
+        code=_files(**code),
         tools=[tool("A", auto_invoke=automatic)],
         models=[{"name": "Form", "fields": {"a": {"type": field}}}],
         registry=[{"agent": "A", "model": "Form"}],
     )
-    first, *others = subject.spec.agents
-    agents = (first.model_copy(update={"auto_tool_mode": automatic}), *others)
-    return prove(Subject(subject.spec.model_copy(update={"agents": agents}), code=subject.code))
+    modes = {"auto_tool_mode": automatic}
+    named = subject.spec.agents
+    found = [it.model_copy(update=modes) if it.agent_name == "A" else it for it in named]
+    return prove(Subject(subject.spec.model_copy(update={"agents": found}), code=subject.code))
+
+
+def _files(body="...", top="", parameters="a=None, flag=False", files=None):
+    text = f"{top}def act(context_variables, {parameters}):\n    {body}"
+    return {"tools/act.py": text, **(files or {})}
 
 
 # Calls
@@ -95,6 +102,34 @@ def test_no_way_out_rests_on_a_write_that_may_not_be_made(body):
     assert proof(*LOOP, **{**spec, "code": code(plain)}).status == "proven"
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "context_variables.set('x', True); context_variables.set(a, False)",
+        "context_variables.set('x', True); elsewhere(context_variables)",
+    ],
+)
+def test_what_code_sets_may_be_set_again_out_of_sight(body):
+    spec = {"variables": {"x": derived()}, "tools": [tool("A")], "code": code(body)}
+    assert proof(*TRAP, **spec).status == "not proven"
+    assert proof(*LOOP, **{**spec, "agents": "A"}).status == "not proven"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "from tools.help import put; put(context_variables)",
+        "from tools import help; help.put(context_variables)",
+        "import tools.help as help; help.put(context_variables)",
+    ],
+)
+def test_what_is_imported_inside_a_function_is_followed(body):
+    spec = {"variables": {"x": derived()}, "tools": [tool("A")]}
+    put = "def put(context_variables):\n    context_variables.set('x', True)\n"
+    found = proof(*TRAP, **spec, code={**code(body), "tools/help.py": put})
+    assert (found.status, found.unreachable_agents) == ("not proven", ())
+
+
 # Replies that must fit a model
 
 
@@ -121,6 +156,114 @@ def test_the_way_that_is_shown_is_one_that_a_run_can_take():
     spec = {"variables": variables, "tools": [tool("A")], "code": code(body), "agents": "A"}
     found = proof(rule("A", "A", "x and y"), rule("A", "A"), **spec)
     assert [end.witness for end in found.dead_ends] == ["A -> A -> (y = true) -> A"]
+
+
+def test_no_way_is_shown_that_rests_on_a_text_in_json():
+    variables = {"x": derived(said("D"), said("A", "on", value=False))}
+    found = bound(
+        variables,
+        *(rule("D", "A", "x"), rule("A", "C", "not x"), rule("A", "B")),
+        *(rule("B", "B"), rule("C", "C")),
+        agents="DABC",
+    )
+    # Whether A ever says "on" decides who has the word for ever, but not whether somebody does.
+    (end,) = found.cycles
+    assert (end.agents, end.cycle) == (("B", "C"), "")
+    assert end.witness == "D -> (x = true) -> A"
+
+
+def test_words_and_values_of_a_reply_belong_together():
+    text = {"type": "agent_text", "agent": "A", "match": {"contains": "true"}}
+    handed = {"type": "handoff", "source_agent": "A", "target_agent": "A", "value": False}
+    variables = {"x": derived(text, handed), "y": derived(called(argument="a"))}
+    ends = (rule("A", "terminate", "x and not y"), rule("A", "terminate", "y and not x"))
+    # The text holds true if the field does, so neither ever applies.
+    found = bound(variables, *ends, rule("A", "A"), agents="A", automatic=True)
+    assert (found.status, found.unused_rules) == ("not proven", ())
+
+
+HELP = "from weft.errors import *\ndef help(a):\n    if a:\n        raise RetryModel('no')\n"
+
+
+@pytest.mark.parametrize(
+    ("top", "body"),
+    [
+        ("from weft import RetryModel", "raise RetryModel('no')"),
+        ("from weft import RetryModel as Again", "raise Again('no')"),
+        ("import weft", "raise weft.RetryModel('no')"),
+        ("import weft.errors as signals", "raise signals.RetryModel('no')"),
+        (HELP, "help(a)"),
+        (f"{HELP}CHECKS = [help]", "[check(a) for check in CHECKS]"),
+        ("from .help import help", "help(a)"),
+        ("from . import help", "help.help(a)"),
+        ("from .help import *", "help(a)"),
+        ("from .more import *", "help(a)"),
+        ("", "from .help import help as check; check(a)"),
+        ("import elsewhere", "elsewhere.check(context_variables)"),
+    ],
+)
+def test_what_a_reply_sets_that_is_sent_back_stays_set(top, body):
+    steps = [{"from": "none", "to": "false"}, {"from": "false", "to": "true"}]
+    x = derived(
+        called(argument="a"), kind="literal['none', 'true', 'false']", default="none",
+        transitions=steps,
+    )  # fmt: skip
+    found = bound(
+        {"x": x},
+        *(rule("A", "B", "x == 'true'"), rule("A", "terminate"), rule("B", "B")),
+        field="literal['true', 'false']",
+        body=body,
+        automatic=True,
+        top=f"{top}\n",
+        files={"tools/help.py": HELP, "tools/more.py": "from .help import *\n"},
+    )
+    # B comes up after a reply with false that is sent back, and another one with true.
+    assert (found.status, found.unreachable_agents) == ("not proven", ())
+    assert "RetryModel" in found.reason or "does not show which" in found.reason
+
+
+def test_no_reply_is_sent_back_where_nothing_raises_the_signal():
+    files = {"tools/help.py": HELP}
+    trap = (rule("A", "B", "x"), rule("A", "terminate"), rule("B", "B"))
+    found = bound({"x": derived()}, *trap, automatic=True, files=files)
+    assert (found.status, found.unreachable_agents) == ("proven", ("B",))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field", "taken"),
+    [
+        ("a", "int", True),
+        ("a=None", "optional[int]", True),
+        ("a", "optional[int]", False),
+        ("**more", "int", True),
+        ("b=1", "int", False),
+        ("a, b", "int", False),
+        ("a: int", "int", True),
+        ("a: 'int'", "int", True),
+        ("a: float", "int", True),
+        ("a: int", "float", False),
+        ("a: Any", "list[int]", True),
+        ("a: list", "list[int]", True),
+        ("a: list[str]", "list[int]", False),
+        ("a: dict[str, Any]", "dict[str, int]", True),
+        ("a: dict", "Form", True),
+        ("a: dict[str, int]", "Form", False),
+        ("a: Form", "Form", False),
+        ("a: str", "literal['x', 'y']", True),
+        ("a: Literal['x']", "literal['x', 'y']", False),
+        ("a: int | str", "union[int, str]", True),
+        ("a: int | None", "union[int, str]", False),
+        ("a: Optional[int] = 1", "optional[int]", True),
+        ("a: int = 1", "optional[int]", False),
+        ("a: Annotated[int, Field(gt=0)]", "int", False),
+    ],
+)
+def test_a_reply_is_sent_back_that_the_parameters_do_not_take(parameters, field, taken):
+    trap = (rule("A", "B", "x"), rule("A", "terminate"), rule("B", "B"))
+    spec = {"field": field, "automatic": True, "parameters": parameters}
+    found = bound({"x": derived()}, *trap, **spec)
+    assert found.status == ("proven" if taken else "not proven")
+    assert taken or found.reason.startswith("act does not take all that the fields of Form allow")
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
+from weft.check.bindings import bound_model
 from weft.check.code_facts import (
     code_of,
+    function_at,
     goes_out_of_sight,
     is_visible,
     reached,
@@ -12,6 +14,7 @@ from weft.check.code_facts import (
 )
 from weft.check.proof.code_paths import Ways
 from weft.check.proof.happenings import Caller, Doubt
+from weft.check.proof.takings import takes_all
 from weft.check.subject import Subject
 from weft.check.values import misfit
 from weft.check.variable_writes import Write
@@ -40,12 +43,20 @@ def out_of_sight(subject: Subject, caller: Caller, path: str) -> Doubt | None:
 
 
 def sent_back(subject: Subject, caller: Caller, path: str) -> Doubt | None:
-    """Say why a reply may be sent back to its agent: all that an automatic tool uses may do so."""
-    used = reached(subject, path, caller.function) if caller.automatic else ()
-    if not any(_BACK_SIGNAL in found.mentions for found in used):
+    """Say why a reply may be sent back to its agent that an automatic tool is called with."""
+    if not caller.automatic:
         return None
-    why = f"{caller.function} may send a reply of {caller.agent} back ({_BACK_SIGNAL})"
-    return Doubt(why, "let the types of the model's fields rule out what does not fit", halts=True)
+    used = reached(subject, path, caller.function)
+    if any(_BACK_SIGNAL in found.mentions for found in used):
+        why = f"{caller.function} may send a reply of {caller.agent} back ({_BACK_SIGNAL})"
+        remedy = "let the types of the model's fields rule out what does not fit"
+        return Doubt(why, remedy, halts=True)
+    model = bound_model(subject, caller.agent or "") or ""
+    function = function_at(subject, caller.folder, caller.file, caller.function)
+    if function is None or takes_all(function, subject.models.get(model, {})):
+        return None
+    why = f"{caller.function} does not take all that the fields of {model} allow"
+    return Doubt(f"{why}, and such a reply is sent back", "let their types be the same", halts=True)
 
 
 def broken_off(
