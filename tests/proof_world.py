@@ -160,7 +160,7 @@ class World:
         self.answers = list(command.answers)
         context = Context(self.book, play.state, agent=command.agent, tool=command.tool, key="k")
         try:
-            self.functions[command.tool](context, **command.arguments)
+            value = self.functions[command.tool](context, **command.arguments)
         except AskedError as error:
             id_ = f"q{play.state.seq}"
             return (RequestOpened(id_, "ui", command.agent, tool=str(error), call=command.id),)
@@ -174,7 +174,7 @@ class World:
             # What a call that fails has set does not count.
             self.broken = self.broken or command.id.startswith("auto")
             return (ToolFailed(command.id, str(error)),)
-        return (*context.finish(), ToolReturned(command.id, {}))
+        return (*context.finish(), ToolReturned(command.id, value))
 
     def ask(self, tool):
         """Ask a person, in place of the function that tools call."""

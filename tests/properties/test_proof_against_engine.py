@@ -41,7 +41,7 @@ OUTPUTS = tuple({"mode": mode, "flag": flag} for mode in "ab" for flag in (False
 ANSWERS = ({}, {"mode": "a"}, {"mode": "b"}, {"flag": True}, {"mode": "b", "flag": False}, "no")
 TRIGGERS = (
     "agent_text", "agent_text", "agent_text", "user_text", "tool_call", "tool_call argument",
-    "ui_response", "tool_response", "handoff", "agent_turn_count",
+    "ui_response", "tool_response", "tool_response key", "handoff", "agent_turn_count",
 )  # fmt: skip
 WRITES = {
     "flag": ("True", "False"), "other": ("True", "False"), "mode": ("'a'", "'b'", "'zzz'", "None"),
@@ -54,8 +54,13 @@ WAYS = (
     "context_variables.pop('{name}')",
     "del context_variables['{name}']",
     "context_variables.clear()",
+    "context_variables['{name}'] = {value}",
+    "context_variables.update({{'{name}': {value}}})",
+    "context_variables.set('{name}', {place})",
     "use_ui_tool('ask')",
     "use_ui_tool('as' + 'k')",
+    "return",
+    "return {{'mode': mode, 'flag': flag}}",
     "raise ValueError('no')",
     "raise Refuse('no')",
     "raise RetryModel('no')",
@@ -76,6 +81,14 @@ def put(context_variables, flag):
         context_variables.set('mode', 'b')
 
 """
+#: How a line of code is reached.
+SHAPES = (
+    "{line}", "{line}", "{line}",
+    "if flag:\n        {line}",
+    "if flag:\n        {line}\n    else:\n        context_variables.set('mode', 'a')",
+    "for _ in range(2):\n        {line}",
+    "try:\n        {line}\n    except ValueError:\n        pass",
+)  # fmt: skip
 #: Where a variable's value stands among arguments, in outputs and answers; two share one place.
 PLACES = {"flag": "flag", "other": "flag", "mode": "mode", "n": "n"}
 SCHEMA = {
@@ -114,6 +127,8 @@ def triggers(draw, name, scope):
             trigger["tool"] = draw(tools)
         case "tool_call argument":
             return trigger | {"tool": draw(tools), "argument": PLACES[name]}
+        case "tool_response key":
+            return trigger | {"tool": draw(tools), "response_key": PLACES[name]}
         case "ui_response":
             return trigger | {"tool": "ask", "response_key": PLACES[name]}
         case "handoff":
@@ -139,7 +154,8 @@ def variables(draw, scope):
             source["transitions"] = [
                 {"from": old, "to": new, "trigger": trigger} for old, new, trigger in steps
             ]
-        found[name] = {"type": kind, "source": source}
+        writers = draw(st.sampled_from((None, None, None, ["act"], ["A"])))
+        found[name] = {"type": kind, "source": source, "writers": writers}
     return found
 
 
@@ -149,8 +165,8 @@ def bodies(draw):
     lines = []
     for name in draw(st.lists(st.sampled_from(tuple(WRITES)), max_size=3)):
         value = draw(st.sampled_from(WRITES[name]))
-        line = draw(st.sampled_from(WAYS)).format(name=name, value=value)
-        lines.append(draw(st.sampled_from((line, f"if flag:\n        {line}"))))
+        line = draw(st.sampled_from(WAYS)).format(name=name, value=value, place=PLACES[name])
+        lines.append(draw(st.sampled_from(SHAPES)).format(line=line))
     return "\n    ".join(lines) or "..."
 
 
@@ -187,6 +203,7 @@ def workflows(draw, scope=None):
             "workflow_name": "W",
             "initial_agent": "A",
             "max_turns": 500,
+            "orchestration_pattern": draw(st.sampled_from(PATTERNS)),
             "human_in_the_loop": draw(st.booleans()),
             "default_target": draw(st.none() | target),
             "startup_mode": draw(st.sampled_from(("AgentDriven", "UserDriven"))),
@@ -226,6 +243,7 @@ def workflows(draw, scope=None):
 
 
 TOOLS = ("look", "act", "ask", "fill")
+PATTERNS = ("DefaultPattern", "DefaultPattern", "Pipeline", "Star")
 
 
 def played(spec, code, most=600):
@@ -251,7 +269,7 @@ FORMS = Scope(
     tools=("fill",),
     kinds=(
         "agent_text", "agent_text", "agent_text", "tool_call argument", "tool_call argument",
-        "tool_call", "tool_response", "ui_response", "handoff",
+        "tool_call", "tool_response", "tool_response key", "ui_response", "handoff",
     ),
     matches=(
         {"contains": "mode"}, {"contains": '"b"'}, {"regex": "a.*true"}, {"equals": "go"},

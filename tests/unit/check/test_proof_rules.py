@@ -290,6 +290,17 @@ def test_HAND011_circle_without_a_way_out():
     assert hit.cause == ("a run gets there by: A -> B", "and goes on: B -> C -> D -> B")
 
 
+def test_HAND011_it_is_not_known_who_keeps_the_word():
+    subject = workflow(
+        *(rule("A", "B", "puzzle == 1"), rule("A", "C"), rule("B", "B"), rule("C", "C")),
+        agents="ABC",
+        variables={"puzzle": unknown()},
+    )
+    hit = only("HAND011", subject)
+    assert hit.message == "the word stays among B and C for ever: no rule leads out"
+    assert hit.cause == ("a run gets there by: A",)
+
+
 def test_HAND011_circle_with_a_way_out():
     assert nothing(workflow(rule("A", "B"), rule("B", "A"), judged("B", "user")))
 

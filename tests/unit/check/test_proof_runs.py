@@ -9,6 +9,7 @@ from weft.engine.pattern_examples import example_of
 
 LOOP = (rule("A", "terminate", "x"), rule("A", "A"))
 TRAP = (rule("A", "B", "x"), rule("A", "terminate"), rule("B", "B"))
+UI = {"component": "Ask", "mode": "inline"}
 CODE = {"tools/act.py": "def act(context_variables, a=None, flag=False):\n    ..."}
 
 
@@ -20,14 +21,14 @@ def code(body):
     return {"tools/act.py": f"def act(context_variables, a=None, flag=False):\n    {body}"}
 
 
-def bound(variables, *handoffs, field="bool", automatic=False, agents="AB", **code):
+def bound(variables, *handoffs, field="bool", automatic=False, agents="AB", others=(), **code):
     """A whose replies must fit a model, and may call its tool with them."""
     subject = workflow(
         *handoffs,
         agents=agents,
         variables=variables,
         code=_files(**code),
-        tools=[tool("A", auto_invoke=automatic)],
+        tools=[tool("A", auto_invoke=automatic), *others],
         models=[{"name": "Form", "fields": {"a": {"type": field}}}],
         registry=[{"agent": "A", "model": "Form"}],
     )
@@ -149,6 +150,12 @@ def test_the_way_around_is_shown_where_it_begins_even_if_no_reply_is_certain():
     assert [end.cycle for end in found.dead_ends] == ["A -> A"]
 
 
+def test_how_it_goes_on_is_not_shown_where_every_reply_may_be_sent_back():
+    retry = {"body": "raise RetryModel('no')", "automatic": True}
+    found = bound({"x": derived()}, rule("A", "A", "x"), rule("A", "A"), agents="A", **retry)
+    assert [(end.witness, end.cycle) for end in found.dead_ends] == [("A", "")]
+
+
 def test_the_way_that_is_shown_is_one_that_a_run_can_take():
     counted = {"type": "agent_turn_count", "agent": "A", "count": 2}
     body = "context_variables.set('n', 'no number'); context_variables.set('x', True)"
@@ -220,6 +227,24 @@ def test_what_a_reply_sets_that_is_sent_back_stays_set(top, body):
     # B comes up after a reply with false that is sent back, and another one with true.
     assert (found.status, found.unreachable_agents) == ("not proven", ())
     assert "RetryModel" in found.reason or "does not show which" in found.reason
+
+
+def test_a_call_may_ask_more_than_once():
+    steps = [{"from": "none", "to": "a"}, {"from": "a", "to": "b"}]
+    asked = {"type": "ui_response", "tool": "ask", "response_key": "k"}
+    x = derived(asked, kind="literal['none', 'a', 'b']", default="none", transitions=steps)
+    found = bound(
+        {"x": x},
+        *(rule("A", "B", "x == 'b'"), rule("A", "terminate"), rule("B", "B")),
+        body="use_ui_tool('ask'); use_ui_tool('ask')",
+        automatic=True,
+        files={"tools/ask.py": "def ask(context_variables):\n    use_ui_tool('ask')\n"},
+        others=[tool("B", "ask", "ask.py", tool_type="UI_Tool", ui=UI)],
+    )
+    assert (found.status, found.unreachable_agents) == ("not proven", ())
+    assert "a call may ask more than once, and each answer sets its variables" in {
+        doubt.why for doubt in found.doubts
+    }
 
 
 def test_no_reply_is_sent_back_where_nothing_raises_the_signal():

@@ -4,7 +4,7 @@ A turn goes: rules before the reply, what opens the turn, the turn itself, in wh
 happen any number of times, what closes it, rules after the reply, what the handoff sets.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -17,7 +17,7 @@ from weft.check.proof.decisions import Way
 from weft.check.proof.effort import MOST_STEPS, Effort
 from weft.check.proof.firings import turns_of
 from weft.check.proof.ground import Ground
-from weft.check.proof.happenings import RUNS, Doubt, Happening
+from weft.check.proof.happenings import ANSWERED, RUNS, Doubt, Happening
 from weft.check.proof.limits import draw_limits
 from weft.check.proof.sheet import Sheet, settings_of
 from weft.check.proof.space import forward
@@ -28,6 +28,9 @@ from weft.spec.orchestrator import Orchestrator
 
 _BROKEN_OFF: Final = Doubt(
     "a call that breaks off has set a part of its variables", "let one event set them all"
+)
+_ASKED_AGAIN: Final = Doubt(
+    "a call may ask more than once, and each answer sets its variables", "ask once in a call"
 )
 _FIRST_WORDS: Final = Doubt(
     "a run may be started with words of the user", "let the user speak first"
@@ -116,9 +119,22 @@ def _call(sheet: Sheet, happenings: Sequence[Happening]) -> list[Step]:
         parts = [happening for happening in happenings if happening.stage == stage]
         # Which way code goes may depend on what is given to it, so not every two go together.
         choices = [_in_doubt(sheet.step(part)) if given else sheet.step(part) for part in parts]
+        choices += _answered_again(sheet, parts) if stage == ANSWERED else ()
         given = given or any(setting.given for setting in settings_of(parts))
         steps = list(dict.fromkeys(step.then(one) for step in steps for one in choices))
     return steps
+
+
+def _answered_again(sheet: Sheet, happenings: Iterable[Happening]) -> Iterator[Step]:
+    """Yield what several answers to one call do: from where one has led, the next may lead on."""
+    domains = sheet.ground.domains
+    for happening in happenings:
+        names = {setting.variable for setting in happening.settings} & domains.keys()
+        most = [len(domains[name].values) for name in names if domains[name].allowed is not None]
+        if most:
+            step = sheet.step(happening)
+            doubts = (*step.doubts, _ASKED_AGAIN)
+            yield replace(step, changes=step.changes * max(most), doubts=doubts)
 
 
 def _in_doubt(step: Step) -> Step:

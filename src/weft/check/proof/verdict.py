@@ -155,10 +155,16 @@ def _endless(chart: Chart, trap: Trap) -> EndlessRun:
 
 
 def _cycle(chart: Chart, trap: Trap) -> str:
-    """Say how it goes on; one agent alone is its own successor, whatever else is unknown."""
+    """Say how it goes on, if that is known.
+
+    One agent alone comes after itself, whatever else is unknown, unless it may stay in its turn.
+    """
     if trap.around:
         return in_words(chart, trap.around)
-    return f"{trap.agents[0]} -> {trap.agents[0]}" if len(trap.agents) == 1 else ""
+    agent, *others = trap.agents
+    turn = (edge for edge in chart.edges if chart.points[edge.source].agent == agent)
+    stays = any(doubt.halts for edge in turn for doubt in edge.doubts)
+    return "" if others or stays else f"{agent} -> {agent}"
 
 
 def _lasting(chart: Chart, trap: Trap) -> Iterator[tuple[str, str]]:
