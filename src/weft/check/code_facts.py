@@ -141,7 +141,7 @@ def asked_of(subject: Subject, path: str, name: str) -> frozenset[str | None]:
 
     None is among them where it does not show which.
     """
-    if not is_visible(subject, path, name):
+    if place_of(subject, path, name) is None:
         return frozenset({None})
     used = [*reached(subject, path, name)]
     found = frozenset(tool for definition in used for tool in definition.asked)
@@ -151,19 +151,19 @@ def asked_of(subject: Subject, path: str, name: str) -> frozenset[str | None]:
     return found | {name} if by_signal else found
 
 
-def is_visible(subject: Subject, path: str, name: str) -> bool:
-    """Tell whether a function's code stands in the package, here or where it is imported from."""
+def place_of(subject: Subject, path: str, name: str) -> tuple[str, str] | None:
+    """Return the file in which a function's code stands, and its name there; None if none does."""
     modules = code_of(subject).modules
     met: set[tuple[str, str]] = set()
     while path in modules and (path, name) not in met:
         met.add((path, name))
         if name in modules[path].functions:
-            return True
+            return path, name
         definition = modules[path].definitions.get(name)
         if definition is None or definition.origin is None:
-            return False
+            return None
         path, name = definition.origin
-    return False
+    return None
 
 
 def reached(subject: Subject, path: str, name: str) -> Iterator[Definition]:

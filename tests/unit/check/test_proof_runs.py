@@ -131,6 +131,15 @@ def test_what_is_imported_inside_a_function_is_followed(body):
     assert (found.status, found.unreachable_agents) == ("not proven", ())
 
 
+def test_code_is_followed_to_where_a_function_is_imported_from_under_another_name():
+    spec = {"variables": {"x": derived()}, "tools": [tool("A")]}
+    seen = "def run(context_variables):\n    context_variables.set('x', True)\n"
+    unseen = "import lib\ndef run(context_variables):\n    lib.put(context_variables)\n"
+    for text, status in ((seen, "refuted"), (unseen, "not proven")):
+        files = {"tools/act.py": "from .help import run as act\n", "tools/help.py": text}
+        assert proof(*TRAP, **spec, code=files).status == status
+
+
 # Replies that must fit a model
 
 

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from weft.check.code_facts import path_in, writes_of
+from weft.check.code_facts import path_in, place_of, writes_of
 from weft.check.proof.code_doubts import (
+    FunctionPlace,
     broken_off,
     left_alone,
     may_write,
+    missing,
     out_of_sight,
     sent_back,
     value_of,
@@ -75,23 +77,43 @@ def _happenings(
 ) -> Iterator[Happening]:
     allowed = [name for name in writable if may_write(subject, caller, name)]
     path = path_in(caller.folder, caller.file, subject.code) or ""
-    unseen = out_of_sight(subject, caller, path)
-    back = sent_back(subject, caller, path)
-    if caller.automatic and (unseen or back):
-        yield Happening(When("back", caller.agent), (), unseen or back)
-    if unseen:
-        yield from _perhaps(caller, [Setting(name, UNKNOWN) for name in allowed], unseen)
-        return
-    writes = dict.fromkeys(writes_of(subject, path, caller.function))
+    place = place_of(subject, path, caller.function)
+    if place is None:
+        yield from _unseen(caller, allowed, missing(caller))
+    elif doubt := out_of_sight(subject, caller, place):
+        yield from _unseen(caller, allowed, doubt)
+    else:
+        yield from _seen(subject, caller, place, allowed)
+
+
+def _unseen(caller: Caller, allowed: Iterable[str], doubt: Doubt) -> Iterator[Happening]:
+    """Yield what code does that does not show it: anything it has the right to."""
+    yield from _sent_back(caller, doubt)
+    yield from _perhaps(caller, (Setting(name, UNKNOWN) for name in allowed), doubt)
+
+
+def _seen(
+    subject: Subject, caller: Caller, place: FunctionPlace, allowed: Sequence[str]
+) -> Iterator[Happening]:
+    file, name = place
+    writes = dict.fromkeys(writes_of(subject, file, name))
     shown = [write for write in writes if write.variable in allowed]
-    ways = Ways()
-    if shown or caller.automatic:
-        ways = ways_through(subject.code[path], caller.function)
-    doubt = back or broken_off(subject, caller, path, shown, ways)
+    needed = shown or caller.automatic
+    ways = ways_through(subject.code[file], name) if needed else Ways()
+    back = sent_back(subject, caller, place)
+    doubt = back or broken_off(subject, caller, place, shown, ways)
+    if back:
+        yield from _sent_back(caller, back)
     if doubt:
         yield from _perhaps(caller, _settings(shown), doubt)
     elif shown:
         yield from _shown(caller, shown, _told(ways, shown))
+
+
+def _sent_back(caller: Caller, doubt: Doubt) -> Iterator[Happening]:
+    """Yield that a tool which is called with a reply may ask for another one."""
+    if caller.automatic:
+        yield Happening(When("back", caller.agent), (), doubt)
 
 
 def _perhaps(caller: Caller, settings: Iterable[Setting], doubt: Doubt) -> Iterator[Happening]:

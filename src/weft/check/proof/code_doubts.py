@@ -1,14 +1,12 @@
 """Why it is not certain what the code of a call does: it is not shown, it may fail, and so on."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from weft.check.bindings import bound_model
 from weft.check.code_facts import (
     code_of,
-    function_at,
     goes_out_of_sight,
-    is_visible,
     reached,
     writes_of,
 )
@@ -23,53 +21,60 @@ from weft.engine.writes import forbidden
 from weft.findings import Json
 from weft.spec.sources import DerivedSource
 
+#: The file in which the code of a function stands, and its name there.
+FunctionPlace: TypeAlias = tuple[str, str]
+
 _SCALARS: Final = (str, int, float, bool, type(None))
 #: By this signal a tool asks the model for another reply.
 _BACK_SIGNAL: Final = "RetryModel"
 
 
-def out_of_sight(subject: Subject, caller: Caller, path: str) -> Doubt | None:
+def missing(caller: Caller) -> Doubt:
+    """Say that there is no code to look at; an automatic tool may do anything then."""
+    why = f"the code of {caller.function} cannot be found"
+    remedy = f"add {caller.folder}/{caller.file}"
+    return Doubt(why, remedy, reported=True, halts=caller.automatic)
+
+
+def out_of_sight(subject: Subject, caller: Caller, place: FunctionPlace) -> Doubt | None:
     """Say why code does not show what it sets; an automatic tool may do anything else then, too."""
-    if not is_visible(subject, path, caller.function):
-        why = f"the code of {caller.function} cannot be found"
-        remedy = f"add {caller.folder}/{caller.file}"
-        return Doubt(why, remedy, reported=True, halts=caller.automatic)
-    hidden = any(write.variable is None for write in writes_of(subject, path, caller.function))
-    if hidden or goes_out_of_sight(code_of(subject), caller.function):
-        why = f"{path} sets variables in a way that does not show which"
+    file, name = place
+    hidden = any(write.variable is None for write in writes_of(subject, file, name))
+    if hidden or goes_out_of_sight(code_of(subject), name):
+        why = f"{file} sets variables in a way that does not show which"
         remedy = 'write context_variables.set("name", value) with the name as a text'
         return Doubt(why, remedy, halts=caller.automatic)
     return None
 
 
-def sent_back(subject: Subject, caller: Caller, path: str) -> Doubt | None:
+def sent_back(subject: Subject, caller: Caller, place: FunctionPlace) -> Doubt | None:
     """Say why a reply may be sent back to its agent that an automatic tool is called with."""
     if not caller.automatic:
         return None
-    used = reached(subject, path, caller.function)
-    if any(_BACK_SIGNAL in found.mentions for found in used):
+    file, name = place
+    if any(_BACK_SIGNAL in found.mentions for found in reached(subject, file, name)):
         why = f"{caller.function} may send a reply of {caller.agent} back ({_BACK_SIGNAL})"
         remedy = "let the types of the model's fields rule out what does not fit"
         return Doubt(why, remedy, halts=True)
     model = bound_model(subject, caller.agent or "") or ""
-    function = function_at(subject, caller.folder, caller.file, caller.function)
-    if function is None or takes_all(function, subject.models.get(model, {})):
+    function = code_of(subject).modules[file].functions[name]
+    if takes_all(function, subject.models.get(model, {})):
         return None
     why = f"{caller.function} does not take all that the fields of {model} allow"
     return Doubt(f"{why}, and such a reply is sent back", "let their types be the same", halts=True)
 
 
 def broken_off(
-    subject: Subject, caller: Caller, path: str, shown: Sequence[Write], ways: Ways
+    subject: Subject, caller: Caller, place: FunctionPlace, shown: Sequence[Write], ways: Ways
 ) -> Doubt | None:
     """Say why a call may not do all that its code shows."""
-    writes = dict.fromkeys(writes_of(subject, path, caller.function))
+    writes = dict.fromkeys(writes_of(subject, *place))
     refused = any(_may_be_refused(subject, caller, write) for write in writes)
     if caller.automatic and (refused or ways.raises):
         why = f"{caller.function} fails where a value that it sets is refused or it raises"
         why += ", and so does the run"
         return Doubt(why, "let a trigger set it", _first(shown), halts=True)
-    if (refused and len(writes) > 1) or _hesitates(subject, path, caller.function):
+    if (refused and len(writes) > 1) or _hesitates(subject, place):
         return left_alone(caller, shown)
     return None
 
@@ -100,9 +105,9 @@ def _may_be_refused(subject: Subject, caller: Caller, write: Write) -> bool:
     return misfit(variable.type, value, subject.models) is not None
 
 
-def _hesitates(subject: Subject, path: str, function: str) -> bool:
+def _hesitates(subject: Subject, place: FunctionPlace) -> bool:
     """Tell whether code may set a variable only if it has no value yet."""
-    return any("setdefault" in found.mentions for found in reached(subject, path, function))
+    return any("setdefault" in found.mentions for found in reached(subject, *place))
 
 
 def may_write(subject: Subject, caller: Caller, name: str) -> bool:
