@@ -131,6 +131,43 @@ def test_what_is_imported_inside_a_function_is_followed(body):
     assert (found.status, found.unreachable_agents) == ("not proven", ())
 
 
+@pytest.mark.parametrize(
+    ("body", "trapped", "ended"),
+    [
+        ("...", "refuted", "proven"),
+        ("raise Refuse('no')", "proven", "refuted"),
+        ("raise ValueError('no')", "proven", "refuted"),
+        ("raise Ask('?')", "proven", "refuted"),
+        ("context_variables.set('x', True); raise Refuse('no')", "proven", "refuted"),
+        ("if flag: raise ValueError('no')", "not proven", "proven"),
+        ("if flag: raise Refuse('no')", "not proven", "not proven"),
+        ("context_variables.set('n', 'no number')", "not proven", "not proven"),
+        ("context_variables.set('fixed', 2)", "not proven", "not proven"),
+    ],
+)
+def test_a_result_may_never_come(body, trapped, ended):
+    fixed = {"type": "int", "source": {"type": "static", "value": 1}}
+    returned = derived({"type": "tool_response", "tool": "act"})
+    numbers = {"n": derived(kind="int", default=0), "fixed": fixed, "x": derived()}
+    spec = {"variables": {"y": returned, **numbers}, "tools": [tool("A")], "code": code(body)}
+    assert proof(rule("A", "B", "y"), *TRAP[1:], **spec).status == trapped
+    assert proof(rule("A", "terminate", "y"), LOOP[1], agents="A", **spec).status == ended
+
+
+def test_a_decorator_may_catch_what_a_function_raises():
+    returned = derived({"type": "tool_response", "tool": "act"})
+    files = {path: f"@quiet\n{text}" for path, text in code("raise ValueError('no')").items()}
+    spec = {"variables": {"y": returned}, "tools": [tool("A")], "code": files}
+    assert proof(rule("A", "B", "y"), *TRAP[1:], **spec).status == "not proven"
+
+
+def test_no_error_rests_on_code_that_may_fail():
+    body = "if flag: raise ValueError('no')\n    context_variables.set('x', True)"
+    spec = {"variables": {"x": derived()}, "tools": [tool("A")], "code": code(body)}
+    assert proof(*TRAP, **spec).status == "not proven"
+    assert proof(*LOOP, agents="A", **spec).status == "proven"
+
+
 def test_code_is_followed_to_where_a_function_is_imported_from_under_another_name():
     spec = {"variables": {"x": derived()}, "tools": [tool("A")]}
     seen = "def run(context_variables):\n    context_variables.set('x', True)\n"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from weft.check.code_facts import path_in, place_of, writes_of
+from weft.check.code_facts import writes_of
 from weft.check.proof.code_doubts import (
     FunctionPlace,
     broken_off,
@@ -11,10 +11,12 @@ from weft.check.proof.code_doubts import (
     may_write,
     missing,
     out_of_sight,
+    place_of_call,
     sent_back,
     value_of,
+    ways_of_call,
 )
-from weft.check.proof.code_paths import Ways, ways_through
+from weft.check.proof.code_paths import Ways
 from weft.check.proof.happenings import (
     RUNS,
     Caller,
@@ -76,8 +78,7 @@ def _happenings(
     subject: Subject, caller: Caller, writable: Mapping[str, Variable]
 ) -> Iterator[Happening]:
     allowed = [name for name in writable if may_write(subject, caller, name)]
-    path = path_in(caller.folder, caller.file, subject.code) or ""
-    place = place_of(subject, path, caller.function)
+    place = place_of_call(subject, caller)
     if place is None:
         yield from _unseen(caller, allowed, missing(caller))
     elif doubt := out_of_sight(subject, caller, place):
@@ -95,11 +96,9 @@ def _unseen(caller: Caller, allowed: Iterable[str], doubt: Doubt) -> Iterator[Ha
 def _seen(
     subject: Subject, caller: Caller, place: FunctionPlace, allowed: Sequence[str]
 ) -> Iterator[Happening]:
-    file, name = place
-    writes = dict.fromkeys(writes_of(subject, file, name))
+    writes = dict.fromkeys(writes_of(subject, *place))
     shown = [write for write in writes if write.variable in allowed]
-    needed = shown or caller.automatic
-    ways = ways_through(subject.code[file], name) if needed else Ways()
+    ways = ways_of_call(subject, caller) if shown or caller.automatic else Ways()
     back = sent_back(subject, caller, place)
     doubt = back or broken_off(subject, caller, place, shown, ways)
     if back:
@@ -136,7 +135,7 @@ def _told(found: Ways, shown: Sequence[Write]) -> Ways:
     own = [tuple(write for write in way if write in shown) for way in found.writes]
     # What other functions set on its behalf is not told apart.
     complete = {write for way in own for write in way}.issuperset(shown)
-    return Ways(tuple(dict.fromkeys(own)) if complete else None, found.related)
+    return replace(found, writes=tuple(dict.fromkeys(own)) if complete else None)
 
 
 def _shown(caller: Caller, shown: Sequence[Write], found: Ways) -> Iterator[Happening]:
@@ -148,7 +147,8 @@ def _shown(caller: Caller, shown: Sequence[Write], found: Ways) -> Iterator[Happ
     if not ways:
         yield from _perhaps(caller, union, doubt)
         return
-    several = len(ways) > 1
+    # On other ways it may set something else, or what it sets may not count.
+    several = len(ways) > 1 or found.fails
     for way in ways:
         bare = Happening(caller.when, way, stage=RUNS, call=caller.call)
         if any(setting.value is UNKNOWN for setting in way):

@@ -15,8 +15,9 @@ from weft.check.proof.happenings import Doubt
 from weft.check.proof.space import Change, backward, forward
 from weft.engine.routing import Routing
 
-#: enter: the agent is about to speak; speak: it is at work; said: it has given its reply; decide:
-#: its turn is closed; wait: the user is waited for, and the agent answers next.
+#: enter: the agent is about to speak; speak: it is at work; said: it has given its reply, and the
+#: call that is made with it is over; decide: its turn is closed; wait: the user is waited for, and
+#: the agent answers next.
 PointKind: TypeAlias = Literal["start", "enter", "speak", "said", "decide", "wait", "end"]
 
 #: For each point, by its number, a set of combinations: together a set of nodes.

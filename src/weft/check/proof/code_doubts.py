@@ -7,10 +7,12 @@ from weft.check.bindings import bound_model
 from weft.check.code_facts import (
     code_of,
     goes_out_of_sight,
+    path_in,
+    place_of,
     reached,
     writes_of,
 )
-from weft.check.proof.code_paths import Ways
+from weft.check.proof.code_paths import Ways, ways_through
 from weft.check.proof.happenings import Caller, Doubt
 from weft.check.proof.takings import takes_all
 from weft.check.subject import Subject
@@ -27,6 +29,21 @@ FunctionPlace: TypeAlias = tuple[str, str]
 _SCALARS: Final = (str, int, float, bool, type(None))
 #: By this signal a tool asks the model for another reply.
 _BACK_SIGNAL: Final = "RetryModel"
+
+
+def place_of_call(subject: Subject, caller: Caller) -> FunctionPlace | None:
+    """Return where the code of a call stands; None if it is not found."""
+    path = path_in(caller.folder, caller.file, subject.code)
+    return place_of(subject, path, caller.function) if path else None
+
+
+def ways_of_call(subject: Subject, caller: Caller) -> Ways:
+    """Return the ways through the code of a call."""
+    place = place_of_call(subject, caller)
+    if place is None:
+        return Ways()
+    file, name = place
+    return ways_through(subject.code[file], name)
 
 
 def missing(caller: Caller) -> Doubt:
@@ -77,6 +94,19 @@ def broken_off(
     if (refused and len(writes) > 1) or _hesitates(subject, place):
         return left_alone(caller, shown)
     return None
+
+
+def without_result(subject: Subject, caller: Caller, name: str) -> Doubt | None:
+    """Say why a call may come to no result that sets a variable; None if nothing shows that."""
+    file, function = place_of_call(subject, caller) or ("", "")
+    ways = ways_of_call(subject, caller)
+    writes = writes_of(subject, file, function)
+    refused = any(_may_be_refused(subject, caller, write) for write in writes)
+    if not refused and not ways.raises:
+        return None
+    why = f"{caller.function} may end without the result that sets {name}"
+    # What it has set where it declines does not come along with a result.
+    return Doubt(why, "let the call set it", name, mild=not refused and not ways.declines)
 
 
 def left_alone(caller: Caller, shown: Sequence[Write]) -> Doubt:

@@ -24,23 +24,31 @@ _CHOICES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class CodePath:
-    """One way through a function; `ended` means that nothing more happens on it."""
+    """One way through a function; `ended` means that nothing more happens on it.
+
+    One that has `declined` has ended without a result.
+    """
 
     writes: tuple[Write, ...] = ()
     ended: bool = False
+    declined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ways:
     """What is set on each way through a function, as far as they can be told apart.
 
-    `related` means that its decisions hang together, so that not every way may be gone; `raises`
-    that it may end without a result.
+    `related` means that its decisions hang together, so that not every way may be gone. `raises`
+    means that it may end without a result; where it `fails`, what it has set does not count, where
+    it `declines`, it does. `returns` means that on some way it may come to a result.
     """
 
     writes: tuple[tuple[Write, ...], ...] | None = None
     related: bool = False
     raises: bool = False
+    fails: bool = False
+    declines: bool = False
+    returns: bool = True
 
 
 def ways_through(text: str, function: str) -> Ways:
@@ -49,8 +57,17 @@ def ways_through(text: str, function: str) -> Ways:
         named = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
         if named and statement.name == function:
             found = _through(statement.body, (CodePath(),))
-            writes = None if found is None else tuple(path.writes for path in found)
-            return Ways(writes, _hang_together(statement), _raises(statement))
+            return Ways(
+                writes=None if found is None else tuple(path.writes for path in found),
+                related=_hang_together(statement),
+                raises=_raises(statement, "Ask"),
+                fails=_raises(statement, "Ask", "Refuse"),
+                declines=any(path.declined for path in found or ()),
+                # What stands around a function may catch what it raises.
+                returns=found is None
+                or bool(statement.decorator_list)
+                or not all(path.declined for path in found),
+            )
     return Ways()
 
 
@@ -63,9 +80,10 @@ def _hang_together(function: ast.AST) -> bool:
     return twice or any(one & other for one, other in combinations(seen, 2))
 
 
-def _raises(function: ast.AST) -> bool:
+def _raises(function: ast.AST, *but: str) -> bool:
+    """Tell whether a function raises anything but signals of these names."""
     raised = [node.exc for node in ast.walk(function) if isinstance(node, ast.Raise)]
-    return not all(_is_of(it, "Ask") for it in raised)
+    return not all(_is_of(it, *but) for it in raised)
 
 
 def _chains(function: ast.AST) -> Iterator[list[ast.expr]]:
@@ -123,7 +141,7 @@ def _past(statement: ast.stmt, paths: tuple[CodePath, ...]) -> tuple[CodePath, .
             return _ended(_with(paths, _writes(statement)))
         # What a tool has set that declines counts, as if it had returned.
         case ast.Raise(exc=raised) if _is_of(raised, "Refuse"):
-            return _ended(_with(paths, _writes(statement)))
+            return _ended(_with(paths, _writes(statement)), declined=True)
         case ast.Raise():
             # What a call that fails has set does not count, and it may be made again.
             return ()
@@ -139,17 +157,17 @@ def _past(statement: ast.stmt, paths: tuple[CodePath, ...]) -> tuple[CodePath, .
             return (*paths, *_ended(paths)) if leaves else paths
 
 
-def _is_of(raised: ast.expr | None, name: str) -> bool:
-    """Tell whether what is raised is a signal of this name."""
+def _is_of(raised: ast.expr | None, *names: str) -> bool:
+    """Tell whether what is raised is a signal of one of these names."""
     match raised.func if isinstance(raised, ast.Call) else raised:
         case ast.Name(id=found) | ast.Attribute(attr=found):
-            return found == name
+            return found in names
         case _:
             return False
 
 
-def _ended(paths: tuple[CodePath, ...]) -> tuple[CodePath, ...]:
-    return tuple(CodePath(path.writes, ended=True) for path in paths)
+def _ended(paths: tuple[CodePath, ...], *, declined: bool = False) -> tuple[CodePath, ...]:
+    return tuple(CodePath(path.writes, ended=True, declined=declined) for path in paths)
 
 
 def _with(paths: tuple[CodePath, ...], writes: Sequence[Write]) -> tuple[CodePath, ...]:

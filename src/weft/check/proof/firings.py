@@ -8,6 +8,7 @@ from typing import Final
 from weft.check.bindings import bound_model
 from weft.check.code_facts import asked_of, path_in
 from weft.check.proof.answers import Answer, answer, output
+from weft.check.proof.code_doubts import ways_of_call, without_result
 from weft.check.proof.happenings import (
     ANSWERED,
     CALLED,
@@ -73,7 +74,9 @@ class Reader:
     def __init__(self, subject: Subject, variables: Mapping[str, Variable]) -> None:
         self._calls: dict[str, tuple[When, ...]] = {}
         self._chosen: set[str] = set()
+        self._callers: dict[str, Caller] = {}
         for caller in callers(subject):
+            self._callers[caller.function] = caller
             self._calls[caller.function] = (*self._calls.get(caller.function, ()), caller.when)
             self._chosen |= {caller.call}
         self._schemas = {
@@ -181,6 +184,10 @@ class Reader:
     def _returned(self, trigger: ToolResponseTrigger, name: str) -> Firing:
         tool, key = trigger.tool, trigger.response_key
         plain = self._during(tool, "returned", RETURNED, key)
+        caller = self._callers[tool]
+        plain = replace(plain, unsure=without_result(self._subject, caller, name))
+        if not ways_of_call(self._subject, caller).returns:
+            return replace(plain, moments=())
         if key is None:
             return replace(plain, values=(trigger.value,))
         return replace(plain, values=(UNKNOWN,), keeps=True, doubt=_result(name, tool))
