@@ -263,7 +263,11 @@ def _whole(endless):
     return " -> ".join((endless.witness, *onward))
 
 
-#: A agent whose replies are JSON, with texts that are in them or not, and answers on the way.
+SIMPLE = (
+    "flag", "not flag", "mode == 'b'", "mode == 'a'", "mode == null", "mode == 'c'",
+    "mode == 'a' and flag", "mode == 'b' and not flag",
+)  # fmt: skip
+#: An agent whose replies are JSON, with texts that are in them or not, and answers on the way.
 FORMS = Scope(
     agents=("A", "B"),
     tools=("fill",),
@@ -275,12 +279,23 @@ FORMS = Scope(
         {"contains": "mode"}, {"contains": '"b"'}, {"regex": "a.*true"}, {"equals": "go"},
         {"contains": "GO"}, {"regex": ".*"}, {"regex": "x^"},
     ),
-    conditions=(
-        "flag", "not flag", "mode == 'b'", "mode == 'a'", "mode == null", "mode == 'c'",
-        "mode == 'a' and flag", "mode == 'b' and not flag",
-    ),
+    conditions=SIMPLE,
     fillers=("A",),
     filled=("with a model", "automatic", "automatic", "automatic"),
+)  # fmt: skip
+
+
+#: An agent whose tools do everything.
+CALLS = Scope(
+    agents=("A", "B"),
+    tools=("act",),
+    kinds=(
+        "tool_call", "tool_call argument", "tool_response", "tool_response", "tool_response key",
+        "ui_response", "handoff",
+    ),
+    conditions=SIMPLE,
+    fillers=("A",),
+    filled=("by choice",),
 )  # fmt: skip
 
 
@@ -293,6 +308,12 @@ def test_no_run_contradicts_the_proof(workflow):
 @settings(max_examples=40, deadline=None)
 @given(workflows(FORMS))
 def test_no_run_of_agents_that_fill_in_forms_does(workflow):
+    agree(*workflow)
+
+
+@settings(max_examples=40, deadline=None)
+@given(workflows(CALLS))
+def test_no_run_of_agents_that_call_tools_does(workflow):
     agree(*workflow)
 
 
