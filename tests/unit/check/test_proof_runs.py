@@ -154,6 +154,28 @@ def test_a_result_may_never_come(body, trapped, ended):
     assert proof(rule("A", "terminate", "y"), LOOP[1], agents="A", **spec).status == ended
 
 
+def test_a_result_after_the_run_does_not_matter():
+    late = {"file": "act.py", "function": "act", "trigger": "after_chat"}
+    returned = derived({"type": "tool_response", "tool": "act"})
+    spec = {"variables": {"y": returned}, "lifecycle_tools": [late], "code": CODE}
+    found = proof(rule("A", "B", "y"), *TRAP[1:], **spec)
+    assert (found.status, found.unreachable_agents) == ("proven", ("B",))
+
+
+def test_a_result_of_code_that_is_not_there_may_come():
+    returned = derived({"type": "tool_response", "tool": "act"})
+    spec = {"variables": {"y": returned}, "tools": [tool("A")]}
+    assert proof(rule("A", "B", "y"), *TRAP[1:], **spec).unreachable_agents == ()
+
+
+def test_no_error_rests_on_a_hook_that_may_set_something():
+    text = "def watch(context_variables):\n    context_variables.setdefault('x', False)\n"
+    hook = {"file": "watch.py", "function": "watch", "hook_type": "after_agent", "agent": "A"}
+    spec = {"variables": {"x": derived(default=None)}, "hooks": [hook]}
+    trap = (rule("A", "B", "x == null"), *TRAP[1:])
+    assert proof(*trap, **spec, code={"hooks/watch.py": text}).status == "not proven"
+
+
 def test_a_decorator_may_catch_what_a_function_raises():
     returned = derived({"type": "tool_response", "tool": "act"})
     files = {path: f"@quiet\n{text}" for path, text in code("raise ValueError('no')").items()}

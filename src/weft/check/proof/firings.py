@@ -184,10 +184,10 @@ class Reader:
     def _returned(self, trigger: ToolResponseTrigger, name: str) -> Firing:
         tool, key = trigger.tool, trigger.response_key
         plain = self._during(tool, "returned", RETURNED, key)
-        caller = self._callers[tool]
-        plain = replace(plain, unsure=without_result(self._subject, caller, name))
-        if not ways_of_call(self._subject, caller).returns:
+        caller = self._callers.get(tool)
+        if caller is None or not ways_of_call(self._subject, caller).returns:
             return replace(plain, moments=())
+        plain = replace(plain, unsure=without_result(self._subject, caller, name))
         if key is None:
             return replace(plain, values=(trigger.value,))
         return replace(plain, values=(UNKNOWN,), keeps=True, doubt=_result(name, tool))
