@@ -12,6 +12,7 @@ from weft.engine.events import ModelFailed, RequestExpired, ToolFailed, ToolRetu
 from weft.errors import RunError, StoreError, UsageError
 from weft.ports.scope import Scope
 from weft.runtime.followers import TextDelta
+from weft.runtime.pace import AT_ONCE
 from weft.runtime.signals import Answer
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.clock import ManualClock
@@ -218,6 +219,69 @@ def test_a_model_that_is_cancelled_by_itself_gives_the_run_up():
             return await events_of(host, run)
 
     assert not any(isinstance(it, ModelFailed) for it in play(scenario))
+
+
+def test_whoever_delivers_to_a_host_that_closes_at_once_is_told():
+    async def scenario():
+        async with host_for(spec(), FunctionModel(lambda _: asyncio.sleep(60)), code=CODE) as host:
+            starts = [host.start("W", scope=ADA, message="hi") for _ in range(3 * AT_ONCE)]
+            started = [asyncio.create_task(it) for it in starts]
+            await asyncio.sleep(0)
+            await host._active.close()  # Some are in, the others wait for the next round.
+            outcomes = await asyncio.gather(*started, return_exceptions=True)
+            runs = {it for it in outcomes if isinstance(it, str)}
+            assert runs == {it.run for it in await host.runs(scope=ADA, limit=100)}
+            assert 0 < len(runs) < len(started)
+            assert len(host._active) == 0
+            return [str(it) for it in outcomes if it not in runs]
+
+    assert set(play(scenario)) == {"the host was closed; nothing was written"}
+
+
+def test_closing_while_a_model_speaks_leaves_the_run_to_be_taken_up():
+    journal = MemoryJournal()
+    journal.close = lambda: asyncio.sleep(0)  # It is used by the next host.
+
+    async def scenario():
+        host = host_for(
+            spec(), FunctionModel(lambda _: asyncio.sleep(60)), code=CODE, journal=journal
+        )
+        run = await host.start("W", scope=ADA, message="hi")
+        waiting = asyncio.create_task(host.settled(run, scope=ADA))
+        await asyncio.sleep(0.01)
+        await host.close()
+        assert len(host._active) == 0
+        waiting.cancel()
+        async with host_for(spec(), ScriptedModel(["Done."]), code=CODE, journal=journal) as second:
+            assert await second.recover() == [run]
+            return await second.settled(run, scope=ADA)
+
+    assert play(scenario).outcome == "completed"
+
+
+def test_tools_of_one_reply_begin_in_the_order_they_were_asked_for():
+    code = {
+        "tools/desk.py": b"""
+from itertools import count
+
+begun = count(1)
+
+
+async def work(name: str) -> str:
+    return f"{name}{next(begun)}"
+"""
+    }
+    tool = {"agent": "A", "file": "desk.py", "function": "work", "tool_type": "Agent_Tool"}
+
+    async def scenario():
+        model = ScriptedModel([[call("work", name=it) for it in "abcd"], "Done."])
+        async with host_for(spec(tools=[tool]), model, code=code) as host:
+            run = await host.start("W", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            return await events_of(host, run)
+
+    returned = {it.value for it in play(scenario) if isinstance(it, ToolReturned)}
+    assert returned == {"a1", "b2", "c3", "d4"}
 
 
 def test_a_package_that_is_not_kept_any_more_is_told():

@@ -2,8 +2,6 @@
 
 # ruff: noqa: ARG002 - to ignore what one is asked is one way to be wrong
 
-from dataclasses import replace
-
 from weft.adapters.memory import MemoryJournal
 from weft.engine.events import MessageShown, ToolReturned
 from weft.errors import StoreConflict, StoreError
@@ -59,7 +57,7 @@ class CutsLargeData(MemoryJournal):
     async def read(self, scope, run, *, after=0, limit=None):
         events = await super().read(scope, run, after=after, limit=limit)
         return [
-            replace(it, data=ToolReturned("c", it.data.value[: 32 * 1024]))
+            it._replace(data=ToolReturned("c", it.data.value[: 32 * 1024]))
             if isinstance(it.data, ToolReturned) and isinstance(it.data.value, str)
             else it
             for it in events
@@ -70,7 +68,7 @@ class StripsText(MemoryJournal):
     async def read(self, scope, run, *, after=0, limit=None):
         events = await super().read(scope, run, after=after, limit=limit)
         return [
-            replace(it, data=MessageShown(it.data.text.strip()))
+            it._replace(data=MessageShown(it.data.text.strip()))
             if isinstance(it.data, MessageShown)
             else it
             for it in events

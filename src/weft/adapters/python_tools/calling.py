@@ -43,6 +43,8 @@ class LinkedTool:
     function: Callable[..., Any]
     signature: Signature
     options: ToolOptions
+    #: Whether it is awaited on the event loop; anything else may block and gets a thread.
+    on_loop: bool
 
 
 class PythonTools:
@@ -77,7 +79,7 @@ class PythonTools:
         arguments = tool.signature.read(call.arguments)
         arguments.update(dict.fromkeys(tool.signature.injected, call.variables))
         with TimeLimit(self._timeout(tool)) as limit, asking(limit.pausing(call.ask)):
-            if inspect.iscoroutinefunction(tool.function):
+            if tool.on_loop:
                 return await self._on_loop(tool, partial(tool.function, **arguments), limit)
             returned = await self._in_thread(tool, arguments, limit)
             if inspect.isawaitable(returned):

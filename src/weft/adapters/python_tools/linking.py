@@ -1,5 +1,6 @@
 """Linking: from the code of a package to functions that can be called, or to all its faults."""
 
+import inspect
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -126,7 +127,9 @@ def _link_tool(linking: _Linking, path: str, tool: str, function: Callable[..., 
                 "pydantic models",
             )
     else:
-        linking.tools[tool] = LinkedTool(tool, function, signature, options_of(function))
+        linking.tools[tool] = LinkedTool(
+            tool, function, signature, options_of(function), inspect.iscoroutinefunction(function)
+        )
 
 
 def _line(function: Callable[..., Any]) -> int | None:

@@ -1,15 +1,14 @@
 """The threads that read a SQLite journal."""
 
-import asyncio
 import sqlite3
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 from weft.adapters.sqlite.errors import store_error
 from weft.adapters.sqlite.schema import open_reader
+from weft.adapters.sqlite.threads import WorkerThread
 
 T = TypeVar("T")
 
@@ -17,38 +16,53 @@ T = TypeVar("T")
 READERS: Final = 2
 
 
-class Readers:
-    """Owns the connections that read; each is opened when it is first needed."""
+class Reader:
+    """A thread with a connection that reads, which is opened when it is first needed."""
 
     def __init__(self, path: Path, busy_seconds: float) -> None:
         self._path = path
         self._busy_seconds = busy_seconds
-        self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="weft-journal-reader")
-        self._idle: deque[sqlite3.Connection] = deque()
+        self.thread = WorkerThread("weft-journal-reader")
+        self._connection: sqlite3.Connection | None = None
+
+    def answer(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        """Answer a query, on the thread."""
+        if self._connection is None:
+            self._connection = open_reader(self._path, self._busy_seconds)
+        return query(self._connection)
+
+    def close(self) -> None:
+        """Close the file, on the thread."""
+        if self._connection is not None:
+            self._connection.close()
+
+
+class Readers:
+    """The threads that read, begun when they are first needed."""
+
+    def __init__(self, path: Path, busy_seconds: float) -> None:
+        self._path = path
+        self._busy_seconds = busy_seconds
+        self._readers: list[Reader] = []
 
     async def ask(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        """Answer a query on a thread of its own."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, query)
-
-    async def close(self) -> None:
-        """Wait for what is under way, then close the file."""
-        await asyncio.to_thread(self._threads.shutdown)
-        while self._idle:
-            self._idle.pop().close()
-
-    def _answer(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        """Answer a query on a thread that has little to do."""
+        reader = self._free_reader()
         try:
-            connection = self._take()
-            try:
-                return query(connection)
-            finally:
-                self._idle.append(connection)
+            return await reader.thread.ask(partial(reader.answer, query))
         except sqlite3.Error as error:
             raise store_error(error, self._path) from error
 
-    def _take(self) -> sqlite3.Connection:
-        # There are as many threads as there may be connections, so nobody waits for one.
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return open_reader(self._path, self._busy_seconds)
+    async def close(self) -> None:
+        """Wait for what is under way, then close the file."""
+        for reader in self._readers:
+            await reader.thread.ask(reader.close)
+            reader.thread.end()
+            reader.thread.wait()
+
+    def _free_reader(self) -> Reader:
+        found = min(self._readers, key=lambda it: it.thread.busy, default=None)
+        if found is None or (found.thread.busy and len(self._readers) < READERS):
+            found = Reader(self._path, self._busy_seconds)
+            self._readers.append(found)
+        return found

@@ -3,16 +3,14 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar
 
 from weft.adapters.sqlite.append import write_group
 from weft.adapters.sqlite.errors import store_error
 from weft.adapters.sqlite.schema import open_writer
+from weft.adapters.sqlite.threads import WorkerThread
 from weft.engine.rows import Batch
 from weft.errors import StoreError
 from weft.ports.journal import Durability
@@ -22,20 +20,15 @@ T = TypeVar("T")
 #: A batch, and what its sender waits for.
 Waiting: TypeAlias = tuple[Batch, asyncio.Future[None]]
 
-#: What the thread does, and what the loop does with the result or the error of it.
-Job: TypeAlias = Callable[[], object]
-Then: TypeAlias = Callable[[T | None, BaseException | None], None]
-
 
 class Writer:
     """Owns the connection that writes.
 
     Batches that come while a transaction is under way wait for its end, then share the next one.
-    This object belongs to the event loop; only jobs run on the thread. There is a queue between
-    them and one call back: a pool of threads and its futures would cost as much as the writing.
+    This object belongs to the event loop; only jobs run on the thread.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, thread: "WriterThread") -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, thread: WorkerThread) -> None:
         self._path = path
         self._connection = connection
         self._thread = thread
@@ -48,7 +41,7 @@ class Writer:
     @classmethod
     async def open(cls, path: Path, durability: Durability, busy_seconds: float) -> "Writer":
         """Open a file and make its tables what they should be."""
-        thread = WriterThread()
+        thread = WorkerThread("weft-journal-writer")
         opened: list[sqlite3.Connection] = []
 
         def open_() -> None:
@@ -68,8 +61,7 @@ class Writer:
         self._waiting.append((batch, done))
         if self._idle.is_set():
             self._idle.clear()
-            # Not at once: whoever is ready to run now may have a batch for the same transaction.
-            self._loop.call_soon(self._begin)
+            self._begin()
         return done
 
     async def perform(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -110,57 +102,3 @@ class Writer:
             self._begin()
         else:
             self._idle.set()
-
-
-class WriterThread:
-    """One thread that does one job after the other and tells the event loop what came of it."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        # A daemon: a process that ends without closing its journal does not wait for it.
-        self._thread = Thread(target=self._work, name="weft-journal-writer", daemon=True)
-        self._thread.start()
-
-    def do(self, work: Callable[[], T], then: Then[T]) -> None:
-        """Let something be done on the thread, and something with what came of it on the loop."""
-
-        def job() -> None:
-            try:
-                outcome = work(), None
-            except BaseException as error:  # noqa: BLE001 - it belongs to whoever asked
-                outcome = None, error
-            # When the event loop is gone, so is whoever asked.
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(then, *outcome)
-
-        self._jobs.put(job)
-
-    def ask(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Let something be done on the thread; the future tells what came of it."""
-        done: asyncio.Future[T] = self._loop.create_future()
-
-        def settle(result: T | None, error: BaseException | None) -> None:
-            if done.done():
-                return
-            if error is None:
-                done.set_result(cast("T", result))
-            else:
-                done.set_exception(error)
-
-        self.do(work, settle)
-        return done
-
-    def end(self, last: Job | None = None) -> None:
-        """Let the thread end when all it was asked for is done, and something last."""
-        if last is not None:
-            self._jobs.put(last)
-        self._jobs.put(None)
-
-    def wait(self) -> None:
-        """Wait for the end; for a thread that was told to and has nothing left to do."""
-        self._thread.join()
-
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job()
