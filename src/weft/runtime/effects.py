@@ -71,7 +71,7 @@ class Effects:
 
     async def perform(self, effect: Effect) -> Drafts | Broken | None:
         """Perform an effect and return what came of it; None if it was dropped meanwhile."""
-        came: Drafts | Broken = Broken(None)
+        came: Drafts | Broken
         try:
             came = await effect.work
         except Exception as error:  # noqa: BLE001 - it is told to whoever waits for the run
@@ -79,6 +79,7 @@ class Effects:
         except asyncio.CancelledError:
             if effect.name not in self._tasks:
                 raise
+            came = Broken(None)
         # No effect any more once its result is there: a run with nothing else to do may leave then.
         return came if self._tasks.pop(effect.name, None) else None
 

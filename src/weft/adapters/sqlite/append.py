@@ -17,7 +17,7 @@ from weft.adapters.sqlite.rows import (
     REQUEST_COLUMNS,
     RUN_COLUMNS,
     Row,
-    event_rows,
+    add_events,
     in_pieces,
     marks,
     request_values,
@@ -106,10 +106,7 @@ def _take(group: _Group, stands: dict[str, int], batch: Batch) -> None:
             )
         )
         return
-    for row, large in event_rows(batch):
-        group.events.append(row)
-        if large is not None:
-            group.blobs.append((row[-1], large))
+    add_events(batch, group.events, group.blobs)
     stands[run] = batch.row.seq
     group.runs[run] = batch.row
     if batch.package is not None:

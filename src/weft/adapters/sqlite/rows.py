@@ -56,15 +56,18 @@ def marks(rows: int, columns: int) -> str:
     return ",".join([f"({','.join('?' * columns)})"] * rows)
 
 
-def event_rows(batch: Batch) -> Iterator[tuple[Row, bytes | None]]:
-    """Yield each event as a row, with the blob it refers to if it is large."""
-    for event in batch.events:
-        data = event.data
+def add_events(batch: Batch, rows: list[Row], blobs: list[Row]) -> None:
+    """Add the events of a batch to rows, and what is large among their data to blobs."""
+    run = batch.run
+    for seq, at, actor, cause, data in batch.events:
         raw = encode(data)
-        large = raw if len(raw) > LARGEST_INLINE else None
-        kept = raw.decode() if large is None else hashlib.sha256(raw).digest()
-        kind = type(data).__name__
-        yield (batch.run, event.seq, event.at, event.actor, event.cause, kind, kept), large
+        kept: str | bytes
+        if len(raw) > LARGEST_INLINE:
+            kept = hashlib.sha256(raw).digest()
+            blobs.append((kept, raw))
+        else:
+            kept = raw.decode()
+        rows.append((run, seq, at, actor, cause, type(data).__name__, kept))
 
 
 def request_values(row: RequestRow) -> Row:

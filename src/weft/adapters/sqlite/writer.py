@@ -37,6 +37,8 @@ class Writer:
         #: No transaction is under way, and none is about to begin.
         self._idle = asyncio.Event()
         self._idle.set()
+        #: Whether several batches shared the last transaction.
+        self._crowded = False
 
     @classmethod
     async def open(cls, path: Path, durability: Durability, busy_seconds: float) -> "Writer":
@@ -61,7 +63,11 @@ class Writer:
         self._waiting.append((batch, done))
         if self._idle.is_set():
             self._idle.clear()
-            self._begin()
+            if self._crowded:
+                # Others are likely to be ready in this round with batches for the same transaction.
+                self._loop.call_soon(self._begin)
+            else:
+                self._begin()
         return done
 
     async def perform(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -80,6 +86,7 @@ class Writer:
 
     def _begin(self) -> None:
         group, self._waiting = self._waiting, []
+        self._crowded = len(group) > 1
         batches = [batch for batch, _ in group]
         work = partial(write_group, self._connection, batches, self._path)
         self._thread.do(work, partial(self._settle, group))
