@@ -51,6 +51,7 @@ def described(state: State) -> dict[str, Any]:
     """Return a state as JSON."""
     fields = dict(vars(state))
     fields["messages"] = [asdict(it) for it in state.messages]
+    fields["heard"] = list(state.heard)
     if state.turn is not None:
         fields["turn"] = {**asdict(state.turn), "missing": sorted(state.turn.missing)}
     return from_json(to_json(fields))

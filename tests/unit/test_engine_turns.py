@@ -118,9 +118,21 @@ def test_a_second_answer_changes_nothing():
     play.start(message=None)
     play.take(RequestAnswered("r:1", "hi", "user"))
     before = play.state.copy()
-    assert play.take(RequestAnswered("r:1", "again", "user")) == []
+    assert play.take(RequestAnswered("r:1", "again", "user", message_id="m1")) == []
     before.seq = play.state.seq
     assert play.state == before
+
+
+def test_messages_that_have_a_name_are_remembered():
+    play = Play(workflow(handoffs=[rule("user")]))
+    play.start(message=None)
+    earlier = []
+    for name in ("m1", None, "m2"):
+        earlier.append(play.state.copy())
+        play.take(RequestAnswered(next(iter(play.state.requests)), "hi", "user", name))
+        play.reply("what else?")
+    assert list(play.state.heard) == ["m1", "m2"]
+    assert [list(it.heard) for it in earlier] == [[], ["m1"], ["m1"]]
 
 
 def test_several_tools_are_called_at_once_and_all_are_waited_for():

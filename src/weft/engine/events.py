@@ -206,6 +206,8 @@ class RequestAnswered:
     id: str
     value: Json
     user: str
+    #: What the sender calls the message this was; None for an answer to a named question.
+    message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

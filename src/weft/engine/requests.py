@@ -53,6 +53,8 @@ def on_request_answered(
     request = _close(state, data.id)
     if request is None:
         return []
+    if data.message_id is not None:
+        state.heard = state.heard.added(data.message_id)
     if request.kind == "chat":
         text = str(data.value)
         state.hear(text, event.seq)

@@ -166,6 +166,8 @@ class State:
     #: Handoffs since the last turn; more than there are agents is a circle.
     hops: int = 0
     requests: Mapping[str, Request] = field(default_factory=dict[str, Request])
+    #: The messages that were let in, by what their senders call them: each counts once.
+    heard: Log[str] = field(default_factory=Log[str])
     spent: Spent = field(default_factory=Spent)
     stopping: bool = False
     outcome: Outcome | None = None

@@ -80,6 +80,7 @@ EVERY_KIND: Final[tuple[EventData, ...]] = (
     ),
     RequestOpened("q2", "chat", "Helper"),
     RequestAnswered("q1", ANYTHING, "ann"),
+    RequestAnswered("q2", "And now?", "ann", message_id="m1 \x00 🙂"),
     RequestExpired("q2"),
     TurnEnded("Helper", 1),
     HandedOff("Helper", "Closer", "rule", 0),
