@@ -1,6 +1,8 @@
 """What tests of runs with bad input share: a small workflow, a host for it, what is looked at."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +75,14 @@ async def finished(host: Host, run: str) -> Told:
     row = await host.settled(run, scope=ADA)
     events = [it async for it in host.events(run, scope=ADA)]
     return Told(row, await host.state(run, scope=ADA), events)
+
+
+def child(code: str, *arguments: str) -> subprocess.Popen[str]:
+    """Run code in a process of its own, which finds the modules of the tests; talk to it."""
+    tests = str(Path(__file__).parents[1])
+    code = f"import sys; sys.path.insert(0, {tests!r})\n{code}"
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 async def open_host(path: Path, declared: WorkflowSpec, model: Model, code: bytes = b"") -> Host:

@@ -6,11 +6,10 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
-from behaviour.bad_run_play import ADA, finished, open_host, play, spec
+from behaviour.bad_run_play import ADA, child, finished, open_host, play, spec
 from journal_play import look
 from weft.engine.events import RequestAnswered, RequestExpired, RunStarted
 from weft.errors import AccessDenied, RunError, StoreError, UsageError
@@ -138,13 +137,6 @@ def test_a_full_disk_is_explained_and_the_run_goes_on_when_there_is_room(tmp_pat
     assert "disk" in fault
     assert "weft runs resume" in fault
     assert look(path, "PRAGMA integrity_check") == [("ok",)]
-
-
-def child(code, *arguments):
-    tests = str(Path(__file__).parents[1])
-    code = f"import sys; sys.path.insert(0, {tests!r})\n{code}"
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    return subprocess.Popen([sys.executable, "-c", code, *arguments], **pipes)
 
 
 def told_by(code, *arguments):

@@ -47,7 +47,7 @@ async def play(package: Package, seed: int) -> list[Event]:
             state = await host.state(run, scope=ADA)
             for request in state.requests.values():
                 if request.kind == "chat":
-                    signal = UserMessage(SAMPLE_MESSAGE)
+                    signal = UserMessage(SAMPLE_MESSAGE, id=request.id)
                 else:
                     value = sample_answer(book, steering, request.tool or "", random)
                     signal = Answer(request.id, value)

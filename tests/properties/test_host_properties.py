@@ -4,12 +4,21 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
 from weft.engine.codec import decode, encode
-from weft.engine.events import Event, ModelReplied, RunStarted, ToolReturned, VariableSet
+from weft.engine.events import (
+    Event,
+    ModelReplied,
+    RequestAnswered,
+    RunStarted,
+    ToolReturned,
+    VariableSet,
+)
 from weft.engine.reduce import fold, reduce
 from weft.engine.state import State
 from weft.errors import UsageError
@@ -101,12 +110,21 @@ LINES = st.sampled_from(
         call("count", by="many"),
     ]
 )
+MOST_SIGNALS = 4
 SIGNALS = st.lists(
-    st.sampled_from(
-        [UserMessage("go on"), Answer("", {"pick": "x"}), Answer("", "y"), Stop("after_turn")]
+    st.one_of(
+        st.builds(UserMessage, st.just("go on")),  # each time another message
+        st.sampled_from([Answer("", {"pick": "x"}), Answer("", "y"), Stop("after_turn")]),
     ),
-    max_size=4,
+    max_size=MOST_SIGNALS,
 )
+#: Which of the signals that were let in come again, each time the run has come to rest.
+LATER = st.lists(
+    st.lists(st.integers(0, MOST_SIGNALS - 1), max_size=3),
+    min_size=MOST_SIGNALS,
+    max_size=MOST_SIGNALS,
+)
+NEVER = ((),) * MOST_SIGNALS
 SCRIPTS = st.lists(LINES, min_size=1, max_size=6)
 
 
@@ -124,12 +142,17 @@ def model_of(script):
     return FunctionModel(reply)
 
 
+async def addressed(host, run, signal):
+    """Return a signal as it is sent: an answer names its question."""
+    if not isinstance(signal, Answer):
+        return signal
+    # Tools side by side ask in any order; the answer goes to the same one each time.
+    asked = sorted(await host.requests(scope=ADA, run=run), key=lambda it: str(it.payload))
+    return Answer(asked[0].id if asked else "none", signal.value)
+
+
 async def deliver(host, run, signal, times=1):
-    """Deliver a signal as often as told, at once; return how often it was let in."""
-    if isinstance(signal, Answer):
-        # Tools side by side ask in any order; the answer goes to the same one each time.
-        asked = sorted(await host.requests(scope=ADA, run=run), key=lambda it: str(it.payload))
-        signal = Answer(asked[0].id if asked else "none", signal.value)
+    """Deliver a signal as often as told, at once; return how often that was no fault."""
 
     async def once():
         try:
@@ -141,16 +164,46 @@ async def deliver(host, run, signal, times=1):
     return sum(await asyncio.gather(*(once() for _ in range(times))))
 
 
-async def lead(host, signals, times=1, run="run"):
-    """Start a run and let signals in, each when the run has come to rest."""
+def expect_once(signal, let_in, times):
+    if isinstance(signal, Answer):
+        assert let_in <= 1, "an answer is taken once, whoever brings it"
+    if isinstance(signal, UserMessage):
+        assert let_in in (0, times), "whoever brings a message that was heard is told so"
+
+
+async def lead(host, signals, times=1, run="run", later=NEVER):
+    """Start a run and let signals in, each when the run has come to rest, and some again."""
     await host.start("Desk", scope=ADA, message="hi", run=run)
     await host.settled(run, scope=ADA)
-    for signal in signals:
-        let_in = await deliver(host, run, signal, times)
-        if not isinstance(signal, Stop):
-            assert let_in <= 1, "an answer is taken once"
+    taken = []
+    for signal, again in zip(signals, later, strict=False):
+        sent = await addressed(host, run, signal)
+        let_in = await deliver(host, run, sent, times)
+        expect_once(sent, let_in, times)
+        taken += [sent] if let_in else []
         await host.settled(run, scope=ADA)
-    return await host.state(run, scope=ADA), await read(host, run)
+        for number in again if taken else ():
+            await repeat([host], run, taken[number % len(taken)], times)
+    events = await read(host, run)
+    expect_each_message_once(events)
+    return await host.state(run, scope=ADA), events
+
+
+async def repeat(hosts, run, signal, times=1):
+    """Deliver again what was let in before: nothing is written, but that a stop was asked for."""
+    before = await read(hosts[0], run)
+    let_in = await asyncio.gather(*(deliver(it, run, signal, times) for it in hosts))
+    await until_rest(hosts, run)
+    if isinstance(signal, Stop):
+        return
+    assert sum(let_in) == (times * len(hosts) if isinstance(signal, UserMessage) else 0)
+    assert await read(hosts[0], run) == before
+
+
+def expect_each_message_once(events):
+    answers = [it.data for it in events if isinstance(it.data, RequestAnswered)]
+    named = [it.message_id for it in answers if it.message_id is not None]
+    assert len(named) == len(set(named))
 
 
 async def read(host, run):
@@ -163,16 +216,25 @@ def summary(state):
     return state.status, state.outcome, dict(state.variables), texts, state.turns, state.taken
 
 
+async def in_memory(_path):
+    return MemoryJournal()
+
+
+@pytest.mark.parametrize("journal", [in_memory, SqliteJournal.open], ids=["memory", "sqlite"])
 @settings(max_examples=40, derandomize=True)
-@given(SCRIPTS, SIGNALS, st.integers(2, 4))
-def test_a_signal_delivered_again_changes_nothing(script, signals, times):
-    async def story():
-        async with host_for(SPEC, model_of(script), code=CODE) as host:
+@given(SCRIPTS, SIGNALS, st.integers(1, 4), LATER)
+def test_a_signal_delivered_again_changes_nothing(journal, script, signals, times, later):
+    """At the same moment, or any time later, whatever the run does by then."""
+
+    async def story(path):
+        kept = await journal(path)
+        async with host_for(SPEC, model_of(script), code=CODE, journal=kept) as host:
             once = await lead(host, signals)
-            again = await lead(host, signals, times, "again")
+            again = await lead(host, signals, times, "again", later)
             return once, again
 
-    (once, _), (again, _) = play(story())
+    with tempfile.TemporaryDirectory() as folder:
+        (once, _), (again, _) = play(story(Path(folder) / "journal.db"))
     assert summary(again) == summary(once)
 
 
@@ -243,11 +305,15 @@ def test_of_two_hosts_on_one_run_one_wins_each_event(script, signals):
         async with hosts[0], hosts[1]:
             await asyncio.gather(*(it.resume("run", scope=ADA) for it in hosts))
             await until_rest(hosts, "run")
+            taken = []
             for signal in signals:
-                let_in = await asyncio.gather(*(deliver(it, "run", signal) for it in hosts))
-                if not isinstance(signal, Stop):
-                    assert sum(let_in) <= 1, "an answer is taken once, whoever brings it"
+                sent = await addressed(hosts[0], "run", signal)
+                let_in = await asyncio.gather(*(deliver(it, "run", sent) for it in hosts))
+                expect_once(sent, sum(let_in), len(hosts))
+                taken += [sent] if any(let_in) else []
                 await until_rest(hosts, "run")
+                for it in taken:
+                    await repeat(hosts, "run", it)
             states = [await it.state("run", scope=ADA) for it in hosts]
             events = await read(hosts[0], "run")
             workflow = await hosts[0].workflow("run", scope=ADA)
@@ -262,3 +328,4 @@ def test_of_two_hosts_on_one_run_one_wins_each_event(script, signals):
         causes = [it.cause for it in events if isinstance(it.data, kind)]
         assert len(causes) == len(set(causes)), "a result is recorded once"
     assert summary(states[0]) == summary(alone)
+    expect_each_message_once(events)

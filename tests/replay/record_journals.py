@@ -217,6 +217,17 @@ async def failed() -> tuple[Host, str]:
     return host, run
 
 
+async def messages() -> tuple[Host, str]:
+    """A user whose messages have identities; one comes again after it was answered."""
+    host = troubled_host(ScriptedModel(["open", "Go on.", "closed"]))
+    run = await host.start("Troubled", scope=ADA, run="recorded-messages")
+    for text, id_ in (("yes", "m-1"), ("yes", "m-1"), ("yes", "caf\u00e9 \U0001f600")):
+        await host.settled(run, scope=ADA)
+        await host.deliver(run, UserMessage(text, id=id_), scope=ADA)
+    await host.settled(run, scope=ADA)
+    return host, run
+
+
 async def open_run() -> tuple[Host, str]:
     """A run that waits for two people, and has not ended."""
     play = PLAYS["questions"]()
@@ -316,6 +327,8 @@ RUNS: dict[str, Callable[[], Awaitable[tuple[Host, str]]]] = {
     "beside": lambda: crash_play("questions", "recorded-beside"),
     # A run that is to stop does not ask the user any more since the first one was recorded.
     "drained": lambda: stopped("recorded-drained"),
+    # Messages have identities since the first ones were recorded.
+    "messages": messages,
 }
 
 

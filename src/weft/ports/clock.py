@@ -1,4 +1,4 @@
-"""Time and identities: the only place they enter from."""
+"""Time and identities: the only place they enter from, but for what a sender calls a message."""
 
 from typing import Protocol
 

@@ -228,18 +228,18 @@ class ActiveRun:
     async def _write_result(self, drafts: Drafts) -> None:
         """Write what came of an effect. What cannot be written at all ends the run, explained."""
         try:
-            await self._write(drafts, None)
+            await self._write(drafts)
         except Exception as error:  # whatever it is, a result must not be asked for again for ever
             if isinstance(error, StoreConflict | RunError) or getattr(error, "retryable", False):
                 raise
             reason = f"what came of {drafts[-1].actor} cannot be kept: {error}"
-            await self._write((Draft("engine", RunEnded("failed", reason)),), None)
+            await self._write((Draft("engine", RunEnded("failed", reason)),))
 
-    async def _write(self, drafts: Drafts, allowed: Allowed | None) -> None:
+    async def _write(self, drafts: Drafts, allowed: Allowed | None = None) -> None:
+        """Write drafts if they are wanted, as things stand at the moment of writing."""
+        allowed = allowed or partial(is_wanted, result=drafts[-1].data)
         conflicts = failures = 0
-        while allowed is not None or is_wanted(self.state, drafts[-1].data):
-            if allowed is not None:
-                allowed(self.state)
+        while allowed(self.state):
             try:
                 self._follow(await self._decide(drafts))
             except StoreConflict:

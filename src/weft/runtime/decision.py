@@ -25,8 +25,8 @@ from weft.engine.state import State
 from weft.engine.writes import unfit
 from weft.runtime.workflow import Workflow
 
-#: Raises UsageError if a state does not allow what is asked for.
-Allowed: TypeAlias = Callable[[State], None]
+#: Tells whether a state still wants something; raises UsageError if it does not allow it.
+Allowed: TypeAlias = Callable[[State], bool]
 
 
 class Draft(NamedTuple):

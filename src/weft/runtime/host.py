@@ -25,7 +25,7 @@ from weft.runtime.forking import Edits, fork
 from weft.runtime.perform import ModelSource, Performer
 from weft.runtime.secrets import secret_values
 from weft.runtime.shelf import FindWorkflow, Shelf
-from weft.runtime.signals import Answer, Signal, Stop, interpret, is_open
+from weft.runtime.signals import Answer, Signal, Stop, interpret, is_open, was_heard
 from weft.runtime.values import fitting_text, start_values
 from weft.runtime.workflow import Workflow
 
@@ -102,8 +102,13 @@ class Host:
         return name
 
     async def deliver(self, run: str, signal: Signal, *, scope: Scope) -> None:
-        """Let a signal into a run. It returns when the signal is in the journal."""
+        """Let a signal into a run. It returns when the signal is in the journal.
+
+        It may be delivered again, by whoever does not know whether it was: it counts once.
+        """
         active = await self._active.load(await self.run(run, scope=scope))
+        if was_heard(signal, active.state):
+            return
         if not isinstance(signal, Stop):
             self._require_models(active.workflow, active.state.model, scope)
         if isinstance(signal, Answer):
@@ -338,6 +343,7 @@ def _taken(run: str) -> UsageError:
     )
 
 
-def _is_new(state: State) -> None:
+def _is_new(state: State) -> bool:
     if state.seq:
         raise _taken(state.run)
+    return True

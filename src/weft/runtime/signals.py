@@ -1,7 +1,9 @@
 """Signals: the only way back into a run, and what each means for its state."""
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+import secrets
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Literal, TypeAlias, get_args
 
 from weft.engine.events import RequestAnswered, StopAsked
 from weft.engine.state import State
@@ -13,12 +15,21 @@ from weft.runtime.workflow import Workflow
 
 StopMode: TypeAlias = Literal["now", "after_turn"]
 
+#: How long the name of a message may be, in characters: it is kept with every message.
+MAX_ID: Final = 200
+
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """The user says something, in answer to the run's waiting for it."""
+    """The user says something, in answer to the run's waiting for it.
+
+    A run hears each `id` once. Every object has its own, unless its maker gives the one by which
+    the message is known elsewhere: two that say the same are two messages.
+    """
 
     text: str
+    #: Chance has its place in the clock of a host, but a message is made outside of any.
+    id: str = field(default_factory=partial(secrets.token_hex, 16), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +62,42 @@ def interpret(signal: Signal, workflow: Workflow, state: State, user: str) -> tu
             is_open(id_)(state)
             answer = _fitting(workflow, state, state.requests[id_].tool, value)
             return Draft(actor, RequestAnswered(id_, answer, user)), is_open(id_)
-        case UserMessage(text=text):
+        case UserMessage(text=text, id=name):
+            _refuse_unfit(name)
             not_ended(state)
             id_ = _chat(state)
             answer = _fitting(workflow, state, None, text)
-            return Draft(actor, RequestAnswered(id_, answer, user)), is_open(id_)
+            draft = Draft(actor, RequestAnswered(id_, answer, user, message_id=name))
+            return draft, once(signal, is_open(id_))
 
 
-def not_ended(state: State) -> None:
+def was_heard(signal: Signal, state: State) -> bool:
+    """Tell whether a signal is a message that a run has heard: nothing is to be done for it."""
+    return isinstance(signal, UserMessage) and signal.id in state.heard
+
+
+def once(signal: Signal, allowed: Allowed) -> Allowed:
+    """Let a message in once; it is no fault that it was delivered before or meanwhile."""
+    return lambda state: not was_heard(signal, state) and allowed(state)
+
+
+def not_ended(state: State) -> bool:
     """Refuse what comes after the end of a run."""
     if state.status == "ended":
         raise UsageError(f"run {state.run} has ended already")
+    return True
 
 
 def is_open(request: str) -> Allowed:
     """Refuse what answers a question that is not open."""
 
-    def check(state: State) -> None:
+    def check(state: State) -> bool:
         if request not in state.requests:
             raise UsageError(
                 f"question {request} is not open: it was answered, has expired, or never was",
                 hint=f"see what is open: weft runs show {state.run}",
             )
+        return True
 
     return check
 
@@ -86,6 +111,20 @@ def _chat(state: State) -> str:
         f"run {state.run} does not wait for a message",
         hint=f"answer its question first: {asked}" if asked else "wait until it does",
     )
+
+
+def _refuse_unfit(id_: str) -> None:
+    """Refuse what cannot name a message: it must be kept, and found again, as it was given."""
+    hint = "leave the id out to get a new one"
+    if not isinstance(id_, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"the id of a message is text, not {type(id_).__name__}", hint=hint)
+    if not 0 < len(id_) <= MAX_ID:
+        said = f"the id of a message has 1 to {MAX_ID} characters, not {len(id_):,}"
+        raise UsageError(said, hint=hint)
+    try:
+        id_.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError("the id of a message is not valid Unicode text", hint=hint) from error
 
 
 def _fitting(workflow: Workflow, state: State, tool: str | None, value: Json) -> Json:
