@@ -10,6 +10,7 @@ import pytest
 from journal_play import look, play
 from weft.adapters.sqlite import SqliteJournal, prune, queries, writer
 from weft.adapters.sqlite.append import write_group
+from weft.adapters.sqlite.rows import written
 from weft.adapters.sqlite.schema import open_writer
 from weft.engine.codec import encode
 from weft.engine.events import MessageShown, ToolReturned
@@ -48,8 +49,8 @@ def planner(tmp_path):
             run = SampleRun(f"r{number}", digest="d")
             asked = run.request("q", expires_at=5)
             large = ToolReturned("c", "x" * LARGE)
-            write_group(connection, [run.batch(large, opened=(asked,))], path)
-            write_group(connection, [run.batch(status="ended", closed=("q",))], path)
+            write_group(connection, [written(run.batch(large, opened=(asked,)))], path)
+            write_group(connection, [written(run.batch(status="ended", closed=("q",)))], path)
         yield connection
 
 

@@ -4,8 +4,8 @@ import asyncio
 from collections import deque
 from typing import Final
 
-#: Few enough that a round is over in a few milliseconds, and many enough that rounds cost nothing.
-AT_ONCE: Final = 16
+#: Few enough that a round is over soon, and many enough that what they write shares a transaction.
+AT_ONCE: Final = 64
 
 
 class Pace:

@@ -17,7 +17,7 @@ from weft.adapters.sqlite.rows import (
     REQUEST_COLUMNS,
     RUN_COLUMNS,
     Row,
-    add_events,
+    Written,
     in_pieces,
     marks,
     request_values,
@@ -54,7 +54,7 @@ class _Group:
 
 
 def write_group(
-    connection: sqlite3.Connection, batches: Sequence[Batch], path: Path
+    connection: sqlite3.Connection, batches: Sequence[Written], path: Path
 ) -> list[StoreError | None]:
     """Write batches in one transaction and return, for each, what kept it from being written."""
     try:
@@ -62,14 +62,19 @@ def write_group(
     except UNFIT as error:
         if len(batches) > 1:
             return [it for batch in batches for it in write_group(connection, [batch], path)]
-        return [StoreError(f"events of run {batches[0].run} cannot be stored: {error}")]
+        return [unfit(batches[0].batch, error)]
     except sqlite3.Error as error:
         return [store_error(error, path) for _ in batches]
 
 
-def _write(connection: sqlite3.Connection, batches: Sequence[Batch]) -> list[StoreError | None]:
+def unfit(batch: Batch, error: Exception) -> StoreError:
+    """Return what is said of a batch that nothing could be kept of."""
+    return StoreError(f"events of run {batch.run} cannot be stored: {error}")
+
+
+def _write(connection: sqlite3.Connection, batches: Sequence[Written]) -> list[StoreError | None]:
     with transaction(connection):
-        stored = _stored(connection, [it.run for it in batches])
+        stored = _stored(connection, [it.batch.run for it in batches])
         group = _Group()
         stands = {run: seq for run, (seq, _) in stored.items()}
         for batch in batches:
@@ -94,8 +99,9 @@ def _stored(connection: sqlite3.Connection, runs: Iterable[str]) -> dict[str, tu
     return found
 
 
-def _take(group: _Group, stands: dict[str, int], batch: Batch) -> None:
+def _take(group: _Group, stands: dict[str, int], written: Written) -> None:
     """Add a batch to the group unless its run has moved on, be it by an earlier batch of it."""
+    batch = written.batch
     run = batch.run
     stand = stands.get(run, 0)
     if stand != batch.expected:
@@ -106,7 +112,8 @@ def _take(group: _Group, stands: dict[str, int], batch: Batch) -> None:
             )
         )
         return
-    add_events(batch, group.events, group.blobs)
+    group.events.extend(written.events)
+    group.blobs.extend(written.blobs)
     stands[run] = batch.row.seq
     group.runs[run] = batch.row
     if batch.package is not None:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from pydantic_core import from_json, to_json
 
@@ -56,9 +56,24 @@ def marks(rows: int, columns: int) -> str:
     return ",".join([f"({','.join('?' * columns)})"] * rows)
 
 
-def add_events(batch: Batch, rows: list[Row], blobs: list[Row]) -> None:
-    """Add the events of a batch to rows, and what is large among their data to blobs."""
+class Written(NamedTuple):
+    """A batch as it is going to be written.
+
+    It is made where the batch comes from and not on the thread that writes: while that works on
+    values of Python, it and the event loop take turns, and everybody waits for its transaction.
+    """
+
+    batch: Batch
+    events: list[Row]
+    #: What is large among the data of the events.
+    blobs: list[Row]
+
+
+def written(batch: Batch) -> Written:
+    """Return a batch with its rows; raises TypeError or ValueError if its events are no JSON."""
     run = batch.run
+    rows: list[Row] = []
+    blobs: list[Row] = []
     for seq, at, actor, cause, data in batch.events:
         raw = encode(data)
         kept: str | bytes
@@ -68,6 +83,7 @@ def add_events(batch: Batch, rows: list[Row], blobs: list[Row]) -> None:
         else:
             kept = raw.decode()
         rows.append((run, seq, at, actor, cause, type(data).__name__, kept))
+    return Written(batch, rows, blobs)
 
 
 def request_values(row: RequestRow) -> Row:

@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from weft.adapters.sqlite.append import write_group
+from weft.adapters.sqlite.append import unfit, write_group
 from weft.adapters.sqlite.errors import store_error
+from weft.adapters.sqlite.rows import Written, written
 from weft.adapters.sqlite.schema import open_writer
 from weft.adapters.sqlite.threads import WorkerThread
 from weft.engine.rows import Batch
@@ -18,7 +19,7 @@ from weft.ports.journal import Durability
 T = TypeVar("T")
 
 #: A batch, and what its sender waits for.
-Waiting: TypeAlias = tuple[Batch, asyncio.Future[None]]
+Waiting: TypeAlias = tuple[Written, asyncio.Future[None]]
 
 
 class Writer:
@@ -60,7 +61,11 @@ class Writer:
     def append(self, batch: Batch) -> asyncio.Future[None]:
         """Let a batch be written with all others that wait; the future tells when it is."""
         done: asyncio.Future[None] = self._loop.create_future()
-        self._waiting.append((batch, done))
+        try:
+            self._waiting.append((written(batch), done))
+        except (TypeError, ValueError) as error:
+            done.set_exception(unfit(batch, error))
+            return done
         if self._idle.is_set():
             self._idle.clear()
             if self._crowded:
