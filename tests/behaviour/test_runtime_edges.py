@@ -8,12 +8,19 @@ from dataclasses import replace
 import pytest
 
 from weft.adapters.memory import MemoryJournal
-from weft.engine.events import ModelFailed, RequestExpired, ToolFailed, ToolReturned
+from weft.engine.events import (
+    Event,
+    ModelFailed,
+    ModelReplied,
+    RequestExpired,
+    ToolFailed,
+    ToolReturned,
+)
 from weft.errors import RunError, StoreError, UsageError
 from weft.ports.scope import Scope
 from weft.runtime.followers import TextDelta
 from weft.runtime.pace import AT_ONCE
-from weft.runtime.signals import Answer
+from weft.runtime.signals import Answer, Stop
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for
@@ -341,6 +348,57 @@ def test_the_first_words_of_a_fork_are_streamed():
             return [it async for it in host.events(child, scope=ADA, follow=True)]
 
     assert any(isinstance(it, TextDelta) for it in play(scenario))
+
+
+def test_no_piece_of_a_reply_comes_after_it():
+    handoffs = [{"source_agent": "A", "target_agent": "user"}]
+
+    async def scenario():
+        model = FunctionModel(lambda _: "Done.")
+        async with host_for(spec(handoffs=handoffs), model, code=CODE) as host:
+            run = await host.start("W", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            heard = []
+            async for it in host.events(run, scope=ADA, follow=True):
+                heard.append(it)
+                if isinstance(it, Event) and isinstance(it.data, ModelReplied):
+                    say = host._followers.listener
+                    say(run, it.cause)("late")
+                    say(run, it.cause + 1)("next")
+                if isinstance(it, TextDelta):
+                    await host.deliver(run, Stop(), scope=ADA)
+            return [it.text for it in heard if isinstance(it, TextDelta)]
+
+    assert play(scenario) == ["next"]
+
+
+def test_the_first_words_of_a_run_that_is_taken_up_are_streamed():
+    journal = MemoryJournal()
+    journal.close = lambda: asyncio.sleep(0)  # It is used by the next host.
+
+    async def scenario():
+        silent = FunctionModel(lambda _: asyncio.sleep(60))
+        async with host_for(spec(), silent, code=CODE, journal=journal) as host:
+            run = await host.start("W", scope=ADA, message="hi")
+        async with host_for(spec(), ScriptedModel(["Done."]), code=CODE, journal=journal) as host:
+            await host.resume(run, scope=ADA, streamed=True)
+            before = [it async for it in host.events(run, scope=ADA)]  # takes nothing away
+            assert not any(isinstance(it, TextDelta) for it in before)
+            return [it async for it in host.events(run, scope=ADA, follow=True)]
+
+    assert any(isinstance(it, TextDelta) for it in play(scenario))
+
+
+def test_a_program_that_forgets_its_host_is_told_in_one_line(caplog):
+    async def scenario():
+        host = host_for(spec(), FunctionModel(lambda _: asyncio.sleep(60)), code=CODE)
+        await host.start("W", scope=ADA, message="hi")
+        await asyncio.sleep(0.01)
+
+    asyncio.run(scenario())
+    (said,) = [it for it in caplog.records if it.name == "weft.runtime"]
+    assert "is given up for now: an effect ended without a result: cancelled" in said.getMessage()
+    assert not said.exc_info
 
 
 def test_what_cannot_be_given_at_the_start_is_named():

@@ -352,7 +352,7 @@ def test_when_the_person_leaves_the_run_is_kept(weft, desk, typed):
     resumed = weft("runs", "resume", "last")
     assert resumed.code == 0
     assert resumed.out == "Clerk (you): BYE\n"
-    assert "turn 1" not in resumed.err
+    assert "turn 1: Clerk" in resumed.err  # what is under way is told from its beginning
 
 
 def test_what_is_wrong_with_an_answer_for_the_model_is_told(weft, desk, typed):

@@ -119,6 +119,7 @@ def _fork(
                 turn=turn,
                 values=read_values(workflow.book, given),
                 model=await model_name(host, model),
+                streamed=True,
             )
             state = await host.state(session.run, scope=LOCAL)
             models = models_line(workflow, state.model, begins=True)

@@ -25,6 +25,7 @@ from weft.cli.run_names import find_request, find_run
 from weft.cli.streams import Streams
 from weft.cli.verb_runs import RunName
 from weft.cli.wording import counted
+from weft.engine.events import Event, TurnStarted
 from weft.engine.rows import RequestRow, RunRow
 from weft.findings import Json
 from weft.opening.hosts import LOCAL
@@ -34,6 +35,8 @@ from weft.runtime.signals import Answer, Signal, Stop
 
 #: For how many seconds a run is waited for that ends after its turn: nobody may be working on it.
 _MOMENT: Final = 2.0
+
+_AS_JSON: Final = "write it as JSON, in single quotes, or leave it out: then a form asks for it"
 
 
 def cancel(
@@ -87,12 +90,24 @@ def resume(
                 look = f"look at it: weft inspect {row.run}{session.place.options}"
                 raise usage(outcome_text(row), take_anew(session.place, row) or look)
             tell_if_changed(streams, row)
-            session.run, session.told = row.run, row.seq
-            async with following(host, row.run, after=row.seq) as news:
-                await host.resume(row.run, scope=LOCAL)
+            session.run, session.told = row.run, await _before_turn(host, row)
+            note = f"run {row.run} of {row.workflow} goes on"
+            streams.note(streams.paint_error(note, "dim"))
+            async with following(host, row.run, after=session.told) as news:
+                await host.resume(row.run, scope=LOCAL, streamed=True)
                 return await go_along_with(host, session, person, news)
 
     return work_on(session, work)
+
+
+async def _before_turn(host: Host, row: RunRow) -> int:
+    """Return the event before the turn under way: that one is told from its beginning."""
+    turn = (await host.state(row.run, scope=LOCAL)).turn
+    if turn is None:
+        return row.seq
+    events = [it async for it in host.events(row.run, scope=LOCAL)]
+    starts = [it.seq for it in events if isinstance(it, Event) and isinstance(it.data, TurnStarted)]
+    return max(starts) - 1
 
 
 def answer(
@@ -188,7 +203,7 @@ def _read_json(text: str) -> Json:
     except UnicodeDecodeError as error:
         raise usage(f"{text[1:]} is not UTF-8 text", "save the file as UTF-8") from error
     except ValueError as error:
-        raise usage(f"the answer is not JSON: {error}", "put single quotes around it") from error
+        raise usage(f"the answer is not JSON: {error}", _AS_JSON) from error
 
 
 async def _answer(

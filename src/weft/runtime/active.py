@@ -157,7 +157,7 @@ class ActiveRun:
                     await self._effects.drop()
             over = not self._effects
         except Exception as error:  # noqa: BLE001 - it is told to whoever waits for the run
-            _log.exception("run %s is given up for now", self.state.run)
+            _report(self.state.run, error)
             fault = error
         finally:
             if over:
@@ -300,6 +300,12 @@ class ActiveRun:
 
     def _post_result(self, drafts: Drafts) -> None:
         self._post(partial(self._write_result, drafts))
+
+
+def _report(run: str, error: Exception) -> None:
+    """Say that a run is given up; where from is told of what nobody has explained."""
+    explained = isinstance(error, RunError) and error.__cause__ is None
+    _log.error("run %s is given up for now: %s", run, error, exc_info=not explained)
 
 
 async def _raise(fault: Exception | None) -> None:

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, suppress
 from types import TracebackType
 from typing import Final, Literal, Self
 
-from weft.engine.events import Event, RequestExpired, RunStarted
+from weft.engine.events import Event, ModelFailed, ModelReplied, RequestExpired, RunStarted
 from weft.engine.reduce import fold
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import State
@@ -195,22 +195,30 @@ class Host:
     ) -> AsyncIterator[Event | TextDelta]:
         """Yield the events of a run after a number; with `follow`, go on until it has ended.
 
-        While following, pieces of text come as they are spoken.
+        While following, pieces of text come as they are spoken, but none after the whole reply.
         """
         _refuse_negative(after=after)
-        if follow:
-            self._expiry.look()
+        if not follow:
+            await self.run(run, scope=scope)
+            for event in await self._journal.read(scope, run, after=after):
+                yield event
+            return
+        self._expiry.look()
+        replied = 0
         with self._followers.following(run) as news:
             while True:
                 row = await self.run(run, scope=scope)
                 for event in await self._journal.read(scope, run, after=after):
+                    if isinstance(event.data, ModelReplied | ModelFailed):
+                        replied = event.cause
                     yield event
                     after = event.seq
-                if not follow or (row.status == "ended" and after >= row.seq):
+                if row.status == "ended" and after >= row.seq:
                     return
                 self._active.raise_if_given_up(run)
                 while after >= row.seq and (delta := await next_delta(news)) is not None:
-                    yield delta
+                    if delta.call > replied:
+                        yield delta
 
     async def settled(self, run: str, *, scope: Scope) -> RunRow:
         """Return when a run waits for a person or has ended.
@@ -235,10 +243,15 @@ class Host:
         row = None if active.held else active.row
         return row if row is not None and scope.covers(row.app, row.user) else None
 
-    async def resume(self, run: str, *, scope: Scope) -> None:
-        """Take up a run that had something to do when its process ended."""
+    async def resume(self, run: str, *, scope: Scope, streamed: bool = False) -> None:
+        """Take up a run that had something to do when its process ended.
+
+        `streamed` keeps the first words for whoever is about to follow the events.
+        """
         active = await self._active.load(await self.run(run, scope=scope))
         self._require_models(active.workflow, active.state.model, scope)
+        if streamed:
+            self._followers.expect(run)
         self._active.put(active).take_up()
 
     async def recover(self) -> list[str]:
