@@ -159,14 +159,14 @@ def test_a_journal_that_ends_too_soon_is_found(shopping, kind):
 def test_what_nothing_leads_to_is_found(shopping):
     waiting = play(shop(), ScriptedModel(["on", "what?"]), code=SHOP_CODE)
     last = waiting.events[-1]
-    added = replace(last, seq=last.seq + 1, data=VariableSet("found", True, "trigger"))
+    added = last._replace(seq=last.seq + 1, data=VariableSet("found", True, "trigger"))
     (found,) = check(replace(waiting, events=[*waiting.events, added]))
     assert (found.seq, found.what, found.expected) == (
         added.seq,
         "this would not follow any more",
         None,
     )
-    outside = replace(added, actor="user:ada", data=VariableSet("found", True, "edit"))
+    outside = added._replace(actor="user:ada", data=VariableSet("found", True, "edit"))
     assert check(replace(waiting, events=[*waiting.events, outside])) == []
 
 
