@@ -68,6 +68,7 @@ class ActiveRun:
         self._watchers: list[asyncio.Future[None]] = []
         #: The task that takes in what is in the inbox, or is about to.
         self._taker: asyncio.Task[None] | None = None
+        self._leaving: asyncio.Task[None] | None = None
         #: Runs while there is nothing but tools that wait for a person.
         self._hold: asyncio.TimerHandle | None = None
 
@@ -89,12 +90,20 @@ class ActiveRun:
 
     async def leave(self) -> None:
         """Give the run up without ending it: it goes on from its journal some other time."""
+        if self._leaving is None and self._at_work():
+            self._leaving = asyncio.create_task(self._stop_working())
+        if self._leaving is not None:
+            # Whoever does not want to wait may go, and others may wait for it too.
+            await asyncio.shield(self._leaving)
+
+    async def _stop_working(self) -> None:
         if self._taker is not None:
             self._taker.cancel()
             await asyncio.gather(self._taker, return_exceptions=True)
         if self._at_work():  # Nobody was taking in, or had not begun to.
             self._taker = asyncio.current_task()
             await self._end(None)
+        self._leaving = None
 
     async def rest(self) -> None:
         """Return when the run waits for a person, has ended, or is not worked on any more."""
@@ -116,6 +125,7 @@ class ActiveRun:
     def _post(
         self, work: Callable[[], Awaitable[None]], done: asyncio.Future[None] | None = None
     ) -> None:
+        self._hold_no_longer()
         self._inbox.append(Delivery(work, done))
         if self._taker is None:
             self._taker = asyncio.create_task(self._begin_taking())
@@ -167,7 +177,7 @@ class ActiveRun:
         self._taker = None
         if self._effects.only_held:
             # Not for long: it is let go, and goes on from its journal when somebody answers.
-            self._hold = self._performer.holding.begin(partial(self._post, self._effects.drop))
+            self._hold = self._performer.holding.begin(partial(self._post, self._let_go))
         return self._effects.take()
 
     async def _end(self, fault: Exception | None) -> None:
@@ -179,6 +189,10 @@ class ActiveRun:
             self._taker = None
             self._forsake(fault)
             self._on_left(self, fault)
+
+    async def _let_go(self) -> None:
+        if self._effects.only_held:  # An answer may have come in the same moment.
+            await self._effects.drop()
 
     def _hold_no_longer(self) -> None:
         hold, self._hold = self._hold, None
@@ -279,13 +293,16 @@ class ActiveRun:
             self._start(command, decision.assembly)
 
     async def _start_pending(self) -> None:
-        if not self._effects:
+        if any(isinstance(it, tuple) for it in self._inbox):
+            self._post(self._start_pending)  # What seems to be missing may be among these results.
+        elif not self._effects:
             for command in pending(self.state):
                 self._start(command, None)
 
     def _start(self, command: Command, assembly: Assembly | None) -> None:
         if isinstance(command, CallTool):
-            if not self._effects.answer(command):
+            # One that has given up its question is still at work: it is not called a second time.
+            if not self._effects.answer(command) and command.id not in self._effects:
                 self._begin(Effect(command.id, self._performer.call_tool(self, command)))
         elif isinstance(command, CallModel):
             name = f"{command.agent}:{command.seq}"

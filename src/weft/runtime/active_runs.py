@@ -52,8 +52,12 @@ class ActiveRuns:
 
     def put(self, active: ActiveRun) -> ActiveRun:
         """Hold a run now that there is something to do for it; if it is held already, that one."""
-        self._given_up.pop(active.state.run, None)
         return self._held.setdefault(active.state.run, active)
+
+    def take_up(self, active: ActiveRun) -> None:
+        """Work on a run again, whatever kept it from going on before."""
+        self._given_up.pop(active.state.run, None)
+        self.put(active).take_up()
 
     async def load(self, row: RunRow) -> ActiveRun:
         """Return a run from memory or from the journal, as far as it has come by now.
@@ -74,13 +78,16 @@ class ActiveRuns:
 
     def give_up(self, run: str, fault: Exception) -> None:
         """Remember why nobody works on a run."""
-        # Without its traceback: that would keep the run itself in memory.
-        self._given_up[run] = fault.with_traceback(None)
+        self._given_up[run] = fault
+        cause: BaseException | None = fault
+        while cause is not None:  # Without tracebacks: those would keep the run itself in memory.
+            cause.__traceback__ = None
+            cause = cause.__cause__ or cause.__context__
 
     def raise_if_given_up(self, run: str) -> None:
         """Tell whoever waits for a run that nobody works on it any more, and why."""
         fault = self._given_up.get(run)
-        if fault is not None:
+        if fault is not None and run not in self._held:
             raise RunError(
                 f"run {run} could not go on: {fault}. What was written is kept; "
                 f"when that is mended, go on with: weft runs resume {run}"
@@ -100,6 +107,8 @@ class ActiveRuns:
         run = active.state.run
         if fault is not None:
             self.give_up(run, fault)
+        elif active.state.status != "running":
+            self._given_up.pop(run, None)
         if self._held.get(run) is active:
             del self._held[run]
         self._on_left(run)

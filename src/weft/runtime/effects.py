@@ -31,15 +31,18 @@ class Effects:
     """The effects of one run that are under way in this process."""
 
     def __init__(self) -> None:
-        #: By name, the tasks that perform them.
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        #: By name, with the tasks that perform them.
+        self._begun: dict[str, tuple[Effect, asyncio.Task[None]]] = {}
         #: The one that is begun when everything has been taken in.
         self._next: Effect | None = None
         #: Of the tools that wait for a person, the question and its answer.
         self._asking: dict[str, tuple[str, asyncio.Future[Json]]] = {}
 
     def __bool__(self) -> bool:
-        return self._next is not None or bool(self._tasks)
+        return self._next is not None or bool(self._begun)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._begun
 
     @property
     def held(self) -> bool:
@@ -49,7 +52,9 @@ class Effects:
     @property
     def only_held(self) -> bool:
         """Whether there is nothing but tools that wait for a person."""
-        return self._next is None and 0 < len(self._tasks) <= len(self._asking)
+        return (
+            self._next is None and bool(self._begun) and self._begun.keys() <= self._asking.keys()
+        )
 
     def keep(self, effect: Effect) -> bool:
         """Keep an effect for whoever takes it next; tell whether there was none yet."""
@@ -67,7 +72,7 @@ class Effects:
 
     def begun(self, effect: Effect, task: asyncio.Task[None]) -> None:
         """Take note that a task performs an effect."""
-        self._tasks[effect.name] = task
+        self._begun[effect.name] = effect, task
 
     async def perform(self, effect: Effect) -> Drafts | Broken | None:
         """Perform an effect and return what came of it; None if it was dropped meanwhile."""
@@ -77,11 +82,11 @@ class Effects:
         except Exception as error:  # noqa: BLE001 - it is told to whoever waits for the run
             came = Broken(error)
         except asyncio.CancelledError:
-            if effect.name not in self._tasks:
+            if effect.name not in self._begun:
                 raise
             came = Broken(None)
         # No effect any more once its result is there: a run with nothing else to do may leave then.
-        return came if self._tasks.pop(effect.name, None) else None
+        return came if self._begun.pop(effect.name, None) else None
 
     def answer(self, command: CallTool) -> bool:
         """Give the newest answer to the tool that waits for it here; tell whether there is one."""
@@ -106,18 +111,20 @@ class Effects:
         effect, self._next = self._next, None
         if effect is not None:
             effect.work.close()
-        await self._drop(list(self._tasks))
+        await self._drop(list(self._begun))
 
     async def drop_strangers(self, state: State) -> None:
         """Break off the tools whose questions others have answered: they call them anew."""
         turn = state.turn
         asked = [it.asks for it in turn.calls.values()] if turn else []
         gone = [call for call, (request, _) in self._asking.items() if request not in asked]
-        await self._drop(gone)
+        await self._drop([call for call in gone if call in self._begun])
 
     async def _drop(self, names: Iterable[str]) -> None:
-        tasks = [self._tasks.pop(name) for name in names]
-        for task in tasks:
+        dropped = [self._begun.pop(name) for name in names]
+        for _, task in dropped:
             task.cancel()
-        if tasks:
-            await asyncio.gather(*tasks, return_exceptions=True)
+        if dropped:
+            await asyncio.gather(*(task for _, task in dropped), return_exceptions=True)
+        for effect, _ in dropped:  # A task that is cancelled before its first step has not begun.
+            effect.work.close()

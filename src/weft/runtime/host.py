@@ -145,7 +145,7 @@ class Host:
         if streamed:
             self._followers.expect(child)
         active = self._active.made(Scope(row.app, row.user), workflow, state)
-        self._active.put(active).take_up()
+        self._active.take_up(active)
         return child
 
     async def run(self, run: str, *, scope: Scope) -> RunRow:
@@ -252,7 +252,7 @@ class Host:
         self._require_models(active.workflow, active.state.model, scope)
         if streamed:
             self._followers.expect(run)
-        self._active.put(active).take_up()
+        self._active.take_up(active)
 
     async def recover(self) -> list[str]:
         """Take up every run that had something to do, and wait for what will expire.
@@ -263,7 +263,7 @@ class Host:
         taken: list[str] = []
         for row in rows:
             try:
-                self._active.put(await self._active.load(row)).take_up()
+                self._active.take_up(await self._active.load(row))
             except WeftError as fault:  # That one is damaged is no reason to leave the others.
                 _log.exception("run %s cannot be taken up", row.run)
                 self._active.give_up(row.run, fault)

@@ -142,8 +142,10 @@ class SqliteJournal:
 
     async def _let_go(self) -> None:
         # The writer last: the last connection to a file tidies it up.
-        await self._readers.close()
-        await self._writer.close()
+        try:
+            await self._readers.close()
+        finally:
+            await self._writer.close()
 
     def _refuse_if_closed(self) -> None:
         if self._closing is not None:

@@ -1,0 +1,247 @@
+"""Whatever comes at whatever moment: nobody waits for ever, and nothing is left behind."""
+
+import asyncio
+import gc
+import random
+import warnings
+
+import pytest
+
+from behaviour.bad_run_play import ADA, play, spec
+from weft.adapters.memory import MemoryJournal
+from weft.engine.events import Event, ModelReplied, RequestOpened, StopAsked, ToolReturned
+from weft.errors import ModelError, RunError, StoreError, UsageError
+from weft.runtime.signals import Answer, Stop, UserMessage
+from weft.testing.hosts import host_for
+from weft.testing.models import FunctionModel, call
+
+CODE = {
+    "tools/work.py": b"""
+import asyncio
+import random
+
+from weft import Ask, use_ui_tool
+
+
+async def nap(most=5):
+    for _ in range(random.randrange(most)):
+        await asyncio.sleep(0)
+
+
+async def quick() -> str:
+    await nap()
+    return "done"
+
+
+async def stubborn() -> str:
+    try:
+        await nap(9)
+    except asyncio.CancelledError:
+        await nap()
+    return "done"
+
+
+async def cancelling() -> str:
+    asyncio.current_task().cancel()
+    await nap()
+    return "done"
+
+
+def threaded() -> str:
+    return "done"
+
+
+async def ask() -> str:
+    await nap()
+    answer = await use_ui_tool("ask", "tea?")
+    await nap()
+    if random.random() < 0.3:
+        answer = await use_ui_tool("ask", "more?")
+    return str(answer)
+
+
+async def impatient() -> str:
+    try:
+        async with asyncio.timeout(0.002):
+            await use_ui_tool("ask", "tea?")
+    except TimeoutError:
+        pass
+    await nap()
+    return "done"
+
+
+def ask_first(context_variables) -> str:
+    if not context_variables.answers:
+        raise Ask("tea?")
+    return "done"
+"""
+}
+TOOLS = ("quick", "stubborn", "cancelling", "threaded")
+ASKING = ("ask", "ask_first", "impatient")
+TO_USER = [{"source_agent": "Clerk", "target_agent": "user"}]
+REFUSED = (UsageError, RunError, StoreError)
+
+
+async def nap(most=4):
+    for _ in range(random.randrange(most)):
+        await asyncio.sleep(0)
+
+
+class Yielding(MemoryJournal):
+    """A journal whose answers take a moment, never the same one."""
+
+    async def append(self, batch):
+        await nap()
+        await super().append(batch)
+        await nap()
+
+    async def read(self, *what, **limits):
+        await nap(3)
+        return await super().read(*what, **limits)
+
+    async def run(self, *what):
+        await nap(3)
+        return await super().run(*what)
+
+
+async def reply(request):
+    await nap(6)
+    draw = random.random()
+    if request.call < 4 and draw < 0.6:
+        return [call(random.choice(TOOLS + ASKING)) for _ in range(random.randrange(1, 4))]
+    if draw < 0.65:
+        raise ModelError("bad")
+    return "Done."
+
+
+async def poke(host, run):
+    """Send a run a few things that it may or may not be waiting for."""
+    for _ in range(random.randrange(6)):
+        await nap(30)
+        draw = random.random()
+        try:
+            if draw < 0.2:
+                await host.deliver(run, Stop("now" if draw < 0.12 else "after_turn"), scope=ADA)
+            elif draw < 0.3:
+                await host.resume(run, scope=ADA)
+            elif draw < 0.5:
+                await host.deliver(run, UserMessage("go"), scope=ADA)
+            else:
+                for asked in await host.requests(scope=ADA, run=run):
+                    await host.deliver(run, Answer(asked.id, "yes"), scope=ADA)
+        except REFUSED:
+            continue
+
+
+async def some_runs():
+    """Let some runs go their way together and be disturbed; return what is left of them."""
+    handoffs = random.choice([{}, {"handoffs": TO_USER}])
+    desk = spec(*TOOLS, ui=ASKING, **handoffs)
+    host = host_for(desk, FunctionModel(reply), code=CODE, journal=Yielding())
+    host._performer.holding.seconds = random.choice([0.01, 0.003, 0.0])
+    host._performer.holding.most = random.choice([500, 0])
+    runs, pokes = [], []
+    for _ in range(random.randrange(1, 30)):
+        runs.append(await host.start("Desk", scope=ADA, message="hi"))
+        pokes.append(asyncio.create_task(poke(host, runs[-1])))
+        await nap()
+    if random.random() < 0.4:
+        await nap(60)
+    else:
+        for run in runs:
+            assert (await host.settled(run, scope=ADA)).status != "running"
+        await asyncio.gather(*pokes)
+    await asyncio.gather(host.close(), host.close())
+    await asyncio.gather(*pokes)
+    return len(host._active), host._performer.holding._held
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nobody_waits_for_ever_and_nothing_is_left(seed):
+    random.seed(seed)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        assert play(some_runs) == (0, 0)
+        gc.collect()
+    assert [str(it.message) for it in warned if it.category is RuntimeWarning] == []
+
+
+def test_an_answer_in_the_moment_in_which_a_run_is_let_go():
+    async def scenario():
+        model = FunctionModel(
+            lambda it: "Done." if it.messages[-1]["role"] == "tool" else call("ask")
+        )
+        async with host_for(spec(ui=("ask",)), model, code=CODE) as host:
+            host._performer.holding.most = 0  # All are let go at once.
+            run = await host.start("Desk", scope=ADA, message="hi")
+            async for it in host.events(run, scope=ADA, follow=True):
+                if isinstance(it, Event) and isinstance(it.data, RequestOpened):
+                    await host.deliver(run, Answer(it.data.id, "yes"), scope=ADA)
+            return await host.settled(run, scope=ADA)
+
+    assert play(scenario).outcome == "completed"
+
+
+class SlowToWrite(MemoryJournal):
+    """Takes a while for events of one kind."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self._kind = kind
+
+    async def append(self, batch):
+        if any(isinstance(it.data, self._kind) for it in batch.events):
+            await asyncio.sleep(0.05)
+        await super().append(batch)
+
+
+def test_a_result_that_waits_to_be_taken_in_is_not_asked_for_again():
+    async def scenario():
+        model = FunctionModel(
+            lambda it: "Done." if it.messages[-1]["role"] == "tool" else call("quick")
+        )
+        journal = SlowToWrite(StopAsked)
+        async with host_for(spec("quick"), model, code=COUNTED, journal=journal) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            stopped = asyncio.create_task(host.deliver(run, Stop("after_turn"), scope=ADA))
+            await asyncio.sleep(0.01)
+            await host.resume(run, scope=ADA)  # The tool is done meanwhile, and nobody knows yet.
+            await stopped
+            await host.settled(run, scope=ADA)
+            events = [it.data async for it in host.events(run, scope=ADA)]
+            return [it.value for it in events if isinstance(it, ToolReturned)]
+
+    assert play(scenario) == ["1"]
+
+
+COUNTED = {
+    "tools/work.py": b"""
+import asyncio
+from itertools import count
+
+calls = count(1)
+
+
+async def quick() -> str:
+    number = next(calls)
+    await asyncio.sleep(0.02)
+    return str(number) if next(calls) == 2 else "called twice"
+"""
+}
+
+
+def test_tools_that_have_not_begun_when_a_run_is_stopped_leave_no_warning():
+    async def scenario():
+        model = FunctionModel(lambda _: [call("quick")] * 3)
+        journal = SlowToWrite(ModelReplied)
+        async with host_for(spec("quick"), model, code=CODE, journal=journal) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            await asyncio.sleep(0.01)
+            await host.deliver(run, Stop("now"), scope=ADA)
+            return await host.settled(run, scope=ADA)
+
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        assert play(scenario).outcome == "cancelled"
+        gc.collect()
+    assert [str(it.message) for it in warned] == []
