@@ -199,6 +199,33 @@ def test_code_is_followed_to_where_a_function_is_imported_from_under_another_nam
         assert proof(*TRAP, **spec, code=files).status == status
 
 
+ALWAYS = (rule("A", "terminate", "not x"), rule("A", "A"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "context_variables.set('x', True)",
+        "\n    def inner():\n        return 1\n    context_variables.set('x', True)",
+        "\n    class K:\n        def m(self):\n            return 1\n    "
+        "context_variables.set('x', True)",
+    ],
+)
+def test_what_an_inner_function_returns_is_no_way_out(body):
+    found = bound({"x": derived()}, *ALWAYS, agents="A", automatic=True, body=body)
+    assert found.status == "refuted"
+
+
+def test_what_is_asserted_may_never_hold():
+    spec = {"variables": {"x": derived()}, "tools": [tool("A")]}
+    stops = code("assert False; context_variables.set('x', True)")
+    assert proof(*LOOP, agents="A", **spec, code=stops).status == "not proven"
+    assert proof(*TRAP, **spec, code=stops).status == "not proven"
+    perhaps = code("assert a; context_variables.set('x', True)")
+    assert proof(*LOOP, agents="A", **spec, code=perhaps).status == "proven"
+    assert proof(*TRAP, **spec, code=perhaps).status == "not proven"
+
+
 # Replies that must fit a model
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+from weft.check.raised_signals import raised_in, signal_of
 from weft.check.variable_writes import WRITING, Write, writes_in
 
 #: More ways than these are not told apart.
@@ -15,6 +16,9 @@ _SIMPLE: Final = (
     ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Pass, ast.Import, ast.ImportFrom,
     ast.Assert, ast.Delete,
 )  # fmt: skip
+
+#: What is only defined where it stands, and may be gone through later.
+_INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 #: Parts of an expression that may be left out, or come more than once.
 _CHOICES: Final = (
@@ -52,14 +56,17 @@ class Ways:
 
 
 def ways_through(text: str, function: str) -> Ways:
-    """Return the ways through a function on which it does not fail."""
-    for statement in ast.parse(text).body:
+    """Return the ways through a function on which it does not fail.
+
+    Of several functions of one name the last one counts.
+    """
+    for statement in reversed(ast.parse(text).body):
         named = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
         if named and statement.name == function:
             found = _through(statement.body, (CodePath(),))
             return Ways(
                 writes=None if found is None else tuple(path.writes for path in found),
-                related=_hang_together(statement),
+                related=_hang_together(statement) or _stops(statement),
                 raises=_raises(statement, "Ask"),
                 fails=_raises(statement, "Ask", "Refuse"),
                 declines=any(path.declined for path in found or ()),
@@ -82,8 +89,13 @@ def _hang_together(function: ast.AST) -> bool:
 
 def _raises(function: ast.AST, *but: str) -> bool:
     """Tell whether a function raises anything but signals of these names."""
-    raised = [node.exc for node in ast.walk(function) if isinstance(node, ast.Raise)]
-    return not all(_is_of(it, *but) for it in raised)
+    return not raised_in(ast.walk(function)).issubset(but)
+
+
+def _stops(function: ast.AST) -> bool:
+    """Tell whether a function asserts what is no question: it may never get past that."""
+    asserted = (node.test for node in ast.walk(function) if isinstance(node, ast.Assert))
+    return any(isinstance(test, ast.Constant) for test in asserted)
 
 
 def _chains(function: ast.AST) -> Iterator[list[ast.expr]]:
@@ -153,17 +165,23 @@ def _past(statement: ast.stmt, paths: tuple[CodePath, ...]) -> tuple[CodePath, .
         case _ if _writes(statement):
             return None
         case _:
-            leaves = any(isinstance(part, ast.Return) for part in ast.walk(statement))
+            leaves = any(isinstance(part, ast.Return) for part in _own(statement))
             return (*paths, *_ended(paths)) if leaves else paths
+
+
+def _own(statement: ast.stmt) -> Iterator[ast.AST]:
+    """Yield the parts of a statement, but not those of the functions and classes inside it."""
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        part = waiting.pop()
+        if not isinstance(part, _INNER):
+            yield part
+            waiting.extend(ast.iter_child_nodes(part))
 
 
 def _is_of(raised: ast.expr | None, *names: str) -> bool:
     """Tell whether what is raised is a signal of one of these names."""
-    match raised.func if isinstance(raised, ast.Call) else raised:
-        case ast.Name(id=found) | ast.Attribute(attr=found):
-            return found in names
-        case _:
-            return False
+    return signal_of(raised) in names
 
 
 def _ended(paths: tuple[CodePath, ...], *, declined: bool = False) -> tuple[CodePath, ...]:
