@@ -33,6 +33,22 @@ class Code:
                 found.setdefault(taker.name, []).append((taker, within))
         return found
 
+    @cached_property
+    def roaming(self) -> frozenset[tuple[str, str]]:
+        """The definitions, by file and name, that may be called by code that does not name them."""
+        about = {name for module in self.modules.values() for name in module.about}
+        return frozenset(
+            (path, name)
+            for path, module in self.modules.items()
+            for name, found in module.definitions.items()
+            if found.roams or name in about
+        )
+
+    @cached_property
+    def patches(self) -> frozenset[str]:
+        """The attributes that code sets: each may be a function of a file."""
+        return frozenset(it for module in self.modules.values() for it in module.patches)
+
 
 @dataclass(frozen=True, slots=True)
 class Missing:
@@ -145,6 +161,9 @@ def asked_of(subject: Subject, path: str, name: str) -> frozenset[str | None]:
         return frozenset({None})
     used = [*reached(subject, path, name)]
     found = frozenset(tool for definition in used for tool in definition.asked)
+    perhaps = perhaps_reached(subject, path, name)
+    if is_veiled(subject, path, name) or not all(found >= it.asked for it in perhaps):
+        found |= {None}
     # What a function of the package by that name does, it alone knows.
     found = frozenset({None}) if found and UI_CALL in code_of(subject).takers else found
     by_signal = any(OWN_SIGNAL in definition.mentions for definition in used)
@@ -168,8 +187,19 @@ def place_of(subject: Subject, path: str, name: str) -> tuple[str, str] | None:
 
 def reached(subject: Subject, path: str, name: str) -> Iterator[Definition]:
     """Yield a top-level definition and all those of the package that it uses, directly or not."""
-    modules = code_of(subject).modules
-    waiting, seen = [(path, name)], {(path, name)}
+    return _reached(code_of(subject).modules, {(path, name)})
+
+
+def perhaps_reached(subject: Subject, path: str, name: str) -> Iterator[Definition]:
+    """Yield what `reached` does, and all that may be called without being named."""
+    code = code_of(subject)
+    return _reached(code.modules, {(path, name), *code.roaming})
+
+
+def _reached(
+    modules: Mapping[str, Module], begin: AbstractSet[tuple[str, str]]
+) -> Iterator[Definition]:
+    waiting, seen = sorted(begin), set(begin)
     while waiting:
         path, name = waiting.pop()
         module = modules.get(path)
@@ -212,6 +242,15 @@ def goes_out_of_sight(code: Code, function: str) -> bool:
     return False
 
 
+def is_veiled(subject: Subject, path: str, name: str) -> bool:
+    """Tell whether a function uses code that does not show what it is."""
+    modules = code_of(subject).modules
+    own = modules[path].definitions.get(name) if path in modules else None
+    if (own and own.wrapped) or any(module.by_name for module in modules.values()):
+        return True
+    return any(found.veiled or found.by_name for found in reached(subject, path, name))
+
+
 def hands_out_of_sight(code: Code, definition: Definition) -> bool:
     """Tell whether code gives the context to a function that does not show that it takes it."""
     for handing in definition.handed:
@@ -226,6 +265,8 @@ def hands_out_of_sight(code: Code, definition: Definition) -> bool:
 def _takers_of(code: Code, file: str, handing: Handing) -> list[Taker]:
     """Return the functions of the package that a call may mean; none if it may mean another."""
     name, module = handing.function, code.modules[file]
+    if name in code.patches or not module.is_plain(handing.holder or name):
+        return []
     if handing.holder:
         file, taken = module.origins.get(handing.holder) or ("", "")
         if taken:
@@ -235,4 +276,6 @@ def _takers_of(code: Code, file: str, handing: Handing) -> list[Taker]:
     elif name in module.origins:
         file, name = module.origins[name] or ("", "")
     found = code.modules.get(file)
-    return [taker for taker, _ in found.takers if taker.name == name] if found else []
+    if found is None or not found.is_plain(name):
+        return []
+    return [taker for taker, _ in found.takers if taker.name == name]

@@ -3,12 +3,24 @@
 import ast
 import re
 import warnings
-from collections.abc import Container, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from weft.check.asked_tools import UI_CALL, asked_in
 from weft.check.context_sight import Handing, Taker, follow, holds_context, taker_of
+from weft.check.name_uses import (
+    attributes_set,
+    bindings_in,
+    gets_by_name,
+    handed_about,
+    hides_context,
+    holds_inner,
+    own_decorators,
+    wrapped_in,
+)
+from weft.check.raised_signals import raised_in
 from weft.check.signatures import Function, Spot, function_of
 from weft.check.syntax_nodes import Nodes, flat, stored
 from weft.check.uncallable import Thing, things_in
@@ -49,11 +61,37 @@ class Definition:
     asked: frozenset[str | None] = frozenset()
     #: What is imported inside it from other files of the package, like `origin`.
     inner: frozenset[tuple[str, str]] = frozenset()
+    #: What it raises, by name; "" where that does not show.
+    raised: frozenset[str] = frozenset()
+    #: It has several meanings, or takes the context and is wrapped: it may not be what runs.
+    veiled: bool = False
+    #: It holds a function that is wrapped in something.
+    wrapped: bool = False
+    #: It gets at functions by names that it works out.
+    by_name: bool = False
+    #: It makes functions or objects that other code may call.
+    roams: bool = False
 
     @property
     def writes(self) -> tuple[Write, ...]:
         """The variables it sets."""
         return tuple(placed.write for placed in self.written)
+
+    def beside(self, other: "Definition", *, veiled: bool) -> "Definition":
+        """Return what stands behind a name that may mean this or, later in the file, another."""
+        return replace(
+            other,
+            mentions=self.mentions | other.mentions,
+            written=tuple(dict.fromkeys((*self.written, *other.written))),
+            handed=tuple(dict.fromkeys((*self.handed, *other.handed))),
+            asked=self.asked | other.asked,
+            inner=self.inner | other.inner | ({self.origin} if self.origin else set()),
+            raised=self.raised | other.raised,
+            veiled=self.veiled or other.veiled or veiled,
+            wrapped=self.wrapped or other.wrapped,
+            by_name=self.by_name or other.by_name,
+            roams=self.roams or other.roams,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +114,18 @@ class Module:
     #: The files of the package from which all names are imported.
     stars: frozenset[str]
     anything: bool
+    #: How often each name is given a meaning, at any depth, not counting imports.
+    bindings: Counter[str]
+    #: The attributes that are set, of whatever it may be.
+    patches: frozenset[str]
+    #: The names whose values are not just called.
+    about: frozenset[str]
+    #: What stands outside functions gets at names that it works out.
+    by_name: bool
+
+    def is_plain(self, name: str) -> bool:
+        """Tell whether a name has one meaning only, wherever in this file it stands."""
+        return self.bindings[name] + (name in self.origins) == 1 and not self.anything
 
     def defines(self, name: str) -> bool:
         """Tell whether the name can be taken from this file."""
@@ -93,7 +143,7 @@ class Module:
         return Place(self.path, spot.line, len(before.decode()) + 1)
 
 
-def read_module(path: str, text: str, files: Container[str]) -> Module | SyntaxError:
+def read_module(path: str, text: str, files: Collection[str]) -> Module | SyntaxError:
     """Read one Python file; `files` are all code files of the package, for its imports."""
     try:
         with warnings.catch_warnings():
@@ -122,7 +172,7 @@ class _Reader:
 
     path: str
     text: str
-    files: Container[str]
+    files: Collection[str]
     definitions: dict[str, Definition] = field(default_factory=dict[str, Definition])
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
     takers: list[tuple[Taker, Definition]] = field(default_factory=list[tuple[Taker, Definition]])
@@ -136,6 +186,14 @@ class _Reader:
     set_later: set[str] = field(default_factory=set[str])
     stars: set[str] = field(default_factory=set[str])
     anything: bool = False
+    bindings: Counter[str] = field(default_factory=Counter[str])
+    patches: set[str] = field(default_factory=set[str])
+    about: set[str] = field(default_factory=set[str])
+    by_name: bool = False
+    #: The names of functions, classes and what is imported from the package.
+    code: set[str] = field(default_factory=set[str])
+    #: The names of Weft's own decorators.
+    own: set[str] = field(default_factory=set[str])
 
     def module(self) -> Module:
         return Module(
@@ -150,6 +208,10 @@ class _Reader:
             things={it: what for it, what in self.things.items() if it not in self.set_later},
             stars=frozenset(self.stars),
             anything=self.anything or "__getattr__" in self.definitions,
+            bindings=self.bindings,
+            patches=frozenset(self.patches),
+            about=frozenset(self.about),
+            by_name=self.by_name,
         )
 
     def read(self, statement: ast.stmt) -> None:
@@ -170,15 +232,37 @@ class _Reader:
         origins = (origin for _, origin in taken if origin and not isinstance(statement, _IMPORT))
         written, handed = _set_in(nodes)
         asked = frozenset(asked_in(nodes) if UI_CALL in mentions else ())
+        inner = frozenset(origins)
+        by_name = gets_by_name(nodes, mentions, self.files)
         inside = Definition(
-            self.path, frozenset(mentions), written, handed, asked=asked, inner=frozenset(origins)
+            self.path,
+            frozenset(mentions),
+            written,
+            handed,
+            asked=asked,
+            inner=inner,
+            raised=raised_in(nodes.of(ast.Raise, ast.Assert)),
+            veiled=hides_context(nodes, self.own),
+            wrapped=any(wrapped_in(nodes, self.own)),
+            by_name=by_name,
+            roams=bool(inner) or holds_inner(nodes),
         )
+        self.bindings.update(bindings_in(nodes))
+        self.patches.update(attributes_set(nodes))
+        self.about.update(handed_about(nodes, self.own))
+        self.by_name |= by_name and not isinstance(statement, (*_DEF, ast.ClassDef, *_IMPORT))
         self.takers.extend((taker_of(node), inside) for node in nodes.of(*_DEF))
         self.set_later.update(name for node in nodes.of(ast.Global) for name in node.names)
         for name, origin in self.bound(statement, nodes):
-            self.definitions[name] = replace(inside, origin=origin) if origin else inside
+            found = replace(inside, origin=origin) if origin else inside
+            self.code.update([name] if origin else ())
+            known = self.definitions.get(name)
+            veiled = name in self.code
+            self.definitions[name] = known.beside(found, veiled=veiled) if known else found
             self.things.pop(name, None)
+            self.own.discard(name)
         self.things.update(things_in(statement))
+        self.own.update(it for it in own_decorators(statement) if not self.bindings[it])
 
     def bound(
         self, statement: ast.stmt, nodes: Nodes
@@ -187,8 +271,10 @@ class _Reader:
         for part in flat(statement):
             if isinstance(part, _DEF):
                 self.functions[part.name] = function_of(part)
+                self.code.add(part.name)
                 yield part.name, None
             elif isinstance(part, ast.ClassDef):
+                self.code.add(part.name)
                 yield part.name, None
             elif isinstance(part, _IMPORT):
                 yield from self.imported(part)

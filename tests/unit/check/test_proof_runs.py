@@ -207,8 +207,7 @@ ALWAYS = (rule("A", "terminate", "not x"), rule("A", "A"))
     [
         "context_variables.set('x', True)",
         "\n    def inner():\n        return 1\n    context_variables.set('x', True)",
-        "\n    class K:\n        def m(self):\n            return 1\n    "
-        "context_variables.set('x', True)",
+        "\n    class K:\n        def m(self): return 1\n    context_variables.set('x', True)",
     ],
 )
 def test_what_an_inner_function_returns_is_no_way_out(body):
@@ -224,6 +223,108 @@ def test_what_is_asserted_may_never_hold():
     perhaps = code("assert a; context_variables.set('x', True)")
     assert proof(*LOOP, agents="A", **spec, code=perhaps).status == "proven"
     assert proof(*TRAP, **spec, code=perhaps).status == "not proven"
+
+
+# Code that does not show what runs
+
+PUT = "def put(context_variables):\n    context_variables.set('x', True)\n"
+WRAP = "def wrap(f):\n    return lambda *a, **k: None\n"
+AWAY = "def put(context_variables):\n    ...\n"
+
+
+@pytest.mark.parametrize(
+    ("top", "body"),
+    [
+        (f"{PUT}{WRAP}put = wrap(put)\n", "put(context_variables)"),
+        (f"{PUT}if a:\n    {AWAY.replace('    ', '        ')}", "put(context_variables)"),
+        (f"{AWAY}{PUT}", "put(context_variables)"),
+        ("from .help import put\ntry:\n    from .away import put\nexcept E: ...\n", "put(ctx)"),
+        (f"{PUT}{WRAP}@wrap\n", "context_variables.set('x', True)"),
+        (f"{WRAP}@wrap\n{PUT}", "put(context_variables)"),
+        ("from elsewhere import wrap\n@wrap\n", "context_variables.set('x', True)"),
+        ("import elsewhere\n@elsewhere.tool(1)\n", "context_variables.set('x', True)"),
+        ("from weft import tool\ntool = elsewhere\n@tool\n", "context_variables.set('x', True)"),
+        (f"{AWAY}CHECKS = [put]\n", "for put in CHECKS: put(context_variables)"),
+        (f"{PUT}CHECKS = []\nCHECKS.append(put)\n", "[c(context_variables) for c in CHECKS]"),
+        (f"{PUT}class C: ...\nC.put = staticmethod(put)\n", "C.put(context_variables)"),
+        (f"{PUT}globals()['get'] = put\n{AWAY.replace('put', 'get')}", "get(context_variables)"),
+        ("from . import help\nhelp.put = print\n", "help.put(context_variables)"),
+        (f"{PUT}", "globals()['put'](context_variables)"),
+        ("import sys", "sys.modules['tools.help'].put(1)"),
+        ("import tools", "tools.help.put(1)"),
+        ("", "getattr(a, a)(1)"),
+        ("", "getattr(a, 'b')(1); eval(a)"),
+    ],
+)
+def test_nothing_rests_on_code_that_does_not_show_what_runs(top, body):
+    files = {**code(body), "tools/help.py": PUT, "tools/away.py": AWAY}
+    files["tools/act.py"] = f"{top}\n{files['tools/act.py']}"
+    spec = {"variables": {"x": derived()}, "tools": [tool("A")], "code": files}
+    assert proof(*LOOP, agents="A", **spec).status == "not proven"
+    found = proof(*TRAP, **spec)
+    assert (found.status, found.unreachable_agents) == ("not proven", ())
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        "from weft import tool\n@tool\n",
+        "from weft import tool as own\n@own(name='act')\n",
+        "import weft\n@weft.tool(name='act')\n",
+        "@staticmethod\n",
+        "import re\nWORD = re.compile('a')\nN = 1\nN = 2\n",
+    ],
+)
+def test_decorators_of_weft_and_plain_values_hide_nothing(top):
+    body = "context_variables.set('x', True)"
+    files = {path: f"{top}{text}" for path, text in code(body).items()}
+    spec = {"variables": {"x": derived()}, "tools": [tool("A")], "code": files}
+    assert proof(*LOOP, agents="A", **spec).status == "proven"
+    assert proof(*TRAP, **spec).status == "refuted"
+
+
+FAIL = "def fail():\n    raise ValueError\n"
+
+
+@pytest.mark.parametrize(
+    ("top", "body"),
+    [
+        (FAIL, "fail()"),
+        ("def fail():\n    raise Refuse('no')\n", "fail()"),
+        ("def fail():\n    assert False\n", "fail()"),
+        ("from .help import fail\n", "fail()"),
+        ("", "assert a"),
+        (f"{FAIL}CHECKS = []\nCHECKS.append(fail)\n", "[c() for c in CHECKS]"),
+        (f"CHECKS = []\n@CHECKS.append\n{FAIL}", "[c() for c in CHECKS]"),
+        ("from .help import more\n", "[c() for c in more()]"),
+    ],
+)
+def test_a_run_may_halt_at_an_automatic_tool_whose_helper_raises(top, body):
+    helper = f"{FAIL}ALL = []\ndef more():\n    return ALL\ndef fill():\n    ALL.append(fail)\n"
+    body = f"{body}; context_variables.set('x', True)"
+    found = bound(
+        *({"x": derived()}, *LOOP),
+        agents="A",
+        automatic=True,
+        top=top,
+        body=body,
+        files={"tools/help.py": helper},
+    )
+    assert found.status == "not proven"
+    assert "it raises" in found.reason
+
+
+def test_a_call_may_never_get_past_a_helper_that_raises():
+    spec = {"variables": {"x": derived()}, "tools": [tool("A")]}
+    files = {
+        "tools/act.py": FAIL + code("fail(); context_variables.set('x', True)")["tools/act.py"]
+    }
+    assert proof(*LOOP, agents="A", **spec, code=files).status == "not proven"
+    assert proof(*TRAP, **spec, code=files).status == "not proven"
+    returned = {"y": derived({"type": "tool_response", "tool": "act"})}
+    spec = {**spec, "variables": returned, "code": files}
+    assert proof(rule("A", "terminate", "y"), LOOP[1], agents="A", **spec).status == "not proven"
+    assert proof(rule("A", "B", "y"), *TRAP[1:], **spec).status == "not proven"
 
 
 # Replies that must fit a model
@@ -302,6 +403,11 @@ HELP = "from weft.errors import *\ndef help(a):\n    if a:\n        raise RetryM
         ("from .more import *", "help(a)"),
         ("", "from .help import help as check; check(a)"),
         ("import elsewhere", "elsewhere.check(context_variables)"),
+        (f"{HELP}help = partial(help)", "help(a)"),
+        (f"{HELP}CHECKS = []\nCHECKS.append(help)", "[c(a) for c in CHECKS]"),
+        (f"{HELP}class C: ...\nC.check = staticmethod(help)", "C.check(a)"),
+        ("import weft", "raise getattr(weft, 'RetryModel')('no')"),
+        ("import importlib", "importlib.import_module('tools.help').help(a)"),
     ],
 )
 def test_what_a_reply_sets_that_is_sent_back_stays_set(top, body):
@@ -321,7 +427,27 @@ def test_what_a_reply_sets_that_is_sent_back_stays_set(top, body):
     )
     # B comes up after a reply with false that is sent back, and another one with true.
     assert (found.status, found.unreachable_agents) == ("not proven", ())
-    assert "RetryModel" in found.reason or "does not show which" in found.reason
+    assert "RetryModel" in found.reason or "not show which" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("top", "body"),
+    [
+        ("def more():\n    use_ui_tool('ask')\nALL = []\nALL.append(more)\n", "[c() for c in ALL]"),
+        ("def more():\n    use_ui_tool('ask')\n", "globals()['more']()"),
+    ],
+)
+def test_a_person_may_be_asked_by_code_that_is_not_named(top, body):
+    asked = {"type": "ui_response", "tool": "ask", "response_key": "k"}
+    found = bound(
+        {"x": derived(asked)},
+        *(rule("A", "B", "x"), rule("A", "terminate"), rule("B", "B")),
+        top=top,
+        body=body,
+        files={"tools/ask.py": "def ask(context_variables):\n    use_ui_tool('ask')\n"},
+        others=[tool("B", "ask", "ask.py", tool_type="UI_Tool", ui=UI)],
+    )
+    assert (found.status, found.unreachable_agents) == ("not proven", ())
 
 
 def test_a_call_may_ask_more_than_once():
@@ -342,11 +468,14 @@ def test_a_call_may_ask_more_than_once():
     }
 
 
-def test_no_reply_is_sent_back_where_nothing_raises_the_signal():
-    files = {"tools/help.py": HELP}
+@pytest.mark.parametrize(
+    ("text", "status"), [("def help(a):\n    ...\n", "proven"), (HELP, "not proven")]
+)
+def test_no_reply_is_sent_back_where_nothing_names_the_signal(text, status):
+    files = {"tools/help.py": text}
     trap = (rule("A", "B", "x"), rule("A", "terminate"), rule("B", "B"))
     found = bound({"x": derived()}, *trap, automatic=True, files=files)
-    assert (found.status, found.unreachable_agents) == ("proven", ("B",))
+    assert (found.status, found.unreachable_agents) == (status, ("B",))
 
 
 @pytest.mark.parametrize(

@@ -98,9 +98,9 @@ def _seen(
 ) -> Iterator[Happening]:
     writes = dict.fromkeys(writes_of(subject, *place))
     shown = [write for write in writes if write.variable in allowed]
-    ways = ways_of_call(subject, caller) if shown or caller.automatic else Ways()
+    ways = ways_of_call(subject, caller) if shown else Ways()
     back = sent_back(subject, caller, place)
-    doubt = back or broken_off(subject, caller, place, shown, ways)
+    doubt = back or broken_off(subject, caller, place, shown)
     if back:
         yield from _sent_back(caller, back)
     if doubt:

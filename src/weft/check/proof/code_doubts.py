@@ -7,7 +7,10 @@ from weft.check.bindings import bound_model
 from weft.check.code_facts import (
     code_of,
     goes_out_of_sight,
+    hands_out_of_sight,
+    is_veiled,
     path_in,
+    perhaps_reached,
     place_of,
     reached,
     writes_of,
@@ -29,6 +32,8 @@ FunctionPlace: TypeAlias = tuple[str, str]
 _SCALARS: Final = (str, int, float, bool, type(None))
 #: By this signal a tool asks the model for another reply.
 _BACK_SIGNAL: Final = "RetryModel"
+#: By this one it asks a person, and is called again with the answer.
+_QUESTION: Final = "Ask"
 
 
 def place_of_call(subject: Subject, caller: Caller) -> FunctionPlace | None:
@@ -43,6 +48,8 @@ def ways_of_call(subject: Subject, caller: Caller) -> Ways:
     if place is None:
         return Ways()
     file, name = place
+    if code_of(subject).modules[file].definitions[name].veiled:
+        return Ways()
     return ways_through(subject.code[file], name)
 
 
@@ -56,8 +63,14 @@ def missing(caller: Caller) -> Doubt:
 def out_of_sight(subject: Subject, caller: Caller, place: FunctionPlace) -> Doubt | None:
     """Say why code does not show what it sets; an automatic tool may do anything else then, too."""
     file, name = place
+    if is_veiled(subject, file, name):
+        why = f"{file} does not show which code runs when {name} is called"
+        remedy = "give each function one name, call it by that, and let nothing else wrap it"
+        return Doubt(why, remedy, halts=caller.automatic)
     hidden = any(write.variable is None for write in writes_of(subject, file, name))
-    if hidden or goes_out_of_sight(code_of(subject), name):
+    code = code_of(subject)
+    away = any(hands_out_of_sight(code, found) for found in reached(subject, file, name))
+    if hidden or away or goes_out_of_sight(code, name):
         why = f"{file} sets variables in a way that does not show which"
         remedy = 'write context_variables.set("name", value) with the name as a text'
         return Doubt(why, remedy, halts=caller.automatic)
@@ -69,7 +82,8 @@ def sent_back(subject: Subject, caller: Caller, place: FunctionPlace) -> Doubt |
     if not caller.automatic:
         return None
     file, name = place
-    if any(_BACK_SIGNAL in found.mentions for found in reached(subject, file, name)):
+    # How a function that raises it may come to be called cannot be told for certain.
+    if any(_BACK_SIGNAL in text for path, text in subject.code.items() if path.endswith(".py")):
         why = f"{caller.function} may send a reply of {caller.agent} back ({_BACK_SIGNAL})"
         remedy = "let the types of the model's fields rule out what does not fit"
         return Doubt(why, remedy, halts=True)
@@ -82,16 +96,17 @@ def sent_back(subject: Subject, caller: Caller, place: FunctionPlace) -> Doubt |
 
 
 def broken_off(
-    subject: Subject, caller: Caller, place: FunctionPlace, shown: Sequence[Write], ways: Ways
+    subject: Subject, caller: Caller, place: FunctionPlace, shown: Sequence[Write]
 ) -> Doubt | None:
     """Say why a call may not do all that its code shows."""
     writes = dict.fromkeys(writes_of(subject, *place))
     refused = any(_may_be_refused(subject, caller, write) for write in writes)
-    if caller.automatic and (refused or ways.raises):
+    if caller.automatic and (refused or _raises(subject, place)):
         why = f"{caller.function} fails where a value that it sets is refused or it raises"
         why += ", and so does the run"
         return Doubt(why, "let a trigger set it", _first(shown), halts=True)
-    if (refused and len(writes) > 1) or _hesitates(subject, place):
+    stopped = bool(shown) and _is_stopped(subject, place)
+    if (refused and len(writes) > 1) or stopped or _hesitates(subject, place):
         return left_alone(caller, shown)
     return None
 
@@ -100,13 +115,15 @@ def without_result(subject: Subject, caller: Caller, name: str) -> Doubt | None:
     """Say why a call may come to no result that sets a variable; None if nothing shows that."""
     file, function = place_of_call(subject, caller) or ("", "")
     ways = ways_of_call(subject, caller)
+    stopped = is_veiled(subject, file, function) or _is_stopped(subject, (file, function))
     writes = writes_of(subject, file, function)
     refused = any(_may_be_refused(subject, caller, write) for write in writes)
-    if not refused and not ways.raises:
+    if not refused and not ways.raises and not stopped:
         return None
     why = f"{caller.function} may end without the result that sets {name}"
     # What it has set where it declines does not come along with a result.
-    return Doubt(why, "let the call set it", name, mild=not refused and not ways.declines)
+    mild = not refused and not ways.declines and not stopped
+    return Doubt(why, "let the call set it", name, mild=mild)
 
 
 def left_alone(caller: Caller, shown: Sequence[Write]) -> Doubt:
@@ -138,6 +155,20 @@ def _may_be_refused(subject: Subject, caller: Caller, write: Write) -> bool:
 def _hesitates(subject: Subject, place: FunctionPlace) -> bool:
     """Tell whether code may set a variable only if it has no value yet."""
     return any("setdefault" in found.mentions for found in reached(subject, *place))
+
+
+def _raises(subject: Subject, place: FunctionPlace) -> bool:
+    """Tell whether code, or what it may use, raises anything but a question."""
+    return any(found.raised - {_QUESTION} for found in perhaps_reached(subject, *place))
+
+
+def _is_stopped(subject: Subject, place: FunctionPlace) -> bool:
+    """Tell whether code that a function uses may raise something: how far it gets is not shown."""
+    file, name = place
+    module = code_of(subject).modules.get(file)
+    own = module.definitions.get(name) if module else None
+    used = reached(subject, *place)
+    return any(found.raised - {_QUESTION} for found in used if found is not own)
 
 
 def may_write(subject: Subject, caller: Caller, name: str) -> bool:
