@@ -244,9 +244,12 @@ def goes_out_of_sight(code: Code, function: str) -> bool:
 
 def is_veiled(subject: Subject, path: str, name: str) -> bool:
     """Tell whether a function uses code that does not show what it is."""
-    modules = code_of(subject).modules
-    own = modules[path].definitions.get(name) if path in modules else None
-    if (own and own.wrapped) or any(module.by_name for module in modules.values()):
+    code = code_of(subject)
+    if any(module.by_name for module in code.modules.values()):
+        return True
+    module = code.modules.get(path)
+    own = module.definitions.get(name) if module else None
+    if module and own and (own.wrapped or name in code.patches or not module.is_plain(name)):
         return True
     return any(found.veiled or found.by_name for found in reached(subject, path, name))
 
@@ -265,14 +268,14 @@ def hands_out_of_sight(code: Code, definition: Definition) -> bool:
 def _takers_of(code: Code, file: str, handing: Handing) -> list[Taker]:
     """Return the functions of the package that a call may mean; none if it may mean another."""
     name, module = handing.function, code.modules[file]
-    if name in code.patches or not module.is_plain(handing.holder or name):
+    if handing.holder is None or name in code.patches:
+        return []
+    if not module.is_plain(handing.holder or name):
         return []
     if handing.holder:
         file, taken = module.origins.get(handing.holder) or ("", "")
         if taken:
             return []
-    elif handing.holder is None:
-        return []
     elif name in module.origins:
         file, name = module.origins[name] or ("", "")
     found = code.modules.get(file)

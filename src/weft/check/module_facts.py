@@ -65,7 +65,7 @@ class Definition:
     raised: frozenset[str] = frozenset()
     #: It has several meanings, or takes the context and is wrapped: it may not be what runs.
     veiled: bool = False
-    #: It holds a function that is wrapped in something.
+    #: It holds a generator, or a function that is wrapped in something.
     wrapped: bool = False
     #: It gets at functions by names that it works out.
     by_name: bool = False
@@ -233,6 +233,8 @@ class _Reader:
         written, handed = _set_in(nodes)
         asked = frozenset(asked_in(nodes) if UI_CALL in mentions else ())
         inner = frozenset(origins)
+        # A call of a generator by itself does nothing of what stands in it.
+        steps = bool(nodes.of(ast.Yield, ast.YieldFrom))
         by_name = gets_by_name(nodes, mentions, self.files)
         inside = Definition(
             self.path,
@@ -242,8 +244,8 @@ class _Reader:
             asked=asked,
             inner=inner,
             raised=raised_in(nodes.of(ast.Raise, ast.Assert)),
-            veiled=hides_context(nodes, self.own),
-            wrapped=any(wrapped_in(nodes, self.own)),
+            veiled=hides_context(nodes, self.own) or (steps and bool(written or handed)),
+            wrapped=steps or any(wrapped_in(nodes, self.own)),
             by_name=by_name,
             roams=bool(inner) or holds_inner(nodes),
         )

@@ -244,6 +244,12 @@ AWAY = "def put(context_variables):\n    ...\n"
         ("from elsewhere import wrap\n@wrap\n", "context_variables.set('x', True)"),
         ("import elsewhere\n@elsewhere.tool(1)\n", "context_variables.set('x', True)"),
         ("from weft import tool\ntool = elsewhere\n@tool\n", "context_variables.set('x', True)"),
+        ("", "context_variables.set('x', True)\nfrom elsewhere import *"),
+        ("", "context_variables.set('x', True)\ndef later():\n    global act\n    act = print"),
+        ("", "context_variables.set('x', True)\ndel act"),
+        ("", "context_variables.set('x', True); yield 1"),
+        (f"{PUT}    yield 1\n", "put(context_variables)"),
+        ("class C: ...\n", "context_variables.set('x', True)\nC.act = act"),
         (f"{AWAY}CHECKS = [put]\n", "for put in CHECKS: put(context_variables)"),
         (f"{PUT}CHECKS = []\nCHECKS.append(put)\n", "[c(context_variables) for c in CHECKS]"),
         (f"{PUT}class C: ...\nC.put = staticmethod(put)\n", "C.put(context_variables)"),
@@ -263,6 +269,25 @@ def test_nothing_rests_on_code_that_does_not_show_what_runs(top, body):
     assert proof(*LOOP, agents="A", **spec).status == "not proven"
     found = proof(*TRAP, **spec)
     assert (found.status, found.unreachable_agents) == ("not proven", ())
+
+
+def test_nothing_rests_on_a_tool_that_is_imported_from_two_places():
+    text = "from .help import act\ntry:\n    from .away import act\nexcept ImportError: ...\n"
+    files = {"tools/act.py": text, "tools/help.py": AWAY.replace("put", "act")}
+    files["tools/away.py"] = PUT.replace("put", "act")
+    spec = {"variables": {"x": derived()}, "tools": [tool("A")], "code": files}
+    assert proof(*LOOP, agents="A", **spec).status == "not proven"
+    assert proof(*TRAP, **spec).status == "not proven"
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["def f(): context_variables.set('x', True)", "f = lambda: context_variables.set('x', True)"],
+)
+def test_what_an_inner_function_sets_may_never_be_set(body):
+    spec = {"variables": {"x": derived()}, "tools": [tool("A")], "code": code(body)}
+    assert proof(*LOOP, agents="A", **spec).status == "not proven"
+    assert proof(*TRAP, **spec).status == "not proven"
 
 
 @pytest.mark.parametrize(

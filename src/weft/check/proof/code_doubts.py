@@ -47,10 +47,16 @@ def ways_of_call(subject: Subject, caller: Caller) -> Ways:
     place = place_of_call(subject, caller)
     if place is None:
         return Ways()
-    file, name = place
-    if code_of(subject).modules[file].definitions[name].veiled:
+    if _is_veiled(subject, caller, place):
         return Ways()
+    file, name = place
     return ways_through(subject.code[file], name)
+
+
+def _is_veiled(subject: Subject, caller: Caller, place: FunctionPlace) -> bool:
+    """Tell whether it does not show what runs, where the function is declared or its code is."""
+    path = path_in(caller.folder, caller.file, subject.code) or ""
+    return is_veiled(subject, path, caller.function) or is_veiled(subject, *place)
 
 
 def missing(caller: Caller) -> Doubt:
@@ -63,7 +69,7 @@ def missing(caller: Caller) -> Doubt:
 def out_of_sight(subject: Subject, caller: Caller, place: FunctionPlace) -> Doubt | None:
     """Say why code does not show what it sets; an automatic tool may do anything else then, too."""
     file, name = place
-    if is_veiled(subject, file, name):
+    if _is_veiled(subject, caller, place):
         why = f"{file} does not show which code runs when {name} is called"
         remedy = "give each function one name, call it by that, and let nothing else wrap it"
         return Doubt(why, remedy, halts=caller.automatic)
@@ -113,10 +119,10 @@ def broken_off(
 
 def without_result(subject: Subject, caller: Caller, name: str) -> Doubt | None:
     """Say why a call may come to no result that sets a variable; None if nothing shows that."""
-    file, function = place_of_call(subject, caller) or ("", "")
+    place = place_of_call(subject, caller) or ("", "")
     ways = ways_of_call(subject, caller)
-    stopped = is_veiled(subject, file, function) or _is_stopped(subject, (file, function))
-    writes = writes_of(subject, file, function)
+    stopped = _is_veiled(subject, caller, place) or _is_stopped(subject, place)
+    writes = writes_of(subject, *place)
     refused = any(_may_be_refused(subject, caller, write) for write in writes)
     if not refused and not ways.raises and not stopped:
         return None

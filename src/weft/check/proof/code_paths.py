@@ -66,7 +66,7 @@ def ways_through(text: str, function: str) -> Ways:
             found = _through(statement.body, (CodePath(),))
             return Ways(
                 writes=None if found is None else tuple(path.writes for path in found),
-                related=_hang_together(statement) or _stops(statement),
+                related=_hang_together(statement) or _stops(statement) or _defers(statement),
                 raises=_raises(statement, "Ask"),
                 fails=_raises(statement, "Ask", "Refuse"),
                 declines=any(path.declined for path in found or ()),
@@ -96,6 +96,12 @@ def _stops(function: ast.AST) -> bool:
     """Tell whether a function asserts what is no question: it may never get past that."""
     asserted = (node.test for node in ast.walk(function) if isinstance(node, ast.Assert))
     return any(isinstance(test, ast.Constant) for test in asserted)
+
+
+def _defers(function: ast.AST) -> bool:
+    """Tell whether something is set by a function inside a function: it may never be called."""
+    inner = (node for node in ast.walk(function) if isinstance(node, (*_INNER, ast.Lambda)))
+    return any(_writes(node) for node in inner if node is not function)
 
 
 def _chains(function: ast.AST) -> Iterator[list[ast.expr]]:
