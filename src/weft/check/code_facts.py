@@ -185,15 +185,28 @@ def place_of(subject: Subject, path: str, name: str) -> tuple[str, str] | None:
     return None
 
 
-def reached(subject: Subject, path: str, name: str) -> Iterator[Definition]:
-    """Yield a top-level definition and all those of the package that it uses, directly or not."""
-    return _reached(code_of(subject).modules, {(path, name)})
+def reached(subject: Subject, path: str, name: str) -> tuple[Definition, ...]:
+    """Return a top-level definition and all those of the package that it uses, directly or not."""
+    return _followed(subject, frozenset({(path, name)}))
 
 
-def perhaps_reached(subject: Subject, path: str, name: str) -> Iterator[Definition]:
-    """Yield what `reached` does, and all that may be called without being named."""
-    code = code_of(subject)
-    return _reached(code.modules, {(path, name), *code.roaming})
+def perhaps_reached(subject: Subject, path: str, name: str) -> tuple[Definition, ...]:
+    """Return what `reached` does, and all that may be called without being named."""
+    return _followed(subject, frozenset({(path, name), *code_of(subject).roaming}))
+
+
+def _followed(subject: Subject, begin: frozenset[tuple[str, str]]) -> tuple[Definition, ...]:
+    """Return all that is used from some places on; many rules ask for the same."""
+    known = subject.once(_nothing_followed)
+    if begin not in known:
+        known[begin] = tuple(_reached(code_of(subject).modules, begin))
+    return known[begin]
+
+
+def _nothing_followed(
+    _subject: Subject,
+) -> dict[frozenset[tuple[str, str]], tuple[Definition, ...]]:
+    return {}
 
 
 def _reached(
