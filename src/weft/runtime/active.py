@@ -97,13 +97,15 @@ class ActiveRun:
             await asyncio.shield(self._leaving)
 
     async def _stop_working(self) -> None:
-        if self._taker is not None:
-            self._taker.cancel()
-            await asyncio.gather(self._taker, return_exceptions=True)
-        if self._at_work():  # Nobody was taking in, or had not begun to.
-            self._taker = asyncio.current_task()
-            await self._end(None)
-        self._leaving = None
+        try:
+            if self._taker is not None:
+                self._taker.cancel()
+                await asyncio.gather(self._taker, return_exceptions=True)
+            if self._at_work():  # Nobody was taking in, or had not begun to.
+                self._taker = asyncio.current_task()
+                await self._end(None)
+        finally:
+            self._leaving = None
 
     async def rest(self) -> None:
         """Return when the run waits for a person, has ended, or is not worked on any more."""
