@@ -16,7 +16,7 @@ def asked_in(nodes: Nodes) -> Iterator[str | None]:
     """Yield the tools that a piece of code names when it asks; None where that does not show."""
     calls = [node for node in nodes.of(ast.Call) if called(node.func) == UI_CALL]
     for call in calls:
-        yield _named(call)
+        yield named_tool(call)
     heads = {call.func for call in calls}
     for node in (*nodes.of(ast.Name), *nodes.of(ast.Attribute)):
         # Under another name, or handed on, it can be called out of sight.
@@ -27,7 +27,8 @@ def asked_in(nodes: Nodes) -> Iterator[str | None]:
             yield None
 
 
-def _named(call: ast.Call) -> str | None:
+def named_tool(call: ast.Call) -> str | None:
+    """Return the tool that a call names; None where that does not show."""
     given = (it.value for it in call.keywords if it.arg == "tool_id")
     match call.args[0] if call.args else next(given, None):
         case ast.Constant(value=str(name)):

@@ -10,12 +10,13 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from weft.check.syntax_nodes import Nodes
 from weft.check.variable_writes import CHANGING, CONTEXT_NAMES, called, is_context
 
 #: What can be asked of the context, and functions that take it, without setting anything.
 _READERS: Final = frozenset({
     "get", "keys", "values", "items", "to_dict", "copy", "contains", "__contains__", "__getitem__",
-    "run", "app", "user", "agent", "key",
+    "run", "app", "user", "agent", "key", "answers",
 })  # fmt: skip
 _HARMLESS: Final = frozenset({
     "dict", "len", "str", "repr", "print", "list", "sorted", "bool", "isinstance", "type", "id",
@@ -71,6 +72,11 @@ def holds_context(parameter: ast.arg) -> bool:
     if parameter.arg in CONTEXT_NAMES:
         return True
     return parameter.annotation is not None and is_context_type(parameter.annotation)
+
+
+def context_parameters(nodes: Nodes) -> frozenset[str]:
+    """Return the parameters that may be the context, of functions at any depth."""
+    return frozenset(it.arg for it in nodes.of(ast.arg) if holds_context(it))
 
 
 def is_context_type(hint: ast.expr) -> bool:

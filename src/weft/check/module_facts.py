@@ -6,10 +6,10 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from weft.check.asked_tools import UI_CALL, asked_in
-from weft.check.context_sight import Handing, Taker, follow, holds_context, taker_of
+from weft.check.context_sight import Handing, Taker, context_parameters, follow, taker_of
 from weft.check.name_uses import (
     attributes_set,
     bindings_in,
@@ -17,6 +17,7 @@ from weft.check.name_uses import (
     handed_about,
     hides_context,
     holds_inner,
+    imports_in,
     own_decorators,
     wrapped_in,
 )
@@ -26,6 +27,8 @@ from weft.check.syntax_nodes import Nodes, flat, stored
 from weft.check.uncallable import Thing, things_in
 from weft.check.variable_writes import CONTEXT_NAMES, WRITING, Write, WritingNode, writes_in
 from weft.findings import Place
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 _DEF: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 _IMPORT: Final = (ast.Import, ast.ImportFrom)
@@ -103,6 +106,8 @@ class Module:
     lines: tuple[str, ...]
     definitions: dict[str, Definition]
     functions: dict[str, Function]
+    #: The code of the same functions.
+    bodies: dict[str, FunctionNode]
     #: The functions at any depth, each with what the top-level statement around it holds.
     takers: tuple[tuple[Taker, Definition], ...]
     strings: frozenset[str]
@@ -114,8 +119,10 @@ class Module:
     #: The files of the package from which all names are imported.
     stars: frozenset[str]
     anything: bool
-    #: How often each name is given a meaning, at any depth, not counting imports.
+    #: How many meanings each name is given, at any depth; the same import counts once.
     bindings: Counter[str]
+    #: The names under which something of Weft is imported, with Weft's own name for it.
+    own: dict[str, str]
     #: The attributes that are set, of whatever it may be.
     patches: frozenset[str]
     #: The names whose values are not just called.
@@ -125,7 +132,16 @@ class Module:
 
     def is_plain(self, name: str) -> bool:
         """Tell whether a name has one meaning only, wherever in this file it stands."""
-        return self.bindings[name] + (name in self.origins) == 1 and not self.anything
+        return self.bindings[name] == 1 and not self.anything
+
+    def means(self, name: str) -> str:
+        """Return which name of Weft a name stands for, such as `weft.Ask`; "" if for none."""
+        holder, _, asked = name.rpartition(".")
+        if not self.is_plain(holder or name):
+            return ""
+        if holder:
+            return asked if self.own.get(holder) == "weft" else ""
+        return self.own.get(name, "")
 
     def defines(self, name: str) -> bool:
         """Tell whether the name can be taken from this file."""
@@ -175,6 +191,7 @@ class _Reader:
     files: Collection[str]
     definitions: dict[str, Definition] = field(default_factory=dict[str, Definition])
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
+    bodies: dict[str, FunctionNode] = field(default_factory=dict[str, FunctionNode])
     takers: list[tuple[Taker, Definition]] = field(default_factory=list[tuple[Taker, Definition]])
     strings: set[str] = field(default_factory=set[str])
     imports: set[str] = field(default_factory=set[str])
@@ -190,6 +207,8 @@ class _Reader:
     patches: set[str] = field(default_factory=set[str])
     about: set[str] = field(default_factory=set[str])
     by_name: bool = False
+    #: The names that are imported, with what from where.
+    sources: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     #: The names of functions, classes and what is imported from the package.
     code: set[str] = field(default_factory=set[str])
     #: The names of Weft's own decorators.
@@ -201,6 +220,7 @@ class _Reader:
             lines=() if self.text.isascii() else tuple(_LINE_END.split(self.text)),
             definitions=self.definitions,
             functions=self.functions,
+            bodies=self.bodies,
             takers=tuple(self.takers),
             strings=frozenset(self.strings),
             imports=frozenset(self.imports),
@@ -208,11 +228,18 @@ class _Reader:
             things={it: what for it, what in self.things.items() if it not in self.set_later},
             stars=frozenset(self.stars),
             anything=self.anything or "__getattr__" in self.definitions,
-            bindings=self.bindings,
+            bindings=self.bindings + Counter(name for name, _ in self.sources),
+            own=dict(self.from_weft()),
             patches=frozenset(self.patches),
             about=frozenset(self.about),
             by_name=self.by_name,
         )
+
+    def from_weft(self) -> Iterator[tuple[str, str]]:
+        """Yield the names that are imported from Weft, with Weft's own; a file may be named so."""
+        for name, source in self.sources:
+            if source.partition(":")[0].partition(".")[0] == "weft" and not self.origins[name]:
+                yield name, source.rpartition(":")[2]
 
     def read(self, statement: ast.stmt) -> None:
         """Read a top-level statement; what it binds shares all that stands in it."""
@@ -250,6 +277,7 @@ class _Reader:
             roams=bool(inner) or holds_inner(nodes),
         )
         self.bindings.update(bindings_in(nodes))
+        self.sources.update(imports_in(imports))
         self.patches.update(attributes_set(nodes))
         self.about.update(handed_about(nodes, self.own))
         self.by_name |= by_name and not isinstance(statement, (*_DEF, ast.ClassDef, *_IMPORT))
@@ -273,6 +301,7 @@ class _Reader:
         for part in flat(statement):
             if isinstance(part, _DEF):
                 self.functions[part.name] = function_of(part)
+                self.bodies[part.name] = part
                 self.code.add(part.name)
                 yield part.name, None
             elif isinstance(part, ast.ClassDef):
@@ -284,6 +313,7 @@ class _Reader:
                 for name in stored(part, nodes if part is statement else Nodes(part)):
                     # How the function is called whose name this was does not matter any more.
                     self.functions.pop(name, None)
+                    self.bodies.pop(name, None)
                     yield name, None
 
     def imported(
@@ -318,7 +348,7 @@ class _Reader:
 def _set_in(nodes: Nodes) -> tuple[tuple[PlacedWrite, ...], tuple[Handing, ...]]:
     """Return what code sets, in the order it stands there, and how it hands the context on."""
     parameters = nodes.of(ast.arg)
-    contexts = {node.arg for node in parameters if holds_context(node)}
+    contexts = context_parameters(nodes)
     rebound = {node.id for node in nodes.of(ast.Name) if isinstance(node.ctx, ast.Store)}
     given = {node.arg for node in parameters} - rebound
     names = CONTEXT_NAMES | contexts

@@ -1,7 +1,7 @@
 """How names are used in a piece of code: whether it shows what stands behind each of them."""
 
 import ast
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -27,6 +27,21 @@ def bindings_in(nodes: Nodes) -> Iterator[str]:
     for part in nodes.of(ast.ExceptHandler, ast.MatchAs, ast.MatchStar):
         yield from [part.name] if part.name else ()
     yield from (it.rest for it in nodes.of(ast.MatchMapping) if it.rest)
+
+
+def imports_in(
+    statements: Iterable[ast.Import | ast.ImportFrom],
+) -> Iterator[tuple[str, str]]:
+    """Yield each name that is imported, with what from where: `weft.errors:Ask`, `os`."""
+    for statement in statements:
+        if isinstance(statement, ast.Import):
+            # `import os.path` gives a meaning to `os`.
+            for it in statement.names:
+                whole = it.name if it.asname else it.name.partition(".")[0]
+                yield it.asname or whole, whole
+        else:
+            base = "." * statement.level + (statement.module or "")
+            yield from ((it.asname or it.name, f"{base}:{it.name}") for it in statement.names)
 
 
 def attributes_set(nodes: Nodes) -> Iterator[str]:

@@ -84,10 +84,14 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
         yield _parameter("kwargs", arguments.kwarg, required=False)
 
 
+def injected_by_name(node: ast.arg) -> bool:
+    """Tell whether a run fills a parameter with the context because of what it is called."""
+    return node.arg == PLAIN_NAME or (node.arg == _SHORT_NAME and node.annotation is None)
+
+
 def _parameter(kind: ParameterKind, node: ast.arg, *, required: bool) -> Parameter:
     hint, spot = node.annotation, Spot(node.lineno, node.col_offset)
-    by_name = node.arg == PLAIN_NAME or (node.arg == _SHORT_NAME and hint is None)
-    injected = by_name or (hint is not None and is_context_type(hint))
+    injected = injected_by_name(node) or (hint is not None and is_context_type(hint))
     names = frozenset(_names_in(hint)) if hint else frozenset[str]()
     return Parameter(
         node.arg,

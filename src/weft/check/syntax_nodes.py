@@ -55,6 +55,38 @@ class Nodes:
         return chain.from_iterable(self._found.values())
 
 
+def dotted(expression: ast.expr | None) -> str:
+    """Return a name as it is written, alone or in the name of another; "" for anything else.
+
+    >>> [dotted(ast.parse(it, mode="eval").body) for it in ("Ask", "weft.Ask", "a.b.c", "f()")]
+    ['Ask', 'weft.Ask', '', '']
+    """
+    match expression:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=ast.Name(id=holder), attr=name):
+            return f"{holder}.{name}"
+        case _:
+            return ""
+
+
+def certain_parts(root: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a simple statement that are evaluated whenever it is."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        match node:
+            case ast.BoolOp(values=[first, *_]) | ast.IfExp(test=first) | ast.Compare(left=first):
+                waiting.append(first)
+            case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.GeneratorExp():
+                continue
+            case ast.ListComp() | ast.SetComp() | ast.DictComp():
+                waiting.append(node.generators[0].iter)
+            case _:
+                waiting.extend(ast.iter_child_nodes(node))
+
+
 def stored(part: ast.AST, nodes: Nodes) -> Iterator[str]:
     """Yield the names that a part of a file gives a value; `nodes` are all nodes of it."""
     if isinstance(part, ast.AnnAssign) and part.value is None:

@@ -491,7 +491,7 @@ def test_every_trigger_may_fire(trigger):
     ask = tool("A", "ask", "ask.py", tool_type="UI_Tool", ui={"component": "Ask", "mode": "inline"})
     tidy = {"file": "tidy.py", "function": "tidy", "trigger": "after_agent"}
     code = {f"tools/{name}.py": f"def {name}(): ..." for name in ("act", "tidy")}
-    code["tools/ask.py"] = "def ask(): use_ui_tool('ask')"
+    code["tools/ask.py"] = "from weft import use_ui_tool\nasync def ask(): await use_ui_tool('ask')"
     spec = {"tools": [tool("A"), ask], "lifecycle_tools": [tidy], "code": code, "agents": "A"}
     handoffs = (rule("A", "terminate", "x"), rule("A", "A"))
     assert proof(*handoffs, variables={"x": derived(trigger)}, **spec).status == "proven"

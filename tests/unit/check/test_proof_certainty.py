@@ -6,11 +6,9 @@ from unit.check.builders_proof import derived, proof, rule, said, tool, workflow
 from weft.check.code_facts import code_of, goes_out_of_sight
 from weft.check.proof import prove
 from weft.check.proof.answers import Answer, answer
-from weft.check.proof.code_paths import Ways, ways_through
 from weft.check.proof.texts import together
 from weft.check.subject import Subject
 from weft.check.usage_rules import something_sets_it
-from weft.check.variable_writes import Write
 from weft.engine.conditions import UNKNOWN
 from weft.spec.triggers import Contains, Equals, Exact, Regex
 from weft.spec.type_parser import parse_type
@@ -26,8 +24,12 @@ STRICT = (
 BOTH = {"done": derived(), "ok": derived()}
 
 
+ASKS = "from weft import use_ui_tool\nasync def ask(): await use_ui_tool('ask')"
+
+
 def by_code(body, *handoffs, variables=None, **spec):
-    code = {"tools/act.py": f"def act(context_variables):\n{body}"}
+    head = "from weft import Refuse\ndef act(context_variables, ready=None, y=None, z=None):\n"
+    code = {"tools/act.py": head + body}
     found = {"tools": [tool("A")], "code": code, **spec}
     return proof(*handoffs, variables=variables or BOTH, **found)
 
@@ -50,7 +52,7 @@ def test_the_last_of_two_values_counts():
 
 def test_branches_are_told_apart():
     either = (
-        "    if ready():\n" + put("done", indent=8) + put("ok", indent=8)
+        "    if ready:\n" + put("done", indent=8) + put("ok", indent=8)
         + "    else:\n" + put("done", False, 8) + put("ok", False, 8)
     )  # fmt: skip
     found = by_code(either, *STRICT)
@@ -58,7 +60,7 @@ def test_branches_are_told_apart():
 
 
 def test_no_error_rests_on_a_branch():
-    maybe = "    if ready():\n" + put("done", indent=8)
+    maybe = "    if ready:\n" + put("done", indent=8)
     variables = {"done": derived(), "ok": derived(said("A"))}
     found = by_code(maybe, *STRICT, variables=variables)
     assert (found.status, found.reason) == ("not proven", "act may leave done as it is")
@@ -158,7 +160,8 @@ def test_code_that_only_reads_keeps_the_context_in_sight(body):
 
 @pytest.mark.parametrize("hint", ["Context", "weft.Context", "Context | None", "'weft.Context'"])
 def test_a_parameter_is_the_context_by_its_type(hint):
-    code = {"tools/act.py": f"def act(c: {hint}, n: list[int]):\n    c['x'] = True\n"}
+    own = "import weft\nfrom weft import Context\n"
+    code = {"tools/act.py": f"{own}def act(c: {hint}, n: list[int]):\n    c['x'] = True\n"}
     subject = workflow(*LOOP, agents="A", variables={"x": derived()}, tools=[tool("A")], code=code)
     assert list(something_sets_it.check(subject)) == []
     assert prove(subject).status == "proven"
@@ -204,23 +207,23 @@ def test_a_local_value_of_the_same_name_is_not_the_context():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "call", "unseen", "status"),
+    ("parameters", "call", "unseen"),
     [
-        ("ctx", "help(context_variables)", False, "proven"),
-        ("n, *, ctx=None", "help(1, ctx=context_variables)", False, "proven"),
-        ("c", "help(context_variables)", True, "not proven"),
-        ("*c", "help(context_variables)", True, "not proven"),
-        ("**c", "help(**context_variables)", True, "not proven"),
-        ("c", "help(number=1)", False, "proven"),
-        ("c: Context", "help(context_variables)", False, "proven"),
-        ("*, c: 'Context'", "help(c=context_variables.data)", False, "proven"),
-        ("**c", "help(ctx=context_variables)", True, "not proven"),
-        ("ctx", "help(context_variables or {})", False, "proven"),
-        ("c", "help(None if 1 else context_variables)", True, "not proven"),
-        ("n, ctx", "help(1, [context_variables])", False, "not proven"),
+        ("ctx", "help(context_variables)", False),
+        ("n, *, ctx=None", "help(1, ctx=context_variables)", False),
+        ("c", "help(context_variables)", True),
+        ("*c", "help(context_variables)", True),
+        ("**c", "help(**context_variables)", True),
+        ("c", "help(number=1)", False),
+        ("c: Context", "help(context_variables)", False),
+        ("*, c: 'Context'", "help(c=context_variables.data)", False),
+        ("**c", "help(ctx=context_variables)", True),
+        ("ctx", "help(context_variables or {})", False),
+        ("c", "help(None if 1 else context_variables)", True),
+        ("n, ctx", "help(1, [context_variables])", False),
     ],
 )
-def test_functions_of_the_package_are_followed(parameters, call, unseen, status):
+def test_functions_of_the_package_are_followed(parameters, call, unseen):
     code = {
         "tools/act.py": f"from .help import help\ndef act(context_variables):\n    {call}\n",
         "tools/help.py": f"def help({parameters}):\n    ctx.set('x', True)\n",
@@ -228,9 +231,9 @@ def test_functions_of_the_package_are_followed(parameters, call, unseen, status)
         "ui/Ask.js": "",
     }
     assert goes_out_of_sight(code_of(workflow(*LOOP, agents="A", code=code)), "act") is unseen
-    # What gets out of sight may be set again there.
+    # That it sets something is possible, and not certain: nothing shows what it is given.
     shown = proof(*LOOP, agents="A", variables={"x": derived()}, tools=[tool("A")], code=code)
-    assert shown.status == status
+    assert shown.status == "not proven"
 
 
 @pytest.mark.parametrize(
@@ -249,64 +252,6 @@ def test_what_can_be_read_off_is_certain(body, status):
     assert found.status == status
 
 
-def ways(body):
-    return ways_through(f"x = 1\ndef other(): ...\nasync def f(ctx):\n    {body}\n", "f")
-
-
-def write(name, value=True):
-    return Write(name, constant=True, value=value)
-
-
-@pytest.mark.parametrize(
-    ("body", "found"),
-    [
-        ("pass", ((),)),
-        ("ctx.set('x', True)\n    return 1\n    ctx.set('y', True)", ((write("x"),),)),
-        ("if a: raise E\n    ctx.set('x', True)", ((write("x"),),)),
-        ("ctx.set('x', True)\n    raise E", ()),
-        ("ctx.set('x', True)\n    raise Refuse('no')", ((write("x"),),)),
-        ("if a: raise weft.Refuse\n    ctx.set('x', True)", ((), (write("x"),))),
-        ("for a in b:\n        return\n    ctx.set('x', True)", ((), (write("x"),))),
-        ("for a in b: c()\n    ctx.set('x', True)", ((write("x"),),)),
-        ("a and ctx.set('x', True)", None),
-        ("try: ctx.set('x', True)\n    finally: d()", None),
-        ("if a:\n        while b: ctx.set('x', True)", None),
-        ("\n    ".join(f"if a: ctx.set('x', {n})" for n in range(6)), None),
-    ],
-)
-def test_ways_through_code(body, found):
-    ways_found = ways(body).writes
-    assert found == (ways_found if ways_found is None else tuple(sorted(ways_found, key=len)))
-
-
-def test_a_function_that_is_not_there_has_no_ways():
-    assert ways_through("x = 1", "f") == Ways()
-
-
-@pytest.mark.parametrize(
-    ("body", "raises"),
-    [("pass", False), ("raise Ask('?')", False), ("if a: raise E", True), ("raise", True)],
-)
-def test_code_that_raises_may_end_without_a_result(body, raises):
-    assert ways(body).raises is raises
-
-
-@pytest.mark.parametrize(
-    ("body", "related"),
-    [
-        ("if a: b()", False),
-        ("if a: b()\n    if c: d()", False),
-        ("if a: b()\n    elif a > 1: c()\n    else: d()", False),
-        ("if a: b()\n    if a: c()", True),
-        ("if a is None: return\n    if c and a.b: d()", True),
-        ("if a:\n        if not a: b()", True),
-        ("if a: b()\n    elif c: d()\n    elif a: d()", True),
-    ],
-)
-def test_decisions_hang_together_where_they_look_at_the_same_thing(body, related):
-    assert ways(body).related is related
-
-
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -322,7 +267,7 @@ def test_decisions_hang_together_where_they_look_at_the_same_thing(body, related
     ],
 )  # fmt: skip
 def test_ways_that_may_not_be_gone_prove_nothing(body, status):
-    found = by_code(f"    y = z = 1\n    {body}\n", *LOOP, agents="A", variables={"x": derived()})
+    found = by_code(f"    {body}\n", *LOOP, agents="A", variables={"x": derived()})
     assert found.status == status
 
 
@@ -458,7 +403,7 @@ def asking(schema, kind="literal['yes', 'no', 'maybe']"):
     return proof(
         rule("A", "terminate", "x == 'yes'"), rule("A", "A"), agents="A",
         variables={"x": variable}, tools=[ask],
-        code={"tools/ask.py": "def ask(): use_ui_tool('ask')"},
+        code={"tools/ask.py": ASKS},
     ).status  # fmt: skip
 
 

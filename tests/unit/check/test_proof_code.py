@@ -5,6 +5,7 @@ import pytest
 from unit.check.builders_proof import derived, hits, proof, rule, tool, workflow
 
 LOOP = (rule("A", "terminate", "x"), rule("A", "A"))
+ASKS = "from weft import use_ui_tool\nasync def {}():\n    await use_ui_tool('pick')\n"
 
 
 def run(code, *, variable=None, tools=None, limit_to="A", **spec):
@@ -140,11 +141,21 @@ def test_with_transitions_a_value_is_taken_away_only_where_one_says_so():
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        ("use_ui_tool('pick')", "proven"),
-        ("weft.use_ui_tool(tool_id='pick', payload=1)", "proven"),
-        ("use_ui_tool('pick'), use_ui_tool('other')", "proven"),
-        ("pick()", "proven"),
-        ("use_ui_tool('other')", "refuted"),
+        ("await use_ui_tool('pick')", "proven"),
+        ("return (await use_ui_tool('pick')).get('x') or 1", "proven"),
+        ("got = [it for it in await use_ui_tool('pick')]", "proven"),
+        ("await weft.use_ui_tool(tool_id='pick', payload=1)", "proven"),
+        ("await use_ui_tool('pick'), await use_ui_tool('other')", "proven"),
+        # It may never be asked, or by something else.
+        ("use_ui_tool('pick')", "not proven"),
+        ("a and await use_ui_tool('pick')", "not proven"),
+        ("if now(): await use_ui_tool('pick')", "not proven"),
+        ("return 1; await use_ui_tool('pick')", "not proven"),
+        ("[await use_ui_tool('pick') for it in a]", "not proven"),
+        ("lambda: (await use_ui_tool('pick'))", "not proven"),
+        ("await lib.use_ui_tool('pick')", "not proven"),
+        ("await pick()", "not proven"),
+        ("await use_ui_tool('other')", "refuted"),
         ("use_ui_tool()", "not proven"),
         ("use_ui_tool(NAME)", "not proven"),
         ("ask = use_ui_tool; ask('pick')", "not proven"),
@@ -155,8 +166,9 @@ def test_with_transitions_a_value_is_taken_away_only_where_one_says_so():
 def test_a_person_is_asked_wherever_code_asks(body, status):
     # The tool is another agent's, but it is shown in the turn of this one.
     code = {
-        "tools/act.py": f"from .pick import pick\ndef act():\n    {body}\n",
-        "tools/pick.py": "def pick():\n    use_ui_tool('pick')\n",
+        "tools/act.py": f"import weft\nfrom weft import use_ui_tool\nfrom .pick import pick\n"
+        f"async def act(a=None):\n    {body}\n",
+        "tools/pick.py": "async def pick():\n    await use_ui_tool('pick')\n",
     }
     assert answered(code).status == status
 
@@ -186,12 +198,19 @@ def test_code_that_cannot_be_found_may_ask_anything():
 
 @pytest.mark.parametrize(
     ("body", "status"),
-    [("raise Ask('?')", "proven"), ("use_ui_tool('pick')", "proven"), ("...", "not proven")],
+    [
+        ("raise Ask('?')", "proven"),
+        ("if not context_variables.answers:\n        raise Ask('?')", "proven"),
+        ("if now():\n        raise Ask('?')", "not proven"),
+        ("await use_ui_tool('pick')", "proven"),
+        ("...", "not proven"),
+    ],
 )
 def test_a_tool_asks_in_its_own_name(body, status):
     ask = tool("A", "pick", "pick.py")
     trigger = {"type": "ui_response", "tool": "pick", "response_key": "x"}
-    code = {"tools/pick.py": f"def pick():\n    {body}\n"}
+    head = "from weft import Ask, use_ui_tool\nasync def pick(context_variables):\n"
+    code = {"tools/pick.py": f"{head}    {body}\n"}
     variables = {"x": derived(trigger)}
     assert proof(*LOOP, agents="A", tools=[ask], variables=variables, code=code).status == status
 
@@ -200,9 +219,10 @@ def test_a_transition_waits_for_the_answer_too():
     trigger = {"type": "ui_response", "tool": "pick", "response_key": "x"}
     steps = [{"from": False, "to": True, "trigger": trigger}]
     code = {"tools/pick.py": "def pick(): ..."}
-    code["tools/act.py"] = "def act():\n    use_ui_tool('pick')\n"
+    head = "from weft import use_ui_tool\nasync def act():\n"
+    code["tools/act.py"] = head + "    await use_ui_tool('pick')\n"
     assert answered(code, transitions=steps).status == "proven"
-    code["tools/act.py"] = "def act():\n    use_ui_tool(name)\n"
+    code["tools/act.py"] = head + "    await use_ui_tool(name)\n"
     assert answered(code, transitions=steps).status == "not proven"
 
 
@@ -229,8 +249,8 @@ def test_two_variables_do_not_get_different_values_from_one_answer():
         tools=[tool("A"), tool("B", "pick", "pick.py", **ui)],
         variables={it: derived(trigger) for it, trigger in triggers.items()},
         code={
-            "tools/act.py": "def act():\n    use_ui_tool('pick')\n",
-            "tools/pick.py": "def pick():\n    use_ui_tool('pick')\n",
+            "tools/act.py": ASKS.format("act"),
+            "tools/pick.py": ASKS.format("pick"),
         },
     )  # fmt: skip
     assert found.status == "not proven"

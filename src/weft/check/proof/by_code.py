@@ -13,6 +13,7 @@ from weft.check.proof.code_doubts import (
     out_of_sight,
     place_of_call,
     sent_back,
+    sets_alone,
     value_of,
     ways_of_call,
 )
@@ -98,7 +99,7 @@ def _seen(
 ) -> Iterator[Happening]:
     writes = dict.fromkeys(writes_of(subject, *place))
     shown = [write for write in writes if write.variable in allowed]
-    ways = ways_of_call(subject, caller) if shown else Ways()
+    ways = ways_of_call(subject, caller) if shown and sets_alone(subject, place) else Ways()
     back = sent_back(subject, caller, place)
     doubt = back or broken_off(subject, caller, place, shown)
     if back:
@@ -106,7 +107,7 @@ def _seen(
     if doubt:
         yield from _perhaps(caller, _settings(shown), doubt)
     elif shown:
-        yield from _shown(caller, shown, _told(ways, shown))
+        yield from _shown(caller, shown, ways)
 
 
 def _sent_back(caller: Caller, doubt: Doubt) -> Iterator[Happening]:
@@ -127,35 +128,22 @@ def _settings(writes: Iterable[Write]) -> Iterator[Setting]:
     return (Setting(write.variable or "", value_of(write)) for write in writes)
 
 
-def _told(found: Ways, shown: Sequence[Write]) -> Ways:
-    """Return what is set on each way through a function, as far as all of it can be told."""
-    if not found.writes:
-        # Where every way fails, nothing that was set counts.
-        return found if found.writes is None else Ways(((),))
-    own = [tuple(write for write in way if write in shown) for way in found.writes]
-    # What other functions set on its behalf is not told apart.
-    complete = {write for way in own for write in way}.issuperset(shown)
-    return replace(found, writes=tuple(dict.fromkeys(own)) if complete else None)
-
-
 def _shown(caller: Caller, shown: Sequence[Write], found: Ways) -> Iterator[Happening]:
     """Yield a happening for each way through the code, or one for all that it might set."""
     doubt, union = left_alone(caller, shown), tuple(_settings(shown))
-    ways = [_last(way) for way in found.writes or ()]
-    if found.writes is None and len(shown) == 1 and not found.related:
-        ways = [_last(shown), ()]
-    if not ways:
+    if found.paths is None:
         yield from _perhaps(caller, union, doubt)
         return
+    ways = {tuple(it for it in path.writes if it in shown): None for path in found.paths}
     # On other ways it may set something else, or what it sets may not count.
-    several = len(ways) > 1 or found.fails
-    for way in ways:
+    several = len(ways) > 1 or found.fails or found.asks
+    for way in map(_last, ways or [()]):
         bare = Happening(caller.when, way, stage=RUNS, call=caller.call)
         if any(setting.value is UNKNOWN for setting in way):
             why = f"the code of {caller.function} works out what {doubt.variable} is set to"
             yield replace(bare, doubt=replace(doubt, why=why))
         else:
-            yield replace(bare, doubt=replace(doubt, mild=not found.related) if several else None)
+            yield replace(bare, doubt=replace(doubt, mild=found.free) if several else None)
     if caller.at:
         sure = not several and all(setting.value is not UNKNOWN for setting in union)
         yield Happening(caller.at, union, replace(doubt, mild=not sure))

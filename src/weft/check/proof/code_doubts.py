@@ -1,10 +1,12 @@
 """Why it is not certain what the code of a call does: it is not shown, it may fail, and so on."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from weft.check.bindings import bound_model
 from weft.check.code_facts import (
+    Code,
     code_of,
     goes_out_of_sight,
     hands_out_of_sight,
@@ -15,6 +17,7 @@ from weft.check.code_facts import (
     reached,
     writes_of,
 )
+from weft.check.module_facts import Definition
 from weft.check.proof.code_paths import Ways, ways_through
 from weft.check.proof.happenings import Caller, Doubt
 from weft.check.proof.takings import takes_all
@@ -50,7 +53,10 @@ def ways_of_call(subject: Subject, caller: Caller) -> Ways:
     if _is_veiled(subject, caller, place):
         return Ways()
     file, name = place
-    return ways_through(subject.code[file], name)
+    module = code_of(subject).modules[file]
+    found = ways_through(module, module.bodies[name])
+    # What else is called than a tool of an agent's choice does not get its arguments from a model.
+    return found if caller.call else replace(found, free=False)
 
 
 def _is_veiled(subject: Subject, caller: Caller, place: FunctionPlace) -> bool:
@@ -128,7 +134,7 @@ def without_result(subject: Subject, caller: Caller, name: str) -> Doubt | None:
         return None
     why = f"{caller.function} may end without the result that sets {name}"
     # What it has set where it declines does not come along with a result.
-    mild = not refused and not ways.declines and not stopped
+    mild = ways.free and not refused and not ways.declines and not stopped
     return Doubt(why, "let the call set it", name, mild=mild)
 
 
@@ -165,7 +171,8 @@ def _hesitates(subject: Subject, place: FunctionPlace) -> bool:
 
 def _raises(subject: Subject, place: FunctionPlace) -> bool:
     """Tell whether code, or what it may use, raises anything but a question."""
-    return any(found.raised - {_QUESTION} for found in perhaps_reached(subject, *place))
+    code = code_of(subject)
+    return any(_does_raise(code, found) for found in perhaps_reached(subject, *place))
 
 
 def _is_stopped(subject: Subject, place: FunctionPlace) -> bool:
@@ -174,7 +181,21 @@ def _is_stopped(subject: Subject, place: FunctionPlace) -> bool:
     module = code_of(subject).modules.get(file)
     own = module.definitions.get(name) if module else None
     used = reached(subject, *place)
-    return any(found.raised - {_QUESTION} for found in used if found is not own)
+    return any(_does_raise(code_of(subject), found) for found in used if found is not own)
+
+
+def _does_raise(code: Code, found: Definition) -> bool:
+    """Tell whether a piece of code raises anything but a question."""
+    module = code.modules[found.file]
+    return any(module.means(name) != _QUESTION for name in found.raised)
+
+
+def sets_alone(subject: Subject, place: FunctionPlace) -> bool:
+    """Tell whether a function itself does all that is set when it is called, and once."""
+    file, name = place
+    own = code_of(subject).modules[file].definitions[name]
+    others = (found for found in reached(subject, *place) if found is not own)
+    return name not in own.mentions and not any(found.writes for found in others)
 
 
 def may_write(subject: Subject, caller: Caller, name: str) -> bool:

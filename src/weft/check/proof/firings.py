@@ -175,11 +175,25 @@ class Reader:
                     f"answered {caller.function}",
                     keeps=True,
                     doubt=doubt,
-                    unsure=_unshown(caller, asked, tool, name),
+                    unsure=self._unshown(caller, asked, tool, name),
                     stage=ANSWERED,
                     call=caller.call,
                     part=key,
                 )
+
+    def _unshown(
+        self, caller: Caller, asked: frozenset[str | None], tool: str, name: str
+    ) -> Doubt | None:
+        """Say why a call may not show a tool to a person; None if that is what it does."""
+        if tool not in asked:
+            why = f"the code of {caller.function} does not show whether a person is asked {tool}"
+            return Doubt(why, f'write use_ui_tool("{tool}") with the name as a text', name)
+        ways = ways_of_call(self._subject, caller)
+        if caller.function == tool and len(asked) == 1 and ways.sure and ways.shows(tool):
+            return None
+        why = f"{caller.function} may do without the answer to {tool}"
+        possible = ways.shows(tool) or (ways.asks and caller.function == tool)
+        return Doubt(why, f"let {tool} ask by itself", name, mild=ways.free and possible)
 
     def _returned(self, trigger: ToolResponseTrigger, name: str) -> Firing:
         tool, key = trigger.tool, trigger.response_key
@@ -226,17 +240,6 @@ def _result(name: str, function: str) -> Doubt:
 def _unasked(name: str, tool: str) -> Doubt:
     why = f"the response_schema of {tool} does not tell which values {name} can get"
     return Doubt(why, "list the values there under enum", name)
-
-
-def _unshown(caller: Caller, asked: frozenset[str | None], tool: str, name: str) -> Doubt | None:
-    """Say why a call may not show a tool to a person; None if that is all it shows."""
-    if tool not in asked:
-        why = f"the code of {caller.function} does not show whether a person is asked {tool}"
-        return Doubt(why, f'write use_ui_tool("{tool}") with the name as a text', name)
-    if caller.function == tool and len(asked) == 1:
-        return None
-    why = f"{caller.function} may do without the answer to {tool}"
-    return Doubt(why, f"let {tool} ask by itself", name, mild=True)
 
 
 def _untold(name: str, tool: str) -> Doubt:
