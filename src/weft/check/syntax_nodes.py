@@ -47,8 +47,10 @@ class Nodes:
 
     def of(self, *kinds: type[_Kind]) -> list[_Kind]:
         """Return the nodes of some kinds."""
-        found = [self._found[kind] for kind in kinds if kind in self._found]
-        return cast("list[_Kind]", found[0] if len(found) == 1 else [*chain(*found)])
+        found = self._found
+        if len(kinds) == 1:
+            return cast("list[_Kind]", found.get(kinds[0], []))
+        return cast("list[_Kind]", [*chain(*(found[kind] for kind in kinds if kind in found))])
 
     def all(self) -> Iterator[ast.AST]:
         """Return the nodes of every kind."""
