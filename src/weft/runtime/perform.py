@@ -191,10 +191,9 @@ def _failed(
 
 def _asks(questions: Questions, command: CallTool, signal: Ask) -> EventData:
     """Return the question a tool has raised, or why it cannot be asked."""
-    number = len(command.answers)
     try:
         payload, otherwise = plain_json(signal.payload), plain_json(signal.otherwise)
-        return questions.opened(command.tool, payload, signal.timeout, otherwise, number)
+        return questions.opened(command.tool, payload, signal.timeout, otherwise)
     except (ValueError, ToolError, UsageError) as error:
         return ToolFailed(command.id, f"{command.tool} asked a question that cannot be: {error}")
 

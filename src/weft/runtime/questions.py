@@ -47,7 +47,7 @@ class Questions:
                 hint="await use_ui_tool once after the other, or ask both in one",
             )
         self._refuse_unknown(tool)
-        opened = self.opened(tool, payload, seconds, otherwise, self._number)
+        opened = self.opened(tool, payload, seconds, otherwise)
         for answer in self._given:
             if answer.digest == opened.digest:
                 self._given.remove(answer)
@@ -66,9 +66,9 @@ class Questions:
         self._given = list(self._had)
 
     def opened(
-        self, tool: str, payload: Json, seconds: float | None, otherwise: Json, number: int
+        self, tool: str, payload: Json, seconds: float | None, otherwise: Json
     ) -> RequestOpened:
-        """Return the event that opens a question."""
+        """Return the event that opens a question, numbered after all that were asked before."""
         check_timeout(seconds)
         payload, otherwise = masked(payload, self._secrets), masked(otherwise, self._secrets)
         form = self._run.workflow.forms.get(tool)
@@ -79,12 +79,12 @@ class Questions:
         if fault:
             raise ToolError(f"what holds if nobody answers {tool} does not fit: {fault}")
         return RequestOpened(
-            id=f"{self._run.state.run}:{self._command.seq}:{number}",
+            id=f"{self._run.state.run}:{self._command.seq}:{self._number}",
             kind="ui",
             agent=self._command.agent,
             tool=tool,
             call=self._command.id,
-            number=number,
+            number=self._number,
             payload=payload,
             digest=hashlib.sha256(to_json([tool, payload, self._command.arguments])).hexdigest(),
             expires_at=None if seconds is None else self._clock.now() + round(seconds * 1000),
