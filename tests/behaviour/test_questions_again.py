@@ -1,26 +1,56 @@
-"""Tools that ask in more than one way: no answer goes astray."""
+"""Tools that give up a question, and tools that ask in both ways: no answer goes astray."""
 
 import asyncio
 
 import pytest
 
 from behaviour.bad_run_play import ADA, finished, open_host, play, spec
-from weft.engine.events import ToolReturned
+from weft.engine.events import RequestOpened, ToolFailed, ToolReturned
 from weft.runtime.signals import Answer
 from weft.testing.models import ScriptedModel, call
 
 CODE = b'''
+import asyncio
+
 from weft import Ask, use_ui_tool
+
+
+async def give_up() -> None:
+    """Ask, but not wait for long."""
+    try:
+        async with asyncio.timeout(0.01):
+            await use_ui_tool("another", "tea?")
+    except TimeoutError:
+        pass
+
+
+async def another() -> str:
+    """Give a question up, and ask another one."""
+    await give_up()
+    return str(await use_ui_tool("another", "delete everything?"))
+
+
+async def the_same() -> str:
+    """Give a question up, and wait for it once more."""
+    await give_up()
+    return str(await use_ui_tool("another", "tea?"))
+
+
+async def later() -> list:
+    """Give a question up, work until it is answered, and ask it again and another one."""
+    await give_up()
+    await asyncio.sleep(0.5)
+    return [await use_ui_tool("another", what) for what in ("tea?", "milk?")]
 
 
 async def both_ways(context_variables) -> list:
     """Ask and wait, then ask to be called again."""
-    await use_ui_tool("both_ways", "tea?")
+    await use_ui_tool("another", "tea?")
     if len(context_variables.answers) < 2:
         raise Ask("milk?")
     return list(context_variables.answers)
 '''
-SPEC = spec(ui=("both_ways",))
+SPEC = spec(ui=("another", "the_same", "later", "both_ways"))
 
 
 async def answer(host, run, value):
@@ -32,8 +62,53 @@ async def answer(host, run, value):
     return question.payload
 
 
+def questions(told):
+    return [it.data.payload for it in told.events if isinstance(it.data, RequestOpened)]
+
+
 def asking(path, tool):
     return open_host(path, SPEC, ScriptedModel([call(tool), "Done."]), CODE)
+
+
+def test_the_answer_to_a_question_that_was_given_up_is_none_to_another(tmp_path):
+    async def scenario():
+        async with await asking(tmp_path / "j.db", "another") as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            async for it in host.events(run, scope=ADA, follow=True):
+                del it  # until it has ended: nobody answers
+            return await finished(host, run)
+
+    told = play(scenario)
+    assert "a second question before the first is answered" in told.only(ToolFailed).error
+    assert questions(told) == ["tea?"]
+    assert told.state.requests == {}
+    assert told.row.outcome == "completed"
+
+
+def test_a_question_that_was_given_up_can_be_waited_for_once_more(tmp_path):
+    async def scenario():
+        async with await asking(tmp_path / "j.db", "the_same") as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            await asyncio.sleep(0.1)
+            await answer(host, run, "green")
+            return await finished(host, run)
+
+    told = play(scenario)
+    assert told.only(ToolReturned).value == "green"
+    assert questions(told) == ["tea?"]
+
+
+def test_an_answer_that_comes_when_a_tool_does_not_wait_is_kept_for_it(tmp_path):
+    async def scenario():
+        async with await asking(tmp_path / "j.db", "later") as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            assert await answer(host, run, "green") == "tea?"
+            assert await answer(host, run, "much") == "milk?"
+            return await finished(host, run)
+
+    told = play(scenario)
+    assert told.only(ToolReturned).value == ["green", "much"]
+    assert questions(told) == ["tea?", "milk?"]
 
 
 @pytest.mark.parametrize("hold", [300, 0.01])

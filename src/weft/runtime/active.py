@@ -114,9 +114,12 @@ class ActiveRun:
             self._watchers.append(watcher)
             await watcher
 
-    async def ask(self, command: CallTool, opened: RequestOpened) -> Json:
-        """Open a question for a tool and wait for the answer."""
+    def ask(self, command: CallTool, opened: RequestOpened) -> None:
+        """Open a question for a tool."""
         self._post_result((Draft(f"tool:{command.tool}", opened, command.seq),))
+
+    async def answer(self, command: CallTool, opened: RequestOpened) -> Json:
+        """Wait, in a tool, for the answer to its question."""
         return await self._effects.answered(command.id, opened.id)
 
     @property

@@ -35,31 +35,59 @@ class Questions:
         self._had = list(command.answers)
         self._given = list(command.answers)
         self._number = len(command.answers)
-        self._open = False
+        #: The last question, until it is known to be answered, and whether it is waited for now.
+        self._open: RequestOpened | None = None
+        self._waits = False
 
     async def __call__(
         self, tool: str, payload: Json, seconds: float | None, otherwise: Json
     ) -> Json:
-        """Ask, and return the answer."""
-        if self._open:
-            raise UsageError(
-                f"{self._command.tool} asks a second question before the first is answered",
-                hint="await use_ui_tool once after the other, or ask both in one",
-            )
+        """Ask, and return the answer.
+
+        A tool may give up waiting, but its question stays open: it can wait for it once more.
+        """
+        if self._waits:
+            raise self._too_early()
         self._refuse_unknown(tool)
         opened = self.opened(tool, payload, seconds, otherwise)
+        self._take_late_answers()
         for answer in self._given:
             if answer.digest == opened.digest:
                 self._given.remove(answer)
                 return answer.value
-        self._number += 1
-        self._open = True
+        if self._open is None:
+            self._number += 1
+            self._open = opened
+            self._run.ask(self._command, opened)
+        elif self._open.digest != opened.digest:  # Its answer would be taken for one to this.
+            raise self._too_early()
+        return await self._answer(self._open)
+
+    async def _answer(self, asked: RequestOpened) -> Json:
+        self._waits = True
         try:
-            value = await self._run.ask(self._command, opened)
+            value = await self._run.answer(self._command, asked)
         finally:
-            self._open = False
-        self._had.append(GivenAnswer(opened.digest, value))
+            self._waits = False
+        self._open = None
+        self._had.append(GivenAnswer(asked.digest, value))
         return value
+
+    def _take_late_answers(self) -> None:
+        """Keep what was answered when the call did not wait for it any more."""
+        turn = self._run.state.turn
+        call = turn.calls.get(self._command.id) if turn else None
+        late = call.answers[len(self._had) :] if call else ()
+        if late:
+            self._open = None
+            self._had += late
+            self._given += late
+
+    def _too_early(self) -> UsageError:
+        return UsageError(
+            f"{self._command.tool} asks a second question before the first is answered",
+            hint="await use_ui_tool once after the other, or ask both in one",
+        )
 
     def restart(self) -> None:
         """Begin anew: the attempt that was answered has failed, and nobody is asked twice."""
