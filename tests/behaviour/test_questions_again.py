@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from behaviour.bad_run_play import ADA, finished, open_host, play, spec
-from weft.engine.events import RequestOpened, ToolFailed, ToolReturned
+from weft.engine.events import Event, RequestOpened, ToolFailed, ToolReturned, TurnEnded
 from weft.runtime.signals import Answer
 from weft.testing.models import ScriptedModel, call
 
@@ -43,6 +43,11 @@ async def later() -> list:
     return [await use_ui_tool("another", what) for what in ("tea?", "milk?")]
 
 
+async def in_time() -> str:
+    """Ask for a moment."""
+    return str(await use_ui_tool("another", "tea?", timeout=0.01))
+
+
 async def both_ways(context_variables) -> list:
     """Ask and wait, then ask to be called again."""
     await use_ui_tool("another", "tea?")
@@ -50,7 +55,9 @@ async def both_ways(context_variables) -> list:
         raise Ask("milk?")
     return list(context_variables.answers)
 '''
-SPEC = spec(ui=("another", "the_same", "later", "both_ways"))
+TOOLS = ("another", "the_same", "later", "in_time", "both_ways")
+SPEC = spec(ui=TOOLS)
+CHAT = spec(ui=TOOLS, handoffs=[{"source_agent": "Clerk", "target_agent": "user"}])
 
 
 async def answer(host, run, value):
@@ -66,8 +73,8 @@ def questions(told):
     return [it.data.payload for it in told.events if isinstance(it.data, RequestOpened)]
 
 
-def asking(path, tool):
-    return open_host(path, SPEC, ScriptedModel([call(tool), "Done."]), CODE)
+def asking(path, tool, declared=SPEC):
+    return open_host(path, declared, ScriptedModel([call(tool), "Done."]), CODE)
 
 
 def test_the_answer_to_a_question_that_was_given_up_is_none_to_another(tmp_path):
@@ -127,3 +134,19 @@ def test_a_tool_may_wait_for_one_answer_and_be_called_again_for_the_next(tmp_pat
     told = play(scenario)
     assert told.only(ToolReturned).value == ["green", "much"]
     assert told.row.outcome == "completed"
+
+
+def test_a_tool_that_nobody_answers_in_time_is_not_kept_waiting(tmp_path):
+    async def scenario():
+        async with await asking(tmp_path / "j.db", "in_time", CHAT) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            async for it in host.events(run, scope=ADA, follow=True):
+                if isinstance(it, Event) and isinstance(it.data, TurnEnded):
+                    break
+            told = await finished(host, run)
+            assert not host._active, "there is nothing to do but to wait for the user"
+            return told
+
+    told = play(scenario)
+    assert told.only(ToolFailed).error == "nobody answered in time"
+    assert told.row.status == "waiting"

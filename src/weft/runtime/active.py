@@ -273,6 +273,7 @@ class ActiveRun:
                 await clock.sleep_until(clock.now() + PAUSES[failures])
                 failures += 1
             else:
+                await self._effects.drop_late(self.state)
                 return
 
     async def _decide(self, drafts: Drafts) -> Decision:

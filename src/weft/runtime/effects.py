@@ -120,6 +120,12 @@ class Effects:
         gone = [call for call, (request, _) in self._asking.items() if request not in asked]
         await self._drop([call for call in gone if call in self._begun])
 
+    async def drop_late(self, state: State) -> None:
+        """Break off the tools that still wait though their calls are over: nobody answers them."""
+        turn = state.turn
+        gone = [call for call in self._asking if turn is None or call not in turn.calls]
+        await self._drop([call for call in gone if call in self._begun])
+
     async def _drop(self, names: Iterable[str]) -> None:
         dropped = [self._begun.pop(name) for name in names]
         for _, task in dropped:
