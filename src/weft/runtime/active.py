@@ -302,6 +302,9 @@ class ActiveRun:
         if any(isinstance(it, tuple) for it in self._inbox):
             self._post(self._start_pending)  # What seems to be missing may be among these results.
         elif not self._effects:
+            # It may have been worked on, here or elsewhere, between its loading and this moment.
+            row = await self._performer.journal.run(self.scope, self.state.run)
+            await self._reload(row.seq if row else None)
             for command in pending(self.state):
                 self._start(command, None)
 
