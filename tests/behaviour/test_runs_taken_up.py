@@ -4,10 +4,17 @@ import asyncio
 
 import pytest
 
-from behaviour.bad_run_play import ADA, play, spec
+from behaviour.bad_run_play import ADA, open_host, play, spec
 from weft.adapters.memory import MemoryJournal
+from weft.errors import UsageError
+from weft.ports.scope import Scope
+from weft.runtime.signals import Stop, UserMessage
+from weft.runtime.workflow import link
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel
+
+TO_USER = [{"source_agent": "Clerk", "target_agent": "user"}]
+EVE = Scope("other", "eve")
 
 
 async def interrupted(journal):
@@ -55,3 +62,28 @@ def test_whoever_takes_up_a_run_that_has_gone_on_meanwhile_repeats_nothing(round
 
     assert play(scenario).outcome == "completed"
     assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("scope", [ADA, EVE])
+@pytest.mark.parametrize("signal", [UserMessage("more"), Stop()])
+def test_a_start_under_a_name_that_is_taken_is_not_in_the_way_of_the_run(tmp_path, scope, signal):
+    """Whoever has the name, and though the package has changed: the run goes on with its own."""
+    new = [{"agent_name": "Clerk", "prompt_sections": [{"id": "new", "content": "Say no."}]}]
+    model = FunctionModel(lambda _: "I see.")
+
+    async def scenario():
+        async with await open_host(tmp_path / "j.db", spec(handoffs=TO_USER), model) as host:
+            run = await host.start("Desk", scope=ADA, message="hi", run="order-1")
+            await host.settled(run, scope=ADA)
+            changed = link(spec(handoffs=TO_USER, agents=new), {}, host._loader)
+            host._shelf._find = lambda _: changed
+            again = asyncio.create_task(host.start("Desk", scope=scope, message="hi", run=run))
+            await asyncio.sleep(0)
+            await host.deliver(run, signal, scope=ADA)
+            with pytest.raises(UsageError, match="run order-1 was started before"):
+                await again
+            return await host.settled(run, scope=ADA)
+
+    row = play(scenario)
+    assert (row.status, row.turns) == (("ended", 1) if signal == Stop() else ("waiting", 2))
+    assert "Say no." not in str([it.messages for it in model.requests])

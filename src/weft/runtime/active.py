@@ -263,7 +263,8 @@ class ActiveRun:
                 self._follow(await self._decide(drafts))
             except StoreConflict:
                 conflicts += 1
-                if conflicts > MAX_CONFLICTS:
+                # What is there before a run has begun is another run, perhaps of somebody else.
+                if conflicts > MAX_CONFLICTS or not self.state.seq:
                     raise
                 await self._reload()
             except StoreError as error:
@@ -286,7 +287,7 @@ class ActiveRun:
 
     async def _reload(self, seq: int | None = None) -> None:
         """Somebody else has written: start from what is there now."""
-        if seq is None or self.state.seq < seq:
+        if seq is None or 0 < self.state.seq < seq:
             events = await self._performer.journal.read(self.scope, self.state.run)
             self.state = fold(self.workflow.book, self.state.run, events)
             self.row = None

@@ -51,8 +51,15 @@ class ActiveRuns:
         )
 
     def put(self, active: ActiveRun) -> ActiveRun:
-        """Hold a run now that there is something to do for it; if it is held already, that one."""
-        return self._held.setdefault(active.state.run, active)
+        """Hold a run now that there is something to do for it; if it is held already, that one.
+
+        One that has not begun makes way: it was given a name that is taken.
+        """
+        run = active.state.run
+        held = self._held.get(run)
+        if held is None or (active.state.seq and not held.state.seq):
+            self._held[run] = held = active
+        return held
 
     def take_up(self, active: ActiveRun) -> None:
         """Work on a run again, whatever kept it from going on before."""
@@ -67,9 +74,10 @@ class ActiveRuns:
         run = row.run
         held = self._held.get(run)
         if held is not None:
-            if held.state.seq < row.seq:  # Another process has written.
+            if held.state.seq < row.seq:  # It is just beginning, or another process has written.
                 await held.catch_up(row.seq)
-            return held
+            if held.state.seq:
+                return held
         if run not in self._loading:
             self._loading[run] = asyncio.create_task(self._bring(row))
             self._loading[run].add_done_callback(lambda _: self._loading.pop(run))

@@ -93,10 +93,12 @@ class Host:
             linked.name, linked.digest, scope.app, user, given, fitting_text(message), model
         )
         active = self._active.made(scope, linked, State(name))
+        if self._active.put(active) is not active:
+            raise _taken(name)
         if streamed:
             self._followers.expect(name)
         try:
-            await self._post(active, Draft(f"user:{user}", begun), _is_new)
+            await active.deliver(Draft(f"user:{user}", begun), _is_new)
         except StoreConflict as error:  # It is somebody else's: not even how long it is may show.
             raise _taken(name) from error
         return name
@@ -357,6 +359,4 @@ def _taken(run: str) -> UsageError:
 
 
 def _is_new(state: State) -> bool:
-    if state.seq:
-        raise _taken(state.run)
-    return True
+    return not state.seq
