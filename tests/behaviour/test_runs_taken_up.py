@@ -6,7 +6,7 @@ import pytest
 
 from behaviour.bad_run_play import ADA, open_host, play, spec
 from weft.adapters.memory import MemoryJournal
-from weft.errors import UsageError
+from weft.errors import RunError, UsageError
 from weft.ports.scope import Scope
 from weft.runtime.signals import Stop, UserMessage
 from weft.runtime.workflow import link
@@ -87,3 +87,35 @@ def test_a_start_under_a_name_that_is_taken_is_not_in_the_way_of_the_run(tmp_pat
     row = play(scenario)
     assert (row.status, row.turns) == (("ended", 1) if signal == Stop() else ("waiting", 2))
     assert "Say no." not in str([it.messages for it in model.requests])
+
+
+def test_what_is_asked_of_a_host_while_it_closes_begins_nothing():
+    """Its result could not be written any more."""
+    model = FunctionModel(lambda _: "Done.")
+
+    async def scenario():
+        reading, closing = asyncio.Event(), asyncio.Event()
+
+        class SlowToRead(MemoryJournal):
+            async def read(self, *what, **limits):
+                reading.set()
+                await closing.wait()
+                return await super().read(*what, **limits)
+
+        async def close_models():
+            closing.set()
+            await asyncio.sleep(0.01)
+
+        journal = SlowToRead()
+        await interrupted(journal)
+        host = host_for(spec(), model, journal=journal)
+        host._models.close = close_models
+        resumed = asyncio.create_task(host.resume("left", scope=ADA))
+        await reading.wait()
+        await host.close()
+        with pytest.raises(RunError, match="the host is closed"):
+            await resumed
+        return len(host._active)
+
+    assert play(scenario) == 0
+    assert model.requests == []

@@ -32,6 +32,7 @@ class ActiveRuns:
         self._held: dict[str, ActiveRun] = {}
         self._loading: dict[str, asyncio.Task[ActiveRun]] = {}
         self._given_up: dict[str, Exception] = {}
+        self._closed = False
 
     def __len__(self) -> int:
         return len(self._held)
@@ -55,6 +56,8 @@ class ActiveRuns:
 
         One that has not begun makes way: it was given a name that is taken.
         """
+        if self._closed:  # What is begun now could not be written.
+            raise RunError("the host is closed; nothing was written")
         run = active.state.run
         held = self._held.get(run)
         if held is None or (active.state.seq and not held.state.seq):
@@ -103,6 +106,7 @@ class ActiveRuns:
 
     async def close(self) -> None:
         """Let all runs go; they go on from their journals some other time."""
+        self._closed = True
         await asyncio.gather(*(active.leave() for active in list(self._held.values())))
 
     async def _bring(self, row: RunRow) -> ActiveRun:
