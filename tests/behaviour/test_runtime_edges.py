@@ -389,6 +389,27 @@ def test_the_first_words_of_a_run_that_is_taken_up_are_streamed():
     assert any(isinstance(it, TextDelta) for it in play(scenario))
 
 
+def test_words_that_are_kept_twice_are_kept_once_and_not_for_ever():
+    async def scenario():
+        gate = asyncio.Event()
+
+        async def reply(_):
+            await gate.wait()
+            return "Done."
+
+        async with host_for(spec(), FunctionModel(reply), code=CODE) as host:
+            runs = [await host.start("W", scope=ADA, message="hi", streamed=True) for _ in "ab"]
+            for run in runs:
+                await host.resume(run, scope=ADA, streamed=True)
+            gate.set()
+            heard = [it async for it in host.events(runs[0], scope=ADA, follow=True)]
+            await host.settled(runs[1], scope=ADA)
+            await asyncio.sleep(0.01)
+            return [it.text for it in heard if isinstance(it, TextDelta)], host._followers._queues
+
+    assert play(scenario) == (["Done."], {})
+
+
 def test_a_program_that_forgets_its_host_is_told_in_one_line(caplog):
     async def scenario():
         host = host_for(spec(), FunctionModel(lambda _: asyncio.sleep(60)), code=CODE)

@@ -37,8 +37,9 @@ class Followers:
 
     def expect(self, run: str) -> None:
         """Keep the news of a run for somebody who is about to follow it."""
-        queue = self._expected[run] = asyncio.Queue()
-        self._queues.setdefault(run, set()).add(queue)
+        if run not in self._expected:
+            queue = self._expected[run] = asyncio.Queue()
+            self._queues.setdefault(run, set()).add(queue)
 
     def forget(self, run: str) -> None:
         """Do not keep news any longer for somebody who has not come."""
