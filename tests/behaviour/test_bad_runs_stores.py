@@ -267,6 +267,32 @@ def test_a_damaged_run_does_not_keep_the_others_from_going_on(tmp_path):
     assert play(scenario) == ["completed", "completed"]
 
 
+@pytest.mark.parametrize("damaged", ["{", "[]", '{"spec": 5, "code": {}}', '{"spec": {}}'])
+def test_a_damaged_package_keeps_nothing_but_its_own_runs_from_going_on(tmp_path, damaged):
+    path = tmp_path / "j.db"
+    other = spec(variables={"other": "int"})
+
+    async def never(_):
+        await asyncio.Event().wait()
+
+    async def scenario():
+        async with await open_host(path, other, FunctionModel(never)) as host:
+            first = await host.start("Desk", scope=ADA, message="hi")
+            digest = (await host.run(first, scope=ADA)).digest
+        async with await open_host(path, SPEC, FunctionModel(never)) as host:
+            second = await host.start("Desk", scope=ADA, message="hi")
+        look(path, f"UPDATE packages SET content = '{damaged}' WHERE digest = ?", digest)
+        async with await open_host(path, SPEC, FunctionModel(done)) as host:
+            assert await host.recover() == [second]
+            with pytest.raises(RunError, match="the package of a run cannot be read"):
+                await host.settled(first, scope=ADA)
+            with pytest.raises(StoreError, match="the package of a run cannot be read"):
+                await host.deliver(first, Stop(), scope=ADA)
+            return (await finished(host, second)).row.outcome
+
+    assert play(scenario) == "completed"
+
+
 def test_an_identity_of_somebody_else_is_taken_and_nothing_is_told_of_it(tmp_path):
     async def scenario():
         async with await open_host(tmp_path / "j.db", SPEC, FunctionModel(done)) as host:

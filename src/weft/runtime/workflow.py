@@ -9,7 +9,7 @@ from pydantic_core import from_json, to_json
 from weft.check.not_performed import not_performed
 from weft.context.view import View, make_view
 from weft.engine.book import Rulebook, write_rulebook
-from weft.errors import LinkError
+from weft.errors import LinkError, StoreError
 from weft.findings import Finding, Path, Place
 from weft.ports.model import ToolSchema
 from weft.ports.tools import ToolLoader, Tools
@@ -103,7 +103,13 @@ def pack(spec: WorkflowSpec, code: Mapping[str, bytes]) -> bytes:
 
 
 def unpack(content: bytes) -> tuple[WorkflowSpec, dict[str, bytes]]:
-    """Return the package that was packed."""
-    data = from_json(content)
-    spec = WorkflowSpec.model_validate_json(to_json(data["spec"]), strict=True)
-    return spec, {path: text.encode() for path, text in data["code"].items()}
+    """Return the package that was packed. Raises StoreError if this version cannot read it."""
+    try:
+        data = from_json(content)
+        spec = WorkflowSpec.model_validate_json(to_json(data["spec"]), strict=True)
+        return spec, {path: text.encode() for path, text in data["code"].items()}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"the package of a run cannot be read ({error}); "
+            "it was damaged, or written by another version of Weft"
+        ) from error
