@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sys
+from contextvars import ContextVar
 from dataclasses import replace
 
 import pytest
@@ -408,6 +409,49 @@ def test_words_that_are_kept_twice_are_kept_once_and_not_for_ever():
             return [it.text for it in heard if isinstance(it, TextDelta)], host._followers._queues
 
     assert play(scenario) == (["Done."], {})
+
+
+def test_a_run_does_not_go_on_in_the_context_of_whoever_began_it_or_answers_or_asks():
+    said = ContextVar("said", default="by nobody")
+    seen = []
+    code = {
+        "tools/desk.py": b"""
+from contextvars import copy_context
+
+from weft import use_ui_tool
+
+
+async def pick() -> str:
+    for variable in copy_context():
+        if variable.name == "said":
+            variable.set("by a tool")
+    return str(await use_ui_tool("pick", "?"))
+"""
+    }
+    tool = {"tool_type": "UI_Tool", "function": "pick", "agent": "A", "file": "desk.py"}
+    declared = spec(
+        tools=[{**tool, "ui": {"component": "Pick", "mode": "inline"}}],
+        handoffs=[{"source_agent": "A", "target_agent": "user"}],
+    )
+
+    def reply(request):
+        seen.append(said.get())
+        return call("pick") if request.call == 1 else "Done."
+
+    async def scenario():
+        said.set("by the program")
+        async with host_for(declared, FunctionModel(reply), code=code) as host:
+            said.set("by a caller")
+            run = await host.start("W", scope=ADA, message="hi")
+            for answer in ("a", "b"):
+                await host.settled(run, scope=ADA)
+                (question,) = await host.requests(scope=ADA, run=run)
+                await host.deliver(run, Answer(question.id, answer), scope=ADA)
+            await host.settled(run, scope=ADA)
+
+    play(scenario)
+    assert set(seen) == {"by the program"}
+    assert len(seen) >= 3
 
 
 def test_a_program_that_forgets_its_host_is_told_in_one_line(caplog):

@@ -133,7 +133,9 @@ class ActiveRun:
         self._hold_no_longer()
         self._inbox.append(Delivery(work, done))
         if self._taker is None:
-            self._taker = asyncio.create_task(self._begin_taking())
+            # Not in the context of whoever starts, answers or asks: the run outlives that.
+            context = self._performer.context.copy()
+            self._taker = asyncio.create_task(self._begin_taking(), context=context)
 
     def _at_work(self) -> bool:
         return self._taker is not None or bool(self._effects)

@@ -1,6 +1,7 @@
 """Performing: what the engine wants done, done through ports; what came of it, as drafts."""
 
 import asyncio
+import contextvars
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -76,6 +77,8 @@ class Performer:
     listener: Callable[[str, int], Callable[[str], None] | None]
     #: The values of a workflow's secrets, as they are now.
     secrets_of: Callable[[Workflow], Mapping[str, Json]]
+    #: What all runs go on in, whoever has begun them.
+    context: contextvars.Context = field(default_factory=contextvars.copy_context)
     pace: Pace = field(default_factory=Pace)
     holding: Holding = field(default_factory=Holding)
 
