@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import random
+import sys
 import warnings
 
 import pytest
@@ -212,6 +213,47 @@ def test_a_result_that_waits_to_be_taken_in_is_not_asked_for_again():
             return [it.value for it in events if isinstance(it, ToolReturned)]
 
     assert play(scenario) == ["1"]
+
+
+HASTY = {
+    "tools/work.py": b"""
+import asyncio
+
+from weft import use_ui_tool
+
+calls = []
+
+
+async def hasty() -> str:
+    calls.append(1)
+    try:
+        async with asyncio.timeout(0.02):
+            return await use_ui_tool("hasty", "tea?")
+    except TimeoutError:
+        return "nobody was there"
+"""
+}
+
+
+def test_an_answer_that_is_taken_in_before_the_result_of_its_tool_calls_nothing_again():
+    async def scenario():
+        model = FunctionModel(
+            lambda it: "Done." if it.messages[-1]["role"] == "tool" else call("hasty")
+        )
+        journal = SlowToWrite(StopAsked)
+        async with host_for(spec(ui=("hasty",)), model, code=HASTY, journal=journal) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            (asked,) = await host.requests(scope=ADA, run=run)
+            # Both wait for the journal, and so does the tool, which does not wait for an answer.
+            stop, answer = Stop("after_turn"), Answer(asked.id, "yes")
+            await asyncio.gather(*(host.deliver(run, it, scope=ADA) for it in (stop, answer)))
+            await host.settled(run, scope=ADA)
+            events = [it.data async for it in host.events(run, scope=ADA)]
+            module = next(it for name, it in sys.modules.items() if name.endswith("tools.work"))
+            return [it.value for it in events if isinstance(it, ToolReturned)], len(module.calls)
+
+    assert play(scenario) == (["nobody was there"], 1)
 
 
 COUNTED = {

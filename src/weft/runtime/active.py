@@ -313,14 +313,19 @@ class ActiveRun:
 
     def _start(self, command: Command, assembly: Assembly | None) -> None:
         if isinstance(command, CallTool):
-            # One that has given up its question is still at work: it is not called a second time.
-            if not self._effects.answer(command) and command.id not in self._effects:
+            # One that has given up its question may be at work or done: it is not called again.
+            if not (self._effects.answer(command) or self._is_called(command)):
                 self._begin(Effect(command.id, self._performer.call_tool(self, command)))
         elif isinstance(command, CallModel):
             name = f"{command.agent}:{command.seq}"
             self._begin(Effect(name, self._performer.call_model(self, command, assembly)))
         elif isinstance(command, Assemble):  # of a turn that was interrupted before it
             self._post_result(self._performer.assemble(self, command))
+
+    def _is_called(self, command: CallTool) -> bool:
+        """Tell whether a tool is at work, or what came of it waits to be taken in."""
+        results = (it for it in self._inbox if isinstance(it, tuple))
+        return command.id in self._effects or any(it[-1].cause == command.seq for it in results)
 
     def _begin(self, effect: Effect) -> None:
         """Have an effect performed: the first by the task that takes in now, when it has."""
