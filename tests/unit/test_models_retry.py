@@ -68,6 +68,13 @@ def test_no_attempt_begins_after_the_deadline():
     assert clock.waits == [6.0]
 
 
+def test_a_wait_without_end_is_not_waited_for():
+    clock = StillClock()
+    model = WithFallback(retrying(passing(after=1e308), clock=clock), Canned(OK))
+    assert run(model.reply(ask())).text == "ok"
+    assert clock.waits == []
+
+
 def test_one_attempt_means_no_repetition():
     clock = StillClock()
     with pytest.raises(ModelError, match=r"^busy$"):

@@ -65,11 +65,12 @@ class Retrying:
                         raise
                     text = f"{error} (attempts: {attempt - 1})"
                     raise _tried(error, text, attempt - 1) from error
-            await self._clock.sleep_until(at)
+            await self._clock.sleep_until(round(at))
 
-    def _next_attempt(self, error: ModelError, attempt: int) -> int:
+    def _next_attempt(self, error: ModelError, attempt: int) -> float:
+        """Return when to try again; what a provider asks for may be beyond all numbers."""
         wait = self._policy.wait_before(attempt, self._random.random())
-        return self._clock.now() + round(max(wait, error.after_seconds or 0.0) * 1000)
+        return self._clock.now() + max(wait, error.after_seconds or 0.0) * 1000
 
 
 class WithFallback:
