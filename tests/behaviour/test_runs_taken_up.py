@@ -119,3 +119,27 @@ def test_what_is_asked_of_a_host_while_it_closes_begins_nothing():
 
     assert play(scenario) == 0
     assert model.requests == []
+
+
+def test_a_fork_that_is_written_goes_on_though_nobody_waits_for_it():
+    async def scenario():
+        begun = asyncio.Event()
+
+        class SlowToWrite(MemoryJournal):
+            async def append(self, batch):
+                await super().append(batch)
+                begun.set()
+                await asyncio.sleep(0.01)
+
+        journal = SlowToWrite()
+        async with host_for(spec(), FunctionModel(lambda _: "Done."), journal=journal) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            begun.clear()
+            forking = asyncio.create_task(host.fork(run, scope=ADA, turn=1))
+            await begun.wait()
+            forking.cancel()
+            (child,) = [it.run for it in await host.runs(scope=ADA) if it.run != run]
+            return await asyncio.wait_for(host.settled(child, scope=ADA), 5)
+
+    assert play(scenario).outcome == "completed"

@@ -12,7 +12,7 @@ from weft.context.assembly import Assembly
 from weft.engine.commands import Assemble, CallModel, CallTool, Command
 from weft.engine.events import RequestOpened, RunEnded
 from weft.engine.reduce import fold, pending
-from weft.engine.rows import RunRow, batch
+from weft.engine.rows import Batch, RunRow, batch
 from weft.engine.state import State
 from weft.errors import RunError, StoreConflict, StoreError
 from weft.findings import Json
@@ -81,6 +81,12 @@ class ActiveRun:
     def take_up(self) -> None:
         """Do what is to be done, unless it is being done here already."""
         self._post(self._start_pending)
+
+    def begin(self, written: Batch) -> asyncio.Future[None]:
+        """Write the events that have led to where the run stands, and go on from there."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._post(partial(self._begin_with, written), done)
+        return done
 
     def catch_up(self, seq: int) -> asyncio.Future[None]:
         """Take in what another process has written, up to an event at least."""
@@ -286,6 +292,10 @@ class ActiveRun:
         await self._performer.journal.append(written)
         self.row = written.row
         return decision
+
+    async def _begin_with(self, written: Batch) -> None:
+        await self._performer.journal.append(written)
+        self.take_up()
 
     async def _reload(self, seq: int | None = None) -> None:
         """Somebody else has written: start from what is there now."""

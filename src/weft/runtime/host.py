@@ -143,11 +143,10 @@ class Host:
             now=self._clock.now(),
         )
         self._require_models(workflow, state.model, scope)
-        await self._journal.append(written)
+        active = self._active.put(self._active.made(Scope(row.app, row.user), workflow, state))
         if streamed:
             self._followers.expect(child)
-        active = self._active.made(Scope(row.app, row.user), workflow, state)
-        self._active.take_up(active)
+        await active.begin(written)
         return child
 
     async def run(self, run: str, *, scope: Scope) -> RunRow:
