@@ -454,6 +454,20 @@ async def pick() -> str:
     assert len(seen) >= 3
 
 
+def test_a_host_that_is_closed_looks_for_nothing_any_more(caplog):
+    async def scenario():
+        async with host_for(spec(), ScriptedModel(["Done."]), code=CODE) as host:
+            run = await host.start("W", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+        with pytest.raises(StoreError, match="closed"):
+            await anext(host.events(run, scope=ADA, follow=True))
+        await asyncio.sleep(0.01)
+        return len(asyncio.all_tasks())
+
+    assert play(scenario) == 2, "the test itself, and what bounds its time"
+    assert caplog.records == []
+
+
 def test_a_program_that_forgets_its_host_is_told_in_one_line(caplog):
     async def scenario():
         host = host_for(spec(), FunctionModel(lambda _: asyncio.sleep(60)), code=CODE)

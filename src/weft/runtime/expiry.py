@@ -27,15 +27,17 @@ class Expiry:
         self._expire = expire
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._closed = False
 
     def look(self) -> None:
         """Look anew for what expires next: there may be something sooner."""
         self._news.set()
-        if self._task is None or self._task.done():
+        if not self._closed and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
-        """Stop waiting."""
+        """Stop waiting, for good: nothing could be written that is found now."""
+        self._closed = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
