@@ -165,8 +165,6 @@ class Performer:
         except PortError as error:
             slow = isinstance(error.__cause__, TimeoutError)
             result = _failed(command, error, "timeout" if slow else "error", secrets)
-        except asyncio.CancelledError:
-            raise
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
             _log.exception("the tool %s failed unexpectedly", command.tool)
             result = _failed(command, error, "error", secrets)
