@@ -8,9 +8,11 @@ import pytest
 from weft.findings import Place, RenameKey
 from weft.packages.archive_names import MAX_DEPTH, MAX_FILES
 from weft.packages.reader import read_package
+from weft.packages.review import review_package
 
 ORCHESTRATOR = {"workflow_name": "W", "initial_agent": "A"}
 AGENTS = {"agents": [{"agent_name": "A"}]}
+PROMPT = {"id": "role", "heading": "Role", "content": "Say {nowhere}."}
 
 
 @pytest.fixture
@@ -91,6 +93,45 @@ def test_key_in_another_case_can_be_mended(folder):
 def test_misspelt_key_is_not_missing_as_well(folder):
     write(folder, "orchestrator.json", {"workflow_name": "W", "inital_agent": "A"})
     assert said(folder) == [("SCHEMA008", 'unknown key "inital_agent"')]
+
+
+def test_unknown_key_does_not_hide_what_else_is_wrong(folder):
+    agent = {"agent_name": "A", "colour": {"hue": 3}, "prompt_sctions": [PROMPT], "modl": "m:a"}
+    write(folder, "agents.json", {"agents": [agent], "note": "mine"})
+    package = read_package(folder)
+    assert [(it.code, it.message) for it in package.findings] == [
+        ("SCHEMA008", 'agents[0]: unknown key "colour"'),
+        ("SCHEMA008", 'agents[0]: unknown key "prompt_sctions"'),
+        ("SCHEMA008", 'agents[0]: unknown key "modl"'),
+        ("SCHEMA008", 'unknown key "note"'),
+    ]
+    assert package.broken == set()
+    # A misspelt key is read as what it was meant to be, so nothing is missing because of it.
+    (read,) = package.spec.agents
+    assert (read.prompt_sections[0].content, read.model) == (PROMPT["content"], "m:a")
+    (fault,) = [it for it in review_package(package) if it.code == "EXPO001"]
+    line = (folder / "agents.json").read_text().splitlines()[fault.place.line - 1]
+    assert line[(fault.place.column or 0) - 1 :].startswith("nowhere}")
+
+
+def test_unknown_key_beside_the_one_that_was_meant(folder):
+    write(folder, "orchestrator.json", {**ORCHESTRATOR, "maxTurns": 3, "max_turns": 4})
+    package = read_package(folder)
+    assert [it.code for it in package.findings] == ["SCHEMA008"]
+    assert package.spec.orchestrator.max_turns == 4
+
+
+def test_misspelt_key_with_a_value_that_does_not_fit_is_told_once(folder):
+    write(folder, "orchestrator.json", {**ORCHESTRATOR, "max_turn": "many"})
+    assert said(folder) == [("SCHEMA008", 'unknown key "max_turn"')]
+    assert read_package(folder).broken == {"orchestrator"}
+
+
+def test_unknown_key_that_may_hold_all_a_file_declares(folder):
+    write(folder, "handoffs.json", {"handoff_rules": [], "all_of_them": [{"source_agent": "A"}]})
+    package = read_package(folder)
+    assert said(folder) == [("SCHEMA008", 'unknown key "all_of_them"')]
+    assert package.broken == {"handoffs"}
 
 
 def test_missing_key(folder):

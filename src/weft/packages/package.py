@@ -25,7 +25,10 @@ class DeclaredFile:
 
 @dataclass(frozen=True)
 class Package:
-    """A folder that was read. Where a file was refused, `spec` lacks what stands in it."""
+    """A folder that was read. Where a file was refused, `spec` lacks what stands in it.
+
+    With nothing but unknown keys a file is read without them, or as what they were meant to be.
+    """
 
     folder: Path
     spec: WorkflowSpec

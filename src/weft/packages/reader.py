@@ -1,6 +1,7 @@
 """From a folder of files to a spec, with a finding for everything that cannot be read."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ from pydantic_core import to_json
 
 from weft.catalogue import CATALOGUE
 from weft.findings import Finding, Fix, Place, RenameKey
+from weft.findings import Path as SpecPath
 from weft.ids import slug
 from weft.packages import documents
 from weft.packages.dialect import DIALECTS
@@ -18,6 +20,7 @@ from weft.packages.layout import FILE_KINDS, SUFFIXES, AgentExposure, FileKind, 
 from weft.packages.package import DeclaredFile, Package
 from weft.packages.problems import Problem, problems
 from weft.packages.rewrite import Rewrite, child, is_map
+from weft.packages.unknown_keys import without_unknown
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.part import Part
 from weft.spec.workflow import WorkflowSpec
@@ -59,12 +62,28 @@ def read_package(folder: Path) -> Package:
     )
 
 
-def read_part(declared: DeclaredFile, model: type[_P]) -> tuple[_P | None, list[Finding]]:
-    """Validate the data of one file; what the model refuses becomes findings at their places."""
+def read_part(
+    declared: DeclaredFile, model: type[_P], holders: Collection[SpecPath] = ()
+) -> tuple[_P | None, list[Finding]]:
+    """Validate the data of one file; what the model refuses becomes findings at their places.
+
+    Where nothing but unknown keys is wrong, there is a part all the same, read without them: rules
+    can say what else is wrong. `holders` are the paths at which the file holds what it declares.
+    """
     try:
-        return model.model_validate_json(to_json(declared.rewrite.data), strict=True), []
+        return _validated(declared, model), []
     except ValidationError as error:
-        return None, [_refusal(declared, it) for it in problems(error, model)]
+        refused = list(problems(error, model))
+    faults = [_refusal(declared, it) for it in refused]
+    unknown = [it for it in refused if it.code == "SCHEMA008"]
+    if unknown and without_unknown(declared.rewrite, unknown, holders):
+        with suppress(ValidationError):
+            return _validated(declared, model), faults
+    return None, faults
+
+
+def _validated(declared: DeclaredFile, model: type[_P]) -> _P:
+    return model.model_validate_json(to_json(declared.rewrite.data), strict=True)
 
 
 def open_document(name: str, document: documents.Document, stem: str) -> DeclaredFile:
@@ -113,7 +132,7 @@ def _missing_remedy(kind: FileKind, contents: Contents) -> str:
 
 
 def _understand(kind: FileKind, declared: DeclaredFile) -> tuple[Part | None, list[Finding]]:
-    part, faults = read_part(declared, kind.model)
+    part, faults = read_part(declared, kind.model, kind.holds.values())
     for change in declared.rewrite.changes:
         place = declared.document.place(change.path, key=True)
         hint = "rewrite the package: weft migrate"

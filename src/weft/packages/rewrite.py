@@ -45,14 +45,16 @@ class Rewrite:
         """Record an older spelling at an entry of `container`."""
         self.changes.append(Change(self.stood_at(container, key), message))
 
-    def rename(self, container: Map, old: str, new: str, message: str) -> None:
+    def rename(self, container: Map, old: str, new: str, message: str | None) -> None:
         """Give an entry its present key, keeping its place in the order.
 
-        An entry that has the present key too is left alone: the model refuses the older one.
+        An entry that has the present key too is left alone: the model refuses the older one. A
+        message of None says nothing of it.
         """
         if old not in container or new in container:
             return
-        self.note(container, old, message)
+        if message is not None:
+            self.note(container, old, message)
         entries = [(new if key == old else key, value) for key, value in container.items()]
         container.clear()
         container.update(entries)
