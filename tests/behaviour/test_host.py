@@ -266,12 +266,19 @@ def test_a_run_goes_on_in_another_host(tmp_path):
     assert play(scenario).status == "waiting"
 
 
-def test_a_failed_model_and_a_failed_tool_are_explained():
-    def fail(_):
+class BrokenModel:
+    async def reply(self, *_):
         raise ValueError("broken adapter")
 
+
+# What an author's script or function raises is no fault of Weft: only an adapter's is traced.
+@pytest.mark.parametrize(
+    ("model", "traced"),
+    [(BrokenModel(), True), (ScriptedModel([ValueError("broken adapter")]), False)],
+)
+def test_a_failed_model_is_explained(model, traced, caplog):
     async def scenario():
-        async with host_of(FunctionModel(fail)) as host:
+        async with host_of(model) as host:
             run = await host.start("Shop", scope=ADA, message="hi")
             return await host.settled(run, scope=ADA)
 
@@ -280,6 +287,7 @@ def test_a_failed_model_and_a_failed_tool_are_explained():
         "failed",
         "the model of Router gave no answer: ValueError: broken adapter",
     )
+    assert bool(caplog.records) is traced
 
 
 def test_many_runs_at_once():
