@@ -68,6 +68,10 @@ CASES = [
         ContextAssembled("Clerk", 1, 1, {"tokens": 7}, "d"),
         "call 1 of Clerk is sent about 7 tokens",
     ),
+    (
+        ContextAssembled("Clerk", 1, 1, {"tokens": 1}, "d"),
+        "call 1 of Clerk is sent about 1 token",
+    ),
     (ModelReplied(1, 1, "Hi"), "Hi"),
     (ModelReplied(1, 1, "Hi", (ToolRequest("a", "look_up", {}),)), "Hi; asks for look_up"),
     (ModelReplied(1, 1, "", (ToolRequest("a", "look_up", {}),)), "asks for look_up"),

@@ -92,7 +92,7 @@ def test_one_run_at_a_glance(seen):
     _, workflow, _ = seen
     shown = run_text(ROW, [ASKED], workflow, place, streams())
     assert "cost      at least $0.5000: the price of 1 of 2 calls is unknown" in shown
-    assert "calls     2, at least 1 tokens in, 2 out (1 of 2 calls not counted)" in shown
+    assert "calls     2, at least 1 token in, 2 out (1 of 2 calls not counted)" in shown
     assert "  expires   1970-01-0" in shown
     other = run_text(
         ROW, [ASKED._replace(tool="gone", expires_at=None)], workflow, place, streams()

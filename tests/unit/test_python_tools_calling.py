@@ -255,7 +255,7 @@ def test_a_thread_that_hangs_is_left_behind_counted_and_replaced(tmp_path, caplo
     assert str(error) == "f took longer than 0.5 seconds and was given up"
     assert is_timeout(error)
     assert bench.loader.left_behind == 1
-    assert "the tool f is left behind in its thread; 1 threads are" in caplog.text
+    assert "the tool f is left behind in its thread (threads left behind: 1)" in caplog.text
     gate.set()
     until(lambda: bench.loader.left_behind == 0)
     bench.loader.close()
@@ -362,6 +362,17 @@ def test_a_tool_may_have_its_own_time(hasty):
     with pytest.raises(ToolError, match=r"short took longer than 0\.05 seconds"):
         play(tools, "short")
     assert play(tools, "long") == "done"
+
+
+def test_one_second_is_one(bench):
+    text = """
+        import asyncio
+        from weft.runtime.tool_options import tool
+        @tool(timeout=1)
+        async def f(): await asyncio.sleep(100)
+    """
+    with pytest.raises(ToolError, match=r"f took longer than 1 second and was given up"):
+        play(bench.load(text, "f"), "f")
 
 
 def test_reading_tools_are_tried_again_and_writing_ones_are_not(bench):

@@ -129,7 +129,8 @@ def _turn(_event: Event, data: TurnStarted, _workflow: Workflow) -> str:
 
 def _assembled(_event: Event, data: ContextAssembled, _workflow: Workflow) -> str:
     tokens = data.manifest.get("tokens")
-    return f"call {data.call} of {data.agent} is sent about {tokens} tokens"
+    unit = "token" if tokens == 1 else "tokens"
+    return f"call {data.call} of {data.agent} is sent about {tokens} {unit}"
 
 
 def _replied(_event: Event, data: ModelReplied, _workflow: Workflow) -> str:

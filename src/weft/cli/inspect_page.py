@@ -100,7 +100,8 @@ def _chain(causes: Sequence[Cause]) -> str:
 
 
 def _call(call: ModelCall) -> str:
-    said = [f"call {call.call}: about {call.sent_tokens} tokens sent"]
+    sent = "" if call.sent_tokens is None else f"about {counted(call.sent_tokens, 'token')} "
+    said = [f"call {call.call}: {sent}sent"]
     if call.answered is None:
         said.append("no answer yet")
     elif call.error is not None:

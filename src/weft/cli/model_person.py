@@ -8,6 +8,7 @@ from weft.cli.columns import shortened
 from weft.cli.slash_commands import is_command, said
 from weft.cli.streams import Streams, clean, clean_lines
 from weft.cli.terminal_form import AskLine, resolved
+from weft.cli.wording import counted
 from weft.engine.events import ToolRequest
 from weft.ids import nearest
 from weft.ports.model import ChatMessage, ModelReply, ModelRequest
@@ -45,7 +46,8 @@ class ModelPerson:
         tell = self._streams.problem
         paint = self._streams.paint_error
         sent = request.messages
-        tell(paint(f"You answer for {request.agent}. It is sent {len(sent)} messages:", "bold"))
+        count = counted(len(sent), "message")
+        tell(paint(f"You answer for {request.agent}. It is sent {count}:", "bold"))
         if len(sent) > _LAST:
             tell(paint(f"  ... {len(sent) - _LAST} earlier", "dim"))
         for message in sent[-_LAST:]:
@@ -67,7 +69,7 @@ def _message_lines(message: ChatMessage) -> list[str]:
         for it in message.get("tool_calls", ())
     ]
     lines = [*clean_lines(text).splitlines(), *(clean(it) for it in calls)]
-    cut = [f"... {len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
+    cut = [f"... {counted(len(lines) - _LINES, 'more line')}"] if len(lines) > _LINES else []
     first, *rest = [*lines[:_LINES], *cut] or [""]
     return [f"{message['role']}: {first}", *(f"    {line}" for line in rest)]
 

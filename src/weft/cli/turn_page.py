@@ -5,6 +5,7 @@ import json
 from weft.cli.inspect_page import add_turn
 from weft.cli.page import Page
 from weft.cli.streams import Streams
+from weft.cli.wording import counted
 from weft.context.segment import LeftOut, Segment
 from weft.runtime.turn_comparison import TurnComparison
 from weft.runtime.turn_inspection import Prompt, TurnInspection
@@ -60,7 +61,7 @@ def left_out_text(item: LeftOut) -> str:
 
 
 def _prompt(page: Page, prompt: Prompt) -> None:
-    page.title(f"Call {prompt.call}: sent about {prompt.tokens} tokens")
+    page.title(f"Call {prompt.call}: sent about {counted(prompt.tokens, 'token')}")
     for part in prompt.slices:
         page.line(_slice(part), style="cyan")
         page.text(part.text)
@@ -76,4 +77,4 @@ def _prompt(page: Page, prompt: Prompt) -> None:
 
 def _slice(part: Segment) -> str:
     who = f" {part.role}" if part.role else ""
-    return f"[{part.kind} {part.origin}]{who}, {part.tokens} tokens"
+    return f"[{part.kind} {part.origin}]{who}, {counted(part.tokens, 'token')}"

@@ -101,7 +101,8 @@ def spending(spent: Spent) -> Spending:
 
 
 def _tokens(spent: Spent) -> str:
-    known = f"{spent.input_tokens} tokens in, {spent.output_tokens} out"
+    unit = "token" if spent.input_tokens == 1 else "tokens"
+    known = f"{spent.input_tokens} {unit} in, {spent.output_tokens} out"
     if spent.uncounted == 0:
         return known
     # One side of a call may be counted while the other is not.

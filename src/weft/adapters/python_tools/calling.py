@@ -142,19 +142,21 @@ class PythonTools:
         running = self._threads.leave(job)
         if running:
             LOG.warning(
-                "the tool %s is left behind in its thread; %d threads are",
+                "the tool %s is left behind in its thread (threads left behind: %d)",
                 tool.name,
                 self._threads.left_behind,
             )
         return running
 
     def _too_slow(self, tool: LinkedTool) -> ToolError:
-        seconds = self._timeout(tool)
-        return _late(f"{tool.name} took longer than {seconds:g} seconds and was given up")
+        return _late(f"{tool.name} took longer than {self._span(tool)} and was given up")
 
     def _too_busy(self, tool: LinkedTool) -> ToolError:
+        return _late(f"{tool.name} found no free thread within {self._span(tool)}")
+
+    def _span(self, tool: LinkedTool) -> str:
         seconds = self._timeout(tool)
-        return _late(f"{tool.name} found no free thread within {seconds:g} seconds")
+        return f"{seconds:g} second{'' if seconds == 1 else 's'}"
 
     def _timeout(self, tool: LinkedTool) -> float:
         return tool.options.timeout or self._limits.timeout
