@@ -198,6 +198,18 @@ async def f(context_variables):
     assert is_timeout(error)
 
 
+def test_an_async_tool_that_blocks_is_not_stopped_and_the_same_without_async_is(hasty):
+    body = """
+    time.sleep(0.8)
+    return "done"
+"""
+    text = f"import time\nasync def f() -> str:{body}\ndef g() -> str:{body}"
+    tools = hasty.load(text, "f", "g")
+    assert play(tools, "f") == "done"
+    with pytest.raises(ToolError, match=r"g took longer than 0\.5 seconds"):
+        play(tools, "g")
+
+
 def test_an_async_tool_that_ignores_cancellation_is_broken_off(hasty, caplog):
     text = """
 import asyncio
