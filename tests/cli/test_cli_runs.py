@@ -110,13 +110,21 @@ def test_a_run_that_has_not_moved_for_long_is_told(weft, desk, typed, monkeypatc
     weft("run", "Desk", "hi", "--model", "you")
     run = weft("runs", "list", "--json").data["runs"][0]["run"]
     command = f"weft runs resume {run}"
-    assert command not in weft("runs", "list").err + weft("runs", "show", run).out
+    assert command not in weft("runs", "list").err
+    # Whether its process was killed just now, or works on it, nothing can tell.
+    shown = weft("runs", "show", run).out
+    assert "  status    running\n" in shown
+    assert f"  resume    {command}      if no process works on it\n" in shown
     monkeypatch.setattr("weft.cli.runs_page._STILL", -1)
     assert f"run {run[-8:]} has not moved for a while; " in weft("runs", "list").err
     assert weft("runs", "list").err.endswith(f": {command}\n")
-    assert (
-        f"  resume    {command}      if no process works on it\n" in weft("runs", "show", run).out
-    )
+    shown = weft("runs", "show", run).out
+    assert "  status    running, but nothing has happened since 20" in shown
+    assert f"  resume    {command}      if no process works on it\n" in shown
+    # What it was to do is to be done first.
+    refused = weft("runs", "answer", run, "so")
+    assert refused.code == 2
+    assert f"hint:  if no process works on it, take it up: {command}\n" in refused.err
     typed("/quit")
     weft("run", "Desk", "hi", "--model", "you")
     assert "2 runs have not moved for a while; " in weft("runs", "list").err

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from weft.cli.failure import not_found, usage
+from weft.cli.failure import CommandFailed, not_found, usage
+from weft.cli.hosting import Place
 from weft.engine.rows import RequestRow, RunRow
 from weft.opening.hosts import LOCAL
 from weft.ports.scope import Scope
@@ -45,12 +46,11 @@ async def find_run(host: Host, typed: str, scope: Scope = LOCAL) -> RunRow:
     return found[0]
 
 
-async def find_request(host: Host, row: RunRow, typed: str | None) -> RequestRow:
+async def find_request(host: Host, row: RunRow, typed: str | None, place: Place) -> RequestRow:
     """Return the open question of a run that a person means: by its end, or the only one."""
     asked = await host.requests(scope=LOCAL, run=row.run)
     if not asked:
-        state = "has ended" if row.status == "ended" else "asks nothing at present"
-        raise usage(f"run {row.run} {state}", f"look at it: weft runs show {row.run}")
+        raise _asks_nothing(row, place)
     matching = [it for it in asked if typed is None or it.id.endswith(typed)]
     if len(matching) == 1:
         return matching[0]
@@ -58,6 +58,17 @@ async def find_request(host: Host, row: RunRow, typed: str | None) -> RequestRow
     if matching:
         raise usage(f"run {row.run} asks {len(matching)} questions", f"name one of: {names}")
     raise not_found(f'run {row.run} has no open question "{typed}"', f"it asks: {names}")
+
+
+def _asks_nothing(row: RunRow, place: Place) -> CommandFailed:
+    if row.status == "ended":
+        look = f"look at it: weft inspect {row.run}{place.options}"
+        return usage(f"run {row.run} has ended, and asks nothing", look)
+    return usage(
+        f"run {row.run} has something to do, and asks nothing at present",
+        f"if no process works on it, take it up: weft runs resume {row.run}{place.options}",
+        f"else wait until it asks: weft runs tail {row.run}{place.options}",
+    )
 
 
 async def _matching(host: Host, name: str, scope: Scope) -> list[RunRow]:

@@ -68,7 +68,7 @@ def run_text(
     )
     facts = {
         "workflow": f"{row.workflow} {row.digest[:12]}",
-        "status": f"{_status(row)}: {row.reason}" if row.reason else _status(row),
+        "status": _whole_status(row),
         "started": at_time(row.started_at),
         "changed": at_time(row.changed_at),
         "events": str(row.seq),
@@ -79,7 +79,7 @@ def run_text(
         "words": row.preview,
     }
     page.lines(f"{name:<9} {value}" for name, value in facts.items() if value)
-    if is_still(row):
+    if row.status == "running":  # a process that was killed could not tell anybody
         command = f"weft runs resume {row.run}{place.options}"
         page.text(f"resume    {command}      if no process works on it", 2)
     for request in requests:
@@ -123,3 +123,9 @@ def _cells(row: RunRow, form: str) -> tuple[str, ...]:
 
 def _status(row: RunRow) -> str:
     return row.outcome or row.status
+
+
+def _whole_status(row: RunRow) -> str:
+    if is_still(row):
+        return f"running, but nothing has happened since {at_time(row.changed_at)}"
+    return f"{_status(row)}: {row.reason}" if row.reason else _status(row)

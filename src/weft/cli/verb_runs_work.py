@@ -131,7 +131,7 @@ def answer(
     async def work(person: Person) -> Exit:
         async with host_for(session, person, seed) as host:
             row = await find_run(host, run)
-            request = await find_request(host, row, question)
+            request = await find_request(host, row, question, session.place)
             tell_if_changed(streams, row)
             session.run, session.told, session.asking = row.run, row.seq, request.kind
             signal = await _answer(host, session, person, request, value)
