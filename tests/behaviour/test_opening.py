@@ -253,8 +253,11 @@ def answered_by(workspace, fallback, *, model=NOBODY, person=None):
             run = await host.start("HelloWorld", scope=LOCAL, message="hi", model=model)
             row = await host.settled(run, scope=LOCAL)
             events = [it async for it in host.events(run, scope=LOCAL) if isinstance(it, Event)]
-            replies = [it.data.answerer for it in events if isinstance(it.data, ModelReplied)]
-            return replies[0] if replies else row.reason
+            replies = [it.data for it in events if isinstance(it.data, ModelReplied)]
+            if not replies:
+                return row.reason
+            assert replies[0].instead_of.startswith(f"{model}, which gave no answer: ")
+            return replies[0].answerer
 
     return play(scenario)
 

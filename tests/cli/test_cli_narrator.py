@@ -58,6 +58,8 @@ def workflow(tmp_path_factory):
     return asyncio.run(link())
 
 
+STOOD_IN = "answers instead of a:b, which is busy"
+
 CASES = [
     (RunStarted("Desk", "d", "local", "me", {}, "hi"), "Desk begins: hi"),
     (RunStarted("Desk", "d", "local", "me", {}), "Desk begins"),
@@ -82,6 +84,7 @@ CASES = [
         "says nothing; the reply was cut by the provider's content filter",
     ),
     (ModelReplied(1, 1, "Hi", finish="pause"), "Hi; the reply ended with pause"),
+    (ModelReplied(1, 1, "Hi", instead_of="a:b, which is busy"), "another model " + STOOD_IN),
     (ModelFailed(1, 1, "no"), "the model gave no answer: no"),
     (OutputRefused(1, 1, "bad"), "the reply is not taken: bad"),
     (ToolCalled("a", "look_up", {"name": "Ann"}), 'tool look_up(name="Ann")'),
@@ -169,6 +172,28 @@ def test_a_reply_that_is_empty_or_cut_is_told(teller, capsys, reply, out: str, e
     teller.tell(assembled(4))
     teller.tell(Event(5, 0, "agent:Clerk", 4, reply))
     assert tuple(capsys.readouterr()) == (out, err)
+
+
+def test_another_model_that_stands_in_is_told_once(teller, capsys):
+    def reply(instead_of: str = "a:b, which is busy") -> tuple[str, ...]:
+        data = ModelReplied(1, 1, "Hi", model="sample", answerer="sample", instead_of=instead_of)
+        teller.tell(assembled(4))
+        teller.tell(Event(5, 0, "agent:Clerk", 4, data))
+        return tuple(capsys.readouterr())
+
+    said = "Clerk (sample): Hi\n"
+    assert reply() == (said, f"    sample {STOOD_IN}\n")
+    assert reply() == (said, "")
+    assert reply("") == (said, "")
+    assert reply() == (said, f"    sample {STOOD_IN}\n")
+
+
+def test_another_model_that_stands_in_and_is_heard_in_pieces(teller, capsys):
+    data = ModelReplied(1, 1, "Hi", model="b", instead_of="a:b, which is busy")
+    teller.tell(assembled(4))
+    teller.tell(TextDelta("r", 4, 0, "H"))
+    teller.tell(Event(5, 0, "agent:Clerk", 4, data))
+    assert tuple(capsys.readouterr()) == ("Clerk: Hi\n", f"    b {STOOD_IN}\n")
 
 
 def test_words_that_came_in_pieces_and_were_cut_are_told_to_be(teller, capsys):

@@ -120,26 +120,28 @@ def test_without_a_listener_nothing_is_streamed():
 def test_a_fallback_answers_whatever_went_wrong():
     for fault in (LASTING, passing()):
         first, second = Canned(fault), Canned(OK)
-        assert run(WithFallback(first, second).reply(ask())).text == "ok"
+        reply = run(WithFallback(first, second, name="a:b").reply(ask()))
+        assert reply.text == "ok"
+        assert reply.instead_of == f"a:b, which gave no answer: {fault}"
         assert second.requests == first.requests
 
 
 def test_a_fallback_is_not_asked_without_need():
     second = Canned()
-    assert run(WithFallback(Canned(OK), second).reply(ask())) is OK
+    assert run(WithFallback(Canned(OK), second, name="a:b").reply(ask())) is OK
     assert second.requests == []
 
 
 def test_a_fallback_is_not_heard_after_half_an_answer():
     heard, second = list[str](), Canned(OK)
-    run(WithFallback(Canned(speak_then_fail), second).reply(ask(), heard.append))
+    run(WithFallback(Canned(speak_then_fail), second, name="a:b").reply(ask(), heard.append))
     assert heard == ["half a "]
     assert second.listened == [False]
 
 
 def test_when_both_fail_both_are_named():
     with pytest.raises(ModelError, match=r"wrong key. The fallback failed too: busy") as caught:
-        run(WithFallback(Canned(LASTING), Canned(passing(after=3))).reply(ask()))
+        run(WithFallback(Canned(LASTING), Canned(passing(after=3)), name="a:b").reply(ask()))
     assert caught.value.retryable
     assert caught.value.after_seconds == 3
 
@@ -149,7 +151,7 @@ def test_the_attempts_of_both_are_counted():
         return retrying(*[passing()] * 4, clock=StillClock(), policy=RetryPolicy(attempts=2))
 
     with pytest.raises(ModelError) as caught:
-        run(WithFallback(tries(), tries()).reply(ask()))
+        run(WithFallback(tries(), tries(), name="a:b").reply(ask()))
     assert caught.value.attempts == 4
 
 

@@ -107,6 +107,11 @@ def how_it_ended(finish: str) -> str:
     return _ENDS.get(finish) or f"ended with {finish}"
 
 
+def who_stood_in(model: str, instead_of: str) -> str:
+    """Say that another model answered than the one that was to, and why."""
+    return f"{model or 'another model'} answers instead of {instead_of}"
+
+
 def _arguments(arguments: Mapping[str, Json]) -> str:
     return ", ".join(f"{name}={value_text(value)}" for name, value in arguments.items())
 
@@ -142,6 +147,8 @@ def _replied(_event: Event, data: ModelReplied, _workflow: Workflow) -> str:
         said.append("says nothing")
     if data.finish:
         said.append(f"the reply {how_it_ended(data.finish)}")
+    if data.instead_of:
+        said.append(who_stood_in(data.model, data.instead_of))
     return "; ".join(said)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from weft.cli.event_lines import at_time, how_it_ended, reason_of, value_text
+from weft.cli.event_lines import at_time, how_it_ended, reason_of, value_text, who_stood_in
 from weft.cli.narrator import words_of
 from weft.cli.page import Page
 from weft.cli.streams import Streams
@@ -118,6 +118,8 @@ def _call(call: ModelCall) -> str:
             said.append("says nothing")
         if call.finish:
             said.append(how_it_ended(call.finish))
+        if call.instead_of:
+            said.append(who_stood_in(call.model, call.instead_of))
     if call.refused:
         said.append(f"not taken: {call.refused}")
     return ", ".join(said)

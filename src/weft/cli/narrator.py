@@ -8,7 +8,7 @@ from pydantic_core import from_json
 
 from weft.cli.answering_models import is_badged, model_of
 from weft.cli.columns import folded
-from weft.cli.event_lines import event_data, how_it_ended, summary
+from weft.cli.event_lines import event_data, how_it_ended, summary, who_stood_in
 from weft.cli.streams import Streams, clean, clean_lines, finish
 from weft.engine.events import (
     ContextAssembled,
@@ -75,6 +75,8 @@ class Storyteller:
         #: Who speaks at which call, and how much of it stands in the line under way.
         self._callers: dict[int, str] = {}
         self._spoken: tuple[int, int] | None = None
+        #: What was told last of a model that did not answer.
+        self._instead_of = ""
         self._columns = streams.settings.columns if sys.stderr.isatty() else None
 
     def tell(self, item: Event | TextDelta) -> None:
@@ -140,10 +142,18 @@ class Storyteller:
             # Another model may have stepped in for the one that was named.
             self._streams.part(clean_lines(data.text[self._spoken[1] :]) + _badge(data.answerer))
             self._end_line()
+            self._stood_in(data)
         else:
+            self._stood_in(data)
             self._words(agent, data)
         if data.finish:
             self._note(f"the reply of {agent} {how_it_ended(data.finish)}", _MARGIN)
+
+    def _stood_in(self, data: ModelReplied) -> None:
+        """Tell that another model answers than was to, once for as long as that stays so."""
+        if data.instead_of and data.instead_of != self._instead_of:
+            self._note(who_stood_in(data.model, data.instead_of), _MARGIN, most=3)
+        self._instead_of = data.instead_of
 
     def _words(self, agent: str, data: ModelReplied) -> None:
         text = words_of(data.text)

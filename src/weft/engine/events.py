@@ -112,6 +112,8 @@ class ModelReplied:
     answerer: Answerer = "model"
     #: Why the reply ends where it ends, in the provider's word; empty where it was simply done.
     finish: str = ""
+    #: Of a fallback: which model was to answer and why it did not; empty where that one answered.
+    instead_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

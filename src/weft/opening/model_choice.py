@@ -58,7 +58,7 @@ class ModelChoice:
             other = self._fallbacks.get(ANY_MODEL)
         if other is None or other == name:
             return model
-        return WithFallback(model, self._model(other, workflow, scope))
+        return WithFallback(model, self._model(other, workflow, scope), name=name)
 
     def _model(self, name: str, workflow: Workflow, scope: Scope) -> Model:
         kind, _, rest = name.partition(":")

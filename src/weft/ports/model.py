@@ -80,6 +80,8 @@ class ModelReply:
     answerer: Answerer = "model"
     #: Why the reply ends where it ends, in the provider's word; empty where it was simply done.
     finish: str = ""
+    #: Of a fallback: which model was to answer and why it did not; empty where that one answered.
+    instead_of: str = ""
 
 
 class Model(Protocol):

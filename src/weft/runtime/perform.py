@@ -206,7 +206,7 @@ def _replied(command: CallModel, reply: ModelReply) -> ModelReplied:
     """
     try:
         tools = (it.tool for it in reply.tool_requests)
-        for text in (reply.text, reply.model, reply.finish, *tools):
+        for text in (reply.text, reply.model, reply.finish, reply.instead_of, *tools):
             text.encode()
         requests = tuple(
             ToolRequest(
@@ -227,4 +227,5 @@ def _replied(command: CallModel, reply: ModelReply) -> ModelReplied:
         model=reply.model,
         answerer=reply.answerer,
         finish=reply.finish,
+        instead_of=reply.instead_of,
     )

@@ -44,6 +44,8 @@ class ModelCall:
     answerer: str = ""
     #: Why the reply ends where it ends; empty where it was simply done.
     finish: str = ""
+    #: Of a fallback: which model was to answer and why it did not.
+    instead_of: str = ""
     #: Tokens and cost; None where nobody said.
     usage: Usage = NO_USAGE
     error: str | None = None
@@ -147,6 +149,7 @@ def _replied(page: _Page, event: Event, data: ModelReplied) -> None:
         model=data.model,
         answerer=data.answerer,
         finish=data.finish,
+        instead_of=data.instead_of,
         usage=data.usage,
     )
     for request in data.tool_requests:

@@ -57,6 +57,7 @@ EVERY_KIND: Final[tuple[EventData, ...]] = (
         model="a-model",
         answerer="sample",
         finish="length",
+        instead_of="openai:small, which gave no answer: it is busy",
     ),
     ModelFailed(turn=1, call=3, error="the model did not answer", attempts=4),
     OutputRefused(turn=1, call=2, fault="field `total` is missing"),

@@ -1,7 +1,7 @@
 """Another attempt after a failure that may pass: with the same model, then with another one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
@@ -74,11 +74,13 @@ class Retrying:
 
 
 class WithFallback:
-    """Asks another model when the first gave no answer, whatever the reason."""
+    """Asks another model when the first gave no answer, whatever the reason; the reply tells it."""
 
-    def __init__(self, model: Model, fallback: Model) -> None:
+    def __init__(self, model: Model, fallback: Model, *, name: str) -> None:
         self._model = model
         self._fallback = fallback
+        #: What the first model is called.
+        self._name = name
 
     async def reply(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
         """Return the answer of the first model, or else that of the second."""
@@ -87,7 +89,8 @@ class WithFallback:
             return await self._model.reply(request, listener.ear())
         except ModelError as first:
             try:
-                return await self._fallback.reply(request, listener.ear())
+                reply = await self._fallback.reply(request, listener.ear())
+                return replace(reply, instead_of=f"{self._name}, which gave no answer: {first}")
             except ModelError as second:
                 text = f"{str(first).rstrip('.')}. The fallback failed too: {second}"
                 raise _tried(second, text, first.attempts + second.attempts) from second
