@@ -55,6 +55,14 @@ def test_list(weft, runs):
     assert result.err == ""
 
 
+def test_list_for_programs_tells_what_each_run_asks(weft, runs):
+    listed = {it["run"]: it["requests"] for it in weft("runs", "list", "--json").data["runs"]}
+    asked = [[(it["kind"], it["tool"]) for it in listed[run]] for run in runs]
+    assert asked == [[], [("chat", None)], [("ui", "approve")]]
+    for run in runs:
+        assert weft("runs", "show", run, "--json").data["run"]["requests"] == listed[run]
+
+
 @pytest.mark.parametrize(
     ("words", "number"),
     [

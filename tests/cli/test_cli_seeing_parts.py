@@ -101,12 +101,12 @@ def test_one_run_at_a_glance(seen):
 
 
 def test_a_sum_that_lacks_a_part_is_none_for_programs():
-    told = row_data(ROW)
+    told = row_data(ROW, [])
     assert (told["input_tokens"], told["output_tokens"], told["cost_usd"]) == (None, None, None)
     assert (told["uncounted"], told["unpriced"]) == (1, 1)
-    counted = row_data(ROW._replace(uncounted=0))
+    counted = row_data(ROW._replace(uncounted=0), [])
     assert (counted["input_tokens"], counted["output_tokens"], counted["cost_usd"]) == (1, 2, None)
-    assert row_data(ROW._replace(unpriced=0))["cost_usd"] == 0.5
+    assert row_data(ROW._replace(unpriced=0), [])["cost_usd"] == 0.5
 
 
 def test_a_page_of_troubles(seen):
@@ -143,6 +143,15 @@ def test_a_page_of_troubles(seen):
                     ),
                     replace(call, answered=2, seconds=1.0, answerer="script"),
                     replace(call, answered=2, seconds=1.0, answerer="model", finish="length"),
+                    replace(
+                        call,
+                        answered=2,
+                        seconds=1.0,
+                        model="gpt",
+                        answerer="model",
+                        text="Hi",
+                        instead_of="a:b, which is busy",
+                    ),
                 ),
                 tools=(ToolUse("a", "look_up", {}, 1, 0),),
             ),
@@ -161,6 +170,7 @@ def test_a_page_of_troubles(seen):
         'gpt, 1.00 s, says "Hi", not taken: not JSON',
         "model, 1.00 s, says nothing, was cut at its longest",
         "model (script), 1.00 s",
+        'gpt, 1.00 s, says "Hi", gpt answers instead of a:b, which is busy',
         "tool look_up: open",
         "q: approve, since ",
     ):

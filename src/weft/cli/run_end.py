@@ -24,7 +24,7 @@ _OUTCOMES: Final = {
 }
 
 
-def row_data(row: RunRow, requests: Sequence[RequestRow] = ()) -> dict[str, Any]:
+def row_data(row: RunRow, requests: Sequence[RequestRow]) -> dict[str, Any]:
     """Return a run at a glance, and what it asks, as JSON can hold it; no sum that lacks a part."""
     data = {**row._asdict(), "requests": [it._asdict() for it in requests]}
     unknown = ("cost_usd",) if row.unpriced else ()

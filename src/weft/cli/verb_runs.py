@@ -3,7 +3,7 @@
 import asyncio
 import json
 from functools import partial
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeAlias
 
 from cyclopts import Parameter
 
@@ -22,13 +22,15 @@ from weft.cli.run_names import find_run
 from weft.cli.runs_page import print_list, run_text, tell_of_still_runs
 from weft.cli.streams import Streams, clean, finish
 from weft.engine.events import Event
-from weft.engine.rows import RunRow
+from weft.engine.rows import RequestRow, RunRow
 from weft.opening.hosts import LOCAL
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow
 
 #: How many runs are looked at for what runs there are.
 _MANY: Final = 500
+
+_Status: TypeAlias = Literal["running", "waiting", "ended"]
 
 RunName = Annotated[
     str, Parameter(help="A run: its name, a unique beginning or end of it, or last.")
@@ -37,9 +39,7 @@ RunName = Annotated[
 
 def list_runs(
     *,
-    status: Annotated[
-        Literal["running", "waiting", "ended"] | None, Parameter(help="Only these.")
-    ] = None,
+    status: Annotated[_Status | None, Parameter(help="Only these.")] = None,
     workflow: Annotated[
         str | None, Parameter(metavar="NAME", help="Only the runs of this workflow.")
     ] = None,
@@ -51,12 +51,14 @@ def list_runs(
     if limit < 1:
         raise usage(f"--limit {limit} would show nothing", "give a number above 0")
     place = place_of(streams, journal, must_exist=journal is not None)
+    if streams.settings.json:
+        kept = place.file.is_file()
+        runs = asyncio.run(_rows_with_requests(place, status, workflow, limit)) if kept else []
+        streams.result(document({"runs": [row_data(row, asked) for row, asked in runs]}))
+        return Exit.DONE
     # One more than is shown tells whether there are more.
     found = asyncio.run(_rows(place, status, workflow, limit + 1)) if place.file.is_file() else []
     rows = found[:limit]
-    if streams.settings.json:
-        streams.result(document({"runs": [row_data(row) for row in rows]}))
-        return Exit.DONE
     if rows:
         print_list(rows, streams)
         tell_of_still_runs(rows, place, streams)
@@ -156,9 +158,22 @@ def _print(event: Event, workflow: Workflow, streams: Streams) -> None:
 
 async def _rows(
     place: Place,
-    status: Literal["running", "waiting", "ended"] | None,
+    status: _Status | None,
     workflow: str | None,
     limit: int,
 ) -> list[RunRow]:
     async with hosted(place) as host:
         return await host.runs(scope=LOCAL, status=status, workflow=workflow, limit=limit)
+
+
+async def _rows_with_requests(
+    place: Place, status: _Status | None, workflow: str | None, limit: int
+) -> list[tuple[RunRow, list[RequestRow]]]:
+    async with hosted(place) as host:
+        rows = await host.runs(scope=LOCAL, status=status, workflow=workflow, limit=limit)
+        return [(row, await _asked(host, row)) for row in rows]
+
+
+async def _asked(host: Host, row: RunRow) -> list[RequestRow]:
+    """Return what a run asks; one that has ended asks nothing, and is not looked up."""
+    return [] if row.status == "ended" else await host.requests(scope=LOCAL, run=row.run)

@@ -50,18 +50,19 @@ def cancel(
     """End a run."""
     place = place_of(streams, journal, must_exist=True)
 
-    async def work() -> RunRow:
+    async def work() -> tuple[RunRow, list[RequestRow]]:
         async with hosted(place) as host:
             row = await find_run(host, run)
             await host.deliver(row.run, Stop("after_turn" if drain else "now"), scope=LOCAL)
             try:
-                return await asyncio.wait_for(host.settled(row.run, scope=LOCAL), _MOMENT)
+                row = await asyncio.wait_for(host.settled(row.run, scope=LOCAL), _MOMENT)
             except TimeoutError:
-                return await host.run(row.run, scope=LOCAL)
+                row = await host.run(row.run, scope=LOCAL)
+            return row, await host.requests(scope=LOCAL, run=row.run)
 
-    row = asyncio.run(work())
+    row, requests = asyncio.run(work())
     if streams.settings.json:
-        streams.result(document({"run": row_data(row)}))
+        streams.result(document({"run": row_data(row, requests)}))
     elif row.status == "ended":
         streams.result(outcome_text(row))
     elif row.status == "waiting":
