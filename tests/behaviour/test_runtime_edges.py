@@ -487,8 +487,11 @@ def test_what_cannot_be_given_at_the_start_is_named():
                 ({"n": 2}, "n comes from static and cannot be given at the start"),
                 ({"m": 2}, "there is no variable m"),
             ):
-                with pytest.raises(UsageError, match=said):
+                with pytest.raises(UsageError, match=said) as refused:
                     await host.start("W", scope=ADA, values=values)
+                assert (refused.value.hint or "").startswith(
+                    ("these can be given: none", "there is: n")
+                )
             assert await host.requests(scope=ADA, run="\ud800") == []
 
     play(scenario)

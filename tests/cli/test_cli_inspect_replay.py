@@ -232,7 +232,10 @@ def test_fork_takes_a_turn_anew(weft, told, typed):
         (["--set", "limit=1"], "--set and --model go with --fork"),
         (["--check", "--fork", "1"], "--check and --fork cannot be asked for at once"),
         (["--fork", "9"], "has no turn 9"),
-        (["--fork", "1", "--set", "limit=x"], "limit: the text does not fit the type int"),
+        (
+            ["--fork", "1", "--set", "limit=x"],
+            "the value given for limit does not fit its type int",
+        ),
     ],
 )
 def test_what_cannot_be_replayed(weft, told, words: list[str], fact: str):

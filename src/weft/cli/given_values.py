@@ -1,16 +1,19 @@
 """Values of variables as they are given on the command line: NAME=VALUE."""
 
+import json
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
-from weft.cli.failure import not_found, usage
+from weft.cli.failure import CommandFailed, not_found, usage
 from weft.engine.book import Rulebook
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.spec.type_meaning import coerce_text
+from weft.spec.types import LiteralOf, OptionalOf, TypeExpr, print_type
 
 #: The option with which values are given.
 Given: TypeAlias = Annotated[
@@ -18,7 +21,7 @@ Given: TypeAlias = Annotated[
     Parameter(
         name="--set",
         metavar="NAME=VALUE",
-        help="Give a variable a value of its type; may be repeated.",
+        help="Give a variable a value: text as it is, lists and objects as JSON; may be repeated.",
         consume_multiple=False,
         negative="",
     ),
@@ -47,4 +50,18 @@ def _value(book: Rulebook, name: str, text: str) -> Json:
     try:
         return coerce_text(variable.type, text, models=book.models)
     except ExpressionError as error:
-        raise usage(f"{name}: {error}", f"write --set {name}=VALUE with such a value") from error
+        raise _unfit(name, variable.type, error.hint or "write a value of this type") from error
+
+
+def _unfit(name: str, type_: TypeExpr, remedy: str) -> CommandFailed:
+    chosen = type_.of if isinstance(type_, OptionalOf) else type_
+    if isinstance(chosen, LiteralOf):
+        words = [it if isinstance(it, str) else json.dumps(it) for it in chosen.values]
+        return usage(
+            f"the value given for {name} is not one of: {', '.join(words)}",
+            f"write one of them: --set {quote(f'{name}={words[0]}')}",
+        )
+    return usage(
+        f"the value given for {name} does not fit its type {print_type(type_)}",
+        f"{remedy}: --set {name}=VALUE",
+    )

@@ -21,12 +21,15 @@ class HelpPage:
     """Prints the parts of a help page as the command-line library hands them over."""
 
     examples: tuple[str, ...]
+    #: The names of options that are not listed.
+    unlisted: frozenset[str] = frozenset()
 
     def __call__(self, console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:  # noqa: ARG002
         """Print one list of commands, arguments or options."""
-        if not panel.entries:
+        listed = [it for it in panel.entries if self.unlisted.isdisjoint(it.positive_names)]
+        if not listed:
             return
-        rows = [(_label(entry), _description(entry)) for entry in panel.entries]
+        rows = [(_label(entry), _description(entry)) for entry in listed]
         width = max(len(label) for label, _ in rows if len(label) <= _WIDEST_NAME)
         _print(f"{panel.title}:")
         for label, text in rows:

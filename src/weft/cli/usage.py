@@ -72,7 +72,7 @@ def _explain(
             own = [name for argument in error.argument_collection for name in argument.names]
             return f"there is no option {word}", _meant(word, [*own, *options])
         case MissingArgumentError():
-            return _missing(error), ()
+            return _missing(error), _how_to_give(error)
         case CoercionError(token=Token() as token):
             return _wrong_value(token, error.target_type)
         case RepeatArgumentError():
@@ -89,6 +89,12 @@ def _missing(error: MissingArgumentError) -> str:
         return f"{error.keyword} needs a value"
     name = error.argument.name if error.argument else "a word"
     return f"{name if name.startswith('-') else name.upper()} is missing"
+
+
+def _how_to_give(error: MissingArgumentError) -> list[str]:
+    """Show how an option is written whose value is missing."""
+    wanted = error.argument.parameter.metavar if error.argument else None
+    return [f"write {error.keyword} {wanted}"] if error.keyword and wanted else []
 
 
 def _wrong_value(token: Token, wanted: type | None) -> tuple[str, Iterable[str]]:

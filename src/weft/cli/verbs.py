@@ -16,6 +16,8 @@ class Verb:
     place: str = ""
     #: The verbs it consists of; then it does nothing itself.
     parts: "tuple[Verb, ...]" = ()
+    #: The options of every verb that this one refuses, so that its page does not list them.
+    refuses: tuple[str, ...] = ()
 
     @property
     def target(self) -> str:
@@ -144,6 +146,7 @@ VERBS: Final = (
             "weft chat --run last",
             "printf 'hello\\nbye\\n' | weft chat HelloWorld",
         ),
+        refuses=("--json",),
     ),
     Verb(
         "runs",

@@ -1,6 +1,7 @@
 """The values a run starts with: those that come from outside the package."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from weft.engine.book import Rulebook
 from weft.errors import ExpressionError, UsageError
@@ -9,6 +10,9 @@ from weft.ids import nearest
 from weft.runtime.json_values import plain_json
 from weft.spec.sources import EnvironmentSource
 from weft.spec.type_meaning import coerce_text, mismatch
+
+#: The sources of variables whose values may be given when a run starts.
+_GIVABLE: Final = frozenset({"derived", "environment"})
 
 
 def start_values(
@@ -62,11 +66,18 @@ def _given(book: Rulebook, name: str, value: Json) -> Json:
         known = ", ".join(book.variables) or "none"
         hint = f"did you mean {near}?" if near else f"there is: {known}"
         raise UsageError(f"there is no variable {name}", hint=hint)
-    if variable.source.type not in {"derived", "environment"}:
+    if variable.source.type not in _GIVABLE:
         raise UsageError(
-            f"{name} comes from {variable.source.type} and cannot be given at the start"
+            f"{name} comes from {variable.source.type} and cannot be given at the start",
+            hint=f"these can be given: {', '.join(_givable(book)) or 'none'}",
         )
     return open_value(book, name, value)
+
+
+def _givable(book: Rulebook) -> list[str]:
+    return [
+        name for name, it in book.variables.items() if it.source.type in _GIVABLE and not it.secret
+    ]
 
 
 def open_value(book: Rulebook, name: str, value: Json) -> Json:
