@@ -173,8 +173,29 @@ def test_replay_tells_it_again_without_any_call(weft, told):
         "Clerk (you): BYE\n"
     )
     assert "    approve asks a person: " in result.err
-    events = weft("replay", told, "--json").out.splitlines()
-    assert json.loads(events[-1])["event"]["kind"] == "RunEnded"
+    end = f"run {told} completed: All is done.\n  inspect: weft inspect {told}\n"
+    assert result.err.endswith(end)
+    lines = [json.loads(line) for line in weft("replay", told, "--json").out.splitlines()]
+    assert lines[-2]["event"]["kind"] == "RunEnded"
+    assert lines[-1]["run"]["outcome"] == "completed"
+
+
+def test_replay_of_a_run_that_is_not_over_says_how_it_goes_on(weft, desk, typed):
+    typed("What else?")
+    weft("run", "Desk", "hi", "--model", "you")
+    run = weft("runs", "list", "--json").data["runs"][0]["run"]
+    waiting = weft("replay", run)
+    assert waiting.code == 0
+    answer = f"  answer: weft runs answer {run} TEXT\n"
+    assert waiting.err.endswith(f"run {run} waits for a message\n{answer}")
+    asked = json.loads(weft("replay", run, "--json").out.splitlines()[-1])["run"]["requests"]
+    assert [it["kind"] for it in asked] == ["chat"]
+    typed()
+    weft("run", "Desk", "hi", "--model", "you")
+    run = weft("runs", "list", "--json").data["runs"][0]["run"]
+    resume = f"  if no process works on it: weft runs resume {run}\n"
+    fact = f"run {run} is not over, and asks nothing at present\n"
+    assert weft("replay", run).err.endswith(fact + resume)
 
 
 def test_replay_check(weft, told):

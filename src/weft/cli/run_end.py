@@ -64,6 +64,27 @@ def concluded(streams: Streams, place: Place, row: RunRow, requests: Sequence[Re
     return Exit.WAITING
 
 
+def told_how_it_stands(
+    streams: Streams, place: Place, row: RunRow, requests: Sequence[RequestRow]
+) -> None:
+    """Tell what a run has come to so far, to whoever only looks at it."""
+    if streams.settings.json:
+        streams.result(json.dumps({"run": row_data(row, requests)}))
+        return
+    if row.status == "ended":
+        fact = outcome_text(row)
+        next_step = f"inspect: weft inspect {row.run}{place.options}"
+    elif requests:
+        fact = f"run {row.run} waits for {waited_for(requests)}"
+        next_step = f"answer: {answer_command(place, row, requests[0], len(requests))}"
+    else:
+        fact = f"run {row.run} is not over, and asks nothing at present"
+        next_step = f"if no process works on it: weft runs resume {row.run}{place.options}"
+    style = "bold green" if row.outcome == "completed" else "bold"
+    streams.note(streams.paint_error(fact, style))
+    streams.note(f"  {next_step}")
+
+
 def outcome_text(row: RunRow) -> str:
     """Say how a run ended."""
     return f"run {row.run} {_OUTCOMES[row.outcome or 'failed']}: {row.reason}"

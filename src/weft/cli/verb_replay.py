@@ -19,7 +19,7 @@ from weft.cli.machine_formats import document
 from weft.cli.model_options import ModelName, Seed
 from weft.cli.person import Person
 from weft.cli.recorded import Recorded, read_recorded
-from weft.cli.run_end import work_on
+from weft.cli.run_end import told_how_it_stands, work_on
 from weft.cli.run_names import find_run
 from weft.cli.starting import model_name
 from weft.cli.streams import Streams, clean
@@ -61,8 +61,10 @@ def replay(
     place = place_of(streams, journal, must_exist=True)
     if fork is not None:
         return _fork(Session(streams, place), run, fork, given, model, seed)
-    recorded = asyncio.run(_read(place, run))
-    return _check(recorded, place, streams) if check else _tell(recorded, streams)
+    if check:
+        return _check(asyncio.run(_read(place, run)), place, streams)
+    asyncio.run(_tell(run, place, streams))
+    return Exit.DONE
 
 
 async def _read(place: Place, name: str) -> Recorded:
@@ -70,11 +72,14 @@ async def _read(place: Place, name: str) -> Recorded:
         return await read_recorded(host, name)
 
 
-def _tell(recorded: Recorded, streams: Streams) -> Exit:
-    narrator = narrator_for(streams, recorded.workflow, echo=True)
-    for event in recorded.events:
-        narrator.tell(event)
-    return Exit.DONE
+async def _tell(name: str, place: Place, streams: Streams) -> None:
+    async with hosted(place) as host:
+        recorded = await read_recorded(host, name)
+        narrator = narrator_for(streams, recorded.workflow, echo=True)
+        for event in recorded.events:
+            narrator.tell(event)
+        row = await host.run(recorded.run, scope=LOCAL)
+        told_how_it_stands(streams, place, row, await host.requests(scope=LOCAL, run=row.run))
 
 
 def _check(recorded: Recorded, place: Place, streams: Streams) -> Exit:
