@@ -350,6 +350,14 @@ def test_ctrl_c_while_a_model_thinks(desk):
         assert "Traceback" not in terminal.shown
 
 
+def test_ctrl_c_twice_at_once(desk):
+    with Terminal("run", "Desk", "hi", "--model", "you", cwd=desk) as terminal:
+        terminal.wait_for("Clerk says: ")
+        terminal.press(b"\x03\x03")
+        assert terminal.end() == 130
+        assert "Traceback" not in terminal.shown
+
+
 def test_a_run_in_a_terminal_asks_its_questions(desk):
     with Terminal("run", "Desk", "hi", "--model", "you", cwd=desk) as terminal:
         terminal.wait_for("Clerk says: ")

@@ -119,6 +119,25 @@ def test_ctrl_c_ends_watching_with_130(workspace):
     assert err == "stopped\n"
 
 
+@pytest.mark.parametrize("pause", [0, 0.004, 0.02, 0.06])
+def test_a_second_ctrl_c_ends_with_130_as_well(workspace, pause: float):
+    with subprocess.Popen(
+        [PYTHON, "-m", "weft", "check", "--watch"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr
+        process.stderr.readline()
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        time.sleep(pause)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+
+
 def test_closed_streams(workspace):
     command = f'"{PYTHON}" -m weft check >&- 2>&-'
     assert subprocess.run(command, shell=True, check=False).returncode == 0

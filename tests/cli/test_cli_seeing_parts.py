@@ -442,6 +442,28 @@ def test_a_long_chain_of_causes_is_cut_in_its_middle(seen):
     assert f"because of {chain} <- ... <- HandedOff 1 (engine)" in page
 
 
+def test_following_may_be_stopped_as_it_begins(tmp_path):
+    """The first event is being read then, and must not be in the way of leaving."""
+
+    class Slow:
+        async def events(self, *_, **__):
+            await asyncio.sleep(60)
+            yield  # pragma: no cover - nothing ever comes
+
+    async def follow():
+        async with following(Slow(), "run"):
+            raise AssertionError("it was stopped before")
+
+    async def main():
+        task = asyncio.create_task(follow())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
 def test_following_ends_with_the_run(tmp_path):
     make_desk(tmp_path)
 

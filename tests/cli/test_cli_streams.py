@@ -223,6 +223,15 @@ def test_ctrl_c(weft, monkeypatch):
     assert (result.code, result.out, result.err) == (130, "", "stopped\n")
 
 
+def test_ctrl_c_again_while_the_first_is_told(weft, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_line, "run", interrupted)
+    monkeypatch.setattr(streams.Streams, "problem", interrupted)
+    assert weft("check").code == 130
+
+
 class Full(io.StringIO):
     """A stream to a disk without room."""
 

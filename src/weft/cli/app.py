@@ -1,8 +1,12 @@
 """The entry point: carries out a command and turns whatever happens into an exit code."""
 
+import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import NoReturn
 
 from weft.cli.exits import Exit
 from weft.cli.failure import Failure, failure_of
@@ -13,8 +17,25 @@ from weft.errors import WeftError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code. Nothing raises."""
+    """Run the command line and return its exit code. Nothing raises.
+
+    Without words it is given those of the process, which ends here if it was interrupted.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
+    outcome: Exit | None = None
+    while True:
+        try:
+            if outcome is None:
+                outcome = _outcome(words)
+            if outcome == Exit.INTERRUPTED and argv is None:
+                _end_process(outcome)
+        except KeyboardInterrupt:  # another one, while the first was told
+            outcome = Exit.INTERRUPTED
+        else:
+            return outcome
+
+
+def _outcome(words: list[str]) -> Exit:
     prepare()
     try:
         return _carry_out(words)
@@ -23,6 +44,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Exit.INTERRUPTED
     except OutputLost as error:
         return _tell(error.failure, json=False)
+
+
+def _end_process(outcome: Exit) -> NoReturn:
+    """End without delay: in the moment Python takes to close, another Ctrl-C would kill it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(OutputLost):
+        finish()
+    os._exit(outcome)
 
 
 def _carry_out(words: list[str]) -> Exit:

@@ -51,9 +51,9 @@ async def following(host: Host, run: str, *, after: int = 0) -> AsyncGenerator[F
     events = cast("_Events", host.events(run, scope=LOCAL, after=after, follow=True))
     async with aclosing(events):
         news = Following(events)
-        # One step of the event loop, in which following begins.
-        await asyncio.sleep(0)
         try:
+            # One step of the event loop, in which following begins.
+            await asyncio.sleep(0)
             yield news
         finally:
             await news.close()
