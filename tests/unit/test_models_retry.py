@@ -70,7 +70,7 @@ def test_no_attempt_begins_after_the_deadline():
 
 def test_a_wait_without_end_is_not_waited_for():
     clock = StillClock()
-    model = WithFallback(retrying(passing(after=1e308), clock=clock), Canned(OK))
+    model = WithFallback(retrying(passing(after=1e308), clock=clock), Canned(OK), name="a:b")
     assert run(model.reply(ask())).text == "ok"
     assert clock.waits == []
 
