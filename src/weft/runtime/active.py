@@ -14,7 +14,7 @@ from weft.engine.events import RequestOpened, RunEnded
 from weft.engine.reduce import fold, pending
 from weft.engine.rows import Batch, RunRow, batch
 from weft.engine.state import State
-from weft.errors import RunError, StoreConflict, StoreError
+from weft.errors import PortError, RunError, StoreConflict, StoreError
 from weft.findings import Json
 from weft.ports.scope import Scope
 from weft.runtime.decision import Allowed, Decision, Draft, decide, is_wanted
@@ -256,8 +256,10 @@ class ActiveRun:
         """Write what came of an effect. What cannot be written at all ends the run, explained."""
         try:
             await self._write(drafts)
+        except (StoreConflict, RunError):
+            raise
         except Exception as error:  # whatever it is, a result must not be asked for again for ever
-            if isinstance(error, StoreConflict | RunError) or getattr(error, "retryable", False):
+            if isinstance(error, PortError) and error.retryable:
                 raise
             reason = f"what came of {drafts[-1].actor} cannot be kept: {error}"
             await self._write((Draft("engine", RunEnded("failed", reason)),))
