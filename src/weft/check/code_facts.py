@@ -3,18 +3,23 @@
 All of it is found in the text of the files. Nothing is imported, nothing runs.
 """
 
+import re
 from collections.abc import Container, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Final
 
 from weft.check.asked_tools import OWN_SIGNAL, UI_CALL
-from weft.check.context_sight import Handing, Taker
+from weft.check.context_sight import ACCESS, TYPE_NAME, Handing, Taker
 from weft.check.module_facts import Definition, Module, file_of, read_module
 from weft.check.signatures import Function
 from weft.check.subject import Subject
 from weft.check.variable_writes import Write
 from weft.ids import nearest
+
+#: What names are written with.
+_WORDS: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -242,6 +247,18 @@ def _among_all(module: Module, names: AbstractSet[str]) -> Iterator[tuple[str, s
     return ((file, name) for file in module.stars for name in names)
 
 
+def takes_unseen(subject: Subject, path: str, name: str) -> bool:
+    """Tell whether a run may give a function the context as something that is hinted otherwise."""
+    module = code_of(subject).modules[path]
+    for parameter in module.functions[name].parameters:
+        if parameter.hinted and not parameter.injected:
+            for part in _WORDS.findall(parameter.hint):
+                known = part in module.definitions or module.stars
+                if known and any(TYPE_NAME in it.mentions for it in reached(subject, path, part)):
+                    return True
+    return False
+
+
 def goes_out_of_sight(code: Code, function: str) -> bool:
     """Tell whether a function, or one that it names, gives the context to code not shown here."""
     waiting, met = [function], {function}
@@ -270,12 +287,24 @@ def is_veiled(subject: Subject, path: str, name: str) -> bool:
 def hands_out_of_sight(code: Code, definition: Definition) -> bool:
     """Tell whether code gives the context to a function that does not show that it takes it."""
     for handing in definition.handed:
+        if handing.reads and _is_usual(code.modules[definition.file], handing):
+            continue
         takers = _takers_of(code, definition.file, handing)
         if not takers:
             return True
         if not all(taker.takes(place) for taker in takers for place in handing.places):
             return True
     return False
+
+
+def _is_usual(module: Module, handing: Handing) -> bool:
+    """Tell whether a call means Python's own function, or one that comes from outside."""
+    if handing.holder is None:
+        return False
+    name = handing.holder or handing.function
+    if handing.function in ACCESS and module.is_plain(name):
+        return name in module.origins and module.origins[name] is None
+    return not module.bindings[name] and not module.anything
 
 
 def _takers_of(code: Code, file: str, handing: Handing) -> list[Taker]:

@@ -19,13 +19,15 @@ _READERS: Final = frozenset({
     "run", "app", "user", "agent", "key", "answers",
 })  # fmt: skip
 _HARMLESS: Final = frozenset({
-    "dict", "len", "str", "repr", "print", "list", "sorted", "bool", "isinstance", "type", "id",
-    "hasattr", "iter", "set", "tuple",
+    "dict", "len", "str", "repr", "print", "list", "sorted", "bool", "type", "id", "hasattr",
+    "iter", "set", "tuple",
 })  # fmt: skip
+#: What the context may be asked to be: other classes may look at it in their own way.
+_KINDS: Final = frozenset({"dict", "Mapping", "MutableMapping", "Context"})
 #: Functions that are told which variable to read or set.
-_ACCESS: Final = frozenset({"get_context_variable", "set_context_variable"})
+ACCESS: Final = frozenset({"get_context_variable", "set_context_variable"})
 #: How the context is named as a type.
-_TYPE_NAME: Final = "Context"
+TYPE_NAME: Final = "Context"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,14 @@ class Handing:
     """A call that gives the context away: to which function, and as which arguments.
 
     `holder` names the module in whose name the function is called, if it is called so; it is None
-    for any other object.
+    for any other object. `reads` means that nothing is set unless a name that is called has another
+    meaning than its usual one.
     """
 
     function: str
     holder: str | None
     places: tuple[int | str, ...]
+    reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +86,12 @@ def context_parameters(nodes: Nodes) -> frozenset[str]:
 def is_context_type(hint: ast.expr) -> bool:
     """Tell whether a type hint names the context of a run, alone or among others."""
     if isinstance(hint, ast.Name):
-        return hint.id == _TYPE_NAME
+        return hint.id == TYPE_NAME
     for node in ast.walk(hint):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
                 # In quotes it may stand among others.
-                if _TYPE_NAME in name.replace(".", " ").replace("|", " ").split():
+                if TYPE_NAME in name.replace(".", " ").replace("|", " ").split():
                     return True
             case _:
                 continue
@@ -95,11 +99,12 @@ def is_context_type(hint: ast.expr) -> bool:
 
 
 def follow(
-    nodes: Iterable[ast.AST], names: Container[str]
+    nodes: Iterable[ast.AST], names: Container[str], own: Container[str]
 ) -> tuple[tuple[Handing, ...], list[ast.Name]]:
     """Return the calls that hand the context on, and where it gets out of sight.
 
-    `nodes` are all of a piece of code, `names` those under which it has the context.
+    `nodes` are all of a piece of code, `names` those under which it has the context; other code
+    does not see those of them that are its `own`.
     """
     handed: list[Handing] = []
     uses: list[ast.Name] = []
@@ -114,19 +119,25 @@ def follow(
                 handed.append(handing)
             kept.update(it for part in _arguments(node, names) for it in _same(part))
         else:
-            kept.update(it for part in _looked_at(node, names) for it in _same(part))
+            kept.update(it for part in _looked_at(node, names, own) for it in _same(part))
     return tuple(handed), [use for use in uses if use not in kept]
 
 
 def _handing(call: ast.Call, names: Container[str]) -> Handing | None:
     function = call.func
-    if called(function) in _ACCESS or _asks_by_name(call):
-        return None
-    if isinstance(function, ast.Name) and function.id in _HARMLESS:
-        return None
-    given = [*enumerate(call.args), *((one.arg or "", one.value) for one in call.keywords)]
+    given = [*_positions(call.args), *((one.arg or "", one.value) for one in call.keywords)]
     places = tuple(place for place, part in given if any(it.id in names for it in _same(part)))
-    return Handing(called(function), _holder(function), places) if places else None
+    if not places:
+        return None
+    return Handing(called(function), _holder(function), places, reads=_reads(call))
+
+
+def _positions(given: Sequence[ast.expr]) -> Iterator[tuple[int | str, ast.expr]]:
+    """Yield arguments with their places; after `*more` nobody knows which that is."""
+    known = True
+    for index, part in enumerate(given):
+        known = known and not isinstance(part, ast.Starred)
+        yield (index if known else ""), part
 
 
 def _holder(function: ast.expr) -> str | None:
@@ -148,31 +159,47 @@ def _arguments(call: ast.Call, names: Container[str]) -> Iterator[ast.expr]:
     yield from (one.value for one in call.keywords)
 
 
-def _asks_by_name(call: ast.Call) -> bool:
+def _reads(call: ast.Call) -> bool:
+    """Tell whether what is called sets nothing, if it is what its name says."""
     match call:
         case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=asked), *_]):
             return asked in _READERS
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, ast.Name(id=kind)]):
+            return kind in _KINDS
+        case ast.Call(func=ast.Name(id=name)) if name in _HARMLESS:
+            return True
         case _:
-            return False
+            return called(call.func) in ACCESS
 
 
-def _looked_at(node: ast.AST, names: Container[str]) -> Sequence[ast.expr]:
+def _looked_at(node: ast.AST, names: Container[str], own: Container[str]) -> Sequence[ast.expr]:
     """Return the parts of a node that it only looks at, or keeps under a known name."""
     match node:
         case ast.Subscript(value=value, ctx=reads):
             return (value,) if isinstance(reads, ast.Load) or is_context(value, names) else ()
         case ast.Attribute(value=value, attr=asked) if asked in _READERS:
             return (value,)
-        case ast.Compare(left=left, comparators=others):
-            return (left, *others)
-        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
-            return (test,)
+        case ast.Compare():
+            return _compared(node)
+        case ast.If(test=value) | ast.While(test=value) | ast.IfExp(test=value):
+            return (value,)
         case ast.UnaryOp(operand=value) | ast.Expr(value=value) | ast.FormattedValue(value=value):
             return (value,)
         case ast.For(iter=value) | ast.AsyncFor(iter=value) | ast.comprehension(iter=value):
             return (value,)
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in names:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in own:
             return (value,)
+        case _:
+            return ()
+
+
+def _compared(node: ast.Compare) -> Sequence[ast.expr]:
+    """Return what is only looked at: `==` and the like may ask the other side, and give it that."""
+    match node.ops:
+        case [ast.Is() | ast.IsNot()]:
+            return (node.left, *node.comparators)
+        case [ast.In() | ast.NotIn()]:
+            return node.comparators
         case _:
             return ()
 

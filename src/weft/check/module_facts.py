@@ -353,7 +353,8 @@ def _set_in(nodes: Nodes) -> tuple[tuple[PlacedWrite, ...], tuple[Handing, ...]]
     given = {node.arg for node in parameters} - rebound
     names = CONTEXT_NAMES | contexts
     found = [it for node in nodes.of(*WRITING) for it in _placed(node, given, names)]
-    handed, lost = follow(nodes.all(), names) if contexts else ((), [])
+    shared = {name for node in nodes.of(ast.Global) for name in node.names}
+    handed, lost = follow(nodes.all(), names, names - shared) if contexts else ((), [])
     found += [PlacedWrite(Write(None), Spot(it.lineno, it.col_offset), "") for it in lost]
     return tuple(sorted(found, key=lambda it: (it.spot.line, it.spot.offset))), handed
 
@@ -375,6 +376,7 @@ def _placed(
             through = name
         case _:
             through = ""
-    spot = Spot(node.lineno, node.col_offset)
+    at = node.target if isinstance(node, ast.comprehension) else node
+    spot = Spot(at.lineno, at.col_offset)
     for write in found:
         yield PlacedWrite(write, spot, through if through in parameters else "")

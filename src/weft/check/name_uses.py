@@ -13,7 +13,8 @@ _IMPORT: Final = (ast.Import, ast.ImportFrom)
 #: By these, code gets at functions and names that it does not show.
 _HIDING: Final = frozenset({
     "globals", "locals", "vars", "eval", "exec", "__import__", "importlib",
-    "import_module", "builtins", "__builtins__", "__dict__", "setattr", "runpy",
+    "import_module", "builtins", "__builtins__", "__dict__", "setattr", "runpy", "__setattr__",
+    "__getattribute__", "__globals__", "__closure__", "__self__", "_mapping",
 })  # fmt: skip
 #: What `sys.modules` mentions.
 _ALL_MODULES: Final = frozenset({"sys", "modules"})

@@ -16,7 +16,7 @@ CONTEXT_NAMES: Final = frozenset({"context_variables", "context", "ctx"})
 #: The kinds of nodes that may set a variable.
 WRITING: Final = (
     ast.Call, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.For, ast.AsyncFor,
-    ast.With, ast.AsyncWith,
+    ast.With, ast.AsyncWith, ast.comprehension,
 )  # fmt: skip
 WritingNode: TypeAlias = (
     ast.Call
@@ -28,6 +28,7 @@ WritingNode: TypeAlias = (
     | ast.AsyncFor
     | ast.With
     | ast.AsyncWith
+    | ast.comprehension
 )
 
 _SETTERS: Final = frozenset({"set", "setdefault", "__setitem__"})

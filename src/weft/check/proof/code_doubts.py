@@ -15,6 +15,7 @@ from weft.check.code_facts import (
     perhaps_reached,
     place_of,
     reached,
+    takes_unseen,
     writes_of,
 )
 from weft.check.module_facts import Definition
@@ -80,6 +81,7 @@ def out_of_sight(subject: Subject, caller: Caller, place: FunctionPlace) -> Doub
         remedy = "give each function one name, call it by that, and let nothing else wrap it"
         return Doubt(why, remedy, halts=caller.automatic)
     hidden = any(write.variable is None for write in writes_of(subject, file, name))
+    hidden = hidden or takes_unseen(subject, file, name)
     code = code_of(subject)
     away = any(hands_out_of_sight(code, found) for found in reached(subject, file, name))
     if hidden or away or goes_out_of_sight(code, name):
