@@ -1,7 +1,7 @@
 """Which UI tools code shows to a person, as far as its text tells."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from weft.check.syntax_nodes import Nodes
@@ -22,9 +22,16 @@ def asked_in(nodes: Nodes) -> Iterator[str | None]:
         # Under another name, or handed on, it can be called out of sight.
         if called(node) == UI_CALL and node not in heads:
             yield None
+    yield from (None for node in nodes.of(ast.MatchClass) if UI_CALL in node.kwd_attrs)
     for node in (*nodes.of(ast.Import), *nodes.of(ast.ImportFrom)):
         if any(alias.name == UI_CALL and alias.asname for alias in node.names):
             yield None
+
+
+def named_in(texts: Iterable[str]) -> Iterator[None]:
+    """Yield that code may ask if it names the function in a text, as `getattr` takes it."""
+    if any(UI_CALL in text and UI_CALL in text.split(".") for text in texts):
+        yield None
 
 
 def named_tool(call: ast.Call) -> str | None:

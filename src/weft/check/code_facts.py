@@ -238,8 +238,18 @@ def _used(
     yield from ((module.path, name) for name in found.mentions & module.definitions.keys())
     yield from _among_all(module, found.mentions - module.definitions.keys())
     for file, taken in (*found.inner, *([found.origin] if found.origin else ())):
-        inside = modules[file].definitions if file in modules else {}
-        yield from ((file, name) for name in ([taken] if taken else inside))
+        if taken:
+            yield file, taken
+            continue
+        for path in _files_of(modules, file):
+            yield from ((path, name) for name in modules[path].definitions)
+
+
+def _files_of(modules: Mapping[str, Module], file: str) -> Iterator[str]:
+    """Yield a file; of one that stands for its folder, all files in it, which others may load."""
+    folder = file.removesuffix("__init__.py")
+    inside = folder != file
+    return (path for path in modules if path == file or (inside and path.startswith(folder)))
 
 
 def _among_all(module: Module, names: AbstractSet[str]) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from weft.check.asked_tools import UI_CALL, asked_in
+from weft.check.asked_tools import UI_CALL, asked_in, named_in
 from weft.check.context_sight import Handing, Taker, context_parameters, follow, taker_of
 from weft.check.name_uses import (
     attributes_set,
@@ -211,8 +211,9 @@ class _Reader:
     sources: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     #: The names of functions, classes and what is imported from the package.
     code: set[str] = field(default_factory=set[str])
-    #: The names of Weft's own decorators.
-    own: set[str] = field(default_factory=set[str])
+    #: The names of decorators that change nothing, and those that were one somewhere in the file.
+    own: set[str] = field(default_factory=lambda: {"staticmethod"})
+    trusted: set[str] = field(default_factory=lambda: {"staticmethod"})
 
     def module(self) -> Module:
         return Module(
@@ -232,7 +233,7 @@ class _Reader:
             own=dict(self.from_weft()),
             patches=frozenset(self.patches),
             about=frozenset(self.about),
-            by_name=self.by_name,
+            by_name=self.by_name or not self.trusted.isdisjoint(self.set_later),
         )
 
     def from_weft(self) -> Iterator[tuple[str, str]]:
@@ -247,8 +248,10 @@ class _Reader:
         names, imports = nodes.of(ast.Name), nodes.of(*_IMPORT)
         mentions = {node.id for node in names} | {node.attr for node in nodes.of(ast.Attribute)}
         mentions.update(alias.name for node in imports for alias in node.names)
-        texts = (node.value for node in nodes.of(ast.Constant))
-        self.strings.update(text for text in texts if isinstance(text, str))
+        mentions.update(name for node in nodes.of(ast.MatchClass) for name in node.kwd_attrs)
+        constants = (node.value for node in nodes.of(ast.Constant))
+        texts = {value for value in constants if isinstance(value, str)}
+        self.strings |= texts
         taken = [found for node in imports for found in self.imported(node)]
         for name, origin in taken:
             # A name that is imported from two places may be either.
@@ -258,32 +261,41 @@ class _Reader:
             self.stars.update([origin[0]] if origin and name == "*" else ())
         origins = (origin for _, origin in taken if origin and not isinstance(statement, _IMPORT))
         written, handed = _set_in(nodes)
-        asked = frozenset(asked_in(nodes) if UI_CALL in mentions else ())
+        shown = asked_in(nodes) if UI_CALL in mentions else ()
+        asked = frozenset((*shown, *named_in(texts)))
         inner = frozenset(origins)
+        around = frozenset(it for node in imports for it in self.around(node))
         # A call of a generator by itself does nothing of what stands in it.
         steps = bool(nodes.of(ast.Yield, ast.YieldFrom))
         by_name = gets_by_name(nodes, mentions, self.files)
+        is_code = isinstance(statement, (*_DEF, ast.ClassDef, *_IMPORT))
+        bindings = [*bindings_in(nodes)]
+        own = self.own.difference(bindings)
         inside = Definition(
             self.path,
             frozenset(mentions),
             written,
             handed,
             asked=asked,
-            inner=inner,
+            inner=inner | around,
             raised=raised_in(nodes.of(ast.Raise, ast.Assert)),
-            veiled=hides_context(nodes, self.own) or (steps and bool(written or handed)),
-            wrapped=steps or any(wrapped_in(nodes, self.own)),
+            veiled=hides_context(nodes, own) or (steps and bool(written or handed)),
+            wrapped=steps or any(wrapped_in(nodes, own)),
             by_name=by_name,
-            roams=bool(inner) or holds_inner(nodes),
+            roams=bool(inner) or holds_inner(nodes) or (bool(asked) and not is_code),
         )
-        self.bindings.update(bindings_in(nodes))
+        self.bindings.update(bindings)
         self.sources.update(imports_in(imports))
         self.patches.update(attributes_set(nodes))
-        self.about.update(handed_about(nodes, self.own))
-        self.by_name |= by_name and not isinstance(statement, (*_DEF, ast.ClassDef, *_IMPORT))
+        self.about.update(handed_about(nodes, own))
+        self.by_name |= by_name and not is_code
         self.takers.extend((taker_of(node), inside) for node in nodes.of(*_DEF))
         self.set_later.update(name for node in nodes.of(ast.Global) for name in node.names)
-        for name, origin in self.bound(statement, nodes):
+        bound = list(self.bound(statement, nodes))
+        if not bound and inside.roams:
+            # What stands in it may be called all the same: this is no name that code can have.
+            bound = [(f"<line {statement.lineno}>", None)]
+        for name, origin in bound:
             found = replace(inside, origin=origin) if origin else inside
             self.code.update([name] if origin else ())
             known = self.definitions.get(name)
@@ -292,7 +304,11 @@ class _Reader:
             self.things.pop(name, None)
             self.own.discard(name)
         self.things.update(things_in(statement))
-        self.own.update(it for it in own_decorators(statement) if not self.bindings[it])
+        if "*" in mentions:
+            self.own.clear()  # any name may have another meaning from here on
+        fresh = {it for it in own_decorators(statement) if not self.bindings[it]}
+        self.own |= {it for it in fresh if not self.origins[it]}
+        self.trusted |= self.own
 
     def bound(
         self, statement: ast.stmt, nodes: Nodes
@@ -333,16 +349,46 @@ class _Reader:
             taken = (inner, "") if inner else (whole, alias.name) if whole else None
             yield alias.asname or alias.name, taken
 
+    def around(self, statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+        """Yield the folders of the package by whose name code may get at all files in them.
+
+        Each is told by the file that stands for it, whether there is one or not.
+        """
+        for parts, level in _named_wholly(statement):
+            for place in self.places(parts, level):
+                inside = "".join(f"{it}/" for it in place)
+                if any(it.startswith(inside) for it in self.files):
+                    yield f"{inside}__init__.py", ""
+
     def file(self, parts: list[str], level: int) -> str | None:
-        """Find the package file that an import means; absolute ones may start in its folder."""
+        """Find the package file that an import means."""
+        found = (file_of(place, self.files) for place in self.places(parts, level))
+        return next(filter(None, found), None)
+
+    def places(self, parts: list[str], level: int) -> Iterator[list[str]]:
+        """Yield where an import may look in the package; absolute ones may start in its folder."""
         folder = self.path.split("/")[:-1]
         if level > len(folder) + 1:
-            return None
+            return
         if level:
-            return file_of([*folder[: len(folder) + 1 - level], *parts], self.files)
-        if parts[0] == "workflows":
-            parts = parts[2:]
-        return file_of(parts, self.files) or file_of([*folder, *parts], self.files)
+            yield [*folder[: len(folder) + 1 - level], *parts]
+            return
+        inside = parts[2:] if parts[0] == "workflows" else parts
+        yield from (inside, [*folder, *inside])
+
+
+def _named_wholly(
+    statement: ast.Import | ast.ImportFrom,
+) -> Iterator[tuple[list[str], int]]:
+    """Yield the modules that an import gives a name to, as parts, with the level they start at."""
+    for alias in statement.names:
+        parts = alias.name.split(".")
+        if isinstance(statement, ast.ImportFrom):
+            base = statement.module.split(".") if statement.module else []
+            yield [*base, *parts], statement.level
+        else:
+            # `import a.b` gives a meaning to `a`.
+            yield parts if alias.asname else parts[:1], 0
 
 
 def _set_in(nodes: Nodes) -> tuple[tuple[PlacedWrite, ...], tuple[Handing, ...]]:

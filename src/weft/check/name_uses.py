@@ -53,7 +53,7 @@ def attributes_set(nodes: Nodes) -> Iterator[str]:
 def handed_about(nodes: Nodes, own: Container[str]) -> Iterator[str]:
     """Yield the names whose values a piece of code does not just call.
 
-    What stands behind them may be called by anyone. `own` are the names of Weft's decorators.
+    What stands behind them may be called by anyone. `own` are decorators that change nothing.
     """
     called = {it.func for it in nodes.of(ast.Call)}
     asked = {it.value for it in nodes.of(ast.Attribute) if not it.attr.startswith("__")}
@@ -80,8 +80,6 @@ def wrapped_in(
 def _is_wrapped(function: ast.FunctionDef | ast.AsyncFunctionDef, own: Container[str]) -> bool:
     for decorator in function.decorator_list:
         match decorator.func if isinstance(decorator, ast.Call) else decorator:
-            case ast.Name(id="staticmethod"):
-                continue
             case ast.Name(id=name) if name in own and name != "weft":
                 continue
             case ast.Attribute(value=ast.Name(id="weft"), attr="tool") if "weft" in own:

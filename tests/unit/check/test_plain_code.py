@@ -117,6 +117,27 @@ def test_what_is_not_is_in_doubt(body, head):
     assert both(body, head) == ("not proven", "not proven")
 
 
+@pytest.mark.parametrize(
+    ("head", "decorator", "files"),
+    [
+        ("from weft import tool", "@tool()", {"tools/weft.py": ""}),
+        ("from weft import tool\nfrom lib import *", "@tool()", {}),
+        ("from weft import tool\ndef change():\n    global tool", "@tool()", {}),
+        ("def staticmethod(function): ...", "@staticmethod", {}),
+    ],
+)
+def test_a_decorator_of_another_meaning_may_do_anything(head, decorator, files):
+    def status(head):
+        code = f"{head}\n{decorator}\ndef act(context_variables):\n    {SET}\n"
+        files["tools/act.py"] = code
+        spec = {"variables": {"x": derived()}, "tools": [tool("A")], "code": files}
+        return proof(*TRAP, **spec).status
+
+    assert status(head) == "not proven"
+    files.clear()
+    assert status("from weft import tool") == "refuted"
+
+
 def test_what_is_raised_is_known_by_what_is_imported():
     declined = f"{SET}\nraise No('no')"
     # What stands before a decline counts.

@@ -21,6 +21,21 @@ def seen(text, files=None):
     return proof(*LOOP, agents="A", **spec).status, trap.status
 
 
+def asked(text, files=None):
+    """Return whether it may be that a person is asked what C alone, who never speaks, asks."""
+    ui = {"tool_type": "UI_Tool", "ui": {"component": "Ask", "mode": "inline"}}
+    answer = {"type": "ui_response", "tool": "ask", "response_key": "x"}
+    found = proof(
+        *TRAP,
+        agents="ABC",
+        variables={"x": derived(answer)},
+        tools=[tool("A"), tool("C", "ask", "ask.py", **ui)],
+        code={"tools/act.py": text, "tools/ask.py": "def ask(): ...", **(files or {})},
+    )
+    assert found.status == ("proven" if "B" in found.unreachable_agents else "not proven")
+    return "B" not in found.unreachable_agents
+
+
 def hinted(head, hint):
     return f"{head}\ndef act(c: {hint}, a=None):\n    c['x'] = True\n"
 
@@ -81,3 +96,58 @@ def test_what_only_looks_at_the_context_sets_nothing(use):
     text = f"{head}def act(context_variables, a: Model):\n    {use}"
     code = {"variables": {"x": derived()}, "tools": [tool("A")], "code": {"tools/act.py": text}}
     assert proof(*TRAP, **code).unreachable_agents == ("B",)
+
+
+HELP = "async def help():\n    await use_ui_tool('ask')\n"
+ASYNC = "async def act(context_variables):\n    "
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "await getattr(weft, 'use_ui_tool')('ask')",
+        "await use_ui_tool('other')\n    await getattr(weft, 'use_ui_tool')('ask')",
+        "await attrgetter('runtime.asking.use_ui_tool')(weft)('ask')",
+        "match weft:\n        case object(use_ui_tool=q):\n            await q('ask')",
+    ],
+)
+def test_a_person_may_be_asked_by_a_name_in_a_text(body):
+    assert asked(f"{ASYNC}{body}")
+    assert not asked(f"{ASYNC}'This does not call use_ui_tool.'")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "reg.f = lambda: use_ui_tool('ask')",
+        "reg.f = use_ui_tool",
+        "own = reg.f = use_ui_tool",
+        "reg.all += [lambda: use_ui_tool('ask')]",
+        "reg.all.append(lambda: use_ui_tool('ask'))",
+        "if reg:\n    reg.all['f'] = lambda: use_ui_tool('ask')",
+    ],
+)
+def test_what_stands_outside_of_functions_may_be_called_by_any_tool(statement):
+    files = {"tools/fill.py": f"import reg\n{statement}", "tools/reg.py": "f = None\nall = []"}
+    assert asked(f"import reg\n{ASYNC}await reg.f()", files)
+
+
+@pytest.mark.parametrize(
+    ("imported", "use", "file"),
+    [
+        ("import lib", "lib.inner.help()", "lib/inner.py"),
+        ("import lib.other", "lib.inner.help()", "lib/inner.py"),
+        ("import lib.other", "lib.help()", "lib/__init__.py"),
+        ("import lib.sub.other as it", "it.help()", "lib/sub/other/__init__.py"),
+        ("from . import beside", "beside.inner.help()", "tools/beside/inner.py"),
+        ("import beside", "beside.inner.help()", "tools/beside/inner.py"),
+        ("from .. import lib", "lib.inner.help()", "lib/inner.py"),
+        ("import workflows.W.lib", "workflows.W.tools.inner.help()", "tools/inner.py"),
+        ("from workflows.W import lib", "lib.inner.help()", "lib/inner.py"),
+    ],
+)
+def test_whoever_imports_a_folder_may_use_all_in_it(imported, use, file):
+    files = {"lib/__init__.py": "", "lib/other.py": "", file: HELP}
+    assert asked(f"{imported}\n{ASYNC}await {use}", files)
+    assert asked(f"{ASYNC}{imported}\n    await {use}", files)
+    assert not asked(f"from ... import lib\nimport os.path\n{ASYNC}pass", {"lib/a.py": HELP})
