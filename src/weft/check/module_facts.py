@@ -6,6 +6,8 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from io import BytesIO
+from tokenize import detect_encoding
 from typing import Final, TypeAlias
 
 from weft.check.asked_tools import UI_CALL, asked_in, named_in
@@ -161,6 +163,8 @@ class Module:
 
 def read_module(path: str, text: str, files: Collection[str]) -> Module | SyntaxError:
     """Read one Python file; `files` are all code files of the package, for its imports."""
+    if not _is_utf8(text):
+        return SyntaxError("a comment says that it is not written in UTF-8, as all files here are")
     try:
         with warnings.catch_warnings():
             # What Python warns of while it parses is the author's affair, not the reader's.
@@ -174,6 +178,18 @@ def read_module(path: str, text: str, files: Collection[str]) -> Module | Syntax
     for statement in tree.body:
         reader.read(statement)
     return reader.module()
+
+
+def _is_utf8(text: str) -> bool:
+    """Tell whether Python reads the same as stands there: a comment may name another encoding."""
+    if not any("coding" in line for line in text.split("\n", 2)[:2]):
+        return True
+    raw = text.encode()
+    try:
+        encoding, _ = detect_encoding(BytesIO(raw).readline)
+        return encoding.startswith("utf-8") or raw.decode(encoding) == text
+    except (SyntaxError, ValueError):
+        return False
 
 
 def file_of(parts: Sequence[str], files: Container[str]) -> str | None:

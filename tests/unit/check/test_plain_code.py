@@ -100,6 +100,8 @@ def test_what_is_written_plainly_is_certain(body):
         # It takes no such arguments.
         ("context_variables.set('x', True, False)", ""),
         ("context_variables.set('x', True, key='x')", ""),
+        (f"context_variables.set('x', key='x')\n{SET}", ""),
+        (f"context_variables.remove('x', key='x')\n{SET}", ""),
         ("context_variables.set('x', *a)", ""),
         ("context_variables.update({'x': True}, {})", ""),
         # What is set before something of unknown kind is raised may count or not.
@@ -161,7 +163,7 @@ def test_what_is_raised_is_known_by_what_is_imported():
         ("a, b", "a > 1", False),
         ("a, b", "a and b", False),
         ("a, b", "c", False),
-        ("a, b", "ctx.answers", True),
+        ("a, b", "ctx.answers", False),
         ("a, b", "b.answers", False),
         ("a, b", "a == 1e999", False),
     ],
@@ -180,6 +182,15 @@ def test_a_decision_is_free_if_the_model_chooses(hints, test, free):
         ("if a: pass\n    if b: pass", True),
         ("if a: pass\n    if a: pass", False),
         ("if a:\n        if b: pass", True),
+        # A call is made again with the answer that it has asked for, and only then.
+        ("if not ctx.answers: raise Ask('?')", True),
+        ("if not ctx.answers:\n        told = note()\n        raise Ask(told)", True),
+        ("if a: pass\n    elif not ctx.answers: raise Ask('?')", True),
+        ("if ctx.answers: raise Ask('?')", False),
+        ("if not ctx.answers: pass", False),
+        ("if not ctx.answers:\n        if a: return\n        raise Ask('?')", False),
+        ("if not ctx.answers: raise KeyError", False),
+        ("if not b.answers: raise Ask('?')", False),
     ],
 )
 def test_decisions_are_free_if_none_settles_another(body, free):

@@ -87,6 +87,7 @@ def test_which_way_code_goes_may_depend_on_an_argument():
         "context_variables.set('n', 'no number'); context_variables.set('x', True)",
         "context_variables.set('s', 'c'); context_variables.set('x', True)",
         "context_variables.set('fixed', 2); context_variables.set('x', True)",
+        "context_variables.set('unheard', 2); context_variables.set('x', True)",
     ],
 )
 def test_no_way_out_rests_on_a_write_that_may_not_be_made(body):
@@ -99,7 +100,7 @@ def test_no_way_out_rests_on_a_write_that_may_not_be_made(body):
     }
     spec = {"variables": variables, "tools": [tool("A")], "code": code(body), "agents": "A"}
     assert proof(*LOOP, **spec).status == "not proven"
-    plain = "context_variables.set('elsewhere', 1); context_variables.set('x', True)"
+    plain = "context_variables.set('n', 1); context_variables.set('x', True)"
     assert proof(*LOOP, **{**spec, "code": code(plain)}).status == "proven"
 
 
@@ -523,6 +524,9 @@ def test_no_reply_is_sent_back_where_nothing_names_the_signal(text, status):
         ("a: dict", "Form", True),
         ("a: dict[str, int]", "Form", False),
         ("a: Form", "Form", False),
+        ("a: tuple", "list[int]", False),
+        ("a: tuple[int, int]", "list[int]", False),
+        ("a: {}", "list[int]", False),
         ("a: str", "literal['x', 'y']", True),
         ("a: Literal['x']", "literal['x', 'y']", False),
         ("a: int | str", "union[int, str]", True),
@@ -535,9 +539,39 @@ def test_no_reply_is_sent_back_where_nothing_names_the_signal(text, status):
 def test_a_reply_is_sent_back_that_the_parameters_do_not_take(parameters, field, taken):
     trap = (rule("A", "B", "x"), rule("A", "terminate"), rule("B", "B"))
     spec = {"field": field, "automatic": True, "parameters": parameters}
-    found = bound({"x": derived()}, *trap, **spec)
+    top = "from typing import Any, Literal, Optional\n"
+    found = bound({"x": derived()}, *trap, **spec, top=top)
     assert found.status == ("proven" if taken else "not proven")
     assert taken or found.reason.startswith("act does not take all that the fields of Form allow")
+
+
+@pytest.mark.parametrize(
+    ("top", "parameters"),
+    [
+        ("from typing import Literal\nbool = Literal['z']\n", "a: bool"),
+        ("from lib import bool\n", "a: bool"),
+        ("from lib import *\n", "a: bool"),
+        ("Bool = Annotated[int, Field(gt=1)]\n", "a: Bool"),
+        ("Any = str\n", "a: Any"),
+        ("from lib import Context\n", "a, c: Context"),
+        ("class Context: ...\n", "a, c: 'Context'"),
+    ],
+)
+def test_a_type_may_not_be_what_its_name_says(top, parameters):
+    trap = (rule("A", "B", "x"), rule("A", "terminate"), rule("B", "B"))
+    for head, status in ((top, "not proven"), ("from weft import Context\n", "proven")):
+        if status == "proven" and parameters in ("a: Bool", "a: Any"):
+            continue
+        found = bound({"x": derived()}, *trap, automatic=True, parameters=parameters, top=head)
+        assert found.status == status
+
+
+@pytest.mark.parametrize("name", ["'Retry' 'Model'", "'Retry\\x4dodel'", "'\uff32etryModel'"])
+def test_a_signal_may_be_named_in_other_letters(name):
+    trap = (rule("A", "B", "x"), rule("A", "terminate"), rule("B", "B"))
+    body = f"(it for it in ()).throw(getattr(weft, {name})('no'))"
+    found = bound({"x": derived()}, *trap, automatic=True, top="import weft\n", body=body)
+    assert found.status == "not proven"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """Why it is not certain what the code of a call does: it is not shown, it may fail, and so on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
+from unicodedata import normalize
 
 from weft.check.bindings import bound_model
 from weft.check.code_facts import (
@@ -18,9 +19,10 @@ from weft.check.code_facts import (
     takes_unseen,
     writes_of,
 )
-from weft.check.module_facts import Definition
+from weft.check.module_facts import Definition, Module
 from weft.check.proof.code_paths import Ways, ways_through
 from weft.check.proof.happenings import Caller, Doubt
+from weft.check.proof.plain_hints import shows_types
 from weft.check.proof.takings import takes_all
 from weft.check.subject import Subject
 from weft.check.values import misfit
@@ -56,6 +58,9 @@ def ways_of_call(subject: Subject, caller: Caller) -> Ways:
     file, name = place
     module = code_of(subject).modules[file]
     found = ways_through(module, module.bodies[name])
+    declared = subject.spec.variables
+    if any(it.variable not in declared for path in found.paths or () for it in path.writes):
+        return replace(found, paths=None, free=False, raises=True)  # such a write is refused
     # What else is called than a tool of an agent's choice does not get its arguments from a model.
     return found if caller.call else replace(found, free=False)
 
@@ -97,16 +102,26 @@ def sent_back(subject: Subject, caller: Caller, place: FunctionPlace) -> Doubt |
         return None
     file, name = place
     # How a function that raises it may come to be called cannot be told for certain.
-    if any(_BACK_SIGNAL in text for path, text in subject.code.items() if path.endswith(".py")):
+    if any(_names_signal(module, subject.code[path]) for path, module in _modules(subject)):
         why = f"{caller.function} may send a reply of {caller.agent} back ({_BACK_SIGNAL})"
         remedy = "let the types of the model's fields rule out what does not fit"
         return Doubt(why, remedy, halts=True)
     model = bound_model(subject, caller.agent or "") or ""
-    function = code_of(subject).modules[file].functions[name]
-    if takes_all(function, subject.models.get(model, {})):
+    module = code_of(subject).modules[file]
+    plain = shows_types(module, module.bodies[name])
+    if plain and takes_all(module.functions[name], subject.models.get(model, {})):
         return None
     why = f"{caller.function} does not take all that the fields of {model} allow"
     return Doubt(f"{why}, and such a reply is sent back", "let their types be the same", halts=True)
+
+
+def _modules(subject: Subject) -> Iterable[tuple[str, Module]]:
+    return code_of(subject).modules.items()
+
+
+def _names_signal(module: Module, text: str) -> bool:
+    """Tell whether a file names the signal, be it in other letters that mean the same to Python."""
+    return _BACK_SIGNAL in normalize("NFKC", text) or _BACK_SIGNAL in module.strings
 
 
 def broken_off(

@@ -11,11 +11,15 @@ from typing import Final, TypeAlias
 from weft.check.context_sight import holds_context
 from weft.check.module_facts import FunctionNode, Module
 from weft.check.name_uses import bindings_in
+from weft.check.raised_signals import raised_name
 from weft.check.syntax_nodes import Nodes
 
 _BASIC: Final[Mapping[str, type]] = {"bool": bool, "int": int, "float": float, "str": str}
 #: The types of values that a model can give exactly.
 _GIVEN: Final = frozenset({bool, int, str, type(None)})
+
+#: What leads on to the next statement.
+_ON_THE_WAY: Final = (ast.Expr, ast.Assign, ast.AnnAssign)
 
 #: A parameter, and the one value that is asked for; None where it is just this or that.
 _Question: TypeAlias = tuple[str, ast.Constant | None]
@@ -27,8 +31,9 @@ def all_free(
     """Tell whether every way through the decisions of a function can be chosen from outside."""
     hints = dict(_chosen(module, function, nodes))
     asked: set[str] = set()
-    for chain in _chains(nodes.of(ast.If)):
-        questions = [_question(test, hints, contexts) for test in chain]
+    decisions = [it for it in nodes.of(ast.If) if not _asks_first(module, it, contexts)]
+    for chain in _chains(decisions):
+        questions = [_question(test, hints) for test in chain]
         known = [it for it in questions if it]
         if len(known) < len(questions) or not _differ(known):
             return False
@@ -56,9 +61,23 @@ def _chosen(
                 continue
 
 
+def _asks_first(module: Module, decision: ast.If, contexts: Container[str]) -> bool:
+    """Tell whether a call without answers asks for one here: it is made again with that."""
+    match decision:
+        case ast.If(
+            test=ast.UnaryOp(
+                op=ast.Not(), operand=ast.Attribute(value=ast.Name(id=name), attr="answers")
+            ),
+            body=[*before, ast.Raise(exc=raised)],
+        ) if all(isinstance(it, _ON_THE_WAY) for it in before):
+            return name in contexts and module.means(raised_name(raised)) == "Ask"
+        case _:
+            return False
+
+
 def _chains(decisions: Sequence[ast.If]) -> Iterator[list[ast.expr]]:
     """Yield what is asked at each decision: of if, elif and elif only one applies."""
-    following = {it: _elif(it) for it in decisions}
+    following = {it: other if (other := _elif(it)) in decisions else None for it in decisions}
     later = set(following.values())
     for decision in decisions:
         if decision not in later:
@@ -79,18 +98,13 @@ def _elif(decision: ast.If) -> ast.If | None:
             return None
 
 
-def _question(
-    test: ast.expr, hints: Mapping[str, type | None], contexts: Container[str]
-) -> _Question | None:
+def _question(test: ast.expr, hints: Mapping[str, type | None]) -> _Question | None:
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            found = _question(inner, hints, contexts)
+            found = _question(inner, hints)
             return (found[0], None) if found else None
         case ast.Name(id=name):
             return (name, None) if name in hints else None
-        # A call is made without answers first, and with one when a person has given it.
-        case ast.Attribute(value=ast.Name(id=name), attr="answers"):
-            return (f"{name}.answers", None) if name in contexts else None
         case ast.Compare(
             left=ast.Name(id=name),
             ops=[ast.Eq() | ast.NotEq() as asked],

@@ -6,12 +6,16 @@ The same within an expression, on another object or in another form may as well 
 
 import ast
 from collections.abc import Container, Iterator
+from typing import Final
 
 from weft.check.module_facts import FunctionNode, Module
 from weft.check.name_uses import bindings_in, imports_in
-from weft.check.signatures import injected_by_name
-from weft.check.syntax_nodes import Nodes, dotted
+from weft.check.proof.plain_hints import is_context
+from weft.check.syntax_nodes import Nodes
 from weft.check.variable_writes import WRITING, Write, writes_in
+
+#: What `set` takes; `remove` takes the first of it.
+_SET: Final = ("key", "value")
 
 
 def contexts_of(module: Module, function: FunctionNode, nodes: Nodes) -> frozenset[str]:
@@ -20,24 +24,12 @@ def contexts_of(module: Module, function: FunctionNode, nodes: Nodes) -> frozens
     return frozenset(
         it.arg
         for it in (*function.args.args, *function.args.kwonlyargs)
-        if own.count(it.arg) == 1 and _is_context(module, it)
+        if own.count(it.arg) == 1 and is_context(module, it)
     )
 
 
 def _imports(nodes: Nodes) -> list[ast.Import | ast.ImportFrom]:
     return [*nodes.of(ast.Import), *nodes.of(ast.ImportFrom)]
-
-
-def _is_context(module: Module, parameter: ast.arg) -> bool:
-    if injected_by_name(parameter):
-        return True
-    match parameter.annotation:
-        case ast.BinOp(left=hint, op=ast.BitOr(), right=ast.Constant(value=None)):
-            return module.means(dotted(hint)) == "Context"
-        case ast.Constant(value=str(name)):
-            return module.means(name) == "Context"
-        case hint:
-            return module.means(dotted(hint)) == "Context"
 
 
 def plain_writes(
@@ -96,9 +88,9 @@ def _fits(method: str, given: list[ast.expr], named: list[str | None]) -> bool:
         return False
     match method:
         case "set" | "__setitem__":
-            return len(given) + len(named) == 2 and set(named) <= {"key", "value"}
+            return len(given) <= len(_SET) and {*named} == {*_SET[len(given) :]}
         case "remove" | "__delitem__":
-            return len(given) + len(named) == 1 and set(named) <= {"key"}
+            return len(given) <= 1 and {*named} == {*_SET[len(given) : 1]}
         case "update":
             return len(given) < 2 and None not in named
         case _:
