@@ -80,6 +80,77 @@ def test_which_way_code_goes_may_depend_on_an_argument():
     assert proof(*handoffs, **spec).status == "not proven"
 
 
+def going_on(parameters, kind, condition, argument="a", top=""):
+    """What is said of a run that is lost where a tool has run with some value of an argument."""
+    text = f"{top}def act(context_variables, {parameters}):\n    context_variables.set('y', True)"
+    takes = called(argument=argument)
+    variables = {"x": derived(takes, kind=f"optional[{kind}]", default=None), "y": derived()}
+    trap = (rule("A", "B", condition), rule("A", "terminate"), rule("B", "B"))
+    spec = {"variables": variables, "tools": [tool("A")], "code": {"tools/act.py": text}}
+    return proof(*trap, **spec).status
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kind", "without", "with_one"),
+    [
+        ("a", "str", "refuted", "refuted"),
+        ("**more", "str", "refuted", "refuted"),
+        ("a: str = ''", "str", "refuted", "refuted"),
+        # A text must be given, and any text is one for the variable.
+        ("a: str", "str", "not proven", "refuted"),
+        ("a: str", "literal['k', 'm']", "refuted", "refuted"),
+        ("a: Literal['k', 'm']", "literal['k', 'm']", "not proven", "refuted"),
+        # The model may write a number as a text, which is none for the variable.
+        ("a: int", "union[int, literal[5]]", "refuted", "refuted"),
+        # Whether the tool runs with a value that suits the variable is not known.
+        ("a: Literal['m']", "literal['k', 'm']", "not proven", "not proven"),
+        ("a: int", "str", "not proven", "not proven"),
+        ("a: Own", "str", "not proven", "not proven"),
+        ("b=1", "str", "not proven", "not proven"),
+    ],
+)
+def test_a_call_goes_on_with_what_its_parameters_take(parameters, kind, without, with_one):
+    top = "from typing import Literal\n"
+    assert going_on(parameters, kind, "y and x == null", top=top) == without
+    value = "5" if "int" in kind else "'k'"
+    assert going_on(parameters, kind, f"y and x == {value}", top=top) == with_one
+
+
+def test_a_part_of_an_argument_may_not_be_what_a_hint_says():
+    assert going_on("a: dict", "str", "y and x == 'k'", argument="a.b") == "not proven"
+    assert going_on("a", "str", "y and x == 'k'", argument="a.b") == "refuted"
+
+
+def test_what_a_tool_without_code_takes_is_not_known():
+    returned = {"type": "tool_response", "tool": "act", "value": True}
+    variables = {"x": derived(called(argument="a")), "y": derived(returned)}
+    trap = (rule("A", "B", "y and x"), rule("A", "terminate"), rule("B", "B"))
+    assert proof(*trap, variables=variables, tools=[tool("A")]).status == "not proven"
+
+
+@pytest.mark.parametrize(
+    ("schema", "status"),
+    [
+        (None, "refuted"),
+        ({}, "refuted"),
+        ({"type": "object", "properties": {"k": {"type": "boolean"}}}, "refuted"),
+        ({"properties": {"k": {"type": "boolean"}}, "required": ["k"]}, "not proven"),
+        ({"properties": {"k": {"type": "boolean"}}, "minProperties": 1}, "not proven"),
+        ({"properties": {"k": {"type": "boolean"}}, "required": "k"}, "not proven"),
+    ],
+)
+def test_an_answer_may_leave_out_what_it_need_not_hold(schema, status):
+    text = "from weft import use_ui_tool\nasync def act(context_variables):\n"
+    text += "    await use_ui_tool('act')\n    context_variables.set('y', True)"
+    answered = {"type": "ui_response", "tool": "act", "response_key": "k"}
+    variables = {"x": derived(answered, kind="optional[bool]", default=None), "y": derived()}
+    ui = tool("A", tool_type="UI_Tool", ui=UI, response_schema=schema)
+    spec = {"variables": variables, "tools": [ui], "code": {"tools/act.py": text}}
+    for condition, found in (("y and x == null", status), ("y and x", "refuted")):
+        trap = (rule("A", "B", condition), rule("A", "terminate"), rule("B", "B"))
+        assert proof(*trap, **spec).status == found
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -526,7 +597,7 @@ def test_no_reply_is_sent_back_where_nothing_names_the_signal(text, status):
         ("a: Form", "Form", False),
         ("a: tuple", "list[int]", False),
         ("a: tuple[int, int]", "list[int]", False),
-        ("a: {}", "list[int]", False),
+        ("a: Exception", "Form", False),
         ("a: str", "literal['x', 'y']", True),
         ("a: Literal['x']", "literal['x', 'y']", False),
         ("a: int | str", "union[int, str]", True),

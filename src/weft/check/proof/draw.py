@@ -32,6 +32,9 @@ _BROKEN_OFF: Final = Doubt(
 _ASKED_AGAIN: Final = Doubt(
     "a call may ask more than once, and each answer sets its variables", "ask once in a call"
 )
+_NOT_TAKEN: Final = Doubt(
+    "a call may not go on with every value that it is given", "let one event set all variables"
+)
 _FIRST_WORDS: Final = Doubt(
     "a run may be started with words of the user", "let the user speak first"
 )
@@ -115,14 +118,30 @@ def _call(sheet: Sheet, happenings: Sequence[Happening]) -> list[Step]:
     """Return what the call of a tool may do, one stage after the other."""
     steps: list[Step] = [Step()]
     given = False
-    for stage in sorted({happening.stage for happening in happenings}):
+    stages = sorted({happening.stage for happening in happenings})
+    for stage in stages:
         parts = [happening for happening in happenings if happening.stage == stage]
+        found = parts if stage == stages[-1] else [it for part in parts for it in _going_on(part)]
         # Which way code goes may depend on what is given to it, so not every two go together.
-        choices = [_in_doubt(sheet.step(part)) if given else sheet.step(part) for part in parts]
+        choices = [_in_doubt(sheet.step(part)) if given else sheet.step(part) for part in found]
         choices += _answered_again(sheet, parts) if stage == ANSWERED else ()
         given = given or any(setting.given for setting in settings_of(parts))
         steps = list(dict.fromkeys(step.then(one) for step in steps for one in choices))
     return steps
+
+
+def _going_on(happening: Happening) -> Iterator[Happening]:
+    """Yield what may be set in a part of a call after which the call goes on."""
+    settings = happening.settings
+    taken = {setting.taken for setting in settings}
+    if taken <= {"any"}:
+        yield happening
+        return
+    if "unknown" not in taken:
+        given = (replace(it, keeps=it.keeps and it.taken == "any") for it in settings)
+        yield replace(happening, settings=tuple(given))
+    doubt = happening.doubt
+    yield replace(happening, doubt=_NOT_TAKEN if doubt is None or doubt.mild else doubt)
 
 
 def _answered_again(sheet: Sheet, happenings: Iterable[Happening]) -> Iterator[Step]:

@@ -8,6 +8,7 @@ from typing import Final
 from weft.check.bindings import bound_model
 from weft.check.code_facts import asked_of, path_in
 from weft.check.proof.answers import Answer, answer, output
+from weft.check.proof.arguments import answer_taken, argument_taken
 from weft.check.proof.code_doubts import ways_of_call, without_result
 from weft.check.proof.happenings import (
     ANSWERED,
@@ -16,6 +17,7 @@ from weft.check.proof.happenings import (
     Caller,
     Doubt,
     Setting,
+    Taken,
     When,
     callers,
 )
@@ -51,8 +53,8 @@ class Firing:
     """When a trigger fires, what it shares with all others that fire then too, and its values.
 
     `keeps` means that it may bring no value, and `doubt` says why a value may never come; `unsure`
-    why the trigger itself may not fire. `call` names the tool to whose call it belongs, and `part`
-    where in that the value stands.
+    why the trigger itself may not fire. `call` names the tool to whose call it belongs, `part`
+    where in that the value stands, and `taken` with which values the call goes on.
     """
 
     moments: tuple[When, ...]
@@ -66,6 +68,7 @@ class Firing:
     text: Match | None = None
     call: str = ""
     part: str | None = None
+    taken: Taken = "any"
 
 
 class Reader:
@@ -104,7 +107,9 @@ class Reader:
                 keeps, given = firing.keeps, firing.part is not None
                 for value in firing.values:
                     if value is not None:
-                        yield fired, Setting(name, value, keeps=keeps, given=given, rank=rank)
+                        taken = firing.taken
+                        found = Setting(name, value, keeps=keeps, given=given, taken=taken)
+                        yield fired, replace(found, rank=rank)
         for rank, step in enumerate(source.transitions, start=len(source.triggers)):
             if step.trigger is not None and step.to is not None:
                 for firing in self._firings(step.trigger, name, type_):
@@ -149,7 +154,11 @@ class Reader:
             if when.moment == "auto":
                 found = self._output(when.agent or "", argument, type_)
         doubt = None if found.sure else _untold(name, tool)
-        return replace(plain, values=found.values, keeps=found.keeps, doubt=doubt)
+        taken: Taken = "any"
+        if plain.call:
+            taken = argument_taken(self._subject, self._callers[tool], argument, type_)
+        plain = replace(plain, values=found.values, taken=taken)
+        return replace(plain, keeps=found.keeps, doubt=doubt)
 
     def _output(self, agent: str, field: str, type_: TypeExpr) -> Answer:
         fields = self._subject.models.get(bound_model(self._subject, agent) or "", {})
@@ -179,6 +188,7 @@ class Reader:
                     stage=ANSWERED,
                     call=caller.call,
                     part=key,
+                    taken=answer_taken(self._schemas.get(tool), key),
                 )
 
     def _unshown(

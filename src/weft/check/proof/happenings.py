@@ -19,6 +19,10 @@ Moment: TypeAlias = Literal[
     "back",
 ]  # fmt: skip
 
+#: With which values of an argument or an answer a call goes on: whatever it is, or whether there is
+#: any; all values that the variable takes, but perhaps not without one; or that is not known.
+Taken: TypeAlias = Literal["any", "values", "unknown"]
+
 #: The stages of the call of a tool: it is called, answered, runs, returns.
 CALLED: Final = 0
 ANSWERED: Final = 1
@@ -40,9 +44,9 @@ class Setting:
     """One variable is set; UNKNOWN as value means any value, and as origin: whatever it was.
 
     `keeps` means that the variable may as well stay as it is, and `given` that a model or a person
-    gives the value: null is none then. `rank` is the place of a trigger among those of its
-    variable: of all that fire at once, the last one counts. Settings with one rank exclude each
-    other, and so do all without.
+    gives the value: null is none then; `taken` says with which of them the call goes on. `rank` is
+    the place of a trigger among those of its variable: of all that fire at once, the last one
+    counts. Settings with one rank exclude each other, and so do all without.
     """
 
     variable: str
@@ -50,6 +54,7 @@ class Setting:
     origin: Json = UNKNOWN
     keeps: bool = False
     given: bool = False
+    taken: Taken = "any"
     rank: int | None = None
 
 

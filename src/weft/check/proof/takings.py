@@ -31,10 +31,21 @@ def takes_all(function: Function, fields: Mapping[str, TypeExpr]) -> bool:
     is_open = any(one.kind == "kwargs" for one in given)
     if not required <= certain or not (is_open or fields.keys() <= named.keys()):
         return False
-    return all(_takes(one, fields[name]) for name, one in named.items() if name in fields)
+    return all(takes(one, fields[name]) for name, one in named.items() if name in fields)
 
 
-def _takes(parameter: Parameter, type_: TypeExpr) -> bool:
+def takes_others(parameter: Parameter, type_: TypeExpr) -> bool:
+    """Tell whether a parameter can do without a value of a type that it takes all values of.
+
+    Numbers may be given as texts, and true and false as numbers: no variable takes them so.
+    """
+    hint = parse_type(parameter.hint)
+    loose = isinstance(hint, Scalar) and (hint.name != "str" or hint != type_)
+    return loose or not parameter.required
+
+
+def takes(parameter: Parameter, type_: TypeExpr) -> bool:
+    """Tell whether a parameter can be given all values of a type."""
     if not parameter.hinted:
         return True
     try:
