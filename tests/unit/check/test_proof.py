@@ -601,6 +601,20 @@ def test_what_is_known_is_told_although_the_rest_is_too_much_work():
         ([], {"orchestrator": {"initial_agent": "X"}}, "the initial agent does not exist"),
         ([], {"orchestrator": {"default_target": "X"}}, "the default target does not exist"),
         ([], {"tools": [tool("X")]}, "a tool or a hook belongs to an agent that does not exist"),
+        ([], {"tools": [tool("A"), tool("A")]}, "an agent has a tool twice"),
+        (
+            [],
+            {
+                "agents": "ABC",
+                "tools": [tool("A"), tool("B", file="tools/act.py"), tool("C", file="b.py")],
+            },
+            "a tool name stands for two functions",
+        ),
+        (
+            [],
+            {"registry": [{"agent": "A", "model": it} for it in (None, "F")]},
+            "an agent is bound twice",
+        ),
         ([rule("X", "A")], {}, "a handoff names an agent that does not exist"),
         ([rule("A", "X")], {}, "a handoff names an agent that does not exist"),
         ([rule("A", "B", "x ==")], {}, "a handoff has no condition"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from weft.check.code_facts import path_in
 from weft.check.cycles import find_cycles
 from weft.check.proof.ground import computations
 from weft.check.proof.happenings import automatic_calls
@@ -24,7 +25,7 @@ from weft.spec.triggers import (
 
 def obstacle(subject: Subject) -> str | None:
     """Say why nothing can be said about the runs of a workflow, or return None if all is well."""
-    found = (*_team(subject), *_handoffs(subject), *_variables(subject))
+    found = (*_team(subject), *_owned(subject), *_handoffs(subject), *_variables(subject))
     return found[0] if found else None
 
 
@@ -40,9 +41,21 @@ def _team(subject: Subject) -> Iterator[str]:
         yield "the initial agent does not exist"
     if spec.orchestrator.default_target not in _targets(subject):
         yield "the default target does not exist"
+
+
+def _owned(subject: Subject) -> Iterator[str]:
+    """Say what is wrong with what belongs to agents. Of two that collide, a run takes the last."""
+    spec = subject.spec
     owned = (*spec.tools, *spec.lifecycle_tools, *spec.hooks)
     if not {None, *subject.agents}.issuperset(part.agent for part in owned):
         yield "a tool or a hook belongs to an agent that does not exist"
+    if len({one.agent for one in spec.registry}) < len(spec.registry):
+        yield "an agent is bound twice"
+    if len({(tool.agent, tool.function) for tool in spec.tools}) < len(spec.tools):
+        yield "an agent has a tool twice"
+    places = {(it.function, path_in("tools", it.file, subject.code)) for it in spec.tools}
+    if len({function for function, _ in places}) < len(places):
+        yield "a tool name stands for two functions"
     called = set(automatic_calls(subject))
     # Such a tool is offered to no model, so nothing that waits for its call would happen.
     if any(tool.auto_invoke and (tool.agent, tool.function) not in called for tool in spec.tools):
