@@ -4,10 +4,8 @@ import ast
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass, field, replace
-from io import BytesIO
-from tokenize import detect_encoding
 from typing import Final, TypeAlias
 
 from weft.check.asked_tools import UI_CALL, asked_in, named_in
@@ -23,6 +21,7 @@ from weft.check.name_uses import (
     own_decorators,
     wrapped_in,
 )
+from weft.check.package_files import file_of, folders_named, is_utf8, places_of
 from weft.check.raised_signals import raised_in
 from weft.check.signatures import Function, Spot, function_of
 from weft.check.syntax_nodes import Nodes, flat, stored
@@ -163,7 +162,7 @@ class Module:
 
 def read_module(path: str, text: str, files: Collection[str]) -> Module | SyntaxError:
     """Read one Python file; `files` are all code files of the package, for its imports."""
-    if not _is_utf8(text):
+    if not is_utf8(text):
         return SyntaxError("a comment says that it is not written in UTF-8, as all files here are")
     try:
         with warnings.catch_warnings():
@@ -178,24 +177,6 @@ def read_module(path: str, text: str, files: Collection[str]) -> Module | Syntax
     for statement in tree.body:
         reader.read(statement)
     return reader.module()
-
-
-def _is_utf8(text: str) -> bool:
-    """Tell whether Python reads the same as stands there: a comment may name another encoding."""
-    if not any("coding" in line for line in text.split("\n", 2)[:2]):
-        return True
-    raw = text.encode()
-    try:
-        encoding, _ = detect_encoding(BytesIO(raw).readline)
-        return encoding.startswith("utf-8") or raw.decode(encoding) == text
-    except (SyntaxError, ValueError):
-        return False
-
-
-def file_of(parts: Sequence[str], files: Container[str]) -> str | None:
-    """Return the file that a dotted module name, given by its parts, stands for."""
-    stem = "/".join(parts)
-    return next((path for path in (f"{stem}.py", f"{stem}/__init__.py") if path in files), None)
 
 
 @dataclass
@@ -280,7 +261,9 @@ class _Reader:
         shown = asked_in(nodes) if UI_CALL in mentions else ()
         asked = frozenset((*shown, *named_in(texts)))
         inner = frozenset(origins)
-        around = frozenset(it for node in imports for it in self.around(node))
+        around = frozenset(
+            it for node in imports for it in folders_named(self.path, node, self.files)
+        )
         # A call of a generator by itself does nothing of what stands in it.
         steps = bool(nodes.of(ast.Yield, ast.YieldFrom))
         by_name = gets_by_name(nodes, mentions, self.files)
@@ -365,46 +348,10 @@ class _Reader:
             taken = (inner, "") if inner else (whole, alias.name) if whole else None
             yield alias.asname or alias.name, taken
 
-    def around(self, statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
-        """Yield the folders of the package by whose name code may get at all files in them.
-
-        Each is told by the file that stands for it, whether there is one or not.
-        """
-        for parts, level in _named_wholly(statement):
-            for place in self.places(parts, level):
-                inside = "".join(f"{it}/" for it in place)
-                if any(it.startswith(inside) for it in self.files):
-                    yield f"{inside}__init__.py", ""
-
     def file(self, parts: list[str], level: int) -> str | None:
         """Find the package file that an import means."""
-        found = (file_of(place, self.files) for place in self.places(parts, level))
+        found = (file_of(place, self.files) for place in places_of(self.path, parts, level))
         return next(filter(None, found), None)
-
-    def places(self, parts: list[str], level: int) -> Iterator[list[str]]:
-        """Yield where an import may look in the package; absolute ones may start in its folder."""
-        folder = self.path.split("/")[:-1]
-        if level > len(folder) + 1:
-            return
-        if level:
-            yield [*folder[: len(folder) + 1 - level], *parts]
-            return
-        inside = parts[2:] if parts[0] == "workflows" else parts
-        yield from (inside, [*folder, *inside])
-
-
-def _named_wholly(
-    statement: ast.Import | ast.ImportFrom,
-) -> Iterator[tuple[list[str], int]]:
-    """Yield the modules that an import gives a name to, as parts, with the level they start at."""
-    for alias in statement.names:
-        parts = alias.name.split(".")
-        if isinstance(statement, ast.ImportFrom):
-            base = statement.module.split(".") if statement.module else []
-            yield [*base, *parts], statement.level
-        else:
-            # `import a.b` gives a meaning to `a`.
-            yield parts if alias.asname else parts[:1], 0
 
 
 def _set_in(nodes: Nodes) -> tuple[tuple[PlacedWrite, ...], tuple[Handing, ...]]:
