@@ -575,6 +575,16 @@ def test_no_reply_is_sent_back_where_nothing_names_the_signal(text, status):
     assert (found.status, found.unreachable_agents) == (status, ("B",))
 
 
+def test_an_agent_may_keep_the_word_whose_replies_are_sent_back():
+    handoffs = (rule("A", "B", "not x"), rule("B", "B"))
+    body, top = "raise RetryModel('no')", "from weft import RetryModel\n"
+    variables = {"x": derived(called(value=False), default=True)}
+    found = bound(variables, *handoffs, automatic=True, body=body, top=top)
+    # There is no end for certain, but B may never be reached.
+    (endless,) = (*found.dead_ends, *found.cycles)
+    assert (endless.agents, endless.witness, endless.cycle) == (("A", "B"), "A", "")
+
+
 @pytest.mark.parametrize(
     ("parameters", "field", "taken"),
     [

@@ -31,14 +31,13 @@ def traps(chart: Chart, lost: Nodes, certainly: Nodes) -> Iterator[Trap]:
     remaining = list(certainly)
     while any(remaining):
         into = shortest(chart, begin, remaining, by="certainty")
-        _, ahead = _settled(chart, into.last)
-        region = _region(chart, lost, _agents(chart, ahead))
+        region = _region(chart, lost, _agents(chart, *_settled(chart, into.last)))
         nearest = _both(entries(chart, region), remaining)
         if any(nearest):
             into = shortest(chart, begin, nearest, by="certainty")
         last, ahead = _settled(chart, into.last)
         onward, around = _onward(chart, into.last, last, ahead)
-        agents = _agents(chart, ahead)
+        agents = _agents(chart, last, ahead)
         theirs = _of(chart, lost, agents)
         yield Trap(agents, theirs, joined(into, onward), around)
         told = leading(chart, theirs, lost)
@@ -87,10 +86,16 @@ def _both(nodes: Nodes, others: Nodes) -> Nodes:
     return [bits & other for bits, other in zip(nodes, others, strict=True)]
 
 
-def _agents(chart: Chart, nodes: Nodes) -> tuple[str, ...]:
-    """Return the agents that may still get the word."""
-    coming = zip(chart.points, entries(chart, nodes), strict=True)
-    return tuple(point.agent for point, bits in coming if bits)
+def _agents(chart: Chart, last: Node, ahead: Nodes) -> tuple[str, ...]:
+    """Return the agents that may still get the word, or keep it in the turn of the last node."""
+    halts = any(doubt.halts for edge in chart.out[last.point] for doubt in edge.doubts)
+    keeping = chart.points[last.point].agent if halts else None
+    coming = zip(chart.points, entries(chart, ahead), strict=True)
+    return tuple(
+        point.agent
+        for point, bits in coming
+        if bits or (point.kind == "enter" and point.agent == keeping)
+    )
 
 
 def _settled(chart: Chart, node: Node) -> tuple[Node, Nodes]:
