@@ -508,3 +508,49 @@ def test_an_entry_with_another_name_than_its_key_is_refused(folder):
     assert package.broken >= {"agents"}
     write(folder, "agents.json", '{"agents": {"A": {"agent_name": "A"}}}')
     assert {it.code for it in read_package(folder).findings} == {"SCHEMA010"}
+
+
+CODE = "def look(): return 'é'\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("# coding: nowhere", CODE),
+        ("# coding: latin-1", CODE),
+        ("# coding: ascii", CODE),
+        ("# coding: hex", ""),
+        ("\ufeff# coding: latin-1", ""),
+    ],
+)
+def test_code_that_python_reads_otherwise_is_refused(folder, line, code):
+    (folder / "tools").mkdir()
+    (folder / "tools/look.py").write_bytes(f"{line}\n{code}".encode())
+    finding = only(folder)
+    assert finding.code == "SCHEMA001"
+    assert finding.message == (
+        "look.py is UTF-8 text, but begins with a line by which Python reads it otherwise"
+    )
+    assert finding.hint == ("remove the line with the word coding",)
+    assert finding.place == Place(str(folder / "tools/look.py"), 1, 1)
+    assert read_package(folder).code == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CODE,
+        f"# -*- coding: UTF-8 -*-\n{CODE}",
+        "# coding: latin-1\ndef look(): return 'e'\n",
+        f"\ufeff{CODE}",
+    ],
+)
+def test_code_that_python_reads_as_it_stands_is_taken(folder, text):
+    tool = {"tool_type": "Agent_Tool", "agent": "A", "file": "look.py", "function": "look"}
+    write(folder, "tools.json", {"tools": [{**tool, "description": "Looks."}]})
+    (folder / "tools/").mkdir()
+    (folder / "tools/look.py").write_bytes(text.encode())
+    package = read_package(folder)
+    assert package.code == {"tools/look.py": text.encode()}
+    codes = {it.code for it in review_package(package)}
+    assert not codes & {"SCHEMA001", "TOOL002", "TOOL003"}

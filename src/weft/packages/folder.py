@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
+from tokenize import detect_encoding
 
 from weft.findings import Finding, Place
 from weft.packages.archive_names import is_passed_over
@@ -70,9 +72,24 @@ def _as_text(path: Path, raw: bytes) -> bytes | Finding:
     try:
         raw.decode()
     except UnicodeDecodeError:
-        refusal = unreadable(path, "is not UTF-8 text", "save it as UTF-8")
-        return replace(refusal, place=Place(str(path), 1, 1))
+        return _not_text(path, "is not UTF-8 text", "save it as UTF-8")
+    if path.suffix == ".py" and not _is_read_as_utf8(raw):
+        fact = "is UTF-8 text, but begins with a line by which Python reads it otherwise"
+        return _not_text(path, fact, "remove the line with the word coding")
     return raw
+
+
+def _not_text(path: Path, fact: str, hint: str) -> Finding:
+    return replace(unreadable(path, fact, hint), place=Place(str(path), 1, 1))
+
+
+def _is_read_as_utf8(raw: bytes) -> bool:
+    """Tell whether Python runs what was checked: a file of Python may name its own encoding."""
+    try:
+        encoding, _ = detect_encoding(BytesIO(raw).readline)
+        return encoding == "utf-8-sig" or raw.decode(encoding) == raw.decode()
+    except (SyntaxError, LookupError, UnicodeDecodeError):
+        return False
 
 
 def _code_names(walk: FolderWalk, present: list[str]) -> Iterator[str]:

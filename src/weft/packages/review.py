@@ -51,7 +51,8 @@ def review_package(package: Package, *, profile: Profile = "development") -> tup
     subject = Subject(
         spec=package.spec,
         folder=package.folder.resolve().name,
-        code={name: raw.decode() for name, raw in package.code.items()},
+        # A mark at the beginning is no part of the text, to Python neither.
+        code={name: raw.decode("utf-8-sig") for name, raw in package.code.items()},
         profile=profile,
         files=_files_read(package),
     )
