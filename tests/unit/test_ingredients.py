@@ -231,6 +231,24 @@ def test_what_an_agent_did_in_its_turn_is_sent_without_history():
     assert contents(seen(declared, play.state)) == [("system", "Help.\n\nNo past.")]
 
 
+def test_limits_of_a_history_hold_for_the_turn_under_way_as_well():
+    known = state("hello")
+    known.say(Message("agent", "A", "", 2, requests=(ToolRequest("c1", "look", {}),)))
+    known.say(Message("tool", "A", "one", 3, call="c1"))
+    known.say(Message("agent", "A", "", 4, requests=(ToolRequest("c2", "look", {}),)))
+    known.say(Message("tool", "A", "two", 5, call="c2"))
+    sent = seen(spec({"kind": "history", "max_messages": 2}), known)
+    assert contents(sent)[1:] == [("assistant", None), ("tool", "two")]
+    assert sent.manifest["left_out"] == [
+        {
+            "kind": "history",
+            "origin": "context[0]",
+            "before": 4,
+            "reason": "over the limit of 2 messages",
+        }
+    ]
+
+
 def test_a_refusal_belongs_to_the_turn():
     declared = spec(
         literal("Only JSON."),

@@ -65,5 +65,5 @@ class Agent(Part):
     context: tuple[Ingredient, ...] = Field(
         default=(),
         description="What the agent sees after its prompt, in order; empty: its variables, then "
-        "the conversation. What it did in the turn under way is always sent.",
+        "the conversation. Without a history, what it did in the turn under way is sent still.",
     )
