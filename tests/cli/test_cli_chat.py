@@ -44,6 +44,47 @@ def test_it_ends_with_the_lines(weft, desk, typed):
     assert "  go on: weft chat --run " in result.err
 
 
+def told(result):
+    """Return what a program reads: the events, and what comes beside and after them."""
+    lines = [json.loads(line) for line in result.out.splitlines()]
+    events = [it["event"] for it in lines if "event" in it]
+    assert [it["seq"] for it in events] == list(range(1, len(events) + 1))
+    return events, [it for it in lines if "event" not in it]
+
+
+def test_a_program_reads_events_and_the_run_at_last(weft, desk, typed):
+    typed("hi", '!approve {"what": "x"}', '{"approved": true, "note": "fine"}', "BYE")
+    result = weft("chat", "Desk", "--model", "you", "--json")
+    events, (last,) = told(result)
+    assert result.code == 0
+    answers = [it["data"]["value"] for it in events if it["kind"] == "RequestAnswered"]
+    assert answers == ["hi", {"approved": True, "note": "fine"}]
+    assert events[-1]["kind"] == "RunEnded"
+    assert (last["run"]["outcome"], last["run"]["requests"]) == ("completed", [])
+
+
+def test_a_program_that_says_no_more_is_told_what_the_run_waits_for(weft, desk, typed):
+    typed("hi", "Hello there")
+    result = weft("chat", "HelloWorld", "--model", "you", "--json")
+    events, (last,) = told(result)
+    assert result.code == 4
+    assert events[-1]["kind"] == "RequestOpened"
+    assert last["run"]["status"] == "waiting"
+    assert [it["id"] for it in last["run"]["requests"]] == [events[-1]["data"]["id"]]
+    typed()
+    again = weft("chat", "--run", "last", "--json")
+    assert (again.code, told(again)) == (4, told(result))
+
+
+def test_a_program_may_inspect_and_stop(weft, desk, typed):
+    typed("/inspect", "/stop")
+    result = weft("chat", "HelloWorld", "--json")
+    events, (inspected, last) = told(result)
+    assert result.code == 0
+    assert inspected["inspection"]["run"] == last["run"]["run"]
+    assert (events[-1]["kind"], last["run"]["outcome"]) == ("RunEnded", "cancelled")
+
+
 def test_a_form_that_is_not_answered_leaves_the_run_waiting(weft, desk, typed):
     typed("hi", '!approve {"what": "x"}')
     assert weft("chat", "Desk", "--model", "you").code == 4
@@ -163,7 +204,6 @@ def test_a_run_that_used_up_its_turns_exits_with_1(weft, desk, typed):
         (["Desk", "--run", "last"], 2, "name a package, or a run with --run"),
         (["--run", "last", "--model", "you"], 2, "--set and --model are for a run that begins"),
         (["--run", "last"], 6, "no run was kept in .weft/journal.db so far"),
-        (["Desk", "--json"], 2, "a chat is for people"),
     ],
 )
 def test_what_cannot_be_is_explained(weft, desk, words: list[str], code: int, fact: str):

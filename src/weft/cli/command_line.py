@@ -60,7 +60,7 @@ def build_app() -> App:
 def _add_verbs(app: App, verbs: Sequence[Verb], before: str) -> None:
     for order, verb in enumerate(verbs):
         line = f"{before} {verb.name}"
-        page = HelpPage(verb.examples, frozenset(verb.refuses))
+        page = HelpPage(verb.examples)
         usage = f"{line} {verb.usage}"
         if verb.parts:
             group = App(

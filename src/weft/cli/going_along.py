@@ -1,9 +1,12 @@
 """Going along with a run that this process works on, from whichever verb it was taken up."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
+
+from pydantic_core import to_jsonable_python
 
 from weft.cli.conversing import AtTerminal, Session, converse, narrator_for
 from weft.cli.exits import Exit
@@ -53,7 +56,10 @@ async def print_run(host: Host, session: Session) -> None:
     workflow = await host.workflow(session.run, scope=LOCAL)
     events = [it async for it in host.events(session.run, scope=LOCAL)]
     told = inspect_run(workflow, session.run, [it for it in events if isinstance(it, Event)])
-    session.streams.result(run_page(told, session.streams))
+    if session.streams.settings.json:
+        session.streams.result(json.dumps({"inspection": to_jsonable_python(told)}))
+    else:
+        session.streams.result(run_page(told, session.streams))
 
 
 async def go_along(host: Host, session: Session, person: Person) -> Exit:

@@ -21,15 +21,12 @@ class HelpPage:
     """Prints the parts of a help page as the command-line library hands them over."""
 
     examples: tuple[str, ...]
-    #: The names of options that are not listed.
-    unlisted: frozenset[str] = frozenset()
 
     def __call__(self, console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:  # noqa: ARG002
         """Print one list of commands, arguments or options."""
-        listed = [it for it in panel.entries if self.unlisted.isdisjoint(it.positive_names)]
-        if not listed:
+        if not panel.entries:
             return
-        rows = [(_label(entry), _description(entry)) for entry in listed]
+        rows = [(_label(entry), _description(entry)) for entry in panel.entries]
         width = max(len(label) for label, _ in rows if len(label) <= _WIDEST_NAME)
         _print(f"{panel.title}:")
         for label, text in rows:

@@ -1,5 +1,6 @@
 """How a verb ends that worked on a run: what is told of the run, and the exit code."""
 
+import asyncio
 import json
 from collections.abc import Callable, Coroutine, Sequence
 from shlex import quote
@@ -8,12 +9,13 @@ from typing import Any, Final
 from weft.cli.conversing import Session
 from weft.cli.exits import Exit, code_of
 from weft.cli.failure import CommandFailed, Failure, failure_of
-from weft.cli.hosting import Place
+from weft.cli.hosting import Place, hosted
 from weft.cli.machine_formats import failure_data
 from weft.cli.person import Left, Person, is_there, with_person
 from weft.cli.streams import Streams
 from weft.engine.rows import RequestRow, RunRow
 from weft.errors import WeftError
+from weft.opening.hosts import LOCAL
 
 #: What an outcome is called where it is told.
 _OUTCOMES: Final = {
@@ -42,6 +44,8 @@ def work_on(session: Session, work: Callable[[Person], Coroutine[Any, Any, Exit]
         _told_how_to_go_on(session)
         if left.how == "interrupt":
             return Exit.INTERRUPTED
+        if session.streams.settings.json:
+            asyncio.run(_told_as_it_was_left(session))
         # Whoever is there chose to leave a chat; lines that are used up leave it unanswered.
         return Exit.DONE if session.asking == "chat" and is_there() else Exit.WAITING
     except WeftError as error:
@@ -145,6 +149,14 @@ def _ended(streams: Streams, place: Place, row: RunRow) -> Exit:
     streams.note(streams.paint_error(outcome_text(row), "bold green"))
     streams.note(f"  inspect: {inspect}")
     return Exit.DONE
+
+
+async def _told_as_it_was_left(session: Session) -> None:
+    """Print the run that a program has nothing more to say to."""
+    async with hosted(session.place) as host:
+        row = await host.run(session.run, scope=LOCAL)
+        asks = await host.requests(scope=LOCAL, run=session.run)
+    told_how_it_stands(session.streams, session.place, row, asks)
 
 
 def _told_how_to_go_on(session: Session) -> None:

@@ -1,5 +1,6 @@
 """weft chat: a conversation with a workflow in the terminal."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
@@ -17,12 +18,12 @@ from weft.cli.going_along import host_for, print_run
 from weft.cli.hosting import JournalFile, place_of
 from weft.cli.model_options import ModelName, Seed
 from weft.cli.person import MANY, Person, is_there, unread_lines
-from weft.cli.run_end import outcome_text, take_anew, work_on
+from weft.cli.run_end import outcome_text, take_anew, told_how_it_stands, work_on
 from weft.cli.run_names import find_run
 from weft.cli.starting import package_to_run, start_run
 from weft.cli.streams import Streams, clean
 from weft.cli.wording import counted
-from weft.engine.rows import RunRow
+from weft.engine.rows import RequestRow, RunRow
 from weft.opening.hosts import LOCAL
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow
@@ -45,8 +46,6 @@ def chat(
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Talk with a workflow; without a terminal, every line of stdin is a message."""
-    if streams.settings.json:
-        raise usage("a chat is for people", "for programs: weft run NAME MESSAGE --json")
     if (name is None) == (run is None):
         raise usage("name a package, or a run with --run", "weft chat HelloWorld")
     if run is not None and (given or model):
@@ -64,7 +63,8 @@ def chat(
             else:
                 await _go_back_to(host, session, run or "")
             row = await _talk(host, session, person, went_on=folder is None)
-        return _closed(session, row)
+            asks = await host.requests(scope=LOCAL, run=row.run)
+        return _closed(session, row, asks)
 
     return work_on(session, work)
 
@@ -102,8 +102,10 @@ async def _tell_again(host: Host, session: Session, workflow: Workflow) -> None:
         session.told += 1
 
 
-def _closed(session: Session, row: RunRow) -> Exit:
+def _closed(session: Session, row: RunRow, requests: Sequence[RequestRow]) -> Exit:
     streams = session.streams
+    if streams.settings.json:
+        told_how_it_stands(streams, session.place, row, requests)
     if row.status != "ended":  # it does not move, which was told
         return Exit.WAITING
     streams.note(streams.paint_error(outcome_text(row), "bold"))

@@ -16,8 +16,6 @@ class Verb:
     place: str = ""
     #: The verbs it consists of; then it does nothing itself.
     parts: "tuple[Verb, ...]" = ()
-    #: The options of every verb that this one refuses, so that its page does not list them.
-    refuses: tuple[str, ...] = ()
 
     @property
     def target(self) -> str:
@@ -139,14 +137,14 @@ VERBS: Final = (
         "[NAME] [OPTIONS]",
         "Talk with a workflow; without a terminal, every line of stdin is a message.\n\n"
         "A backslash at the end of a line goes on in the next. Questions of UI tools are asked as "
-        "a form. Leave with Ctrl-C: the run waits, and goes on with --run.",
+        "a form; their answer may be one line of JSON. Leave with Ctrl-C: the run waits, and goes "
+        "on with --run. With --json, one line for each event and at last one for the run.",
         (
             "weft chat HelloWorld --model sample",
             "weft chat HelloWorld --model you      you answer for the model",
             "weft chat --run last",
             "printf 'hello\\nbye\\n' | weft chat HelloWorld",
         ),
-        refuses=("--json",),
     ),
     Verb(
         "runs",
