@@ -13,7 +13,7 @@ from model_play import Canned, StillClock, ask, run
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY, Provider
 from weft.adapters.models.registry import CallRules, ModelRegistry
 from weft.adapters.models.retry import RetryPolicy
-from weft.errors import ModelError, UsageError
+from weft.errors import ModelError, SetupError, UsageError
 from weft.ports.model import ModelReply
 
 
@@ -205,6 +205,24 @@ def test_public_prices_are_used_for_those_who_have_them():
     assert isinstance(reply, ModelReply)
     assert reply.usage.cost_usd is not None
     assert reply.usage.cost_usd > 0
+
+
+def test_an_extra_that_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    for name in ("connections", "openai_http"):
+        monkeypatch.delitem(sys.modules, f"weft.adapters.models.{name}", raising=False)
+    with pytest.raises(SetupError) as caught:
+        registry().model("ollama:tiny")
+    assert str(caught.value) == "ollama:tiny needs a library that is not installed: aiohttp"
+    assert caught.value.hint == 'install it: pip install "weft[models]"'
+
+
+def test_a_reply_counts_though_nothing_tells_what_it_cost(monkeypatch):
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    settings = {"OPENAI_BASE_URL": "HERE", "OPENAI_API_KEY": "k"}
+    reply, _ = asked("openai:gpt-4o", Answer("hi"), settings=settings)
+    assert isinstance(reply, ModelReply)
+    assert (reply.text, reply.usage.cost_usd) == ("hi", None)
 
 
 def test_what_is_slow_to_load_is_loaded_only_when_needed():

@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from weft.adapters.models.library import LibraryModel
 
 
+def not_installed(name: str, extra: str, error: ImportError) -> SetupError:
+    """Say which library a model needs, and how to get it."""
+    return SetupError(
+        f"{name} needs a library that is not installed: {error.name or error}",
+        hint=f'install it: pip install "weft[{extra}]"',
+    )
+
+
 def open_library(
     name: str, library: Library, model: str, settings: Mapping[str, str]
 ) -> "LibraryModel":
@@ -22,10 +30,7 @@ def open_library(
         models: Any = import_module(f"pydantic_ai.models.{library.module}")
         providers: Any = import_module(f"pydantic_ai.providers.{library.module}")
     except ImportError as error:
-        raise SetupError(
-            f"{name} needs a library that is not installed: {error.name or error}",
-            hint=f'install it: pip install "weft[{library.module}]"',
-        ) from error
+        raise not_installed(name, library.module, error) from error
     # Needs the library itself, so it cannot be loaded sooner.
     from weft.adapters.models.library import LibraryModel  # noqa: PLC0415
 

@@ -37,10 +37,12 @@ class PriceList:
 
 
 def _public_cost(usage: Usage, provider: str, names: tuple[str, ...]) -> float | None:
-    # Importing the list takes as long as importing most of Weft.
-    from genai_prices import Usage as Counted  # noqa: PLC0415
-    from genai_prices import calc_price  # noqa: PLC0415
-
+    try:
+        # The list is an extra, and importing it takes as long as importing most of Weft.
+        from genai_prices import Usage as Counted  # noqa: PLC0415
+        from genai_prices import calc_price  # noqa: PLC0415
+    except ImportError:
+        return None  # The reply is there, and was paid for: what it cost is unknown.
     counted: AbstractUsage = Counted(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,

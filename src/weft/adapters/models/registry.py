@@ -6,6 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from weft.adapters.models.limits import Limited, TimeLimited
+from weft.adapters.models.open_library import not_installed, open_library
 from weft.adapters.models.prices import Price, Priced, PriceList
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY, Library, Provider
 from weft.adapters.models.retry import RETRIES, Retrying, RetryPolicy
@@ -111,10 +112,12 @@ class ModelRegistry:
         return self._compatible(name, Provider(url), model)
 
     def _compatible(self, name: str, provider: Provider, model: str) -> Model:
-        # aiohttp takes longer to load than all of Weft, and not every run needs it.
-        from weft.adapters.models.connections import Connections  # noqa: PLC0415
-        from weft.adapters.models.openai_http import ChatModel, Endpoint  # noqa: PLC0415
-
+        try:
+            # An extra that takes longer to load than all of Weft, and not every run needs it.
+            from weft.adapters.models.connections import Connections  # noqa: PLC0415
+            from weft.adapters.models.openai_http import ChatModel, Endpoint  # noqa: PLC0415
+        except ImportError as error:
+            raise not_installed(name, "models", error) from error
         key = self._settings.get(provider.key_setting) if provider.key_setting else None
         if not key and provider.key_setting and provider.key_needed:
             raise _missing(name, "a key", provider.key_setting)
@@ -132,9 +135,6 @@ class ModelRegistry:
         argument, setting = library.arguments[0]
         if not self._settings.get(setting):
             raise _missing(name, "a key" if argument == "api_key" else "a region", setting)
-        # The library takes a second to load, and few runs need it.
-        from weft.adapters.models.open_library import open_library  # noqa: PLC0415
-
         asked = open_library(name, library, model, self._settings)
         self._libraries.append(asked)
         return self._wrapped(asked, (name, model), library.priced_as)
