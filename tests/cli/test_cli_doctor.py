@@ -31,6 +31,7 @@ def test_a_healthy_setup(weft, workspace):
         "watch",
         "encoding",
         "templates",
+        "models",
         "folder",
         "disk",
         "workspace",
@@ -49,6 +50,61 @@ def test_quiet_shows_only_what_is_not_well(weft, workspace):
         "schemas is missing: editors cannot help",
         "weft schema --write schemas",
     ]
+
+
+@pytest.fixture
+def set_only(monkeypatch):
+    """Let the environment hold these settings and no others that models need."""
+
+    def set_(**settings: str) -> None:
+        for name in list(os.environ):
+            if name.startswith("WEFT_") or name.endswith(("_API_KEY", "_BASE_URL")):
+                monkeypatch.delenv(name)
+        for name, value in settings.items():
+            monkeypatch.setenv(name, value)
+
+    return set_
+
+
+@pytest.mark.parametrize(
+    ("settings", "fact"),
+    [
+        ({}, "sample where none is named; no key is set"),
+        (
+            {"GROQ_API_KEY": "k", "MISTRAL_API_KEY": "k", "WEFT_MODEL": "groq:m"},
+            "groq:m where none is named; keys: GROQ_API_KEY, MISTRAL_API_KEY",
+        ),
+        (
+            {"WEFT_MODEL": "ollama:m", "WEFT_FALLBACK_MODEL": "sample,ollama:m=you"},
+            "ollama:m where none is named; no key is set",
+        ),
+    ],
+)
+def test_models_that_can_be_asked(weft, workspace, set_only, settings: dict[str, str], fact: str):
+    set_only(**settings)
+    assert f"ok\tmodels\t{fact}\t\n" in weft("doctor").out
+
+
+@pytest.mark.parametrize(
+    ("settings", "fact", "remedy"),
+    [
+        ({"WEFT_MODEL": "openai:m"}, "openai:m needs a key", "set OPENAI_API_KEY; "),
+        ({"WEFT_MODEL": "opnai:m"}, "there is no model provider opnai", "did you mean openai?"),
+        ({"WEFT_FALLBACK_MODEL": "xai:m"}, "xai:m needs a key", "set XAI_API_KEY; "),
+        ({"WEFT_MODEL_SECONDS": "no"}, "WEFT_MODEL_SECONDS is a number of seconds above 0", ""),
+        ({"WEFT_TOOL_SECONDS": "0"}, "WEFT_TOOL_SECONDS is a number of seconds above 0", ""),
+        ({"WEFT_DURABILITY": "some"}, "WEFT_DURABILITY is full or normal, not 'some'", ""),
+        ({"WEFT_FALLBACK_MODEL": "nowhere:a=sample"}, "there is a fallback for nowhere:a", "write"),
+    ],
+)
+def test_models_that_cannot_be_asked_are_named_with_the_remedy(
+    weft, workspace, set_only, settings: dict[str, str], fact: str, remedy: str
+):
+    set_only(**settings)
+    result = weft("doctor")
+    (row,) = [line.split("\t") for line in result.out.splitlines() if "\tmodels\t" in line]
+    assert result.code == 3
+    assert (row[0], row[2][: len(fact)], row[3][: len(remedy)]) == ("fail", fact, remedy)
 
 
 def test_doctor_as_json(weft, workspace):

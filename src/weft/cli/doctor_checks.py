@@ -15,6 +15,7 @@ import yaml
 
 from weft.cli.diagnosis import Diagnosis
 from weft.cli.failure import refusal, remedy
+from weft.cli.models_check import models_check
 from weft.cli.settings import PACKAGES
 from weft.cli.wording import counted
 from weft.findings import is_error
@@ -41,6 +42,7 @@ def diagnose(workspace: Path, file: Path | None = None) -> Iterator[Diagnosis]:
     yield watching()
     yield encoding()
     yield shipped()
+    yield models_check()
     for look in (writable, free_space, packages, schemas, journal):
         try:
             yield look(workspace)

@@ -1,0 +1,51 @@
+"""What `weft doctor` finds out about models: the settings, the keys, and no call."""
+
+from collections.abc import Iterator, Mapping
+from random import Random
+
+from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
+from weft.adapters.models.registry import ModelRegistry
+from weft.adapters.system_clock import SystemClock
+from weft.cli.answering_models import is_badged
+from weft.cli.diagnosis import Diagnosis
+from weft.environment import read_environment
+from weft.errors import UsageError
+from weft.opening.model_choice import ANY_MODEL, NO_MODEL, refuse_unknown
+from weft.opening.settings import call_rules, durability_of, fallbacks_of, tool_limits
+
+
+def models_check() -> Diagnosis:
+    """Look whether the models that the environment names could be asked, and which keys it has."""
+    settings = read_environment()
+    usual = settings.get("WEFT_MODEL") or NO_MODEL
+    try:
+        _refuse_wrong(settings, usual)
+    except UsageError as error:
+        return Diagnosis("fail", "models", str(error), error.hint or "")
+    keys = [name for name in _key_settings() if settings.get(name)]
+    told = f"keys: {', '.join(keys)}" if keys else "no key is set"
+    return Diagnosis("ok", "models", f"{usual} where none is named; {told}")
+
+
+def _refuse_wrong(settings: Mapping[str, str], usual: str) -> None:
+    """Raise what every run would raise because of a setting, or of a model that is named in one."""
+    registry = ModelRegistry(
+        clock=SystemClock(),
+        random=Random(),  # noqa: S311 - nothing is asked, so nothing is spread
+        settings=settings,
+        rules=call_rules(settings),
+    )
+    tool_limits(settings)
+    durability_of(settings)
+    fallbacks = fallbacks_of(settings)
+    refuse_unknown(fallbacks, registry)
+    for name in (usual, *fallbacks, *fallbacks.values()):
+        if name != ANY_MODEL and not is_badged(name):
+            registry.model(name)
+
+
+def _key_settings() -> Iterator[str]:
+    """Yield the settings that hold keys."""
+    yield from (it.key_setting for it in COMPATIBLE.values() if it.key_setting)
+    for library in THROUGH_LIBRARY.values():
+        yield from (name for argument, name in library.arguments if argument == "api_key")
