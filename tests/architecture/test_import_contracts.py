@@ -56,6 +56,7 @@ def test_every_contract_is_kept():
         ("ids.py", "import weft.cli"),
         ("spec/__init__.py", "import weft.check"),
         ("errors.py", "import os"),
+        ("adapters/memory.py", "import weft.adapters.sqlite"),
         ("engine/__init__.py", "import yaml"),
         ("check/__init__.py", "def now():\n    import time\n    return time.time()"),
     ],
