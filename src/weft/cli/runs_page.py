@@ -83,18 +83,23 @@ def run_text(
         command = f"weft runs resume {row.run}{place.options}"
         page.text(f"resume    {command}      if no process works on it", 2)
     for request in requests:
-        what = "waits for a message" if request.kind == "chat" else f"{request.tool} asks"
-        page.title(f"{request.agent}: {what}")
-        page.line(f"question  {request.id}")
-        if request.expires_at is not None:
-            page.line(f"expires   {at_time(request.expires_at)}")
-        if request.kind == "ui":
-            page.text(f"shows     {value_text(request.payload)}", 2)
-            form = workflow.forms.get(request.tool or "")
-            if form and form.answer_schema is not None:
-                page.text(f"takes     {value_text(form.answer_schema)}", 2)
+        _put_question(page, request, workflow)
         page.text(f"answer    {answer_command(place, row, request, len(requests))}", 2)
     return str(page)
+
+
+def _put_question(page: Page, request: RequestRow, workflow: Workflow) -> None:
+    """Put an open question on a page: who asks, until when, what is shown and what is taken."""
+    what = "waits for a message" if request.kind == "chat" else f"{request.tool} asks"
+    page.title(f"{request.agent}: {what}")
+    page.line(f"question  {request.id}")
+    if request.expires_at is not None:
+        page.line(f"expires   {at_time(request.expires_at)}")
+    if request.kind == "ui":
+        page.text(f"shows     {value_text(request.payload)}", 2)
+        form = workflow.forms.get(request.tool or "")
+        if form and form.answer_schema is not None:
+            page.text(f"takes     {value_text(form.answer_schema)}", 2)
 
 
 def tell_of_still_runs(rows: Sequence[RunRow], place: Place, streams: Streams) -> None:

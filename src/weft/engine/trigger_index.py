@@ -13,6 +13,7 @@ from weft.spec.triggers import (
     Contains,
     Equals,
     Exact,
+    FunctionTrigger,
     HandoffTrigger,
     Match,
     ToolCallTrigger,
@@ -85,10 +86,17 @@ def index_triggers(variables: Mapping[str, Variable]) -> TriggerIndex:
 
 def _settings(name: str, source: DerivedSource) -> Iterator[tuple[Trigger, Setting]]:
     for trigger in source.triggers:
-        yield trigger, Setting(name, getattr(trigger, "value", None), _path(trigger))
+        yield trigger, Setting(name, _value(trigger), _path(trigger))
     for step in source.transitions:
         if step.trigger is not None:
             yield step.trigger, Setting(name, step.to, origin=(step.from_,))
+
+
+def _value(trigger: Trigger) -> Json:
+    """Return what a trigger sets, unless what it sets comes with the event."""
+    if isinstance(trigger, UiResponseTrigger | FunctionTrigger):
+        return None
+    return trigger.value
 
 
 def _path(trigger: Trigger) -> tuple[str, ...] | None:
