@@ -47,6 +47,7 @@ def test_it_ends_with_the_lines(weft, desk, typed):
 def told(result):
     """Return what a program reads: the events, and what comes beside and after them."""
     lines = [json.loads(line) for line in result.out.splitlines()]
+    assert {it["schema_version"] for it in lines} == {1}
     events = [it["event"] for it in lines if "event" in it]
     assert [it["seq"] for it in events] == list(range(1, len(events) + 1))
     return events, [it for it in lines if "event" not in it]

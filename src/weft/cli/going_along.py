@@ -1,7 +1,6 @@
 """Going along with a run that this process works on, from whichever verb it was taken up."""
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -13,6 +12,7 @@ from weft.cli.exits import Exit
 from weft.cli.following import Following, following
 from weft.cli.hosting import hosted
 from weft.cli.inspect_page import run_page
+from weft.cli.machine_formats import document_line
 from weft.cli.model_person import ModelPerson
 from weft.cli.person import Person, is_there
 from weft.cli.run_end import concluded
@@ -57,7 +57,7 @@ async def print_run(host: Host, session: Session) -> None:
     events = [it async for it in host.events(session.run, scope=LOCAL)]
     told = inspect_run(workflow, session.run, [it for it in events if isinstance(it, Event)])
     if session.streams.settings.json:
-        session.streams.result(json.dumps({"inspection": to_jsonable_python(told)}))
+        session.streams.result(document_line({"inspection": to_jsonable_python(told)}))
     else:
         session.streams.result(run_page(told, session.streams))
 

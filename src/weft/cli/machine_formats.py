@@ -16,6 +16,11 @@ def document(content: dict[str, Json]) -> str:
     return json.dumps({"schema_version": SCHEMA_VERSION, **content}, indent=2)
 
 
+def document_line(content: dict[str, Json]) -> str:
+    """Return one of the JSON documents of a command that prints one in each line."""
+    return json.dumps({"schema_version": SCHEMA_VERSION, **content})
+
+
 def finding_data(finding: Finding) -> dict[str, Json]:
     """Return a finding as JSON can hold it."""
     return {

@@ -9,6 +9,7 @@ from pydantic_core import from_json
 from weft.cli.answering_models import is_badged, model_of
 from weft.cli.columns import folded
 from weft.cli.event_lines import event_data, how_it_ended, summary, who_stood_in
+from weft.cli.machine_formats import document_line
 from weft.cli.streams import Streams, clean, clean_lines, finish
 from weft.engine.events import (
     ContextAssembled,
@@ -200,7 +201,7 @@ class JsonLines:
     def tell(self, item: Event | TextDelta) -> None:
         """Print an event; pieces of text come again with the reply they belong to."""
         if isinstance(item, Event):
-            self._streams.result(json.dumps({"event": event_data(item, self._workflow)}))
+            self._streams.result(document_line({"event": event_data(item, self._workflow)}))
             finish()
 
 

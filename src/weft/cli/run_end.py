@@ -1,7 +1,6 @@
 """How a verb ends that worked on a run: what is told of the run, and the exit code."""
 
 import asyncio
-import json
 from collections.abc import Callable, Coroutine, Sequence
 from shlex import quote
 from typing import Any, Final
@@ -10,7 +9,7 @@ from weft.cli.conversing import Session
 from weft.cli.exits import Exit, code_of
 from weft.cli.failure import CommandFailed, Failure, failure_of
 from weft.cli.hosting import Place, hosted
-from weft.cli.machine_formats import failure_data
+from weft.cli.machine_formats import document_line, failure_data
 from weft.cli.person import Left, Person, is_there, with_person
 from weft.cli.streams import Streams
 from weft.engine.rows import RequestRow, RunRow
@@ -53,14 +52,14 @@ def work_on(session: Session, work: Callable[[Person], Coroutine[Any, Any, Exit]
             raise
         # Events were printed a line each, so this is one as well.
         failure = failure_of(error)
-        session.streams.result(json.dumps({"error": failure_data(failure)}))
+        session.streams.result(document_line({"error": failure_data(failure)}))
         return failure.exit
 
 
 def concluded(streams: Streams, place: Place, row: RunRow, requests: Sequence[RequestRow]) -> Exit:
     """Tell what a run came to, and return the exit code for it."""
     if streams.settings.json:
-        streams.result(json.dumps({"run": row_data(row, requests)}))
+        streams.result(document_line({"run": row_data(row, requests)}))
         return _exit_of(row)
     if row.status == "ended":
         return _ended(streams, place, row)
@@ -73,7 +72,7 @@ def told_how_it_stands(
 ) -> None:
     """Tell what a run has come to so far, to whoever only looks at it."""
     if streams.settings.json:
-        streams.result(json.dumps({"run": row_data(row, requests)}))
+        streams.result(document_line({"run": row_data(row, requests)}))
         return
     if row.status == "ended":
         fact = outcome_text(row)

@@ -1,7 +1,6 @@
 """weft runs: the runs that are kept. Looking at them; the verbs that change them stand beside."""
 
 import asyncio
-import json
 from functools import partial
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -14,7 +13,7 @@ from weft.cli.exits import Exit
 from weft.cli.failure import usage
 from weft.cli.following import following
 from weft.cli.hosting import JournalFile, Place, hosted, place_of
-from weft.cli.machine_formats import document
+from weft.cli.machine_formats import document, document_line
 from weft.cli.person import is_there
 from weft.cli.places import how_to_start
 from weft.cli.run_end import row_data, waiting_text
@@ -146,7 +145,7 @@ def _no_runs(place: Place, status: str | None, workflow: str | None) -> str:
 
 def _print(event: Event, workflow: Workflow, streams: Streams) -> None:
     if streams.settings.json:
-        streams.result(json.dumps({"event": event_data(event, workflow)}))
+        streams.result(document_line({"event": event_data(event, workflow)}))
     else:
         kind = type(event.data).__name__
         told = clean(f"{event.seq:>4}  {at_time(event.at, '%H:%M:%S')}  {kind:<16}  ")
