@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.cli import fixing, verb_check
+from weft.cli import fixing, progress, verb_check
 from weft.cli.sarif import sarif
 from weft.cli.watching import watch_folders
 from weft.findings import AppendItem, Finding, Fix, Place, SetValue
@@ -337,7 +337,7 @@ def test_fix_has_an_end_in_any_case(weft, support, monkeypatch):
 def test_profile_reaches_the_rules(weft, workspace, monkeypatch):
     asked: list[str] = []
 
-    def review(path, *, profile):
+    def review(path, *, profile, on_package):
         asked.append(profile)
         return Review((), (), 0)
 
@@ -517,3 +517,15 @@ def test_fix_takes_the_declared_name_of_an_agent(weft, support, make_package, wr
     assert json.loads((support / "orchestrator.json").read_text())["initial_agent"] == "Helper"
     (rule,) = json.loads((support / "handoffs.json").read_text())["handoff_rules"]
     assert rule["source_agent"] == "Helper"
+
+
+def test_long_work_is_told_at_a_terminal(weft, workspace, make_package, monkeypatch):
+    make_package(workspace / "workflows" / "Other")
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    assert "packages checked" not in weft("check").err
+    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True)
+    result = weft("check", "--no-color")
+    assert result.err == "packages checked: 1 of 2\npackages checked: 2 of 2\n"
+    assert weft("check", "--quiet").err == weft("check", "--json").err == ""
+    monkeypatch.setattr(progress, "EVERY", 60.0)
+    assert weft("check").err == ""

@@ -14,6 +14,7 @@ from weft.cli.exits import Exit
 from weft.cli.failure import CommandFailed, usage
 from weft.cli.machine_formats import github, report_document
 from weft.cli.places import locate_packages, places
+from weft.cli.progress import Progress
 from weft.cli.render_findings import (
     concise,
     failure_text,
@@ -127,7 +128,8 @@ def _look(request: _Request, streams: Streams) -> Report:
             for folder in locate_packages(request.names, workspace)
             for it in mend_package(folder, request.selection, profile=request.profile)
         )
-    reviews = [review(place, profile=request.profile) for place in found]
+    progress = Progress(streams, "packages checked")
+    reviews = [review(it, profile=request.profile, on_package=progress) for it in found]
     packages = [package for it in reviews for package in it.packages]
     if streams.settings.verbose:  # asked first, since a digest is work
         for package in packages:

@@ -1,6 +1,6 @@
 """Reading and checking together: everything there is to say about packages on disk."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,14 +61,28 @@ def review_package(package: Package, *, profile: Profile = "development") -> tup
     return sort_findings([*package.findings, *placed])
 
 
-def review(path: Path, *, profile: Profile = "development") -> Review:
-    """Read and check a package, or a workspace with all its packages and packs."""
+def _tell_nobody(_done: int, _total: int) -> None:
+    return
+
+
+def review(
+    path: Path,
+    *,
+    profile: Profile = "development",
+    on_package: Callable[[int, int], None] = _tell_nobody,
+) -> Review:
+    """Read and check a package, or a workspace with all its packages and packs.
+
+    `on_package` is told after each package how many of how many are done.
+    """
     packages: list[Reviewed] = []
     said: list[Finding] = []
-    for folder in find_packages(path):
+    folders = find_packages(path)
+    for folder in folders:
         package = read_package(folder)
         said += review_package(package, profile=profile)
         packages.append(_reviewed(package))
+        on_package(len(packages), len(folders))
     packs = read_packs(path)
     said += [finding for pack in packs for finding in pack.findings]
     said += () if is_package(path) else _joined(packages, packs)
