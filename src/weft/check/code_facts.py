@@ -12,7 +12,8 @@ from typing import Final
 
 from weft.check.asked_tools import OWN_SIGNAL, UI_CALL
 from weft.check.context_sight import ACCESS, TYPE_NAME, Handing, Taker
-from weft.check.module_facts import Definition, Module, read_module
+from weft.check.module_facts import Definition, Module
+from weft.check.module_reader import read_module
 from weft.check.package_files import file_of
 from weft.check.signatures import Function
 from weft.check.subject import Subject

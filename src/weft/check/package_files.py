@@ -1,9 +1,7 @@
-"""The Python files of a package: how they are read, and which of them an import means."""
+"""The Python files of a package: which of them an import means."""
 
 import ast
 from collections.abc import Collection, Container, Iterator, Sequence
-from io import BytesIO
-from tokenize import detect_encoding
 
 
 def file_of(parts: Sequence[str], files: Container[str]) -> str | None:
@@ -50,15 +48,3 @@ def _named_wholly(
         else:
             # `import a.b` gives a meaning to `a`.
             yield parts if alias.asname else parts[:1], 0
-
-
-def is_utf8(text: str) -> bool:
-    """Tell whether Python reads the same as stands there: a comment may name another encoding."""
-    if not any("coding" in line for line in text.split("\n", 2)[:2]):
-        return True
-    raw = text.encode()
-    try:
-        encoding, _ = detect_encoding(BytesIO(raw).readline)
-        return encoding.startswith("utf-8") or raw.decode(encoding) == text
-    except (SyntaxError, ValueError):
-        return False

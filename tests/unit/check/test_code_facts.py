@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from unit.check.builders_code import subject
 from weft.check.code_facts import code_of, function_at, path_in, writes_of
-from weft.check.module_facts import Module, Spot, read_module
+from weft.check.module_facts import Module
+from weft.check.module_reader import read_module
+from weft.check.signatures import Spot
 from weft.check.variable_writes import Write
 from weft.findings import Place
 

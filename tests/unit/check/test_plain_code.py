@@ -5,7 +5,8 @@ import ast
 import pytest
 
 from unit.check.builders_proof import derived, proof, rule, tool
-from weft.check.module_facts import Module, read_module
+from weft.check.module_facts import Module
+from weft.check.module_reader import read_module
 from weft.check.proof.code_paths import ways_through
 from weft.check.variable_writes import Write
 

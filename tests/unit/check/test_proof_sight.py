@@ -3,7 +3,6 @@
 import pytest
 
 from unit.check.builders_proof import derived, proof, rule, tool
-from weft.check.module_facts import read_module
 
 LOOP = (rule("A", "terminate", "x"), rule("A", "A"))
 TRAP = (rule("A", "B", "x"), rule("A", "terminate"), rule("B", "B"))
@@ -152,23 +151,3 @@ def test_whoever_imports_a_folder_may_use_all_in_it(imported, use, file):
     assert asked(f"{imported}\n{ASYNC}await {use}", files)
     assert asked(f"{ASYNC}{imported}\n    await {use}", files)
     assert not asked(f"from ... import lib\nimport os.path\n{ASYNC}pass", {"lib/a.py": HELP})
-
-
-@pytest.mark.parametrize(
-    ("comment", "read"),
-    [
-        ("coding: utf-8", True),
-        ("coding: latin-1", True),
-        ("no coding at all", True),
-        ("coding: unicode_escape", False),
-        ("coding: utf-7", True),
-        ("coding: no-such-encoding", False),
-        ("coding: ascii \xe4", False),
-    ],
-)
-def test_python_may_read_another_text_than_stands_there(comment, read):
-    # In some encodings the end of a line is written so, and what follows is no comment.
-    text = f"# {comment}\n{ACT}pass  # \\n    context_variables['x'] = True\n"
-    found = read_module("tools/act.py", text, {})
-    assert isinstance(found, SyntaxError) is not read
-    assert read or seen(text) == ("not proven", "not proven")
