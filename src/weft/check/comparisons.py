@@ -6,6 +6,8 @@ from typing import Final, Literal, TypeAlias
 
 from weft.check.spelling import short
 from weft.check.values import told
+from weft.engine.conditions import evaluate
+from weft.errors import ExpressionError
 from weft.ids import nearest
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Scalar, Value
@@ -57,10 +59,21 @@ def objections(text: str, types: Mapping[str, TypeExpr], models: Models) -> Iter
         names = [side.name for side in (compare.left, compare.right) if isinstance(side, Name)]
         if any(name not in types for name in names):
             continue
+        if not names:
+            yield from _without_answer(compare, len(text))
+            continue
         found = _Typed(types, models).objection(compare)
         if found:
             fact, hint = found
             yield Objection(fact, hint, offsets[0], len(names[0]))
+
+
+def _without_answer(compare: Compare, length: int) -> Iterator[Objection]:
+    """Object to a comparison of fixed values that has no answer, whatever a run does."""
+    try:
+        evaluate(compare, {})
+    except ExpressionError as error:
+        yield Objection(str(error), tuple(filter(None, [error.hint])), 0, length)
 
 
 def _comparisons(

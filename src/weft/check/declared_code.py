@@ -125,15 +125,16 @@ def missing_functions(entries: Iterable[AnyEntry]) -> Iterator[Hit]:
             wanted.setdefault((module.path, name), []).append((entry, module))
     for (file, name), found in wanted.items():
         entry, module = found[0]
-        known, thing = module.functions or module.definitions, module.thing(name)
+        others = {*(module.functions or module.definitions)} - {name}
+        thing = module.thing(name)
         instead = f"write {name} as a function: def {name}(...)" if thing else ""
         yield Hit(
             (*entry.path, "function"),
             f"{name} in {file} is {thing}, not a function"
             if thing
             else f"{file} does not define the function {name}",
-            hint=did_you_mean(name, {*known} - {name}) or (instead or f"define {name} in {file}",),
-            fix=_respelling([one for one, _ in found], "function", name, known),
+            hint=did_you_mean(name, others) or (instead or f"define {name} in {file}",),
+            fix=_respelling([one for one, _ in found], "function", name, sorted(others)),
         )
 
 

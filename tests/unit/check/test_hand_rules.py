@@ -437,6 +437,13 @@ def test_HAND015_comparison_that_cannot_hold(condition, part, hint):
     assert (hit.offset, hit.length) == (offset, len(name))
 
 
+@pytest.mark.parametrize("condition", ["'a' < 3", "3 in 'abc'", "flag and 'a' < 3"])
+def test_HAND015_fixed_values_that_cannot_be_compared(condition):
+    hit = only("HAND015", compared(condition))
+    assert "cannot be answered for a" in hit.message
+    assert (hit.offset, hit.length) == (0, len(condition))
+
+
 @pytest.mark.parametrize(
     "condition",
     [

@@ -127,6 +127,7 @@ def test_TOOL002_something_else_than_a_function(text: str, thing: str):
     hit = only("TOOL002", subject({"tools/lookup.py": text}, tools=[tool("find")]))
     assert hit.message == f"find in tools/lookup.py is {thing}, not a function"
     assert hit.hint == ("write find as a function: def find(...)",)
+    assert hit.fix is None
     assert hit.path == ("tools", 0, "function")
 
 
