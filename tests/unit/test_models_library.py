@@ -167,7 +167,7 @@ def test_text_is_streamed():
     heard: list[str] = []
     model = LibraryModel(FunctionModel(stream_function=words, model_name="claude"))
     reply = run(model.reply(ask(), heard.append))
-    assert heard == ["Good ", "day"]
+    assert [it for it in heard if it] == ["Good ", "day"]
     assert reply.text == "Good day"
     assert reply.model == "claude"
 
@@ -176,7 +176,9 @@ def test_tool_calls_are_streamed_and_not_heard():
     heard: list[str] = []
     model = LibraryModel(FunctionModel(stream_function=calls, model_name="claude"))
     reply = run(model.reply(ask(tools=(LOOKUP,)), heard.append))
-    assert heard == []
+    # No words, but it is not silent while it puts a call together.
+    assert len(heard) > 1
+    assert set(heard) == {""}
     assert reply.tool_requests == (ToolRequest("c1", "lookup", {"order": "A1"}),)
 
 

@@ -92,6 +92,8 @@ class Model(Protocol):
     ) -> ModelReply:
         """Answer a request; `on_text` is given pieces of the text as they come.
 
+        Empty ones say that the model is at work on something else, such as the call of a tool.
+
         Raises ModelError, which says whether trying again may help.
         """
         ...

@@ -106,8 +106,8 @@ class Host:
     async def deliver(self, run: str, signal: Signal, *, scope: Scope) -> None:
         """Let a signal into a run. It returns when the signal is in the journal.
 
-        It may be delivered again, by whoever does not know whether it was: it counts once. A message
-        that was heard returns; an answer that was given, and a stop of what has ended, are refused.
+        It may be delivered again, by whoever does not know whether it was: it counts once. A
+        message that was heard returns; an answer to what was answered is refused.
         """
         active = await self._active.load(await self.run(run, scope=scope))
         if was_heard(signal, active.state):

@@ -93,7 +93,7 @@ class LibraryModel:
                     case PartDeltaEvent(delta=TextPartDelta(content_delta=text)) if text:
                         on_text(text)
                     case _:
-                        pass
+                        on_text("")  # The model is at work on something else than words.
             return stream.get()
 
     def _fault(self, error: exceptions.AgentRunError | exceptions.UserError) -> ModelError:

@@ -16,7 +16,8 @@ _GRAIN: Final = 0.05
 class TimeLimited:
     """Gives up on a model that is silent for too long.
 
-    The time counts until the whole reply; where text is streamed, it counts anew with every piece.
+    The time counts until the whole reply; where it is streamed, it counts anew with every piece, be
+    it without words.
     """
 
     def __init__(self, model: Model, *, name: str, seconds: float) -> None:
@@ -49,7 +50,8 @@ class TimeLimited:
             if now - renewed > self._seconds * _GRAIN:
                 renewed = now
                 limit.reschedule(now + self._seconds)
-            on_text(text)
+            if text:
+                on_text(text)
 
         return heard
 

@@ -123,10 +123,9 @@ class StreamReader:
             self._delta(choice.delta or _NO_DELTA)
 
     def _delta(self, delta: _Delta) -> None:
-        text = delta.content or delta.refusal
-        if text:
-            self._text.append(text)
-            self._on_text(text)
+        text = delta.content or delta.refusal or ""
+        self._text.append(text)
+        self._on_text(text)  # Without words it tells that the model is at work on something else.
         for piece in delta.tool_calls or ():
             self._call(piece)
 
