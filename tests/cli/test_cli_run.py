@@ -327,6 +327,16 @@ def test_a_journal_that_cannot_be_made_is_named(weft, desk, tmp_path):
     assert "name a file in a folder that exists" in result.err
 
 
+@pytest.mark.parametrize(
+    "words", [("run", "Desk", "hi"), ("chat", "Desk"), ("runs", "list"), ("inspect", "last")]
+)
+def test_a_journal_in_memory_is_refused(weft, desk, words: tuple[str, ...]):
+    result = weft(*words, "--journal", ":memory:")
+    assert result.code == 2
+    assert "--journal :memory: would leave nothing to look at" in result.err
+    assert not (desk / ":memory:").exists()
+
+
 def test_a_journal_that_stops_working_is_told_as_a_line_too(weft, desk, tmp_path, typed):
     """The disk fills up while the run is under way: what was written is kept."""
     journal = tmp_path / "runs.db"

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from cyclopts import Parameter
 
 from weft.adapters.models.person import Ask
-from weft.cli.failure import not_found, setup
+from weft.cli.failure import not_found, setup, usage
 from weft.cli.package_files import DetailLog
 from weft.cli.places import how_to_start
 from weft.cli.streams import Streams
@@ -28,6 +28,9 @@ JournalFile: TypeAlias = Annotated[
         help="Keep runs in this file; else in .weft/journal.db of the workspace.",
     ),
 ]
+
+#: What a program may name instead of a file, and SQLite as well: runs that nobody keeps.
+_IN_MEMORY: Final = Path(":memory:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,11 @@ class Place:
 
 def place_of(streams: Streams, journal: Path | None, *, must_exist: bool = False) -> Place:
     """Return where a verb works; `must_exist` refuses a place where no run was ever kept."""
+    if journal == _IN_MEMORY:
+        raise usage(
+            "--journal :memory: would leave nothing to look at when the command has ended",
+            "name a file: --journal FILE",
+        )
     place = Place(streams.settings.workspace, journal)
     if place.blocked:
         raise setup(place.blocked, "move it away, or name a file: --journal FILE")
