@@ -79,14 +79,14 @@ def test_a_folder_is_no_file(weft, workspace, verb: str, example: str):
     assert f"hint:  name a file in it, such as {example}\n" in result.err
 
 
-@pytest.mark.parametrize("verb", ["diagram", "export"])
-def test_a_file_in_no_folder(weft, workspace, verb: str):
-    missing = weft(verb, "Support", "-o", "my out/it.zip")
+@pytest.mark.parametrize(("verb", "file"), [("diagram", "it.svg"), ("export", "it.zip")])
+def test_a_file_in_no_folder(weft, workspace, verb: str, file: str):
+    missing = weft(verb, "Support", "-o", f"my out/{file}")
     assert missing.code == 6
     assert "there is no folder my out\n  hint:  make it: mkdir -p 'my out'\n" in missing.err
     assert not (workspace / "my out").exists()
     (workspace / "file").touch()
-    blocked = weft(verb, "Support", "-o", "file/it.zip")
+    blocked = weft(verb, "Support", "-o", f"file/{file}")
     assert blocked.code == 2
     assert "file is a file, so nothing can be in it\n" in blocked.err
 
@@ -397,8 +397,27 @@ def test_migrate_of_several_packages_writes_all_or_none(weft, older, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("name", "start"), [("a.svg", "<svg"), ("a.txt", ""), ("a.mmd", "flowchart")]
+    ("name", "start"),
+    [
+        ("a.svg", "<svg"),
+        ("a.txt", ""),
+        ("a.mmd", "flowchart"),
+        ("a", "flowchart"),
+        ("A.SVG", "<svg"),
+    ],
 )
 def test_the_ending_of_the_file_tells_the_language(weft, workspace, tmp_path, name, start):
     assert weft("diagram", "Support", "-o", str(tmp_path / name)).code == 0
     assert (tmp_path / name).read_text().startswith(start)
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.pdf", "a.md"])
+def test_an_ending_that_no_language_goes_with_is_refused(weft, workspace, tmp_path, name: str):
+    file = tmp_path / name
+    result = weft("diagram", "Support", "-o", file)
+    assert result.code == 2
+    assert f'no drawing is made for files that end in "{file.suffix}"\n' in result.err
+    assert ".mmd (mermaid), .mermaid (mermaid), .svg (svg), .txt (ascii)" in result.err
+    assert not file.exists()
+    assert weft("diagram", "Support", "-o", file, "--format", "mermaid").code == 0
+    assert file.read_text().startswith("flowchart")

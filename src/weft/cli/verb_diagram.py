@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from weft.cli.candidates import package_names
 from weft.cli.exits import Exit
+from weft.cli.failure import usage
 from weft.cli.files import write_file
 from weft.cli.machine_formats import document
 from weft.cli.places import locate_package
@@ -16,7 +17,14 @@ from weft.errors import PackageError
 from weft.findings import is_error
 from weft.packages.reader import read_package
 
-_ENDINGS: Final[dict[str, Form]] = {".svg": "svg", ".txt": "ascii"}
+#: The language that the ending of a file asks for; a file without one is as good as any.
+_ENDINGS: Final[dict[str, Form]] = {
+    "": "mermaid",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+    ".svg": "svg",
+    ".txt": "ascii",
+}
 
 
 def diagram(
@@ -42,11 +50,11 @@ def diagram(
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Draw a workflow."""
+    form = form or _form_of(output)
     package = read_package(locate_package(name, streams.settings.workspace))
     errors = tuple(finding for finding in package.findings if is_error(finding))
     if errors:
         raise PackageError(f"{package.folder} cannot be drawn before it can be read", errors)
-    form = form or _ENDINGS.get(output.suffix if output else "", "mermaid")
     text = draw(package.spec, kind=kind, form=form).rstrip("\n")
     if output is not None:
         write_file(output, text + "\n")
@@ -59,3 +67,16 @@ def diagram(
     else:
         streams.result(f"wrote {clean(str(output))}")
     return Exit.DONE
+
+
+def _form_of(output: Path | None) -> Form:
+    """Return the language that the name of a file asks for."""
+    ending = output.suffix.lower() if output else ""
+    if ending not in _ENDINGS:
+        known = ", ".join(f"{it} ({form})" for it, form in _ENDINGS.items() if it)
+        raise usage(
+            f'no drawing is made for files that end in "{ending}"',
+            f"use one of these endings: {known}",
+            "or name the language: --format",
+        )
+    return _ENDINGS[ending]
