@@ -3,6 +3,7 @@
 import re
 from shlex import quote
 from typing import Annotated
+from unicodedata import combining, normalize
 
 from cyclopts import Parameter
 
@@ -52,7 +53,9 @@ def new(
 
 
 def _better_name(name: str) -> list[str]:
-    words = re.findall(r"[A-Za-z0-9]+", name)
+    # Without accents, which are characters of their own when letters are taken apart.
+    letters = "".join(it for it in normalize("NFKD", name) if not combining(it))
+    words = re.findall(r"[^\W_]+", letters)
     better = "".join(word[0].upper() + word[1:] for word in words)
     if AGENT_NAME.match(better):
         return [f"write it like this: weft new {better}"]
