@@ -44,6 +44,14 @@ def test_it_ends_with_the_lines(weft, desk, typed):
     assert "  go on: weft chat --run " in result.err
 
 
+def test_a_line_that_is_no_text_is_not_taken(weft, desk, typed):
+    typed("caf\udce9", "hi", "BYE")
+    result = weft("chat", "Desk", "--model", "you")
+    assert result.code == 0
+    assert "not taken: the message is not valid Unicode text\n" in result.err
+    assert "you: hi\n" in result.err
+
+
 def told(result):
     """Return what a program reads: the events, and what comes beside and after them."""
     lines = [json.loads(line) for line in result.out.splitlines()]

@@ -11,6 +11,7 @@ from weft.errors import UsageError
 from weft.findings import Json
 from weft.runtime.decision import Allowed, Draft
 from weft.runtime.json_values import plain_json
+from weft.runtime.values import fitting_text
 from weft.runtime.workflow import Workflow
 
 StopMode: TypeAlias = Literal["now", "after_turn"]
@@ -129,6 +130,8 @@ def _refuse_unfit(id_: str) -> None:
 
 def _fitting(workflow: Workflow, state: State, tool: str | None, value: Json) -> Json:
     """Return an answer as it is written down, or refuse it with what does not fit."""
+    if tool is None and isinstance(value, str):
+        fitting_text(value)
     try:
         answer = plain_json(value)
     except ValueError as error:
