@@ -390,6 +390,18 @@ def test_in_a_terminal(desk):
         assert max(map(len, notes)) <= 40
 
 
+def test_whoever_leaves_a_form_chose_to(desk):
+    with Terminal("chat", "Desk", "--model", "you", cwd=desk) as terminal:
+        terminal.wait_for("you: ")
+        terminal.type("buy shoes")
+        terminal.wait_for("Clerk says: ")
+        terminal.type('!approve {"what": "shoes"}')
+        terminal.wait_for("approved (y/n): ")
+        terminal.press(b"\x04")
+        assert terminal.end() == 0
+        assert "  go on: weft chat --run " in terminal.shown
+
+
 def test_ctrl_c_while_a_model_thinks(desk):
     with Terminal("run", "Desk", "hi", "--model", "you", cwd=desk) as terminal:
         terminal.wait_for("Clerk says: ")

@@ -402,7 +402,7 @@ def test_a_chat_at_a_terminal_and_another_that_comes_too_late(weft, at_terminal,
 
 def test_the_form_of_an_answer_at_a_terminal(weft, at_terminal):
     at_terminal('!approve {"what": "a"}')
-    assert weft("run", "Desk", "hi", "--model", "you").code == 4
+    assert weft("run", "Desk", "hi", "--model", "you").code == 0
     at_terminal("y", "fine", "BYE")
     result = weft("runs", "answer", "last")
     assert result.code == 0

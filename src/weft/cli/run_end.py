@@ -45,8 +45,8 @@ def work_on(session: Session, work: Callable[[Person], Coroutine[Any, Any, Exit]
             return Exit.INTERRUPTED
         if session.streams.settings.json:
             asyncio.run(_told_as_it_was_left(session))
-        # Whoever is there chose to leave a chat; lines that are used up leave it unanswered.
-        return Exit.DONE if session.asking == "chat" and is_there() else Exit.WAITING
+        # Whoever is there chose to leave a question; lines that are used up leave it unanswered.
+        return Exit.DONE if session.asking and is_there() else Exit.WAITING
     except WeftError as error:
         if not (session.streams.settings.json and session.run):
             raise
