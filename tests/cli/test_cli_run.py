@@ -307,6 +307,37 @@ def test_a_package_elsewhere_is_not_run(weft, desk, tmp_path, make_package):
     assert "beside/Other is not in the workspace" in result.err
 
 
+LOUD = """
+import contextlib, io, logging, sys
+
+logging.getLogger("loud").addHandler(logging.StreamHandler(sys.stdout))
+sys.stdout.write("loading\\n")
+
+
+def look_up(name: str) -> str:
+    print("printed", file=sys.stdout)
+    sys.stdout.buffer.write(b"raw\\n")
+    logging.getLogger("loud").warning("logged")
+    contextlib.redirect_stdout(io.StringIO()).__enter__()
+    return f"{name} is here"
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_what_code_of_a_package_writes_to_stdout_goes_to_stderr(shell, desk, words):
+    tool = desk / "tools" / "desk.py"
+    tool.write_text(tool.read_text().replace("def look_up", "def former") + LOUD)
+    typed = b'!look_up {"name": "Ann"}\nBYE\n'
+    result = shell("run", "Desk", "hello", "--model", "you", *words, input=typed)
+    assert result.code == 0
+    for told in ("loading\n", "printed\n", "raw\n", "logged\n"):
+        assert told in result.err
+    if words:
+        assert lines_of(result)[-1]["run"]["outcome"] == "completed"
+    else:
+        assert result.out == "Clerk (you): BYE\n"
+
+
 def test_a_package_may_be_named_by_its_folder(weft, desk, typed):
     typed("BYE")
     assert weft("run", "workflows/Desk", "hi", "--model", "you").code == 0

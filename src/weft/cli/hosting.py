@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from weft.adapters.models.person import Ask
 from weft.cli.failure import not_found, setup, usage
+from weft.cli.own_output import output_kept
 from weft.cli.package_files import DetailLog
 from weft.cli.places import how_to_start
 from weft.cli.streams import Streams
@@ -93,8 +94,9 @@ async def hosted(place: Place, *, seed: int = 0, person: Ask | None = None) -> A
     """Open the host of a workspace, and close it in any case."""
     try:
         host = await open_host(place.workspace, journal=place.journal, seed=seed, person=person)
-        async with host:
-            yield host
+        with output_kept():
+            async with host:
+                yield host
     except StoreError as error:
         if isinstance(error.__cause__, OSError):  # what to do about those is known
             raise

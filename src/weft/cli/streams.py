@@ -11,6 +11,7 @@ from typing import Final, TextIO, TypeAlias
 from weft.cli.columns import padded, width
 from weft.cli.exits import Exit
 from weft.cli.failure import CommandFailed, Failure
+from weft.cli.own_output import results
 from weft.cli.settings import Settings
 
 #: Gives a text a style of rich, or leaves it as it is where colour is not wanted.
@@ -83,11 +84,11 @@ class Streams:
 
     def result(self, text: str) -> None:
         """Print a part of what was asked for."""
-        _write(sys.stdout, text)
+        _write(results(), text)
 
     def part(self, text: str) -> None:
         """Print a piece of a line at once, as it is spoken."""
-        _write(sys.stdout, text, end="")
+        _write(results(), text, end="")
         finish()
 
     def note(self, text: str) -> None:
@@ -135,7 +136,7 @@ def prepare() -> None:
 
 def finish() -> None:
     """Push out what is still held back, so that a full disk is noticed here and not at exit."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (results(), sys.stderr):
         try:
             stream.flush()
         except OSError as error:
@@ -167,5 +168,5 @@ def _lose(stream: TextIO, error: OSError) -> None:
     errors can be printed, there is nobody left to tell.
     """
     silence(stream)
-    if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+    if stream is results() and not isinstance(error, BrokenPipeError):
         raise OutputLost(error) from error
