@@ -222,16 +222,20 @@ def test_replay_check_names_the_first_differences(weft, told):
 
 
 @pytest.mark.parametrize(("which", "number"), [("seq = 5", 5), ("seq > 6", 7)])
-def test_replay_check_names_an_event_that_is_lost(weft, told, which: str, number: int):
+@pytest.mark.parametrize(
+    "words", [("replay", "--check"), ("replay",), ("inspect",), ("runs", "tail"), ("chat", "--run")]
+)
+def test_an_event_that_is_lost_is_named(weft, told, which: str, number: int, words):
     connection = sqlite3.connect(".weft/journal.db")
     connection.execute(f"DELETE FROM events WHERE {which}")
     connection.commit()
     connection.close()
-    result = weft("replay", told, "--check")
-    assert result.code == 1
-    assert f"error[CLI001]: the journal lacks event {number} of run {told}\n" in result.err
+    result = weft(*words, told)
+    assert (result.code, result.out) == (3, "")
+    assert f"error[CLI003]: the journal lacks event {number} of run {told}, " in result.err
+    assert "  hint:  see what is wrong: weft doctor\n" in result.err
     assert f"lacks event {number} of " in weft("doctor").out
-    assert weft("replay", told, "--check", "--json").data["error"]["code"] == "CLI001"
+    assert weft(*words, told, "--json").data["error"]["code"] == "CLI003"
 
 
 def test_fork_takes_a_turn_anew(weft, told, typed):

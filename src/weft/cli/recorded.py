@@ -16,14 +16,6 @@ class Recorded:
     run: str
     events: list[Event]
     workflow: Workflow
-    #: How many events the run has had, of which the journal may have lost some.
-    length: int
-
-    @property
-    def missing(self) -> int | None:
-        """The first event that should be in the journal and is not."""
-        there = {event.seq for event in self.events}
-        return next((seq for seq in range(1, self.length + 1) if seq not in there), None)
 
 
 async def read_recorded(host: Host, typed: str) -> Recorded:
@@ -31,4 +23,4 @@ async def read_recorded(host: Host, typed: str) -> Recorded:
     row = await find_run(host, typed)
     workflow = await host.workflow(row.run, scope=LOCAL)
     told = [it async for it in host.events(row.run, scope=LOCAL)]
-    return Recorded(row.run, [it for it in told if isinstance(it, Event)], workflow, row.seq)
+    return Recorded(row.run, [it for it in told if isinstance(it, Event)], workflow)

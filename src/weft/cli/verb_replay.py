@@ -83,10 +83,6 @@ async def _tell(name: str, place: Place, streams: Streams) -> None:
 
 
 def _check(recorded: Recorded, place: Place, streams: Streams) -> Exit:
-    if recorded.missing is not None:
-        fact = f"the journal lacks event {recorded.missing} of run {recorded.run}"
-        hint = f"see what is wrong: weft doctor{place.options}"
-        raise CommandFailed(Failure(Exit.FAILED, fact, hint=(hint,)))
     found = check_replay(recorded.workflow, recorded.run, recorded.events)
     events = len(recorded.events)
     if streams.settings.json:

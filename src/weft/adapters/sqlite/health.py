@@ -11,7 +11,7 @@ from typing import Final
 
 from weft.adapters.sqlite.errors import DAMAGED, store_error
 from weft.adapters.sqlite.queries import find_unfinished
-from weft.adapters.sqlite.rows import Row, to_events
+from weft.adapters.sqlite.rows import Row, refuse_gap, to_events
 from weft.adapters.sqlite.schema import open_reader, refuse_strangers
 from weft.engine.rows import RunRow
 from weft.errors import StoreError
@@ -66,8 +66,6 @@ def _read_runs(connection: sqlite3.Connection) -> Iterator[int]:
 
 
 def _read_run(run: str, last: int, rows: list[Row]) -> int:
-    found = {event.seq for event in to_events(run, rows)}
-    missing = next((seq for seq in range(1, last + 1) if seq not in found), None)
-    if missing is not None:
-        raise StoreError(f"run {run} lacks event {missing} of {last}: it was removed or lost")
-    return len(found)
+    events = to_events(run, rows)
+    refuse_gap(run, events, 0, last)
+    return len(events)

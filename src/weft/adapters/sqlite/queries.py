@@ -7,6 +7,7 @@ from typing import Any, Final
 from weft.adapters.sqlite.rows import (
     REQUEST_COLUMNS,
     RUN_COLUMNS,
+    refuse_gap,
     to_events,
     to_request,
     to_run,
@@ -17,24 +18,29 @@ from weft.ports.scope import Scope
 
 _RUNS: Final = " ".join(["SELECT", ", ".join(RUN_COLUMNS), "FROM runs"])
 _REQUESTS: Final = " ".join(["SELECT", ", ".join(REQUEST_COLUMNS), "FROM requests"])
+#: Each with how many its run should have; a run without any is one row.
 _EVENTS: Final = """
-    SELECT seq, at, actor, cause, kind,
+    SELECT runs.seq, events.seq, at, actor, cause, kind,
            CASE typeof(data)
            WHEN 'blob' THEN (SELECT content FROM blobs WHERE digest = data) ELSE data END
-    FROM events
-    WHERE run = ?1 AND seq > ?2
-      AND EXISTS (SELECT 1 FROM runs WHERE run = ?1 AND app = ?3 AND (?4 IS NULL OR user = ?4))
-    ORDER BY seq LIMIT ?5
+    FROM runs LEFT JOIN events ON events.run = runs.run AND events.seq > ?2
+    WHERE runs.run = ?1 AND app = ?3 AND (?4 IS NULL OR user = ?4)
+    ORDER BY events.seq LIMIT ?5
 """
 
 
 def read_events(
     connection: sqlite3.Connection, scope: Scope, run: str, after: int, limit: int | None
 ) -> list[Event]:
-    """Return the events of a run after a number."""
+    """Return the events of a run after a number; raise StoreError if one of them is lost."""
     most = -1 if limit is None else limit
     rows = connection.execute(_EVENTS, (run, after, scope.app, scope.user, most)).fetchall()
-    return to_events(run, rows)
+    if not rows:
+        return []
+    last = rows[0][0] if limit is None else min(rows[0][0], after + limit)
+    events = to_events(run, [row[1:] for row in rows if row[1] is not None])
+    refuse_gap(run, events, max(after, 0), last)
+    return events
 
 
 def find_run(connection: sqlite3.Connection, scope: Scope, run: str) -> RunRow | None:

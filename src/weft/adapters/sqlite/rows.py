@@ -1,7 +1,7 @@
 """Events and rows as SQLite keeps them, and back."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -104,6 +104,18 @@ def to_events(run: str, rows: Iterable[Row]) -> list[Event]:
             ) from error
         events.append(Event(seq, at, actor, cause, data))
     return events
+
+
+def refuse_gap(run: str, events: Sequence[Event], after: int, last: int) -> None:
+    """Raise StoreError unless events are all of a run after a number, up to the last."""
+    numbers = range(after + 1, last + 1)
+    if len(events) < len(numbers):
+        there = {event.seq for event in events}
+        missing = next(seq for seq in numbers if seq not in there)
+        raise StoreError(
+            f"the journal lacks event {missing} of run {run}, which has had {last}: "
+            "it was removed or lost"
+        )
 
 
 def to_run(row: Row) -> RunRow:
