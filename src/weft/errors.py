@@ -105,6 +105,15 @@ class RunError(WeftError):
     """A run cannot go on."""
 
 
+class RunGivenUp(RunError):
+    """Nobody works on a run any more, since it could not be written or read."""
+
+    def __init__(self, run: str, fault: Exception) -> None:
+        self.run = run
+        self.fact = f"run {run} could not go on: {fault}. What was written is kept"
+        super().__init__(f"{self.fact}; when that is mended, go on with: weft runs resume {run}")
+
+
 class ReplayMismatch(RunError):
     """What was recorded and what would happen now differ."""
 

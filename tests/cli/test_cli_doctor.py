@@ -189,6 +189,19 @@ def test_little_room(monkeypatch, tmp_path):
     )
 
 
+def test_little_room_where_runs_are_kept(weft, workspace, monkeypatch, tmp_path_factory):
+    usage = namedtuple("usage", "total used free")  # noqa: PYI024
+    small = tmp_path_factory.mktemp("small")
+    full = usage(1, 1, 0)
+    monkeypatch.setattr(
+        shutil, "disk_usage", lambda it: full if it == small else usage(2**40, 1, 2**40 - 1)
+    )
+    assert "ok\tdisk\t" in weft("doctor").out
+    line = f"warn\tdisk\t0 MiB free\tmake room on the disk of {small / 'runs.db'}\n"
+    assert line in weft("doctor", "--journal", small / "runs.db").out
+    assert "ok\tdisk\t" in weft("doctor", "--journal", small / "no" / "runs.db").out
+
+
 def test_no_workspace(tmp_path):
     found = doctor_checks.packages(tmp_path)
     assert (found.state, found.remedy) == ("warn", "weft init my-workspace")
@@ -226,7 +239,7 @@ def test_one_check_that_fails_does_not_end_the_others(weft, workspace, monkeypat
     monkeypatch.setattr("shutil.disk_usage", refuse)
     result = weft("doctor")
     assert result.code == 3
-    fact = "fail\tfree_space\t. cannot be used: no space left on device\tmake room on the disk\n"
+    fact = "fail\tdisk\t. cannot be used: no space left on device\tmake room on the disk\n"
     assert fact in result.out
     assert "\nok\tworkspace\t" in result.out
     assert "weft doctor" not in result.out + result.err
@@ -388,6 +401,9 @@ def test_a_journal_that_is_busy(weft, kept, monkeypatch):
 
     monkeypatch.setattr("weft.cli.journal_check.examine", busy)
     assert journal_line(weft)[1][3] == "wait a moment, then look again: weft doctor"
+    JOURNAL.rename("runs.db")
+    line = journal_line(weft, "--journal", "runs.db")[1]
+    assert line[3] == "wait a moment, then look again: weft doctor --journal runs.db"
 
 
 def test_runs_without_sqlite(monkeypatch, tmp_path):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shlex
 import sqlite3
 from pathlib import Path
@@ -394,6 +395,29 @@ def test_a_journal_that_stops_working_is_told_as_a_line_too(weft, desk, tmp_path
         else:
             assert "error[CLI003]: " in result.err
             assert "Traceback" not in result.err
+            assert f"weft doctor --journal {journal}\n" in result.err
+
+
+def test_a_run_that_cannot_be_written_is_gone_on_with_in_its_journal(weft, desk, monkeypatch):
+    journal = desk / "my runs.db"
+
+    class Filling(io.StringIO):
+        def readline(self, *_sizes: int) -> str:
+            with sqlite3.connect(journal) as connection:
+                full = "BEGIN SELECT RAISE(ABORT, 'no room'); END"
+                connection.execute(f"CREATE TRIGGER full BEFORE INSERT ON events {full}")
+            connection.close()
+            return "BYE\n"
+
+    monkeypatch.setattr("sys.stdin", Filling())
+    result = weft("run", "Desk", "hi", "--model", "you", "--journal", journal)
+    assert result.code == 3
+    assert re.search(
+        r"error\[CLI003\]: run (\w+) could not go on: .*no room\. What was written is kept\n"
+        rf"  hint:  see what is wrong: weft doctor --journal '{journal}'\n"
+        rf"  hint:  when .*, go on with: weft runs resume \1 --journal '{journal}'\n",
+        result.err,
+    )
 
 
 def test_when_the_person_leaves_the_run_is_kept(weft, desk, typed):

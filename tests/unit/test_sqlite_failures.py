@@ -7,6 +7,7 @@ import sys
 import threading
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -137,9 +138,27 @@ def test_a_full_disk_is_explained_and_forgotten_when_there_is_room(path):
     play(story())
 
 
+@pytest.mark.parametrize(
+    ("blocks", "told"), [(0, "the disk is full; make room"), (10**6, "check the disk")]
+)
+def test_what_fails_for_want_of_room_is_told_as_that(path, monkeypatch, blocks: int, told: str):
+    disk = SimpleNamespace(f_bavail=blocks, f_frsize=4096)
+    monkeypatch.setattr("os.statvfs", lambda _: disk)
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+    assert told in str(store_error(error, path))
+
+
+def test_a_disk_that_nothing_is_known_of_is_not_said_to_be_full(path):
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    assert "check the disk" in str(store_error(error, path.parent / "gone" / "journal.db"))
+
+
 FULL = """
 import asyncio, resource, sys
 from pathlib import Path
+from types import SimpleNamespace
 from weft.adapters.sqlite import SqliteJournal
 from weft.engine.events import ToolReturned
 from weft.errors import StoreError

@@ -35,6 +35,9 @@ def diagnose(workspace: Path, file: Path | None = None) -> Iterator[Diagnosis]:
     def journal(folder: Path) -> Diagnosis:
         return kept_runs(folder, file)
 
+    def disk(folder: Path) -> Diagnosis:
+        return free_space(folder, file)
+
     yield Diagnosis("ok", "python", platform.python_version())
     yield Diagnosis("ok", "pydantic", version("pydantic"))
     yield libyaml()
@@ -43,7 +46,7 @@ def diagnose(workspace: Path, file: Path | None = None) -> Iterator[Diagnosis]:
     yield encoding()
     yield shipped()
     yield models_check()
-    for look in (writable, free_space, packages, schemas, journal):
+    for look in (writable, disk, packages, schemas, journal):
         try:
             yield look(workspace)
         except OSError as error:
@@ -129,13 +132,15 @@ def writable(workspace: Path) -> Diagnosis:
     return Diagnosis("fail", "folder", fact, allow)
 
 
-def free_space(workspace: Path) -> Diagnosis:
-    """Look whether there is room for more."""
-    free = shutil.disk_usage(workspace).free
+def free_space(workspace: Path, file: Path | None = None) -> Diagnosis:
+    """Look whether there is room for more where runs are kept."""
+    apart = file is not None and file.parent.is_dir()
+    free = shutil.disk_usage(file.parent if file and apart else workspace).free
     fact = f"{free // (1024 * 1024):,} MiB free"
     if free >= _LEAST_FREE:
         return Diagnosis("ok", "disk", fact)
-    return Diagnosis("warn", "disk", fact, "make room on the disk of the workspace")
+    where = str(file) if apart else "the workspace"
+    return Diagnosis("warn", "disk", fact, f"make room on the disk of {where}")
 
 
 def packages(workspace: Path) -> Diagnosis:

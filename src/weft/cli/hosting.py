@@ -11,12 +11,12 @@ from typing import Annotated, Final, TypeAlias
 from cyclopts import Parameter
 
 from weft.adapters.models.person import Ask
-from weft.cli.failure import not_found, setup, usage
+from weft.cli.failure import not_found, remedy, setup, usage
 from weft.cli.own_output import output_kept
 from weft.cli.package_files import DetailLog
 from weft.cli.places import how_to_start
 from weft.cli.streams import Streams
-from weft.errors import StoreError
+from weft.errors import RunGivenUp, StoreError
 from weft.opening.hosts import JOURNAL, open_host
 from weft.runtime.host import Host
 
@@ -98,9 +98,17 @@ async def hosted(place: Place, *, seed: int = 0, person: Ask | None = None) -> A
             async with host:
                 yield host
     except StoreError as error:
-        if isinstance(error.__cause__, OSError):  # what to do about those is known
+        behind = error.__cause__
+        if isinstance(behind, OSError) and remedy(behind):
             raise
-        raise setup(str(error), f"see what is wrong: weft doctor{place.options}") from error
+        raise setup(str(error), _look(place)) from error
+    except RunGivenUp as error:
+        resume = f"when that is mended, go on with: weft runs resume {error.run}{place.options}"
+        raise setup(error.fact, _look(place), resume) from error
+
+
+def _look(place: Place) -> str:
+    return f"see what is wrong: weft doctor{place.options}"
 
 
 def _is_upward(path: Path) -> bool:

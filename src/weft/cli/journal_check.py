@@ -22,7 +22,7 @@ def journal_check(place: Place) -> Diagnosis:
     try:
         found = examine(file)
     except StoreError as error:
-        wait = "wait a moment, then look again: weft doctor"
+        wait = f"wait a moment, then look again: weft doctor{place.options}"
         return Diagnosis("fail", "journal", str(error), wait if error.retryable else _away(place))
     return _sound(found, place)
 

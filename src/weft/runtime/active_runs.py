@@ -6,7 +6,7 @@ from collections.abc import Callable
 from weft.engine.reduce import fold
 from weft.engine.rows import RunRow
 from weft.engine.state import State
-from weft.errors import RunError
+from weft.errors import RunError, RunGivenUp
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
 from weft.runtime.active import ActiveRun
@@ -99,10 +99,7 @@ class ActiveRuns:
         """Tell whoever waits for a run that nobody works on it any more, and why."""
         fault = self._given_up.get(run)
         if fault is not None and run not in self._held:
-            raise RunError(
-                f"run {run} could not go on: {fault}. What was written is kept; "
-                f"when that is mended, go on with: weft runs resume {run}"
-            ) from fault
+            raise RunGivenUp(run, fault) from fault
 
     async def close(self) -> None:
         """Let all runs go; they go on from their journals some other time."""
