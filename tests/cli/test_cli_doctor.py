@@ -1,5 +1,6 @@
 """weft doctor: each check in each of its states."""
 
+import errno
 import io
 import os
 import shutil
@@ -8,6 +9,7 @@ import sys
 from collections import namedtuple
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -357,6 +359,31 @@ def test_a_journal_elsewhere(weft, kept):
     assert hint in weft("runs", "list", "--journal", "my runs.db").err
     code, line = journal_line(weft, "--journal", "my runs.db")
     assert (code, line[3].split(", ")[0]) == (3, "mv 'my runs.db' 'my runs.db'.damaged")
+
+
+def test_a_journal_on_a_read_only_disk(weft, kept, monkeypatch):
+    """Nothing can be made there, not even the file that keeps the folder out of version control."""
+    (JOURNAL.parent / ".gitignore").unlink()
+    disk = os.statvfs(".")
+    fields = {it: getattr(disk, it) for it in ("f_blocks", "f_bfree", "f_bavail", "f_frsize")}
+    mounted = SimpleNamespace(f_flag=os.ST_RDONLY, **fields)
+    monkeypatch.setattr("os.statvfs", lambda _: mounted)
+    really = os.open
+
+    def open_(file, flags, *rest):
+        if flags & os.O_RDWR:
+            raise OSError(errno.EROFS, "Read-only file system", str(file))
+        return really(file, flags, *rest)
+
+    monkeypatch.setattr("os.open", open_)
+    for words in (("runs", "list"), ("inspect", "last"), ("replay", "last", "--check")):
+        result = weft(*words)
+        assert (result.code, bool(result.out)) == (0, True)
+    assert [it.name for it in JOURNAL.parent.iterdir()] == [JOURNAL.name]
+    assert journal_line(weft)[1][0] == "ok"
+    JOURNAL.write_bytes(b"\xa5" * 20_000)
+    line = journal_line(weft)[1]
+    assert (line[0], line[3].split(",")[0]) == ("fail", "copy it to where you may write")
 
 
 def test_a_run_that_nobody_works_on(weft, kept, monkeypatch):

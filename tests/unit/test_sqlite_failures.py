@@ -1,11 +1,13 @@
 """A SQLite journal when the file, the disk, another process or a batch is to blame."""
 
 import asyncio
+import errno
+import os
 import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import closing
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -153,6 +155,62 @@ def test_a_disk_that_nothing_is_known_of_is_not_said_to_be_full(path):
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR
     assert "check the disk" in str(store_error(error, path.parent / "gone" / "journal.db"))
+
+
+@pytest.fixture
+def read_only(path, monkeypatch):
+    """Makes the disk of the journal one that can only be read."""
+
+    def mount() -> None:
+        monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
+        monkeypatch.setattr("os.open", refuse)
+
+    def refuse(file, *_):
+        raise OSError(errno.EROFS, "Read-only file system", str(file))
+
+    return mount
+
+
+def test_a_file_on_a_read_only_disk_can_be_read_and_not_written(path, read_only):
+    async def story():
+        async with closed(await SqliteJournal.open(path)) as journal:
+            await journal.append(SampleRun("r1").batch())
+        read_only()
+        async with closed(await SqliteJournal.open(path)) as journal:
+            assert len(await journal.read(SCOPE, "r1")) == 1
+            said = await refused(journal.append(SampleRun("r2").batch()), retryable=False)
+            assert "it is on a read-only file system" in said
+        assert [it.name for it in path.parent.iterdir()] == [path.name]
+
+    play(story())
+
+
+def test_what_was_written_last_is_not_left_out_on_a_read_only_disk(path, read_only):
+    async def story():
+        async with closed(await SqliteJournal.open(path)) as journal:
+            await journal.append(SampleRun("r1").batch())
+            read_only()
+            async with closed(await SqliteJournal.open(path)) as other:
+                assert len(await other.read(SCOPE, "r1")) == 1
+
+    play(story())
+
+
+@pytest.mark.parametrize("content", [None, b"not a database" * 100])
+def test_a_read_only_disk_without_a_journal(path, read_only, content: bytes | None):
+    if content:
+        path.write_bytes(content)
+    read_only()
+    said = play(refused(SqliteJournal.open(path), retryable=False))
+    assert ("not a database" if content else "Read-only file system") in said
+
+
+@asynccontextmanager
+async def closed(journal):
+    try:
+        yield journal
+    finally:
+        await journal.close()
 
 
 FULL = """

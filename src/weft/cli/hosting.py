@@ -11,6 +11,7 @@ from typing import Annotated, Final, TypeAlias
 from cyclopts import Parameter
 
 from weft.adapters.models.person import Ask
+from weft.adapters.sqlite.errors import on_read_only_disk
 from weft.cli.failure import not_found, remedy, setup, usage
 from weft.cli.own_output import output_kept
 from weft.cli.package_files import DetailLog
@@ -92,8 +93,11 @@ def place_of(streams: Streams, journal: Path | None, *, must_exist: bool = False
 @asynccontextmanager
 async def hosted(place: Place, *, seed: int = 0, person: Ask | None = None) -> AsyncGenerator[Host]:
     """Open the host of a workspace, and close it in any case."""
+    # Without a person runs are looked at, and that can be done where no folder can be made.
+    looking = person is None and place.file.is_file() and on_read_only_disk(place.file)
+    journal = place.file if looking else place.journal
     try:
-        host = await open_host(place.workspace, journal=place.journal, seed=seed, person=person)
+        host = await open_host(place.workspace, journal=journal, seed=seed, person=person)
         with output_kept():
             async with host:
                 yield host

@@ -2,6 +2,7 @@
 
 from shlex import quote
 
+from weft.adapters.sqlite.errors import on_read_only_disk
 from weft.adapters.sqlite.health import Health, examine
 from weft.cli.diagnosis import Diagnosis
 from weft.cli.hosting import Place
@@ -22,8 +23,7 @@ def journal_check(place: Place) -> Diagnosis:
     try:
         found = examine(file)
     except StoreError as error:
-        wait = f"wait a moment, then look again: weft doctor{place.options}"
-        return Diagnosis("fail", "journal", str(error), wait if error.retryable else _away(place))
+        return Diagnosis("fail", "journal", str(error), _remedy(error, place))
     return _sound(found, place)
 
 
@@ -35,6 +35,14 @@ def _sound(found: Health, place: Place) -> Diagnosis:
         return Diagnosis("ok", "journal", fact)
     fact += f", {counted(len(still), 'run')} that nobody seems to work on"
     return Diagnosis("warn", "journal", fact, f"weft runs resume {still[0]}{place.options}")
+
+
+def _remedy(error: StoreError, place: Place) -> str:
+    if error.retryable:
+        return f"wait a moment, then look again: weft doctor{place.options}"
+    if on_read_only_disk(place.file):  # where nothing can be moved either
+        return "copy it to where you may write, or keep runs elsewhere: --journal FILE"
+    return _away(place)
 
 
 def _away(place: Place) -> str:

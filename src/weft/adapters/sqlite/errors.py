@@ -27,6 +27,10 @@ PLAIN: Final[Mapping[int, tuple[str, bool]]] = {
 }
 
 
+#: What SQLite says where it would have to write, be it only to read.
+_NOT_WRITTEN: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN})
+
+
 def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     """Say what is wrong with a journal, where, and what to do."""
     # Only errors that come from the database itself have a code; the low byte is the family.
@@ -36,14 +40,27 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     if family == sqlite3.SQLITE_IOERR and _is_full(path):
         family = sqlite3.SQLITE_FULL
     plain, retryable = PLAIN.get(family, ("", False))
+    if family in _NOT_WRITTEN and on_read_only_disk(path):
+        plain = "it is on a read-only file system; copy it and the files beside it elsewhere"
     said = f"{plain} (SQLite says: {error})" if plain else f"SQLite says: {error}"
     return StoreError(f"journal {path}: {said}", retryable=retryable)
 
 
+def on_read_only_disk(path: Path) -> bool:
+    """Tell whether a file is where nobody can write."""
+    disk = _disk(path)
+    return disk is not None and bool(disk.f_flag & os.ST_RDONLY)
+
+
 def _is_full(path: Path) -> bool:
     """Tell whether there is no room beside a file."""
+    disk = _disk(path)
+    return disk is not None and disk.f_bavail * disk.f_frsize < _LEAST_FREE
+
+
+def _disk(path: Path) -> "os.statvfs_result | None":
+    """Return what is known of the disk of a file."""
     try:
-        disk = os.statvfs(path.parent)
+        return os.statvfs(path.parent)
     except (AttributeError, OSError):  # some systems have no such call
-        return False
-    return disk.f_bavail * disk.f_frsize < _LEAST_FREE
+        return None

@@ -1,5 +1,6 @@
 """The tables of a SQLite journal, and how a file of any earlier version comes to have them."""
 
+import errno
 import os
 import sqlite3
 import time
@@ -9,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from weft.adapters.sqlite.errors import store_error
+from weft.adapters.sqlite.errors import on_read_only_disk, store_error
 from weft.errors import StoreError
 from weft.ports.journal import Durability
 
@@ -74,12 +75,15 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
 def open_writer(path: Path, durability: Durability, busy_seconds: float) -> sqlite3.Connection:
     """Open the connection that writes; make or migrate the tables.
 
-    Raises StoreError if the file cannot be used.
+    A file on a read-only disk can still be read: there, it is writing that fails. Raises StoreError
+    if the file cannot be used.
     """
     try:
         # Chats are private: the file is for its owner only, and so are those SQLite adds to it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
+        if error.errno == errno.EROFS and path.is_file():
+            return _opened_to_read(path, busy_seconds)
         raise StoreError(
             f"journal {path}: the file cannot be written ({error.strerror}); "
             "name a file in a folder that exists and that you may write to"
@@ -98,7 +102,9 @@ def open_writer(path: Path, durability: Durability, busy_seconds: float) -> sqli
 
 def open_reader(path: Path, busy_seconds: float) -> sqlite3.Connection:
     """Open a connection that cannot write."""
-    return _connect(f"{path.absolute().as_uri()}?mode=ro", busy_seconds, uri=True)
+    # SQLite makes files even to read, unless it is told that nobody changes this one.
+    frozen = "&immutable=1" if on_read_only_disk(path) and not _has_log(path) else ""
+    return _connect(f"{path.absolute().as_uri()}?mode=ro{frozen}", busy_seconds, uri=True)
 
 
 @contextmanager
@@ -155,6 +161,26 @@ def _opened(path: Path, durability: Durability, busy_seconds: float) -> sqlite3.
         connection.close()
         raise
     return connection
+
+
+def _opened_to_read(path: Path, busy_seconds: float) -> sqlite3.Connection:
+    try:
+        connection = open_reader(path, busy_seconds)
+        try:
+            refuse_strangers(connection, path)
+            migrate(connection, MIGRATIONS)
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as error:
+        raise store_error(error, path) from error
+    return connection
+
+
+def _has_log(path: Path) -> bool:
+    """Tell whether something was written last that is not in the file itself yet."""
+    log = path.with_name(f"{path.name}-wal")
+    return log.is_file() and log.stat().st_size > 0
 
 
 def _connect(name: str, busy_seconds: float, *, uri: bool = False) -> sqlite3.Connection:
