@@ -65,7 +65,7 @@ async def open_host(
     )
     fallbacks = fallbacks_of(settings)
     refuse_unknown(fallbacks, registry)
-    kept = await _open_journal(Path(workspace), journal, durability or durability_of(settings))
+    kept = await _open_journal(Path(workspace), journal, durability_of(settings, durability))
     models = ModelChoice(
         registry,
         default=settings.get("WEFT_MODEL") or NO_MODEL,

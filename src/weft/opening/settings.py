@@ -60,13 +60,14 @@ def tool_limits(settings: Mapping[str, str]) -> Limits:
     return Limits(timeout=_number(settings, "WEFT_TOOL_SECONDS", Limits().timeout))
 
 
-def durability_of(settings: Mapping[str, str]) -> Durability:
-    """Return how safe an event is before its effect begins."""
-    text = settings.get("WEFT_DURABILITY") or "full"
+def durability_of(settings: Mapping[str, str], given: str | None = None) -> Durability:
+    """Return how safe an event is before its effect begins; what the program gives goes first."""
+    text = settings.get("WEFT_DURABILITY") or "full" if given is None else given
     for known in get_args(Durability):
         if text == known:
             return known
-    raise UsageError(f"WEFT_DURABILITY is full or normal, not {text!r}")
+    name = "WEFT_DURABILITY" if given is None else "durability"
+    raise UsageError(f"{name} is full or normal, not {text!r}")
 
 
 def _number(settings: Mapping[str, str], name: str, usual: float) -> float:
