@@ -173,6 +173,23 @@ def test_every_fault_is_named(bench):
     assert own_modules() == before
 
 
+def test_a_wrong_option_of_a_tool_is_told_with_what_was_meant(bench):
+    [fault] = bench.refused(
+        """
+        from weft import tool
+
+        @tool(efect="read")
+        def find() -> int:
+            return 1
+        """,
+        "find",
+    ).findings
+    assert fault.message == (
+        "tools/main.py cannot be imported: UsageError: nothing is known of a tool as efect"
+    )
+    assert (fault.place.line, fault.hint) == (3, ("did you mean effect?",))
+
+
 def test_one_fault_is_told_in_the_singular(bench):
     assert str(bench.refused("", "f")) == (
         "the code of the package has 1 fault: tools/main.py does not define f"

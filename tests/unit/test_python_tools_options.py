@@ -31,9 +31,23 @@ def test_options_are_kept_with_the_function():
     assert options_of(print) == NO_OPTIONS
 
 
+def test_a_tool_may_be_marked_without_brackets():
+    @tool
+    def save(number: int) -> int:
+        return number + 1
+
+    assert save(1) == 2
+    assert options_of(save) == NO_OPTIONS
+
+
 @pytest.mark.parametrize(
     ("options", "fact"),
     [
+        ({"efect": "read"}, "nothing is known of a tool as efect"),
+        ({"colour": "red"}, "nothing is known of a tool as colour"),
+        ({"timeout": -1}, f"{SECONDS}, not -1"),
+        ({"timeout": "10"}, f"{SECONDS}, not '10'"),
+        ({"retries": "2"}, "the retries of a tool are a whole number, not '2'"),
         ({"effect": "delete"}, "a tool has the effect read or write, not 'delete'"),
         ({"timeout": 0}, f"{SECONDS}, not 0"),
         ({"timeout": float("nan")}, f"{SECONDS}, not nan"),
@@ -47,6 +61,21 @@ def test_options_that_make_no_sense_are_refused(options, fact):
         tool(**options)
     assert str(caught.value) == fact
     assert caught.value.hint
+
+
+def test_what_was_meant_by_an_option_is_told():
+    hints = []
+    for name in ("efect", "colour"):
+        with pytest.raises(UsageError) as caught:
+            tool(**{name: "read"})
+        hints.append(caught.value.hint)
+    assert hints == ["did you mean effect?", "there is: effect, timeout, retries"]
+
+
+def test_an_option_without_a_name_is_refused():
+    with pytest.raises(UsageError, match="said by name, and 'read' has none") as caught:
+        tool("read")
+    assert "effect=" in caught.value.hint
 
 
 def test_retries_without_an_effect_say_what_is_missing():

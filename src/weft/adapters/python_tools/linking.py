@@ -11,6 +11,7 @@ from weft.adapters.python_tools.calling import LinkedTool
 from weft.adapters.python_tools.failures import told
 from weft.adapters.python_tools.modules import PackageCode
 from weft.adapters.python_tools.schemas import read_signature
+from weft.errors import UsageError
 from weft.findings import Finding, Place
 from weft.ids import nearest
 from weft.runtime.tool_options import options_of
@@ -98,6 +99,8 @@ def _remedy(package: PackageCode, error: BaseException) -> str:
         if error.name.startswith(package.name):
             return "correct the name in the import, or add the file to the package"
         return f"install {error.name} where Weft runs, or do without it"
+    if isinstance(error, UsageError) and error.hint:
+        return error.hint
     return "correct the code; it runs when the package is loaded"
 
 
