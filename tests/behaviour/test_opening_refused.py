@@ -31,3 +31,38 @@ def refusal(workspace, **options):
 def test_a_durability_nobody_knows_is_no_weaker_one(workspace, given):
     said = f"durability is full or normal, not {given!r}"
     assert str(refusal(workspace, durability=given)) == said
+
+
+@pytest.mark.parametrize(
+    "price",
+    [
+        3,
+        None,
+        "34",
+        ("x", 2),
+        (1, None),
+        (1,),
+        (1, 2, 3),
+        (float("nan"), 2),
+        (1, float("inf")),
+        (-1, 2),
+    ],
+)
+def test_what_is_no_price_is_refused_before_anything_is_paid_for(workspace, price):
+    error = refusal(workspace, prices={"openai:mine": price})
+    said = f"the price of openai:mine is two numbers of dollars from 0 on, not {price!r}"
+    assert str(error) == said
+    assert '"openai:mine": (0.2, 0.8)' in error.hint
+
+
+def test_prices_without_models_are_refused(workspace):
+    said = "prices are given by model, not as [(1, 2)]"
+    assert str(refusal(workspace, prices=[(1, 2)])) == said
+
+
+def test_a_model_may_cost_nothing(workspace):
+    async def scenario():
+        host = await open_host(workspace, journal=":memory:", prices={"ollama:a": (0, 0.0)})
+        await host.close()
+
+    asyncio.run(scenario())

@@ -1,10 +1,12 @@
 """What a call costs. A price nobody knows stays unknown: it is never taken for nothing."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from weft.engine.events import Usage
+from weft.errors import UsageError
 from weft.ports.model import Model, ModelReply, ModelRequest
 
 if TYPE_CHECKING:
@@ -15,12 +17,25 @@ _MILLION: Final = 1_000_000
 #: Dollars for a million tokens: input, output.
 Price: TypeAlias = tuple[float, float]
 
+_EXAMPLE: Final = 'for a million tokens, in and out: prices={"openai:mine": (0.2, 0.8)}'
+
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
     """Prices by model, `provider:model` or the model alone; they go before the public ones."""
 
     own: Mapping[str, Price]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no price now: the first reply would be too late, it was paid for."""
+        if not isinstance(self.own, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"prices are given by model, not as {self.own!r}", hint=_EXAMPLE)
+        for name, price in self.own.items():
+            if not _is_price(price):
+                raise UsageError(
+                    f"the price of {name} is two numbers of dollars from 0 on, not {price!r}",
+                    hint=_EXAMPLE,
+                )
 
     def cost(self, usage: Usage, *, provider: str | None, names: tuple[str, ...]) -> float | None:
         """Return the dollars a call cost, by the first of its names that has a price.
@@ -34,6 +49,14 @@ class PriceList:
                 given, taken = self.own[name]
                 return (usage.input_tokens * given + usage.output_tokens * taken) / _MILLION
         return None if provider is None else _public_cost(usage, provider, names)
+
+
+def _is_price(price: object) -> bool:
+    match price:
+        case (int() | float() as given, int() | float() as taken):
+            return 0 <= given < math.inf and 0 <= taken < math.inf
+        case _:
+            return False
 
 
 def _public_cost(usage: Usage, provider: str, names: tuple[str, ...]) -> float | None:
