@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+import weft
 from weft.errors import UsageError
 from weft.opening.hosts import open_host
 from weft.packages.shipped import shipped_folder
@@ -66,3 +67,18 @@ def test_a_model_may_cost_nothing(workspace):
         await host.close()
 
     asyncio.run(scenario())
+
+
+def test_no_runs_are_kept_in_a_package(workspace, tmp_path_factory):
+    package = workspace / "workflows" / "HelloWorld"
+    error = refusal(package)
+    assert str(error) == f"{package} is a package, and runs are kept in a workspace"
+    assert error.hint == f"name the workspace: {workspace}"
+    alone = shutil.copytree(package, tmp_path_factory.mktemp("alone") / "HelloWorld")
+    assert refusal(alone).hint == f"name the workspace: {alone.parent}"
+
+
+def test_a_package_alone_runs_where_its_runs_are_kept_elsewhere(workspace):
+    package = workspace / "workflows" / "HelloWorld"
+    state = weft.run("HelloWorld", "hi", workspace=package, journal=":memory:", model="sample")
+    assert state.workflow == "HelloWorld"

@@ -21,6 +21,7 @@ from weft.findings import Json
 from weft.opening.bookcase import Bookcase
 from weft.opening.model_choice import NO_MODEL, ModelChoice, refuse_unknown
 from weft.opening.settings import call_rules, durability_of, fallbacks_of, tool_limits
+from weft.packages.workspace import PACKAGES, is_package
 from weft.ports.journal import Durability, Journal
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
@@ -52,6 +53,8 @@ async def open_host(
     of `sample` others; `prices` are dollars for a million tokens, in and out, by model.
     """
     _refuse_no_folder(Path(workspace))
+    if journal is None:
+        _refuse_package(Path(workspace))
     settings = read_environment() if environment is None else environment
     clock = SystemClock()
     loader = PythonToolLoader(tool_limits(settings))
@@ -124,6 +127,18 @@ def _refuse_no_folder(workspace: Path) -> None:
         raise UsageError(
             f"there is no folder {workspace}", hint="name the folder that contains `workflows`"
         )
+
+
+def _refuse_package(folder: Path) -> None:
+    """Refuse to keep runs in a package: they would be exported with it, and be found nowhere."""
+    if not is_package(folder):
+        return
+    around = folder.resolve().parent
+    workspace = around.parent if around.name == PACKAGES else around
+    raise UsageError(
+        f"{folder} is a package, and runs are kept in a workspace",
+        hint=f"name the workspace: {workspace}",
+    )
 
 
 async def _open_journal(
