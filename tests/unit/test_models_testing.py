@@ -41,6 +41,14 @@ def test_a_script_for_each_agent():
     assert run(model.reply(ask(agent="A"))).text == "two"
 
 
+def test_a_text_alone_is_the_only_line_of_a_script():
+    for model in (ScriptedModel("hello"), ScriptedModel({"A": "hello", "B": []})):
+        assert model.left == 1
+        assert run(model.reply(ask(agent="A"))).text == "hello"
+        with pytest.raises(ModelError, match="no line left"):
+            run(model.reply(ask(agent="A")))
+
+
 def test_an_error_in_a_script_is_raised():
     with pytest.raises(ModelError, match="busy"):
         run(ScriptedModel([ModelError("busy")]).reply(ask()))

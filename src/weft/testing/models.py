@@ -42,19 +42,19 @@ def call(tool: str, /, **arguments: Json) -> ScriptedCall:
 class ScriptedModel:
     """Answers from a list, or from one list per agent, and remembers what it was asked.
 
-    A list for all agents is read in the order of the calls. Its `requests` are all it was asked;
-    `left` is how many lines nobody has asked for.
+    A list for all agents is read in the order of the calls; a text alone is its only line.
+    `requests` are all it was asked; `left` is how many lines nobody has asked for.
     """
 
-    def __init__(self, script: Iterable[Line] | Mapping[str, Iterable[Line]]) -> None:
+    def __init__(self, script: str | Iterable[Line] | Mapping[str, str | Iterable[Line]]) -> None:
         self.requests: list[ModelRequest] = []
         self._shared: list[Line] | None = None
         self._by_agent: dict[str, list[Line]] = {}
         if isinstance(script, Mapping):
-            by_agent = cast("Mapping[str, Iterable[Line]]", script)
-            self._by_agent = {agent: list(lines) for agent, lines in by_agent.items()}
+            by_agent = cast("Mapping[str, str | Iterable[Line]]", script)
+            self._by_agent = {agent: _lines(lines) for agent, lines in by_agent.items()}
         else:
-            self._shared = list(script)
+            self._shared = _lines(script)
 
     @property
     def left(self) -> int:
@@ -95,6 +95,11 @@ class FunctionModel:
         except Exception as error:  # whatever the author's function raises, it gave no answer
             raise ModelError(_told(error) + _place(error)) from error
         return _spoken(_reply_of(line, request), on_text)
+
+
+def _lines(script: str | Iterable[Line]) -> list[Line]:
+    """Return the lines of a script: letter by letter nobody means a text."""
+    return [script] if isinstance(script, str) else list(script)
 
 
 def _reply_of(line: Line, request: ModelRequest) -> ModelReply:
