@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from weft.check.subject import Profile
-from weft.errors import CheckFailed, UsageError
-from weft.findings import is_error
+from weft.errors import UsageError
 from weft.ids import nearest
 from weft.packages.reader import read_package
-from weft.packages.review import review_package
+from weft.packages.review import refuse_errors
 from weft.packages.workspace import find_packages
 from weft.ports.tools import ToolLoader
 from weft.runtime.workflow import Workflow, link, refuse_not_performed
@@ -57,11 +56,7 @@ class Bookcase:
 
     def _open(self, folder: Path) -> Workflow:
         package = read_package(folder)
-        findings = review_package(package, profile=self._profile)
-        errors = tuple(it for it in findings if is_error(it))
-        if errors:
-            count = f"{len(errors)} error{'s' if len(errors) > 1 else ''}"
-            raise CheckFailed(f"the package {folder.name} has {count} and cannot run", errors)
+        refuse_errors(package, profile=self._profile)
         refuse_not_performed(package.spec, package.locate)
         return link(package.spec, package.code, self._loader)
 

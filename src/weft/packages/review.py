@@ -9,6 +9,7 @@ from weft.check.run import check, sort_findings
 from weft.check.secret_rules import why_not_read
 from weft.check.subject import Profile, Subject
 from weft.check.workspace import WorkspaceSubject, check_workspace
+from weft.errors import CheckFailed
 from weft.findings import Finding, Place, is_error
 from weft.findings import Path as SpecPath
 from weft.packages.left_out import left_out
@@ -59,6 +60,19 @@ def review_package(package: Package, *, profile: Profile = "development") -> tup
     said = check(subject, locate=package.locate, broken=package.broken)
     placed = (_in_folder(finding, package) for finding in said)
     return sort_findings([*package.findings, *placed])
+
+
+def refuse_errors(package: Package, *, profile: Profile = "development") -> None:
+    """Raise CheckFailed if something keeps a package from running; a traceback shows all of it."""
+    errors = tuple(it for it in review_package(package, profile=profile) if is_error(it))
+    if not errors:
+        return
+    count = f"{len(errors)} error{'s' if len(errors) > 1 else ''}"
+    name = package.folder.resolve().name
+    refusal = CheckFailed(f"the package {name} has {count} and cannot run", errors)
+    for it in errors:
+        refusal.add_note(f"{it.place}: {it.code} {it.message}")
+    raise refusal
 
 
 def _tell_nobody(_done: int, _total: int) -> None:

@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from weft.packages.reader import read_package
     from weft.testing.clock import ManualClock
     from weft.testing.hosts import host_for
     from weft.testing.journal_conformance import JOURNAL_CHECKS, LASTING_JOURNAL_CHECKS
     from weft.testing.models import FunctionModel, ScriptedModel, call
     from weft.testing.network import no_network
+    from weft.testing.packages import read_package
 
 __all__ = [
     "JOURNAL_CHECKS",
@@ -33,7 +33,7 @@ _HOMES: Final = {
     "call": "weft.testing.models",
     "host_for": "weft.testing.hosts",
     "no_network": "weft.testing.network",
-    "read_package": "weft.packages.reader",
+    "read_package": "weft.testing.packages",
 }
 
 
