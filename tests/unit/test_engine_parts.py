@@ -140,5 +140,21 @@ def test_json_that_no_event_could_hold_is_refused(raw):
         read_json(raw)
 
 
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"nope", "expected ident at line 1 column 2"),
+        (b"", "EOF while parsing a value at line 1 column 0"),
+        (b"1, 2", "trailing characters at line 1 column 2"),
+        (b'{"a":\n x}', "expected value at line 2 column 2"),
+        (b"[" * 190 + b"]" * 190, "it is nested too deeply"),
+    ],
+    ids=repr,
+)
+def test_what_is_wrong_with_json_is_told_where_it_stands(raw, said):
+    with pytest.raises(ValueError, match=f"^{said}$"):
+        read_json(raw)
+
+
 def test_json_is_read():
     assert read_json(b'{"a": [1, null]}') == {"a": [1, None]}

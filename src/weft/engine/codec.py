@@ -28,7 +28,12 @@ def decode(kind: str, raw: bytes | str) -> EventData:
 
 def read_json(raw: bytes) -> Json:
     """Return what JSON from outside says; raises ValueError if an event could not hold it."""
-    value: Any = from_json(b"[" * _ROOM + raw + b"]" * _ROOM, allow_inf_nan=False)
-    for _ in range(_ROOM):
-        (value,) = value
+    try:
+        value: Any = from_json(b"[" * _ROOM + raw + b"]" * _ROOM, allow_inf_nan=False)
+        for _ in range(_ROOM):
+            (value,) = value
+    except ValueError as error:
+        # Only the text alone tells where in it something is wrong.
+        from_json(raw, allow_inf_nan=False)
+        raise ValueError("it is nested too deeply") from error
     return value
