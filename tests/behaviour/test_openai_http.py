@@ -71,6 +71,19 @@ def test_a_plain_question_and_its_answer():
     assert body == {"model": "mock", "messages": [{"role": "user", "content": "Hello"}]}
 
 
+@pytest.mark.parametrize("model", [{}, {"model": None}, {"model": ""}], ids=repr)
+@pytest.mark.parametrize("on_text", [None, [].append], ids=["whole", "in pieces"])
+def test_where_no_model_is_named_it_is_the_one_that_was_asked(model, on_text):
+    said = {"content": "Good day"}
+    choice = {"finish_reason": "stop", "message": said, "delta": said}
+    raw = json.dumps({"choices": [choice], **model}).encode()
+    sent = Answer(raw=raw)
+    if on_text:
+        sent = Answer(raw=b"data: " + raw + b"\n\n", content_type="text/event-stream")
+    reply, _ = answer(sent, model="mock-7", on_text=on_text)
+    assert (reply.text, reply.model) == ("Good day", "mock-7")
+
+
 def test_tools_and_output_are_described_as_the_interface_wants_them():
     schema = {
         "$schema": "x",
@@ -136,7 +149,7 @@ def test_arguments_may_come_as_an_object():
     reply, _ = answer(Answer(raw=raw))
     assert reply.tool_requests[0].arguments == {"order": "A1"}
     assert reply.usage == NO_USAGE
-    assert reply.model == ""
+    assert reply.model == "mock"
 
 
 def test_a_refusal_is_what_was_said():

@@ -7,7 +7,7 @@ and one pool of connections serves all models.
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import Final
 
@@ -86,6 +86,7 @@ class ChatModel:
         self._headers = endpoint.headers()
         self._key = endpoint.key
         self._label = f"{model} at {self._url.authority}"
+        self._model = model
         self._bodies = BodyWriter(model)
         self._connections = connections
 
@@ -100,7 +101,7 @@ class ChatModel:
             async with session.post(
                 self._url, data=data, headers=self._headers, allow_redirects=False
             ) as response:
-                return await self._read(response, request, on_text)
+                reply = await self._read(response, request, on_text)
         except ModelError as error:
             raise self._named(error) from error
         except _LASTING as error:
@@ -113,6 +114,8 @@ class ChatModel:
             said = str(error) or type(error).__name__
             fault = f"the connection failed: {said}. Try again later, or name a fallback model."
             raise self._named(ModelError(fault, retryable=True)) from error
+        # Not every server says which model has answered; it is then the one that was asked.
+        return reply if reply.model else replace(reply, model=self._model)
 
     async def _read(
         self,
