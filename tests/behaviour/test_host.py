@@ -168,6 +168,21 @@ def test_the_user_is_answered_and_may_stop_the_run():
     assert play(scenario).outcome == "cancelled"
 
 
+@pytest.mark.parametrize("signal", ["x", None, Stop, {"text": "hi"}], ids=repr)
+def test_what_is_no_signal_is_refused_with_the_kinds_there_are(signal):
+    async def scenario():
+        async with host_of(ScriptedModel({"Desk": ["a"]})) as host:
+            run = await host.start("Desk", scope=ADA, message="hi")
+            before = await host.settled(run, scope=ADA)
+            with pytest.raises(UsageError, match="delivered to a run is a signal, not") as caught:
+                await host.deliver(run, signal, scope=ADA)
+            assert await host.run(run, scope=ADA) == before
+            return caught.value.hint
+
+    hint = play(scenario)
+    assert all(kind in hint for kind in ("UserMessage(", "Answer(", "Stop("))
+
+
 def test_what_is_outside_the_scope_looks_like_what_does_not_exist():
     async def scenario():
         async with host_of(FunctionModel(lambda _: "x")) as host:

@@ -19,6 +19,8 @@ StopMode: TypeAlias = Literal["now", "after_turn"]
 #: How long the name of a message may be, in characters: it is kept with every message.
 MAX_ID: Final = 200
 
+_EXAMPLES: Final = 'UserMessage("..."), Answer(request.id, ...), Stop("now") or Stop("after_turn")'
+
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
@@ -70,6 +72,11 @@ def interpret(signal: Signal, workflow: Workflow, state: State, user: str) -> tu
             answer = _fitting(workflow, state, None, text)
             draft = Draft(actor, RequestAnswered(id_, answer, user, message_id=name))
             return draft, once(signal, is_open(id_))
+        case _:
+            raise UsageError(
+                f"what is delivered to a run is a signal, not {signal!r}",
+                hint=f"make one: {_EXAMPLES}",
+            )
 
 
 def was_heard(signal: Signal, state: State) -> bool:
