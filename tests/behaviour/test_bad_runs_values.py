@@ -143,6 +143,27 @@ def test_a_message_that_is_no_text_is_refused(tmp_path):
     play(scenario)
 
 
+@pytest.mark.parametrize("text", ["", " \n\t"])
+def test_a_message_that_says_nothing_is_refused(tmp_path, text):
+    async def scenario():
+        async with await open_host(tmp_path / "j.db", CHAT, FunctionModel(done), CODE) as host:
+            with pytest.raises(UsageError, match="the message is empty") as caught:
+                await host.start("Desk", scope=ADA, message=text)
+            assert "leave it out" in caught.value.hint
+            assert await host.runs(scope=ADA) == []
+            run = await host.start("Desk", scope=ADA, message="hi")
+            before = await finished(host, run)
+            [asked] = await host.requests(scope=ADA, run=run)
+            for signal in (UserMessage(text), Answer(asked.id, text)):
+                with pytest.raises(UsageError, match="the message is empty") as caught:
+                    await host.deliver(run, signal, scope=ADA)
+                assert "the run waits" in caught.value.hint
+            assert await finished(host, run) == before
+            await works(host)
+
+    play(scenario)
+
+
 def test_a_message_of_a_megabyte_is_taken_whole(tmp_path):
     text = "All of it. " * 100_000
 

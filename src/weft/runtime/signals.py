@@ -11,7 +11,7 @@ from weft.errors import UsageError
 from weft.findings import Json
 from weft.runtime.decision import Allowed, Draft
 from weft.runtime.json_values import plain_json
-from weft.runtime.values import fitting_text
+from weft.runtime.values import fitting_text, refuse_empty
 from weft.runtime.workflow import Workflow
 
 StopMode: TypeAlias = Literal["now", "after_turn"]
@@ -137,14 +137,15 @@ def _refuse_unfit(id_: str) -> None:
 
 def _fitting(workflow: Workflow, state: State, tool: str | None, value: Json) -> Json:
     """Return an answer as it is written down, or refuse it with what does not fit."""
-    if tool is None and isinstance(value, str):
+    if tool is None:
+        if not isinstance(value, str):
+            raise UsageError("a message is text", hint="answer with text")
+        refuse_empty(value, "say something, or leave it: the run waits")
         fitting_text(value)
     try:
         answer = plain_json(value)
     except ValueError as error:
         raise UsageError(f"the answer is {error}") from error
-    if tool is None and not isinstance(answer, str):
-        raise UsageError("a message is text", hint="answer with text")
     form = workflow.forms.get(tool or "")
     fault = form.answer_fault(answer) if form else None
     if fault:

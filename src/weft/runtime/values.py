@@ -95,11 +95,20 @@ def open_value(book: Rulebook, name: str, value: Json) -> Json:
 
 
 def fitting_text(text: str | None) -> str | None:
-    """Return words of a person; raises UsageError for what is no text any file could hold."""
-    if text is not None and not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+    """Return words of a person; raises UsageError for none, or what no file could hold."""
+    if text is None:
+        return None
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"a message is text, not {type(text).__name__}")
+    refuse_empty(text, "say something, or leave it out and the workflow begins without")
     try:
-        _ = text and text.encode()
+        text.encode()
     except UnicodeEncodeError as error:
         raise UsageError("the message is not valid Unicode text") from error
     return text
+
+
+def refuse_empty(message: str, hint: str) -> None:
+    """Refuse a message that says nothing: an agent would be asked to answer it all the same."""
+    if not message.strip():
+        raise UsageError("the message is empty", hint=hint)
