@@ -1,6 +1,11 @@
 """Whose data it is: part of every key and every query."""
 
 from dataclasses import dataclass
+from typing import Final
+
+from weft.errors import UsageError
+
+_EXAMPLE: Final = 'write weft.Scope("my-app", "ada"), or weft.Scope("my-app") for all its users'
 
 
 @dataclass(frozen=True, slots=True)
@@ -9,6 +14,13 @@ class Scope:
 
     app: str
     user: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what names no tenant or no user."""
+        if not isinstance(self.app, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"the tenant of a scope is a text, not {self.app!r}", hint=_EXAMPLE)
+        if self.user is not None and not isinstance(self.user, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"the user of a scope is a text, not {self.user!r}", hint=_EXAMPLE)
 
     def covers(self, app: str, user: str) -> bool:
         """Whether something of this tenant and user may be seen."""

@@ -18,6 +18,13 @@ from weft.ports.scope import Scope
 from weft.ports.tools import ToolLoader
 from weft.runtime.active import ActiveRun
 from weft.runtime.active_runs import ActiveRuns
+from weft.runtime.arguments import (
+    refuse_no_number,
+    refuse_no_scope,
+    refuse_no_text,
+    refuse_no_values,
+    refuse_nobody,
+)
 from weft.runtime.decision import Allowed, Decision, Draft
 from weft.runtime.expiry import Expiry
 from weft.runtime.followers import Followers, TextDelta, next_delta
@@ -77,6 +84,10 @@ class Host:
         be given once; a second start with it is refused. `streamed` keeps the first words as they
         are spoken for whoever is about to follow the events.
         """
+        refuse_no_scope(scope)
+        refuse_nobody(scope)
+        refuse_no_text(workflow=workflow, model=model)
+        refuse_no_values(values)
         linked = self._shelf.named(workflow)
         if run is not None and not _is_text(run):
             raise UsageError(f"{run!r} cannot be the identity of a run", hint="name it with a text")
@@ -130,6 +141,9 @@ class Host:
         streamed: bool = False,
     ) -> str:
         """Let a turn of a run be taken anew, with other values or another model, as a new run."""
+        refuse_no_number(turn=turn)
+        refuse_no_text(model=model)
+        refuse_no_values(values)
         row = await self.run(run, scope=scope)
         workflow = await self._shelf.of_digest(row.digest)
         child = self._clock.new_id()
@@ -152,6 +166,7 @@ class Host:
 
     async def run(self, run: str, *, scope: Scope) -> RunRow:
         """Return a run at a glance. Raises AccessDenied if there is none in the scope."""
+        refuse_no_scope(scope)
         row = await self._journal.run(scope, run) if _is_text(run) else None
         if row is None:
             raise _no_run(run)
@@ -167,13 +182,15 @@ class Host:
         limit: int = 50,
     ) -> list[RunRow]:
         """Return runs, newest first; `before` goes on after the last run of a page."""
-        _refuse_negative(limit=limit)
+        refuse_no_scope(scope)
+        refuse_no_number(limit=limit)
         return await self._journal.runs(
             scope, status=status, workflow=workflow, before=before, limit=limit
         )
 
     async def requests(self, *, scope: Scope, run: str | None = None) -> list[RequestRow]:
         """Return the open questions, oldest first."""
+        refuse_no_scope(scope)
         if run is not None and not _is_text(run):
             return []
         return await self._journal.requests(scope, run=run)
@@ -184,8 +201,8 @@ class Host:
 
     async def state(self, run: str, *, scope: Scope, at: int | None = None) -> State:
         """Return the state of a run, now or after an earlier event."""
-        if at is not None:
-            _refuse_negative(at=at)
+        refuse_no_scope(scope)
+        refuse_no_number(at=at)
         events = await self._journal.read(scope, run, limit=at or None) if _is_text(run) else []
         if not events or not isinstance(begun := events[0].data, RunStarted):
             raise _no_run(run)
@@ -199,7 +216,7 @@ class Host:
 
         While following, pieces of text come as they are spoken, but none after the whole reply.
         """
-        _refuse_negative(after=after)
+        refuse_no_number(after=after)
         if not follow:
             await self.run(run, scope=scope)
             for event in await self._journal.read(scope, run, after=after):
@@ -227,6 +244,7 @@ class Host:
 
         Raises RunError if nobody works on it any more because something could not be written.
         """
+        refuse_no_scope(scope)
         while True:
             active = self._active.get(run)
             row = None if active is None else await self._rested(active, scope)
@@ -276,6 +294,7 @@ class Host:
 
     async def prune(self, *, scope: Scope, ended_before: int, dry_run: bool) -> Pruned:
         """Remove the runs that ended before a time (in milliseconds), or tell what would go."""
+        refuse_no_scope(scope)
         return await self._journal.prune(scope, ended_before=ended_before, dry_run=dry_run)
 
     async def close(self) -> None:
@@ -340,12 +359,6 @@ def _is_text(run: str) -> bool:
     except (UnicodeEncodeError, AttributeError):
         return False
     return True
-
-
-def _refuse_negative(**numbers: int) -> None:
-    for name, number in numbers.items():
-        if number < 0:
-            raise UsageError(f"{name} is a number from 0 on, not {number}")
 
 
 def _no_run(run: str) -> AccessDenied:
