@@ -47,6 +47,18 @@ def test_a_script_answers_the_questions(workspace):
     assert sum(it.role == "user" for it in state.messages) == len(asked)
 
 
+def test_a_script_gives_the_values_a_run_starts_with(workspace):
+    state = weft.run(
+        "HelloWorld",
+        "hi",
+        workspace=workspace,
+        journal=":memory:",
+        model="sample",
+        values={"said_goodbye": True},
+    )
+    assert state.variables["said_goodbye"] is True
+
+
 def test_runs_are_kept_in_the_workspace_and_found_again(workspace):
     async def scenario():
         async with await open_host(workspace) as host:
