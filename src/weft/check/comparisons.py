@@ -44,7 +44,7 @@ _OTHERWISE: Final = ("compare it with a value of its type, or change the type",)
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """A comparison that cannot do what it seems to do; `offset` is that of the variable."""
+    """A comparison that cannot do what it seems to do; `offset` is that of its first variable."""
 
     fact: str
     hint: tuple[str, ...]
@@ -59,21 +59,11 @@ def objections(text: str, types: Mapping[str, TypeExpr], models: Models) -> Iter
         names = [side.name for side in (compare.left, compare.right) if isinstance(side, Name)]
         if any(name not in types for name in names):
             continue
-        if not names:
-            yield from _without_answer(compare, len(text))
-            continue
         found = _Typed(types, models).objection(compare)
         if found:
             fact, hint = found
-            yield Objection(fact, hint, offsets[0], len(names[0]))
-
-
-def _without_answer(compare: Compare, length: int) -> Iterator[Objection]:
-    """Object to a comparison of fixed values that has no answer, whatever a run does."""
-    try:
-        evaluate(compare, {})
-    except ExpressionError as error:
-        yield Objection(str(error), tuple(filter(None, [error.hint])), 0, length)
+            offset, length = (offsets[0], len(names[0])) if names else (0, len(text))
+            yield Objection(fact, hint, offset, length)
 
 
 def _comparisons(
@@ -104,7 +94,7 @@ class _Typed:
 
     def objection(self, compare: Compare) -> _Found:
         if compare.op in ("in", "not in"):
-            return self.search(compare.left, compare.right)
+            return self.search(compare)
         ordered = compare.op not in ("==", "!=")
         match compare.left, compare.right:
             case Name(left), Name(right):
@@ -112,18 +102,18 @@ class _Typed:
             case (Name(name), Value(value)) | (Value(value), Name(name)):
                 return self.order(name, value) if ordered else self.equality(name, [value])
             case _:
-                return None
+                return _without_answer(compare)
 
-    def search(self, left: Name | Value, right: Name | Value | ListOf) -> _Found:
-        match left, right:
+    def search(self, compare: Compare) -> _Found:
+        match compare.left, compare.right:
             case Name(name), ListOf(items):
                 return self.equality(name, [item.value for item in items])
             case Name(name), Value(value):
                 return self.within(name, value)
-            case _, Name(name):
+            case left, Name(name):
                 return self.membership(left, name)
             case _:
-                return None
+                return _without_answer(compare)
 
     def kinds(self, name: str) -> frozenset[Kind]:
         return _kinds(self.types[name])
@@ -180,6 +170,15 @@ class _Typed:
             return None
         fact = f"{self.shown(left)}, cannot be compared like this with {self.shown(right)}"
         return fact, ("compare variables of the same type",)
+
+
+def _without_answer(compare: Compare) -> _Found:
+    """Object to a comparison of fixed values that has no answer, whatever a run does."""
+    try:
+        evaluate(compare, {})
+    except ExpressionError as error:
+        return str(error), tuple(filter(None, [error.hint]))
+    return None
 
 
 def _inner(type_: TypeExpr) -> TypeExpr:
