@@ -286,10 +286,18 @@ class BrokenModel:
         raise ValueError("broken adapter")
 
 
-# What an author's script or function raises is no fault of Weft: only an adapter's is traced.
+def broken(_request):
+    raise ValueError("broken adapter")
+
+
+# What a script is told to raise is meant; where else it comes from is worth knowing.
 @pytest.mark.parametrize(
     ("model", "traced"),
-    [(BrokenModel(), True), (ScriptedModel([ValueError("broken adapter")]), False)],
+    [
+        (BrokenModel(), True),
+        (FunctionModel(broken), True),
+        (ScriptedModel([ValueError("broken adapter")]), False),
+    ],
 )
 def test_a_failed_model_is_explained(model, traced, caplog):
     async def scenario():

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,9 @@ def test_nobody_left_to_tell(words: list[str], code: int):
         assert subprocess.run(command, stdout=full, stderr=full, check=False).returncode == code
 
 
-def test_ctrl_c_ends_watching_with_130(workspace):
+@contextmanager
+def watching():
+    """Run `weft check --watch` until it watches; give the process and its first line."""
     with subprocess.Popen(
         [PYTHON, "-m", "weft", "check", "--watch"],
         stdout=subprocess.PIPE,
@@ -111,6 +114,11 @@ def test_ctrl_c_ends_watching_with_130(workspace):
         assert process.stderr
         first = process.stderr.readline()
         time.sleep(0.3)
+        yield process, first
+
+
+def test_ctrl_c_ends_watching_with_130(workspace):
+    with watching() as (process, first):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert first == "Watching for changes. Ctrl-C ends it.\n"
@@ -121,15 +129,7 @@ def test_ctrl_c_ends_watching_with_130(workspace):
 
 @pytest.mark.parametrize("pause", [0, 0.004, 0.02, 0.06])
 def test_a_second_ctrl_c_ends_with_130_as_well(workspace, pause: float):
-    with subprocess.Popen(
-        [PYTHON, "-m", "weft", "check", "--watch"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stderr
-        process.stderr.readline()
-        time.sleep(0.3)
+    with watching() as (process, _):
         process.send_signal(signal.SIGINT)
         time.sleep(pause)
         process.send_signal(signal.SIGINT)

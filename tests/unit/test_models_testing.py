@@ -3,7 +3,6 @@
 import asyncio
 import json
 import socket
-from pathlib import Path
 
 import aiohttp
 import pytest
@@ -57,30 +56,6 @@ def test_an_error_in_a_script_is_raised():
 def test_whatever_a_script_raises_is_the_failure_of_a_model():
     with pytest.raises(ModelError, match=r"^ValueError: no good$"):
         run(ScriptedModel([ValueError("no good")]).reply(ask()))
-
-
-def test_a_function_that_raises_says_where():
-    def fail(request: ModelRequest) -> Line:
-        return str({}[request.agent])
-
-    async def fail_later(request: ModelRequest) -> Line:
-        await asyncio.sleep(0)
-        return fail(request)
-
-    def give_up(_: ModelRequest) -> Line:
-        raise ModelError("busy", retryable=True)
-
-    line = fail.__code__.co_firstlineno + 1
-    with pytest.raises(ModelError) as caught:
-        run(FunctionModel(fail).reply(ask(agent="A")))
-    assert str(caught.value) == f"KeyError: 'A' (line {line} of {Path(__file__).name})"
-    with pytest.raises(ModelError, match=r"^KeyError: 'A' \(line \d+ of test_models_testing.py\)$"):
-        run(FunctionModel(fail_later).reply(ask(agent="A")))
-    with pytest.raises(ModelError, match=r"^TypeError: .* has no len\(\)$"):
-        run(FunctionModel(len).reply(5))  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ModelError, match=r"^busy$") as busy:
-        run(FunctionModel(give_up).reply(ask()))
-    assert busy.value.retryable
 
 
 def test_a_script_that_is_used_up_says_so():

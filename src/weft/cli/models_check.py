@@ -1,17 +1,16 @@
 """What `weft doctor` finds out about models: the settings, the keys, and no call."""
 
 from collections.abc import Iterator, Mapping
-from random import Random
 
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
-from weft.adapters.models.registry import ModelRegistry
 from weft.adapters.system_clock import SystemClock
 from weft.cli.answering_models import is_badged
 from weft.cli.diagnosis import Diagnosis
 from weft.environment import read_environment
 from weft.errors import UsageError
-from weft.opening.model_choice import ANY_MODEL, NO_MODEL, refuse_unknown
-from weft.opening.settings import call_rules, durability_of, fallbacks_of, tool_limits
+from weft.opening.model_choice import ANY_MODEL, NO_MODEL
+from weft.opening.registries import open_registry
+from weft.opening.settings import durability_of, tool_limits
 
 
 def models_check() -> Diagnosis:
@@ -29,16 +28,9 @@ def models_check() -> Diagnosis:
 
 def _refuse_wrong(settings: Mapping[str, str], usual: str) -> None:
     """Raise what every run would raise because of a setting, or of a model that is named in one."""
-    registry = ModelRegistry(
-        clock=SystemClock(),
-        random=Random(),  # noqa: S311 - nothing is asked, so nothing is spread
-        settings=settings,
-        rules=call_rules(settings),
-    )
+    registry, fallbacks = open_registry(settings, SystemClock())
     tool_limits(settings)
     durability_of(settings)
-    fallbacks = fallbacks_of(settings)
-    refuse_unknown(fallbacks, registry)
     for name in (usual, *fallbacks, *fallbacks.values()):
         if name != ANY_MODEL and not is_badged(name):
             registry.model(name)

@@ -3,13 +3,11 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from random import Random
 from typing import Final
 
 from weft.adapters.memory import MemoryJournal
-from weft.adapters.models.person import Ask, PersonModel
+from weft.adapters.models.person import Ask
 from weft.adapters.models.prices import Price
-from weft.adapters.models.registry import ModelRegistry
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
@@ -19,8 +17,9 @@ from weft.environment import read_environment
 from weft.errors import StoreError, UsageError
 from weft.findings import Json
 from weft.opening.bookcase import Bookcase
-from weft.opening.model_choice import NO_MODEL, ModelChoice, refuse_unknown
-from weft.opening.settings import call_rules, durability_of, fallbacks_of, tool_limits
+from weft.opening.model_choice import NO_MODEL, ModelChoice
+from weft.opening.registries import open_registry
+from weft.opening.settings import durability_of, tool_limits
 from weft.packages.workspace import PACKAGES, is_package
 from weft.ports.journal import Durability, Journal
 from weft.ports.scope import Scope
@@ -58,16 +57,7 @@ async def open_host(
     settings = read_environment() if environment is None else environment
     clock = SystemClock()
     loader = PythonToolLoader(tool_limits(settings))
-    registry = ModelRegistry(
-        clock=clock,
-        random=Random(),  # noqa: S311 - spreads retries, nothing secret
-        settings=settings,
-        rules=call_rules(settings),
-        prices=prices,
-        factories={"you": lambda _: PersonModel(person)} if person else {},
-    )
-    fallbacks = fallbacks_of(settings)
-    refuse_unknown(fallbacks, registry)
+    registry, fallbacks = open_registry(settings, clock, person=person, prices=prices)
     kept = await _open_journal(Path(workspace), journal, durability_of(settings, durability))
     models = ModelChoice(
         registry,

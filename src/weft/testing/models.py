@@ -9,8 +9,6 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import isawaitable
-from pathlib import Path
-from traceback import extract_tb
 from typing import Any, TypeAlias, cast
 
 from weft.adapters.models.usage import FREE
@@ -85,16 +83,10 @@ class FunctionModel:
     async def reply(
         self, request: ModelRequest, on_text: Callable[[str], None] | None = None
     ) -> ModelReply:
-        """Ask the function; raises ModelError if it raises something."""
+        """Ask the function."""
         self.requests.append(request)
-        try:
-            line = self._function(request)
-            line = await line if isawaitable(line) else line
-        except ModelError:
-            raise
-        except Exception as error:  # whatever the author's function raises, it gave no answer
-            raise ModelError(_told(error) + _place(error)) from error
-        return _spoken(_reply_of(line, request), on_text)
+        line = self._function(request)
+        return _spoken(_reply_of(await line if isawaitable(line) else line, request), on_text)
 
 
 def _lines(script: str | Iterable[Line]) -> list[Line]:
@@ -107,7 +99,7 @@ def _reply_of(line: Line, request: ModelRequest) -> ModelReply:
         case ModelError():
             raise line
         case Exception():
-            raise ModelError(_told(line)) from line
+            raise ModelError(f"{type(line).__name__}: {line}") from line
         case ModelReply():
             return line if line.model else replace(line, model=request.model)
         case str():
@@ -118,16 +110,6 @@ def _reply_of(line: Line, request: ModelRequest) -> ModelReply:
             return _scripted(request, calls=(line,))
         case _:
             return _scripted(request, calls=line)
-
-
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-def _place(error: Exception) -> str:
-    """Say where in the author's function something was raised; nothing if that is not known."""
-    inside = extract_tb(error.__traceback__)[1:]
-    return f" (line {inside[0].lineno} of {Path(inside[0].filename).name})" if inside else ""
 
 
 def _scripted(

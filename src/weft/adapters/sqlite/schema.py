@@ -5,7 +5,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -152,29 +152,30 @@ def refuse_strangers(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def _opened(path: Path, durability: Durability, busy_seconds: float) -> sqlite3.Connection:
-    connection = _connect(str(path), busy_seconds)
-    try:
+    with _closed_unless_kept(_connect(str(path), busy_seconds)) as connection:
         refuse_strangers(connection, path)
         _prepare(connection, durability)
         migrate(connection, MIGRATIONS)
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 
 def _opened_to_read(path: Path, busy_seconds: float) -> sqlite3.Connection:
     try:
-        connection = open_reader(path, busy_seconds)
-        try:
+        with _closed_unless_kept(open_reader(path, busy_seconds)) as connection:
             refuse_strangers(connection, path)
             migrate(connection, MIGRATIONS)
-        except BaseException:
-            connection.close()
-            raise
     except sqlite3.Error as error:
         raise store_error(error, path) from error
     return connection
+
+
+@contextmanager
+def _closed_unless_kept(connection: sqlite3.Connection) -> Generator[sqlite3.Connection]:
+    """Close a connection that turns out to be of no use; whoever gets to the end keeps it."""
+    with ExitStack() as otherwise:
+        otherwise.callback(connection.close)
+        yield connection
+        otherwise.pop_all()
 
 
 def _has_log(path: Path) -> bool:
