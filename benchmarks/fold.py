@@ -32,7 +32,7 @@ from weft.engine.reduce import fold
 from weft.engine.rows import Batch, batch
 from weft.engine.state import State
 from weft.ports.scope import Scope
-from weft.runtime.decision import Draft, decide
+from weft.runtime.decision import NewEvent, decide
 from weft.runtime.workflow import Workflow, link
 from weft.spec.workflow import WorkflowSpec
 
@@ -87,14 +87,14 @@ def stockroom() -> WorkflowSpec:
     )
 
 
-def answer(command: CallModel | CallTool) -> tuple[Draft, ...]:
+def answer(command: CallModel | CallTool) -> tuple[NewEvent, ...]:
     """Do what the engine wants done, by the script."""
     if isinstance(command, CallTool):
         number = str(command.arguments["number"])
         result = {"part": number, "in_stock": command.seq % 90, "shelf": "C-12", "notes": NOTES}
         set_by_tool = VariableSet("last_part", number, f"tool:{command.tool}")
         returned = ToolReturned(command.id, result)
-        return tuple(Draft("tool:find_part", it, command.seq) for it in (set_by_tool, returned))
+        return tuple(NewEvent("tool:find_part", it, command.seq) for it in (set_by_tool, returned))
     wanted = TOOLS if command.call <= STEPS else 0
     requests = tuple(
         ToolRequest(
@@ -113,20 +113,20 @@ def answer(command: CallModel | CallTool) -> tuple[Draft, ...]:
         usage=Usage(1800 + command.call * 40, 60, 900, 0.0021),
         model="a-model",
     )
-    return (Draft(f"agent:{command.agent}", reply, command.seq),)
+    return (NewEvent(f"agent:{command.agent}", reply, command.seq),)
 
 
 def story(workflow: Workflow, count: int) -> Iterator[Batch]:
     """Yield the batches of one long run, as the runtime writes them, until there are enough."""
     state = State(RUN)
     begun = RunStarted(workflow.name, workflow.digest, SCOPE.app, SCOPE.user or "", {}, "Hello!")
-    waiting: list[tuple[Draft, ...]] = [(Draft("user:customer", begun),)]
+    waiting: list[tuple[NewEvent, ...]] = [(NewEvent("user:customer", begun),)]
     at = 1_763_000_000_000
     while state.seq < count:
         if not waiting:
             (request,) = state.requests
             asked = RequestAnswered(request, "And which of these can be sent today?", "customer")
-            waiting.append((Draft("user:customer", asked),))
+            waiting.append((NewEvent("user:customer", asked),))
         at += 250
         decision = decide(workflow, state, waiting.pop(0), at)
         yield batch(state, decision.state, decision.events)
@@ -149,7 +149,7 @@ def best_cpu(work: Callable[[], T], times: int) -> float:
 def fold_us(workflow: Workflow, events: list[Event]) -> float:
     """Return the microseconds of CPU that folding takes for each event."""
     times = max(1, EVENTS_PER_ROUND // len(events))
-    return best_cpu(lambda: fold(workflow.book, RUN, events), times) / len(events) * 1e6
+    return best_cpu(lambda: fold(workflow.compiled, RUN, events), times) / len(events) * 1e6
 
 
 async def stored(path: Path, batches: list[Batch]) -> None:

@@ -5,18 +5,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft.engine.book import Rulebook, write_rulebook
 from weft.engine.commands import Assemble, CallModel, CallTool, Command, Record
+from weft.engine.compiled import CompiledWorkflow, compile_workflow
 from weft.engine.events import ContextAssembled, Event, EventData, ModelReplied, RunStarted
 from weft.engine.reduce import reduce
 from weft.engine.state import State
 from weft.spec.workflow import WorkflowSpec
 
 
-def workflow(agents=("A", "B"), handoffs=(), variables=None, tools=(), **rest: Any) -> Rulebook:
-    """Build a rulebook from the smallest declaration."""
+def workflow(
+    agents=("A", "B"), handoffs=(), variables=None, tools=(), **rest: Any
+) -> CompiledWorkflow:
+    """Build a compiled workflow from the smallest declaration."""
     orchestrator = {"workflow_name": "W", "initial_agent": "A", **rest.pop("orchestrator", {})}
-    return write_rulebook(
+    return compile_workflow(
         WorkflowSpec.model_validate(
             {
                 "orchestrator": orchestrator,
@@ -42,7 +44,7 @@ def workflow(agents=("A", "B"), handoffs=(), variables=None, tools=(), **rest: A
 class Play:
     """A run in the hands of a test."""
 
-    book: Rulebook
+    compiled: CompiledWorkflow
     state: State = field(default_factory=lambda: State("r"))
     events: list[Event] = field(default_factory=list)
     effects: list[Command] = field(default_factory=list)
@@ -55,7 +57,7 @@ class Play:
             item, cause = queue.popleft()
             event = Event(self.state.seq + 1, 1000 + self.state.seq, "test", cause, item)
             self.events.append(event)
-            self.state, commands = reduce(self.book, self.state, event)
+            self.state, commands = reduce(self.compiled, self.state, event)
             following = []
             for command in commands:
                 match command:

@@ -7,8 +7,8 @@ from itertools import product
 
 from engine_play import Play
 from weft.check.proof.witness import show
-from weft.engine.book import write_rulebook
 from weft.engine.commands import CallModel, CallTool
+from weft.engine.compiled import compile_workflow
 from weft.engine.events import (
     HandedOff,
     ModelReplied,
@@ -64,8 +64,8 @@ class World:
     broken: bool = False
 
     def __post_init__(self):
-        self.book = write_rulebook(self.spec)
-        self.counts = bool(self.book.triggers.turns)
+        self.compiled = compile_workflow(self.spec)
+        self.counts = bool(self.compiled.triggers.agent_turn_count)
         self.bound = {it.agent for it in self.spec.registry if it.model}
         self.answers: list = []
         names: dict = {"use_ui_tool": self.ask, "Refuse": Refuse, "RetryModel": RetryModel}
@@ -76,7 +76,7 @@ class World:
     def begin(self):
         """Yield a run for each way in which the values outside may be."""
         for values, words in self.choices.starts:
-            play = Play(self.book)
+            play = Play(self.compiled)
             play.start(message=words, **values)
             yield play
 
@@ -103,7 +103,7 @@ class World:
     def next(self, play):
         """Yield the run after each thing that may happen next, with the new events only."""
         for happening in self.options(play):
-            after = Play(self.book, play.state)
+            after = Play(self.compiled, play.state)
             for data in happening:
                 after.take(data)
             # How often replies may be sent back is a limit, like that of turns.
@@ -118,7 +118,7 @@ class World:
             [(it.tool, str(it.arguments), it.answers) for it in turn.calls.values()] if turn else []
         )
         asked = tuple((it.kind, it.agent, it.tool) for it in state.requests.values())
-        limited = state.last if min(it.limit for it in self.book.parts.values()) < 50 else None
+        limited = state.last if min(it.limit for it in self.compiled.agents.values()) < 50 else None
         taken = [(agent, min(count, COUNTED)) for agent, count in sorted(state.taken.items())]
         values = json.dumps(dict(state.variables))
         key = (where, str(calls), asked, limited, str(taken) if self.counts else "", values)
@@ -148,7 +148,7 @@ class World:
                     if agent in self.bound:
                         texts = map(json.dumps, self.choices.outputs)
                     yield from ((ModelReplied(turn, call, text),) for text in texts)
-                    tools = self.book.parts[agent].tools
+                    tools = self.compiled.agents[agent].tools
                     for tool, arguments in product(tools, self.choices.arguments):
                         request = ToolRequest(f"{turn}-{call}", tool, arguments)
                         yield (ModelReplied(turn, call, "", (request,)),)
@@ -158,7 +158,9 @@ class World:
     def called(self, play, command):
         """Call a tool: what it asks a person comes first, and then it is called again."""
         self.answers = list(command.answers)
-        context = Context(self.book, play.state, agent=command.agent, tool=command.tool, key="k")
+        context = Context(
+            self.compiled, play.state, agent=command.agent, tool=command.tool, key="k"
+        )
         try:
             value = self.functions[command.tool](context, **command.arguments)
         except AskedError as error:
@@ -252,7 +254,7 @@ def _arrivals(play, values, asking):
 
     What an event sets stands behind it, so the values are those before the next other event.
     """
-    found, first = [], play.book.orchestrator.initial_agent
+    found, first = [], play.compiled.orchestrator.initial_agent
     for event in play.events:
         data = event.data
         if isinstance(data, VariableSet | VariableRefused):
@@ -261,9 +263,9 @@ def _arrivals(play, values, asking):
         values = dict(values)
         match data:
             case RunStarted(values=given, message=words):
-                values |= {**play.book.start_values, **given}
+                values |= {**play.compiled.start_values, **given}
                 found.append(("start", values))
-                if play.book.startup != "UserDriven" or words is not None:
+                if play.compiled.startup != "UserDriven" or words is not None:
                     found.append((first, values))
             case RequestOpened(kind="chat"):
                 found.append(("user", values))

@@ -12,7 +12,7 @@ from engine_play import workflow
 from weft.adapters.python_tools.calling import Limits, PythonTools
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.python_tools.threads import Threads
-from weft.engine.book import Rulebook
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.state import State
 from weft.errors import LinkError
 from weft.ports.tools import AskPerson, ToolCall
@@ -40,12 +40,12 @@ VARIABLES = {
 }
 
 
-def book() -> Rulebook:
+def compiled() -> CompiledWorkflow:
     return workflow(variables=VARIABLES)
 
 
 def state(**values: Any) -> State:
-    rules = book()
+    rules = compiled()
     return State(
         "run-1",
         app="acme",
@@ -56,7 +56,7 @@ def state(**values: Any) -> State:
 
 
 def context(agent: str = "A", tool: str = "t", **values: Any) -> Context:
-    return Context(book(), state(**values), agent=agent, tool=tool, key="run-1:7")
+    return Context(compiled(), state(**values), agent=agent, tool=tool, key="run-1:7")
 
 
 def write(folder: Path, files: Mapping[str, str]) -> dict[str, bytes]:

@@ -31,8 +31,8 @@ from weft.adapters.models.registry import ModelRegistry
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
+from weft.app.models import NO_MODEL, ModelChoice
 from weft.engine.state import State
-from weft.opening.model_choice import NO_MODEL, ModelChoice
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
 from weft.runtime.host import Host

@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import Final
 
+from weft.app.hosts import LOCAL, open_host
 from weft.engine.events import Event, ModelReplied, RequestOpened, RunEnded
-from weft.opening.hosts import LOCAL, open_host
 from weft.runtime.host import Host, TextDelta
 from weft.runtime.signals import UserMessage
 

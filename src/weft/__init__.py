@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from weft.app.hosts import open_host, run
     from weft.errors import Ask, Refuse, RetryModel
-    from weft.opening.hosts import open_host, run
     from weft.ports.scope import Scope
     from weft.runtime.asking import use_ui_tool
     from weft.runtime.context_variables import Context
@@ -43,8 +43,8 @@ _HOMES: Final = {
     "Scope": "weft.ports.scope",
     "Stop": "weft.runtime.signals",
     "UserMessage": "weft.runtime.signals",
-    "open_host": "weft.opening.hosts",
-    "run": "weft.opening.hosts",
+    "open_host": "weft.app.hosts",
+    "run": "weft.app.hosts",
     "tool": "weft.runtime.tool_options",
     "use_ui_tool": "weft.runtime.asking",
 }

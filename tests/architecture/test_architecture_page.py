@@ -10,8 +10,8 @@ from types import FunctionType
 
 import pytest
 
+from weft.app.hosts import LOCAL, open_host
 from weft.engine.reduce import pending
-from weft.opening.hosts import LOCAL, open_host
 from weft.packages.shipped import shipped_folder
 from weft.testing.models import ScriptedModel, call
 

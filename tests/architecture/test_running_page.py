@@ -10,7 +10,7 @@ import pytest
 import weft
 import weft.testing
 from weft.adapters.python_tools.loader import PythonToolLoader
-from weft.opening.settings import SETTINGS
+from weft.app.settings import SETTINGS
 from weft.packages.shipped import shipped_folder
 
 PAGE = Path(__file__).parents[2] / "docs" / "running.md"

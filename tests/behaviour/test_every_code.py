@@ -29,7 +29,7 @@ from weft.check.workspace import WORKSPACE_RULES
 from weft.errors import LinkError, PackageError
 from weft.findings import Finding, Place
 from weft.packages.archive import export_package, import_package
-from weft.packages.mending import mend
+from weft.packages.fixes import mend
 from weft.packages.reader import read_package
 from weft.packages.review import review
 from weft.runtime.workflow import link

@@ -24,12 +24,12 @@ from weft.engine.events import (
 )
 from weft.engine.state import Spent, State
 from weft.errors import UsageError
+from weft.inspect.comparison import compare_turns
+from weft.inspect.run import inspect_run, spending
+from weft.inspect.turn import inspect_turn
+from weft.inspect.variables import causes
 from weft.ports.model import ModelReply
-from weft.runtime.decision import Draft, decide
-from weft.runtime.inspection import inspect_run, spending
-from weft.runtime.turn_comparison import compare_turns
-from weft.runtime.turn_inspection import inspect_turn
-from weft.runtime.variable_records import causes
+from weft.runtime.decision import NewEvent, decide
 from weft.testing.models import FunctionModel, ScriptedModel, call
 
 
@@ -552,7 +552,7 @@ def long_run(workflow, names, length):
 
     state = State("r")
     events = []
-    drafts = [Draft("user:ada", RunStarted("Shop", workflow.digest, "a", "ada", {}, "go"))]
+    drafts = [NewEvent("user:ada", RunStarted("Shop", workflow.digest, "a", "ada", {}, "go"))]
     while len(events) < length:
         decision = decide(workflow, state, drafts, len(events))
         state = decision.state
@@ -560,9 +560,9 @@ def long_run(workflow, names, length):
         events += decision.events
         turn = state.turn
         sets = [
-            Draft("tool:t", VariableSet(name, len(events), "tool:t"), decision.events[-1].seq)
+            NewEvent("tool:t", VariableSet(name, len(events), "tool:t"), decision.events[-1].seq)
             for name in names
         ]
         reply = ModelReplied(turn.number, turn.call, "on")
-        drafts = [*sets, Draft("agent:Router", reply, decision.events[-1].seq)]
+        drafts = [*sets, NewEvent("agent:Router", reply, decision.events[-1].seq)]
     return events[:length]

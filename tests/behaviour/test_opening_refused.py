@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 import weft
+from weft.app.hosts import open_host
 from weft.errors import UsageError
-from weft.opening.hosts import open_host
 from weft.packages.shipped import shipped_folder
 
 

@@ -29,9 +29,9 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.engine.reduce import fold
-from weft.runtime.replay import MOST_MISMATCHES, check_replay
+from weft.inspect.replay import MOST_MISMATCHES, check_replay
+from weft.inspect.steps import steps
 from weft.runtime.signals import Stop
-from weft.runtime.steps import steps
 from weft.testing.models import FunctionModel, ScriptedModel, call
 
 
@@ -205,9 +205,9 @@ def test_an_engine_that_remembers_is_found(shopping, monkeypatch):
     handler = engine.HANDLERS[RunEnded]
     ends = []
 
-    def forgetful(book, state, event, data):
+    def forgetful(compiled, state, event, data):
         ends.append(event)
-        commands = handler(book, state, event, data)
+        commands = handler(compiled, state, event, data)
         state.reason = str(len(ends))
         return commands
 
@@ -274,11 +274,11 @@ def shared_run():
 @pytest.mark.parametrize("name", ["tools, questions and a chat", "a fork of a fork"])
 def test_steps_stand_between_the_states_of_the_prefixes(name):
     played = PLAYS[name]()
-    book, run = played.workflow.book, played.run
-    taken = list(steps(book, run, played.events))
+    compiled, run = played.workflow.compiled, played.run
+    taken = list(steps(compiled, run, played.events))
     assert [step.event for step in taken] == played.events
     for step in taken:
-        after = fold(book, step.after.run, played.events[: step.event.seq])
+        after = fold(compiled, step.after.run, played.events[: step.event.seq])
         assert step.after == after
     assert taken[0].before.seq == 0
     assert taken[-1].after.run == run

@@ -76,7 +76,7 @@ def test_a_start_under_a_name_that_is_taken_is_not_in_the_way_of_the_run(tmp_pat
             run = await host.start("Desk", scope=ADA, message="hi", run="order-1")
             await host.settled(run, scope=ADA)
             changed = link(spec(handoffs=TO_USER, agents=new), {}, host._loader)
-            host._shelf._find = lambda _: changed
+            host._workflows._find = lambda _: changed
             again = asyncio.create_task(host.start("Desk", scope=scope, message="hi", run=run))
             await asyncio.sleep(0)
             await host.deliver(run, signal, scope=ADA)

@@ -20,7 +20,7 @@ from weft.engine.events import (
 from weft.errors import RunError, StoreError, UsageError
 from weft.ports.scope import Scope
 from weft.runtime.followers import TextDelta
-from weft.runtime.pace import AT_ONCE
+from weft.runtime.pacing import AT_ONCE
 from weft.runtime.signals import Answer, Stop
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.clock import ManualClock
@@ -203,8 +203,8 @@ def test_an_adapter_that_fails_in_its_own_way_is_recorded(caplog):
     async def scenario():
         model = ScriptedModel([call("pick"), "Done."])
         async with host_for(spec(), model, code=CODE) as host:
-            whole = host._shelf.named("W")
-            host._shelf._find = lambda _: replace(whole, digest="other", tools=Broken())
+            whole = host._workflows.named("W")
+            host._workflows._find = lambda _: replace(whole, digest="other", tools=Broken())
             run = await host.start("W", scope=ADA, message="hi")
             await host.settled(run, scope=ADA)
             return await events_of(host, run)

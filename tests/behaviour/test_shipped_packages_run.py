@@ -8,7 +8,7 @@ import pytest
 
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_steering import steering_of
-from weft.engine.book import write_rulebook
+from weft.engine.compiled import compile_workflow
 from weft.engine.events import (
     Event,
     EventData,
@@ -36,8 +36,8 @@ PACKAGES = sorted(shipped_folder().iterdir())
 
 async def play(package: Package, seed: int) -> list[Event]:
     """Run a package to its end, with a person whose answers are made up too."""
-    book = write_rulebook(package.spec)
-    steering = steering_of(book)
+    compiled = compile_workflow(package.spec)
+    steering = steering_of(compiled)
     random = Random(seed)
     model = SampleModel(seed, steering)
     async with host_for(package.spec, model, code=package.code, clock=ManualClock()) as host:
@@ -49,7 +49,7 @@ async def play(package: Package, seed: int) -> list[Event]:
                 if request.kind == "chat":
                     signal = UserMessage(SAMPLE_MESSAGE, id=request.id)
                 else:
-                    value = sample_answer(book, steering, request.tool or "", random)
+                    value = sample_answer(compiled, steering, request.tool or "", random)
                     signal = Answer(request.id, value)
                 await host.deliver(run, signal, scope=ADA)
         return [it async for it in host.events(run, scope=ADA) if isinstance(it, Event)]

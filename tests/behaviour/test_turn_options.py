@@ -16,7 +16,7 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.errors import UsageError
-from weft.runtime.replay import check_replay
+from weft.inspect.replay import check_replay
 from weft.runtime.signals import Answer
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.models import ScriptedModel, call

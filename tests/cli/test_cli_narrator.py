@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from desk_play import make_desk
+from weft.app.hosts import open_host
 from weft.cli import narrator
 from weft.cli.answering_models import models_line
 from weft.cli.event_lines import event_data, summary
@@ -37,7 +38,6 @@ from weft.engine.events import (
     VariableRefused,
     VariableSet,
 )
-from weft.opening.hosts import open_host
 from weft.runtime.followers import TextDelta
 
 
@@ -45,7 +45,7 @@ from weft.runtime.followers import TextDelta
 def workflow(tmp_path_factory):
     import asyncio
 
-    from weft.opening.hosts import LOCAL
+    from weft.app.hosts import LOCAL
 
     workspace = tmp_path_factory.mktemp("desk")
     make_desk(workspace)

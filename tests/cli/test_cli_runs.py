@@ -424,8 +424,8 @@ def test_two_questions_at_once(weft, desk, typed):
     """A model may ask for several tools in one reply."""
     import asyncio
 
+    from weft.app.hosts import LOCAL, open_host
     from weft.engine.events import ToolRequest
-    from weft.opening.hosts import LOCAL, open_host
     from weft.ports.model import ModelReply
 
     async def twice(request):

@@ -10,6 +10,7 @@ import pytest
 
 from desk_play import make_desk
 from terminal_play import Terminal
+from weft.app.hosts import LOCAL, open_host
 from weft.cli import person
 from weft.cli.conversing import AtTerminal, Session, converse
 from weft.cli.event_lines import event_data
@@ -26,13 +27,12 @@ from weft.engine.events import Event, Usage, VariableSet
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import Request
 from weft.errors import UsageError
-from weft.opening.hosts import LOCAL, open_host
+from weft.inspect.run import inspect_run
+from weft.inspect.turn import inspect_turn
+from weft.inspect.turn_records import ModelCall, ToolUse
+from weft.inspect.variables import Cause, ValueRefused
 from weft.ports.model import ModelRequest, OutputSchema, ToolSchema
-from weft.runtime.inspection import inspect_run
 from weft.runtime.signals import Answer, Stop
-from weft.runtime.turn_inspection import inspect_turn
-from weft.runtime.turn_records import ModelCall, ToolUse
-from weft.runtime.variable_records import Cause, ValueRefused
 
 ROW = RunRow(
     run="01m7hbrfyen97jxf8fradkd4wb",

@@ -22,8 +22,8 @@ from weft.engine.events import (
 from weft.engine.reduce import fold, reduce
 from weft.engine.state import State
 from weft.errors import UsageError
+from weft.inspect.replay import check_replay
 from weft.ports.scope import Scope
-from weft.runtime.replay import check_replay
 from weft.runtime.signals import Answer, Stop, UserMessage
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.hosts import host_for
@@ -248,15 +248,15 @@ def test_a_journal_folds_in_parts_and_twice_and_as_it_was_written(script, signal
 
     state, events, workflow = play(story())
     cut = data.draw(st.integers(0, len(events)))
-    part = fold(workflow.book, "run", events[:cut])
+    part = fold(workflow.compiled, "run", events[:cut])
     for event in events[cut:]:
-        part, _ = reduce(workflow.book, part, event)
+        part, _ = reduce(workflow.compiled, part, event)
     read_again = [
         Event(it.seq, it.at, it.actor, it.cause, decode(type(it.data).__name__, encode(it.data)))
         for it in events
     ]
-    assert part == state == fold(workflow.book, "run", read_again)
-    assert fold(workflow.book, "run", events) == fold(workflow.book, "run", events)
+    assert part == state == fold(workflow.compiled, "run", read_again)
+    assert fold(workflow.compiled, "run", events) == fold(workflow.compiled, "run", events)
     assert check_replay(workflow, "run", events) == []
     assert [it.seq for it in events] == list(range(1, len(events) + 1))
     assert all(it.cause < it.seq for it in events)
@@ -275,13 +275,13 @@ def test_only_events_that_say_so_set_variables(script, signals):
     async def story():
         async with host_for(SPEC, model_of(script), code=CODE) as host:
             _, events = await lead(host, signals)
-            return events, (await host.workflow("run", scope=ADA)).book
+            return events, (await host.workflow("run", scope=ADA)).compiled
 
-    events, book = play(story())
+    events, compiled = play(story())
     state = State("run")
     for event in events:
         before = state.variables
-        state, _ = reduce(book, state, event)
+        state, _ = reduce(compiled, state, event)
         if not isinstance(event.data, RunStarted | VariableSet):
             assert state.variables == before
     assert {it.data.name for it in events if isinstance(it.data, VariableSet)} == set(state.set_by)
@@ -322,7 +322,7 @@ def test_of_two_hosts_on_one_run_one_wins_each_event(script, signals):
 
     with tempfile.TemporaryDirectory() as folder:
         states, events, workflow, alone = play(story(Path(folder) / "journal.db"))
-    assert states[0] == states[1] == fold(workflow.book, "run", events)
+    assert states[0] == states[1] == fold(workflow.compiled, "run", events)
     assert [it.seq for it in events] == list(range(1, len(events) + 1))
     for kind in (ModelReplied, ToolReturned):
         causes = [it.cause for it in events if isinstance(it.data, kind)]

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from weft.engine.book import Rulebook
 from weft.engine.codec import decode, encode
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import Event
 from weft.engine.reduce import fold, reduce
 from weft.engine.state import State
@@ -37,14 +37,14 @@ def read(raw: bytes) -> list[Event]:
     ]
 
 
-def expectation(book: Rulebook, run: str, events: Sequence[Event]) -> dict[str, Any]:
+def expectation(compiled: CompiledWorkflow, run: str, events: Sequence[Event]) -> dict[str, Any]:
     """Return what folding gives: the last state, and the status after every event."""
     state = State(run)
     statuses: list[str] = []
     for event in events:
-        state, _ = reduce(book, state, event)
+        state, _ = reduce(compiled, state, event)
         statuses.append(state.status)
-    return {"state": described(fold(book, run, events)), "statuses": statuses}
+    return {"state": described(fold(compiled, run, events)), "statuses": statuses}
 
 
 def described(state: State) -> dict[str, Any]:

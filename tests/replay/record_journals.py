@@ -19,7 +19,7 @@ from crash.crash_workflows import PLAYS, Play
 from replay.folding import expectation, lines
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_steering import steering_of
-from weft.engine.book import write_rulebook
+from weft.engine.compiled import compile_workflow
 from weft.engine.events import Event, Usage
 from weft.errors import ModelError
 from weft.packages.reader import read_package
@@ -82,8 +82,8 @@ async def fork() -> tuple[Host, str]:
 async def router() -> tuple[Host, str]:
     """A shipped package with the sample model and a person who answers anything."""
     package = read_package(shipped_folder() / "CustomerSupportRouter")
-    book = write_rulebook(package.spec)
-    steering, random = steering_of(book), Random(3)
+    compiled = compile_workflow(package.spec)
+    steering, random = steering_of(compiled), Random(3)
     model = SampleModel(3, steering)
     host = host_for(package.spec, model, code=package.code, clock=ManualClock())
     name = package.spec.orchestrator.workflow_name
@@ -93,7 +93,7 @@ async def router() -> tuple[Host, str]:
             if request.kind == "chat":
                 await host.deliver(run, UserMessage(SAMPLE_MESSAGE), scope=ADA)
             else:
-                value = sample_answer(book, steering, request.tool or "", random)
+                value = sample_answer(compiled, steering, request.tool or "", random)
                 await host.deliver(run, Answer(request.id, value), scope=ADA)
     return host, run
 
@@ -342,7 +342,7 @@ async def record(name: str) -> None:
         workflow = await host.workflow(run, scope=ADA)
         (folder / "journal.jsonl").write_bytes(lines(events))
         (folder / "package.json").write_bytes(workflow.package + b"\n")
-        found = {"run": run, **expectation(workflow.book, run, events)}
+        found = {"run": run, **expectation(workflow.compiled, run, events)}
         (folder / "expected.json").write_bytes(to_json(found, indent=1) + b"\n")
 
 

@@ -6,8 +6,8 @@ import pytest
 from pydantic_core import from_json, to_json
 
 from replay.folding import expectation, only, read
-from weft.engine.book import write_rulebook
 from weft.engine.codec import encode
+from weft.engine.compiled import compile_workflow
 from weft.engine.events import KINDS, RunStarted, VariableSet
 from weft.engine.reduce import reduce
 from weft.engine.state import State
@@ -36,7 +36,7 @@ def test_a_journal_folds_to_what_it_folded_to(folder):
     spec, _ = unpack((folder / "package.json").read_bytes())
     expected = from_json((folder / "expected.json").read_bytes())
     events = read((folder / "journal.jsonl").read_bytes())
-    found = expectation(write_rulebook(spec), expected["run"], events)
+    found = expectation(compile_workflow(spec), expected["run"], events)
     assert only({"run": expected["run"], **found}, expected) == expected
 
 
@@ -60,9 +60,9 @@ def test_only_events_that_say_so_set_variables(folder):
     """Else a trigger that is judged otherwise by a later engine would change what is past."""
     spec, _ = unpack((folder / "package.json").read_bytes())
     expected = from_json((folder / "expected.json").read_bytes())
-    book, state = write_rulebook(spec), State(expected["run"])
+    compiled, state = compile_workflow(spec), State(expected["run"])
     for event in read((folder / "journal.jsonl").read_bytes()):
         before = state.variables
-        state, _ = reduce(book, state, event)
+        state, _ = reduce(compiled, state, event)
         if not isinstance(event.data, RunStarted | VariableSet):
             assert state.variables == before, event

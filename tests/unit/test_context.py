@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.context.assembly import assemble, digest_of
-from weft.context.history import Past, window
+from weft.context.history import HistoryLimits, window
 from weft.context.values import value_of, values_of
-from weft.context.view import beside, make_view
+from weft.context.view import extras, make_view
 from weft.engine.events import ToolRequest
 from weft.engine.log import Log
 from weft.engine.state import Message, State
@@ -41,7 +41,7 @@ SPEC = WorkflowSpec.model_validate(
 TOOL = ToolSchema("look", "Looks.", {"type": "object", "properties": {}})
 A, B = SPEC.agents
 LOOK = ToolRequest("c1", "look", {"q": "ü"})
-PAST = Past("history", "standard", 1000)
+PAST = HistoryLimits("history", "standard", 1000)
 
 
 def state(*messages):
@@ -155,7 +155,7 @@ def test_results_stand_in_the_order_they_were_asked_for():
 
 def test_the_newest_fits_whatever_its_size_and_older_is_left_out():
     messages = state(user("x" * 400, 1), user("y" * 400, 2)).messages
-    seen = window(messages, "A", Past("history", "context[0]", 10))
+    seen = window(messages, "A", HistoryLimits("history", "context[0]", 10))
     assert [message["content"] for message in seen.messages] == ["y" * 400]
     assert seen.left_out == {
         "kind": "history",
@@ -193,7 +193,7 @@ def conversations(draw):
 @given(conversations(), st.integers(1, 100), st.none() | st.integers(1, 6))
 def test_cutting_never_tears_a_call_from_its_results(log, budget, most):
     open_calls: set[str] = set()
-    for message in window(log, "A", Past("history", "standard", budget, most)).messages:
+    for message in window(log, "A", HistoryLimits("history", "standard", budget, most)).messages:
         if message["role"] == "tool":
             open_calls.remove(message["tool_call_id"])
         else:
@@ -205,8 +205,8 @@ def test_cutting_never_tears_a_call_from_its_results(log, budget, most):
 @settings(max_examples=200, deadline=None)
 @given(conversations(), st.integers(1, 100), st.none() | st.integers(1, 6))
 def test_what_is_kept_is_the_newest_and_as_much_as_fits(log, budget, most):
-    whole = window(log, "A", Past("history", "standard", 10**9))
-    seen = window(log, "A", Past("history", "standard", budget, most))
+    whole = window(log, "A", HistoryLimits("history", "standard", 10**9))
+    seen = window(log, "A", HistoryLimits("history", "standard", budget, most))
     length = len(seen.messages)
     assert whole.cut is None
     assert seen.messages == whole.messages[len(whole.messages) - length :]
@@ -219,7 +219,7 @@ def test_what_is_kept_is_the_newest_and_as_much_as_fits(log, budget, most):
 def test_the_arguments_of_a_call_count():
     large = ToolRequest("c1", "look", {"q": "x" * 396})
     messages = state(user("hi"), agent("A", "", 2, large), tool("A", "found")).messages
-    seen = window(messages, "A", Past("history", "standard", 100))
+    seen = window(messages, "A", HistoryLimits("history", "standard", 100))
     assert seen.tokens > 100
     assert [message["role"] for message in seen.messages] == ["assistant", "tool"]
 
@@ -241,8 +241,8 @@ def test_values_are_those_of_the_run_and_the_built_in_ones():
 
 def test_the_digest_is_of_everything_that_is_sent():
     sent = assemble(make_view(SPEC, A, ()), state(user("hi")))
-    assert sent.digest == digest_of(sent.messages, beside((), None))
-    assert sent.digest == digest_of(tuple(sent.messages), beside((), None))
+    assert sent.digest == digest_of(sent.messages, extras((), None))
+    assert sent.digest == digest_of(tuple(sent.messages), extras((), None))
     other = assemble(make_view(SPEC, A, (TOOL,)), state(user("hi")))
     assert other.messages == sent.messages
     assert other.digest != sent.digest

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine_play import Play, workflow
+from weft.engine.activations import MAX_CALLS, MAX_REFUSALS
 from weft.engine.commands import Assemble, CallModel, CallTool
 from weft.engine.events import (
     ContextAssembled,
@@ -32,7 +33,6 @@ from weft.engine.events import (
 from weft.engine.reduce import pending, reduce
 from weft.engine.rows import batch
 from weft.engine.state import Message, Spent
-from weft.engine.turns import MAX_CALLS, MAX_REFUSALS
 
 TOOL = {"agent": "A", "function": "look"}
 
@@ -580,8 +580,8 @@ def test_what_a_restart_does_again():
     assert list(pending(play.state)) == [model]
     calls = play.reply("", request("c1"), request("c2"))
     assert list(pending(play.state)) == calls
-    state, _ = reduce(play.book, play.state, Event(99, 0, "t", 0, ToolReturned("c1", "x")))
-    state, commands = reduce(play.book, state, Event(100, 0, "t", 0, ToolReturned("c2", "x")))
+    state, _ = reduce(play.compiled, play.state, Event(99, 0, "t", 0, ToolReturned("c1", "x")))
+    state, commands = reduce(play.compiled, state, Event(100, 0, "t", 0, ToolReturned("c2", "x")))
     assert commands == [Assemble("A", 1, 2)]
     assert list(pending(state)) == commands
 

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from engine_play import Play
 from weft.context.assembly import Assembly, assemble
 from weft.context.view import make_view
-from weft.engine.book import write_rulebook
+from weft.engine.compiled import compile_workflow
 from weft.engine.events import ToolRequest, ToolReturned
 from weft.engine.state import Message, State
 from weft.spec.workflow import WorkflowSpec
@@ -209,7 +209,7 @@ def test_what_an_agent_did_in_its_turn_is_sent_without_history():
             {"source_agent": "B", "target_agent": "A"},
         ],
     )
-    play = Play(write_rulebook(declared))
+    play = Play(compile_workflow(declared))
     play.start("hello")
     assert contents(seen(declared, play.state)) == [("system", "Help.\n\nNo past.")]
     play.reply("", ToolRequest("c1", "look", {}))
@@ -255,7 +255,7 @@ def test_a_refusal_belongs_to_the_turn():
         models=[{"name": "Out", "fields": {"n": {"type": "int"}}}],
         registry=[{"agent": "A", "model": "Out"}],
     )
-    play = Play(write_rulebook(declared))
+    play = Play(compile_workflow(declared))
     play.start("hello")
     play.reply("no JSON")
     roles = [role for role, _ in contents(seen(declared, play.state))]

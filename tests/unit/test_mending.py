@@ -5,7 +5,7 @@ import json
 import pytest
 
 from weft.findings import AppendItem, Finding, Fix, Place, Remove, RenameKey, SetValue
-from weft.packages.mending import mend
+from weft.packages.fixes import mend
 from weft.packages.reader import read_package
 
 

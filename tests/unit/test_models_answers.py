@@ -153,10 +153,10 @@ def test_an_answer_to_nothing_is_loud():
 
 
 def test_the_digest_is_the_one_of_the_journal():
-    book = workflow()
+    compiled = workflow()
     started = Event(1, 0, "user", 0, RunStarted("W", "d", "a", "u", {}, "Gr\u00fc\u00df Gott"))
     view = View("A", (), (), (), None, beside=NOTHING)
-    assembly = assemble(view, fold(book, "r", [started]))
+    assembly = assemble(view, fold(compiled, "r", [started]))
     assert digest_of(assembly.messages, NOTHING) == assembly.digest
 
 

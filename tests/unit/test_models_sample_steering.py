@@ -10,7 +10,7 @@ from weft.adapters.models.sample_moves import Move, steps_of
 from weft.adapters.models.sample_places import allowed_at, found_at, put_at
 from weft.adapters.models.sample_steering import Steering, steering_of
 from weft.adapters.models.sample_ways import find_ways
-from weft.engine.book import Rulebook, write_rulebook
+from weft.engine.compiled import CompiledWorkflow, compile_workflow
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.people import sample_answer
 
@@ -39,10 +39,10 @@ def tool(function: str, agent: str = "A", **more: Any) -> Any:
     }
 
 
-def book(
+def compiled(
     variables: Any, handoffs: Any, agents: Any = "A", max_turns: int = 20, **more: Any
-) -> Rulebook:
-    return write_rulebook(
+) -> CompiledWorkflow:
+    return compile_workflow(
         WorkflowSpec.model_validate(
             {
                 "orchestrator": {
@@ -59,11 +59,11 @@ def book(
     )
 
 
-def moves(made: Rulebook, agent: str = "A") -> tuple[Move, ...]:
+def moves(made: CompiledWorkflow, agent: str = "A") -> tuple[Move, ...]:
     return steering_of(made).moves.get(agent, ())
 
 
-def ways(made: Rulebook, agent: str = "A") -> tuple[tuple[Move, ...], ...]:
+def ways(made: CompiledWorkflow, agent: str = "A") -> tuple[tuple[Move, ...], ...]:
     return steering_of(made).ways.get(agent, ())
 
 
@@ -80,21 +80,21 @@ END = rule("A", "terminate", "done")
     ],
 )
 def test_words_that_end_a_run_are_known(match: dict[str, str], text: str):
-    made = book({"done": derived("bool", False, says("A", **match))}, [END, rule("A", "user")])
+    made = compiled({"done": derived("bool", False, says("A", **match))}, [END, rule("A", "user")])
     assert moves(made) == (Move("say", text),)
     assert ways(made) == ((Move("say", text),),)
 
 
 def test_words_that_nobody_can_make_up_are_left_out():
     triggers = (says("A", regex="a^b"), says("B", equals="BYE"))
-    made = book({"done": derived("bool", False, *triggers)}, [END], agents="AB")
+    made = compiled({"done": derived("bool", False, *triggers)}, [END], agents="AB")
     assert moves(made) == ()
 
 
 def test_what_no_rule_looks_at_is_no_move():
-    made = book({"other": derived("bool", False, says("A", equals="X"))}, [rule("A", "user")])
+    made = compiled({"other": derived("bool", False, says("A", equals="X"))}, [rule("A", "user")])
     assert steering_of(made) == Steering()
-    made = book(
+    made = compiled(
         {
             "done": derived("bool", False, says("A", equals="BYE")),
             "other": derived("bool", False, says("A", equals="X")),
@@ -106,7 +106,7 @@ def test_what_no_rule_looks_at_is_no_move():
 
 
 def test_all_that_words_set_is_taken_into_account():
-    both = book(
+    both = compiled(
         {
             "one": derived("bool", False, says("A", contains="go")),
             "two": derived("bool", False, says("A", contains="go on")),
@@ -119,7 +119,7 @@ def test_all_that_words_set_is_taken_into_account():
 def test_arguments_take_the_values_that_lead_on():
     asked = {"type": "tool_call", "tool": "pick", "argument": "deep.team"}
     reset = {"type": "tool_call", "tool": "reset", "value": "none"}
-    made = book(
+    made = compiled(
         {"team": derived('literal["none", "red"]', "none", asked, reset)},
         [rule("A", "terminate", "team == 'red'"), rule("A", "user")],
         tools=[tool("pick"), tool("reset")],
@@ -135,7 +135,7 @@ def test_arguments_take_the_values_that_lead_on():
 
 def test_numbers_are_tried_around_what_they_are_compared_with():
     asked = {"type": "tool_call", "tool": "rate", "argument": "score"}
-    made = book(
+    made = compiled(
         {"score": derived("int", 0, asked)},
         [rule("A", "terminate", "score >= 8"), rule("A", "user")],
         tools=[tool("rate")],
@@ -146,7 +146,7 @@ def test_numbers_are_tried_around_what_they_are_compared_with():
 
 def test_a_value_nobody_can_choose_makes_no_move():
     asked = {"type": "tool_call", "tool": "rate", "argument": "one"}
-    made = book(
+    made = compiled(
         {"one": derived("str", "a", asked), "two": derived("str", "b")},
         [rule("A", "terminate", "one == two"), rule("A", "user")],
         tools=[tool("rate")],
@@ -157,7 +157,7 @@ def test_a_value_nobody_can_choose_makes_no_move():
 def test_what_a_tool_returns_is_hoped_for():
     back = {"type": "tool_response", "tool": "check", "response_key": "state"}
     told = {"type": "tool_response", "tool": "close", "value": "good"}
-    made = book(
+    made = compiled(
         {"state": derived('literal["new", "good"]', "new", back, told)},
         [rule("A", "terminate", "state == 'good'"), rule("A", "user")],
         tools=[tool("check"), tool("close")],
@@ -171,7 +171,7 @@ def test_changes_of_state_come_in_their_order():
         {"from": "sent", "to": "read", "trigger": says("A", equals="READ")},
         {"from": "read", "to": "new"},
     ]
-    made = book(
+    made = compiled(
         {"state": derived('literal["new", "sent", "read"]', "new", transitions=changes)},
         [rule("A", "terminate", "state == 'read'"), rule("A", "user")],
         tools=[tool("send")],
@@ -181,7 +181,7 @@ def test_changes_of_state_come_in_their_order():
 
 
 def test_the_way_may_lead_through_others():
-    made = book(
+    made = compiled(
         {
             "next": derived('literal["-", "b", "c"]', "-", says("A", "b", contains="@b"),
                             says("A", "c", contains="@c")),
@@ -205,7 +205,7 @@ def test_the_way_may_lead_through_others():
 
 
 def test_rules_before_a_turn_are_followed():
-    made = book(
+    made = compiled(
         {"done": derived("bool", False, says("A", equals="BYE"))},
         [
             rule("A", "B"),
@@ -234,14 +234,14 @@ def test_a_run_that_cannot_begin_leaves_every_move_open(before: list[Any]):
         "done": derived("bool", False, says("A", equals="BYE")),
         "count": derived("int", 0),
     }
-    made = book(variables, [*before, END, rule("A", "user")], agents="AB")
+    made = compiled(variables, [*before, END, rule("A", "user")], agents="AB")
     assert find_ways(made, steps_of(made)).turns is None
     assert ways(made) == ((Move("say", "BYE"),),)
 
 
 def test_a_run_that_ends_at_once_needs_nothing():
     before = rule("A", "terminate", "not done", condition_scope="pre")
-    made = book({"done": derived()}, [before])
+    made = compiled({"done": derived()}, [before])
     assert find_ways(made, steps_of(made)).turns == 0
 
 
@@ -250,12 +250,12 @@ def test_where_rules_have_no_answer_there_is_no_way():
         "done": derived("bool", False, says("A", equals="BYE")),
         "count": derived("int", 0),
     }
-    made = book(variables, [rule("A", "terminate", "done and count < done"), rule("A", "user")])
+    made = compiled(variables, [rule("A", "terminate", "done and count < done"), rule("A", "user")])
     assert find_ways(made, steps_of(made)).turns is None
 
 
 def test_the_environment_counts_with_its_default():
-    made = book(
+    made = compiled(
         {
             "mode": {
                 "type": "str",
@@ -271,7 +271,7 @@ def test_the_environment_counts_with_its_default():
 def test_a_large_workflow_is_searched_only_so_far():
     names = [f"v{number}" for number in range(12)]
     variables = {name: derived("bool", False, says("A", equals=name)) for name in names}
-    made = book(variables, [rule("A", "terminate", " and ".join(names)), rule("A", "user")])
+    made = compiled(variables, [rule("A", "terminate", " and ".join(names)), rule("A", "user")])
     assert find_ways(made, steps_of(made)).turns is None
     assert len(ways(made)[0]) == 12
 
@@ -296,7 +296,7 @@ def test_the_fields_of_a_reply_that_a_tool_is_called_with():
         rule("A", "user"),
     ]
     agents = [{"agent_name": "A", "auto_tool_mode": True}, {"agent_name": "B"}]
-    made = book(
+    made = compiled(
         variables,
         handoffs,
         models=[MODEL],
@@ -313,7 +313,7 @@ def test_the_fields_of_a_reply_that_a_tool_is_called_with():
 
 def test_a_field_the_reply_does_not_have_makes_no_move():
     lost = {"type": "tool_call", "tool": "take", "argument": "nowhere"}
-    made = book(
+    made = compiled(
         {"lost": derived("bool", False, lost)},
         [rule("A", "terminate", "lost"), rule("A", "user")],
         models=[MODEL],
@@ -327,7 +327,7 @@ def test_a_field_the_reply_does_not_have_makes_no_move():
 @pytest.mark.parametrize(("max_turns", "wandering"), [(1, 0), (3, 0), (4, 1), (6, 2), (50, 2)])
 def test_there_is_time_to_look_around_or_there_is_not(max_turns: int, wandering: int):
     variables = {"done": derived("bool", False, says("A", equals="BYE"))}
-    made = book(variables, [END, rule("A", "user")], max_turns=max_turns)
+    made = compiled(variables, [END, rule("A", "user")], max_turns=max_turns)
     assert steering_of(made).wandering == wandering
 
 
@@ -338,7 +338,7 @@ RESPONSE = {
 }
 
 
-def asking(response_schema: Any = None) -> Rulebook:
+def asking(response_schema: Any = None) -> CompiledWorkflow:
     answered = {"type": "ui_response", "tool": "confirm", "response_key": "choice"}
     ui = {
         "tool_type": "UI_Tool",
@@ -348,7 +348,7 @@ def asking(response_schema: Any = None) -> Rulebook:
         "ui": {"component": "Confirm", "mode": "inline"},
         "response_schema": response_schema,
     }
-    return book(
+    return compiled(
         {
             "choice": derived('literal["yes", "no", "late"]', "late", answered),
             "deep": derived("int", 0, {**answered, "response_key": "more.count"}),
@@ -442,7 +442,7 @@ def test_a_schema_says_what_may_stand_where(path: str, value: Any, allowed: bool
 
 
 def test_a_circle_of_rules_on_the_way_is_no_way():
-    made = book(
+    made = compiled(
         {
             "done": derived("bool", False, says("A", equals="BYE")),
             "lost": derived("bool", False, says("A", equals="LOST")),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_play import book, context, state
+from tool_play import compiled, context, state
 from weft.engine.events import VariableSet
 from weft.errors import ToolError
 from weft.runtime.context_variables import Context
@@ -162,7 +162,7 @@ def test_nothing_is_set_after_the_call():
 
 def test_neither_reads_nor_writes_share_anything():
     begun = state(items=["a"])
-    it = Context(book(), begun, agent="A", tool="t", key="k")
+    it = Context(compiled(), begun, agent="A", tool="t", key="k")
     it.get("items").append("b")
     it["items"].append("b")
     it.to_dict()["items"].append("b")

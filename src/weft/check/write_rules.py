@@ -11,7 +11,7 @@ from weft.check.spelling import did_you_mean, short
 from weft.check.subject import Hit, Subject
 from weft.check.values import misfit_told, told
 from weft.engine.conditions import same
-from weft.engine.writes import forbidden
+from weft.engine.writes import access_error
 from weft.findings import Place
 from weft.spec.sources import DerivedSource
 from weft.spec.types import print_type
@@ -58,7 +58,7 @@ def _fault(
     writers = [declared.function, *([declared.agent] if declared.agent else [])]
     named = (variables[name].writers if name in variables else None) or ()
     known = subject.once(_who_may_write)
-    fact = forbidden(variables, name, [*writers, *(one for one in named if one not in known)])
+    fact = access_error(variables, name, [*writers, *(one for one in named if one not in known)])
     if fact:
         return fact, _way_out(subject, name, declared.function)
     variable, value = variables[name], placed.write.value

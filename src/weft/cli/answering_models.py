@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from weft.app.models import NO_MODEL
 from weft.environment import read_environment
-from weft.opening.model_choice import NO_MODEL
 from weft.runtime.workflow import Workflow
 
 #: What is to be known of replies that no model gives. They come whole: nobody waits for them.

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from weft.app.hosts import LOCAL
 from weft.cli.following import Following
 from weft.cli.hosting import Place
 from weft.cli.narrator import JsonLines, Narrator, Storyteller
@@ -14,7 +15,6 @@ from weft.cli.terminal_form import ask_form, shown_payload
 from weft.engine.events import Event
 from weft.engine.rows import RequestRow, RunRow
 from weft.errors import UsageError
-from weft.opening.hosts import LOCAL
 from weft.runtime.followers import TextDelta
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal, Stop

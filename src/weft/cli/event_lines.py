@@ -35,8 +35,8 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.findings import Json
-from weft.runtime.handoff_records import HandoffRecord, handoff_record
-from weft.runtime.variable_records import UNSHOWN, is_secret
+from weft.inspect.handoffs import HandoffRecord, handoff_record
+from weft.inspect.variables import UNSHOWN, is_secret
 from weft.runtime.workflow import Workflow
 
 #: Why the word went where it went, for handoffs that no condition decided.

@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from typing import TypeAlias, cast
 
+from weft.app.hosts import LOCAL
 from weft.engine.events import Event
-from weft.opening.hosts import LOCAL
 from weft.runtime.followers import TextDelta
 from weft.runtime.host import Host
 

@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 from cyclopts import Parameter
 
 from weft.cli.failure import CommandFailed, not_found, usage
-from weft.engine.book import Rulebook
+from weft.engine.compiled import CompiledWorkflow
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.ids import nearest
@@ -28,7 +28,7 @@ Given: TypeAlias = Annotated[
 ]
 
 
-def read_values(book: Rulebook, given: Sequence[str]) -> Mapping[str, Json]:
+def read_values(compiled: CompiledWorkflow, given: Sequence[str]) -> Mapping[str, Json]:
     """Return the values, each as the type of its variable wants it."""
     values: dict[str, Json] = {}
     for pair in given:
@@ -37,18 +37,18 @@ def read_values(book: Rulebook, given: Sequence[str]) -> Mapping[str, Json]:
             raise usage(f'"{pair}" gives no variable a value', "write --set NAME=VALUE")
         if name in values:
             raise usage(f"{name} is given twice", "keep one of them")
-        values[name] = _value(book, name, text)
+        values[name] = _value(compiled, name, text)
     return values
 
 
-def _value(book: Rulebook, name: str, text: str) -> Json:
-    variable = book.variables.get(name)
+def _value(compiled: CompiledWorkflow, name: str, text: str) -> Json:
+    variable = compiled.variables.get(name)
     if variable is None:
-        near = nearest(name, book.variables)
-        there = f"there is: {', '.join(book.variables) or 'none'}"
+        near = nearest(name, compiled.variables)
+        there = f"there is: {', '.join(compiled.variables) or 'none'}"
         raise not_found(f"there is no variable {name}", f"did you mean {near}?" if near else there)
     try:
-        return coerce_text(variable.type, text, models=book.models)
+        return coerce_text(variable.type, text, models=compiled.models)
     except ExpressionError as error:
         raise _unfit(name, variable.type, error.hint or "write a value of this type") from error
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from pydantic_core import to_jsonable_python
 
+from weft.app.hosts import LOCAL
 from weft.cli.conversing import AtTerminal, Session, converse, narrator_for
 from weft.cli.exits import Exit
 from weft.cli.following import Following, following
@@ -18,10 +19,9 @@ from weft.cli.person import Person, is_there
 from weft.cli.run_end import concluded
 from weft.cli.slash_commands import obey
 from weft.engine.events import Event
-from weft.opening.hosts import LOCAL
+from weft.inspect.run import inspect_run
 from weft.ports.model import ModelReply, ModelRequest
 from weft.runtime.host import Host
-from weft.runtime.inspection import inspect_run
 from weft.runtime.signals import Stop
 
 

@@ -12,13 +12,13 @@ from cyclopts import Parameter
 
 from weft.adapters.models.person import Ask
 from weft.adapters.sqlite.errors import on_read_only_disk
+from weft.app.hosts import JOURNAL, open_host
 from weft.cli.failure import not_found, remedy, setup, usage
 from weft.cli.own_output import output_kept
 from weft.cli.package_files import DetailLog
 from weft.cli.places import how_to_start
 from weft.cli.streams import Streams
 from weft.errors import RunGivenUp, StoreError
-from weft.opening.hosts import JOURNAL, open_host
 from weft.runtime.host import Host
 
 #: The option that every verb has which works with runs.

@@ -8,10 +8,10 @@ from weft.cli.narrator import words_of
 from weft.cli.page import Page
 from weft.cli.streams import Streams
 from weft.cli.wording import counted
-from weft.runtime.handoff_records import HandoffRecord
-from weft.runtime.inspection import RunInspection
-from weft.runtime.turn_records import ModelCall, ToolUse, TurnRecord
-from weft.runtime.variable_records import Cause, VariableRecord
+from weft.inspect.handoffs import HandoffRecord
+from weft.inspect.run import RunInspection
+from weft.inspect.turn_records import ModelCall, ToolUse, TurnRecord
+from weft.inspect.variables import Cause, VariableRecord
 
 #: Events that only stand between a cause and what it leads to.
 _INNER: Final = frozenset({"TurnStarted", "TurnEnded", "ContextAssembled"})

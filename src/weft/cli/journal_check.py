@@ -4,12 +4,12 @@ from shlex import quote
 
 from weft.adapters.sqlite.errors import on_read_only_disk
 from weft.adapters.sqlite.health import Health, examine
+from weft.app.hosts import LOCAL
 from weft.cli.diagnosis import Diagnosis
 from weft.cli.hosting import Place
 from weft.cli.runs_page import is_still
 from weft.cli.wording import counted
 from weft.errors import StoreError
-from weft.opening.hosts import LOCAL
 
 
 def journal_check(place: Place) -> Diagnosis:

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
 from weft.adapters.system_clock import SystemClock
+from weft.app.models import ANY_MODEL, NO_MODEL
+from weft.app.registries import open_registry
+from weft.app.settings import durability_of, tool_limits
 from weft.cli.answering_models import is_badged
 from weft.cli.diagnosis import Diagnosis
 from weft.environment import read_environment
 from weft.errors import UsageError
-from weft.opening.model_choice import ANY_MODEL, NO_MODEL
-from weft.opening.registries import open_registry
-from weft.opening.settings import durability_of, tool_limits
 
 
 def models_check() -> Diagnosis:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from weft.app.hosts import LOCAL
 from weft.cli.run_names import find_run
 from weft.engine.events import Event
-from weft.opening.hosts import LOCAL
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from shlex import quote
 from typing import Any, Final
 
+from weft.app.hosts import LOCAL
 from weft.cli.conversing import Session
 from weft.cli.exits import Exit, code_of
 from weft.cli.failure import CommandFailed, Failure, failure_of
@@ -14,7 +15,6 @@ from weft.cli.person import Left, Person, is_there, with_person
 from weft.cli.streams import Streams
 from weft.engine.rows import RequestRow, RunRow
 from weft.errors import WeftError
-from weft.opening.hosts import LOCAL
 
 #: What an outcome is called where it is told.
 _OUTCOMES: Final = {

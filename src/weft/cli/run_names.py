@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from weft.app.hosts import LOCAL
 from weft.cli.failure import CommandFailed, not_found, usage
 from weft.cli.hosting import Place
 from weft.engine.rows import RequestRow, RunRow
-from weft.opening.hosts import LOCAL
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
 

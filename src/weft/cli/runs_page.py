@@ -13,7 +13,7 @@ from weft.cli.run_names import short
 from weft.cli.streams import Streams, clean
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import Spent
-from weft.runtime.inspection import spending
+from weft.inspect.run import spending
 from weft.runtime.workflow import Workflow
 
 #: Below this width a run takes two lines.

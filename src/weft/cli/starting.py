@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from weft.app.hosts import LOCAL
 from weft.cli.answering_models import models_line
 from weft.cli.failure import usage
 from weft.cli.given_values import read_values
@@ -10,10 +11,9 @@ from weft.cli.package_files import placed
 from weft.cli.places import locate_package
 from weft.cli.run_names import find_run
 from weft.cli.streams import Streams, clean
-from weft.engine.book import write_rulebook
+from weft.engine.compiled import compile_workflow
 from weft.errors import LinkError
 from weft.findings import Json
-from weft.opening.hosts import LOCAL
 from weft.packages.reader import read_package
 from weft.packages.workspace import find_packages
 from weft.runtime.host import Host
@@ -43,7 +43,7 @@ async def start_run(
     """Start a run of a package, and return its identity."""
     values: Mapping[str, Json] = {}
     if given:
-        values = read_values(write_rulebook(read_package(folder).spec), given)
+        values = read_values(compile_workflow(read_package(folder).spec), given)
     chosen = await model_name(host, model)
     try:
         run = await host.start(

@@ -7,8 +7,8 @@ from weft.cli.page import Page
 from weft.cli.streams import Streams
 from weft.cli.wording import counted
 from weft.context.segment import LeftOut, Segment
-from weft.runtime.turn_comparison import TurnComparison
-from weft.runtime.turn_inspection import Prompt, TurnInspection
+from weft.inspect.comparison import TurnComparison
+from weft.inspect.turn import Prompt, TurnInspection
 
 
 def turn_page(told: TurnInspection, streams: Streams) -> str:

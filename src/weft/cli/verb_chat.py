@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from weft.app.hosts import LOCAL
 from weft.cli.answering_models import models_line
 from weft.cli.candidates import package_names
 from weft.cli.changed_package import tell_if_changed
@@ -24,7 +25,6 @@ from weft.cli.starting import package_to_run, start_run
 from weft.cli.streams import Streams, clean
 from weft.cli.wording import counted
 from weft.engine.rows import RequestRow, RunRow
-from weft.opening.hosts import LOCAL
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow
 

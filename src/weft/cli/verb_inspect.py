@@ -14,9 +14,9 @@ from weft.cli.machine_formats import document
 from weft.cli.recorded import Recorded, read_recorded
 from weft.cli.streams import Streams
 from weft.cli.turn_page import comparison_page, turn_page
-from weft.runtime.inspection import inspect_run
-from weft.runtime.turn_comparison import compare_turns
-from weft.runtime.turn_inspection import inspect_turn
+from weft.inspect.comparison import compare_turns
+from weft.inspect.run import inspect_run
+from weft.inspect.turn import inspect_turn
 
 
 def inspect(

@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from pydantic_core import to_jsonable_python
 
+from weft.app.hosts import LOCAL
 from weft.cli.answering_models import models_line
 from weft.cli.changed_package import tell_if_changed
 from weft.cli.conversing import Session, narrator_for
@@ -26,9 +27,8 @@ from weft.cli.streams import Streams, clean
 from weft.cli.wording import counted
 from weft.engine.events import Event, RunForked
 from weft.findings import Json
-from weft.opening.hosts import LOCAL
+from weft.inspect.replay import Mismatch, check_replay
 from weft.runtime.host import Host
-from weft.runtime.replay import Mismatch, check_replay
 
 
 def replay(
@@ -118,7 +118,7 @@ def _fork(
                 parent.run,
                 scope=LOCAL,
                 turn=turn,
-                values=read_values(workflow.book, given),
+                values=read_values(workflow.compiled, given),
                 model=await model_name(host, model),
                 streamed=True,
             )

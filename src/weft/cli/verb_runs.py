@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from cyclopts import Parameter
 
+from weft.app.hosts import LOCAL
 from weft.cli.columns import shortened
 from weft.cli.conversing import PATIENCE, not_moving
 from weft.cli.event_lines import at_time, event_data, summary
@@ -22,7 +23,6 @@ from weft.cli.runs_page import print_list, run_text, tell_of_still_runs
 from weft.cli.streams import Streams, clean, finish
 from weft.engine.events import Event
 from weft.engine.rows import RequestRow, RunRow
-from weft.opening.hosts import LOCAL
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow
 

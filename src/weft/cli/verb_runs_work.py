@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from weft.app.hosts import LOCAL
 from weft.cli.changed_package import tell_if_changed
 from weft.cli.conversing import AtTerminal, Session
 from weft.cli.durations import milliseconds
@@ -28,7 +29,6 @@ from weft.cli.wording import counted
 from weft.engine.events import Event, TurnStarted
 from weft.engine.rows import RequestRow, RunRow
 from weft.findings import Json
-from weft.opening.hosts import LOCAL
 from weft.ports.journal import Pruned
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal, Stop

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
-from weft.context.history import Past, Window, window
+from weft.context.history import HistoryLimits, Window, window
 from weft.context.segment import LeftOut, Segment, over_budget
 from weft.context.values import shown, value_of
-from weft.context.view import Listing, Section, View, headed
+from weft.context.view import Section, VariableList, View, headed
 from weft.engine.state import State
 from weft.ports.model import ChatMessage
 from weft.spec.tokens import estimate
@@ -26,12 +26,12 @@ class Assembly:
     pieces: list[Segment | Window]
     left_out: list[LeftOut]
     #: What is sent with the messages: tools and output, encoded.
-    beside: bytes
+    extras: bytes
 
     @property
     def digest(self) -> str:
         """The hash of everything that is sent."""
-        return digest_of(self.messages, self.beside)
+        return digest_of(self.messages, self.extras)
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -52,9 +52,9 @@ class Assembly:
                 yield from piece.slices()
 
 
-def digest_of(messages: Sequence[ChatMessage], beside: bytes) -> str:
+def digest_of(messages: Sequence[ChatMessage], extras: bytes) -> str:
     """Return the hash of what is sent, as a journal keeps it with every assembled context."""
-    return hashlib.sha256(to_json(messages) + beside).hexdigest()
+    return hashlib.sha256(to_json(messages) + extras).hexdigest()
 
 
 def assemble(view: View, state: State) -> Assembly:
@@ -64,7 +64,7 @@ def assemble(view: View, state: State) -> Assembly:
     left_out = list(view.left_out)
     texts: list[str] = []
     for piece in view.pieces:
-        if isinstance(piece, Past):
+        if isinstance(piece, HistoryLimits):
             _flush(texts, messages)
             made = _window(view, state, piece)
             messages += made.messages
@@ -79,7 +79,7 @@ def assemble(view: View, state: State) -> Assembly:
             pieces.append(text)
     _flush(texts, messages)
     pieces += view.schemas
-    return Assembly(messages, pieces, left_out, view.beside)
+    return Assembly(messages, pieces, left_out, view.extras)
 
 
 def _flush(texts: list[str], messages: list[ChatMessage]) -> None:
@@ -89,7 +89,7 @@ def _flush(texts: list[str], messages: list[ChatMessage]) -> None:
         texts.clear()
 
 
-def _window(view: View, state: State, past: Past) -> Window:
+def _window(view: View, state: State, past: HistoryLimits) -> Window:
     if past.kind == "history":
         return window(state.messages, view.agent, past)
     replies = state.turn.call - 1 if state.turn else 0
@@ -97,11 +97,11 @@ def _window(view: View, state: State, past: Past) -> Window:
 
 
 def _text(
-    piece: Segment | Section | Listing, state: State, left_out: list[LeftOut]
+    piece: Segment | Section | VariableList, state: State, left_out: list[LeftOut]
 ) -> Segment | None:
     if isinstance(piece, Segment):
         return piece
-    if isinstance(piece, Listing):
+    if isinstance(piece, VariableList):
         return _listing(piece, state, left_out)
     filled = "".join(
         part if isinstance(part, str) else shown(value_of(state, part.name)) for part in piece.parts
@@ -110,7 +110,7 @@ def _text(
     return Segment("prompt", piece.origin, text, estimate(text))
 
 
-def _listing(piece: Listing, state: State, left_out: list[LeftOut]) -> Segment | None:
+def _listing(piece: VariableList, state: State, left_out: list[LeftOut]) -> Segment | None:
     """List variables with their values; what does not fit is left out from the end."""
     lines = [f"{name}: {shown(value_of(state, name))}" for name in piece.names]
     text = "\n".join((_VARIABLES_HEADING, *lines))

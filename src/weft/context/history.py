@@ -14,7 +14,7 @@ from weft.spec.tokens import estimate
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class HistoryLimits:
     """How much of the conversation an agent is sent, and which ingredient says so."""
 
     kind: Kind
@@ -27,7 +27,7 @@ class Past:
 class Window:
     """The part of the conversation that is sent, and why there is not more of it."""
 
-    past: Past
+    past: HistoryLimits
     messages: list[ChatMessage]
     #: What the messages were made of, one for one.
     sources: list[Message]
@@ -70,7 +70,9 @@ class Window:
             )
 
 
-def window(history: Log[Message], agent: str, past: Past, replies: int | None = None) -> Window:
+def window(
+    history: Log[Message], agent: str, past: HistoryLimits, replies: int | None = None
+) -> Window:
     """Take the newest part of a conversation that fits the limits.
 
     A reply that asks for tools and the results of these go together or not at all: models refuse
@@ -101,7 +103,7 @@ def window(history: Log[Message], agent: str, past: Past, replies: int | None = 
     )
 
 
-def _reason(past: Past, tokens: int, count: int) -> str | None:
+def _reason(past: HistoryLimits, tokens: int, count: int) -> str | None:
     if tokens > past.max_tokens:
         return over_budget(past.max_tokens)
     if past.max_messages is not None and count > past.max_messages:

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic_core import to_json
 
-from weft.context.history import Past
+from weft.context.history import HistoryLimits
 from weft.context.segment import HIDDEN, Kind, LeftOut, Segment
 from weft.engine.reads import may_read
 from weft.ports.model import OutputSchema, ToolSchema
@@ -41,7 +41,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class VariableList:
     """Variables that are listed with their values."""
 
     origin: str
@@ -50,7 +50,7 @@ class Listing:
 
 
 #: What is put together at every call, in order. A segment is the same every time.
-Piece: TypeAlias = Segment | Section | Listing | Past
+Piece: TypeAlias = Segment | Section | VariableList | HistoryLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class View:
     #: Tools and output as segments: they are sent with every call, beside the messages.
     schemas: tuple[Segment, ...] = ()
     #: The same as it counts in the hash of what is sent.
-    beside: bytes = b""
+    extras: bytes = b""
 
 
 def make_view(spec: WorkflowSpec, agent: Agent, tools: tuple[ToolSchema, ...]) -> View:
@@ -76,12 +76,12 @@ def make_view(spec: WorkflowSpec, agent: Agent, tools: tuple[ToolSchema, ...]) -
     pieces: list[Piece] = [
         _section(spec, agent.agent_name, it, left_out) for it in agent.prompt_sections
     ]
-    for index, ingredient in enumerate(agent.context or standard()):
+    for index, ingredient in enumerate(agent.context or default_ingredients()):
         origin = f"context[{index}]" if agent.context else "standard"
         pieces += _ingredient(spec, agent.agent_name, origin, ingredient, left_out)
-    if not any(isinstance(piece, Past) for piece in pieces):
+    if not any(isinstance(piece, HistoryLimits) for piece in pieces):
         # Without the results of its tools an agent would call them again and again.
-        pieces.append(Past("turn", "standard", HISTORY_TOKENS))
+        pieces.append(HistoryLimits("turn", "standard", HISTORY_TOKENS))
     return View(
         agent=agent.agent_name,
         pieces=tuple(pieces),
@@ -89,16 +89,16 @@ def make_view(spec: WorkflowSpec, agent: Agent, tools: tuple[ToolSchema, ...]) -
         tools=tools,
         output=output,
         schemas=tuple(_schemas(tools, output)),
-        beside=beside(tools, output),
+        extras=extras(tools, output),
     )
 
 
-def beside(tools: tuple[ToolSchema, ...], output: OutputSchema | None) -> bytes:
+def extras(tools: tuple[ToolSchema, ...], output: OutputSchema | None) -> bytes:
     """Return what is sent beside the messages, as it counts in the hash of all that is sent."""
     return to_json((tools, output))
 
 
-def standard() -> tuple[Ingredient, ...]:
+def default_ingredients() -> tuple[Ingredient, ...]:
     """Return what an agent sees after its prompt if it does not say."""
     return VariablesIngredient(), HistoryIngredient()
 
@@ -132,7 +132,7 @@ def _ingredient(
         case LiteralIngredient(text=text):
             yield _fixed("literal", origin, text)
         case HistoryIngredient(max_tokens=tokens, max_messages=messages):
-            yield Past("history", origin, tokens or HISTORY_TOKENS, messages)
+            yield HistoryLimits("history", origin, tokens or HISTORY_TOKENS, messages)
         case _:
             exposed = spec.exposure.get(agent, ())
             wanted = dict.fromkeys(ingredient.names or exposed)
@@ -141,7 +141,7 @@ def _ingredient(
             if hidden:
                 left_out.append(_hidden("variables", origin, hidden))
             if seen:
-                yield Listing(origin, tuple(seen), ingredient.max_tokens)
+                yield VariableList(origin, tuple(seen), ingredient.max_tokens)
 
 
 def headed(heading: str, text: str) -> str:

@@ -2,8 +2,9 @@
 
 import json
 
-from weft.engine.book import Rulebook
+from weft.engine.activations import next_call
 from weft.engine.commands import CallTool, Command, Record
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import (
     Event,
     OutputRefused,
@@ -14,33 +15,36 @@ from weft.engine.events import (
     TurnEnded,
 )
 from weft.engine.state import Message, OpenCall, State, Turn
-from weft.engine.triggers import called, fire, returned
-from weft.engine.turns import next_call
+from weft.engine.triggers import fire, tool_call, tool_response
 from weft.findings import Json
 
 
-def on_tool_called(book: Rulebook, state: State, event: Event, data: ToolCalled) -> list[Command]:
+def on_tool_called(
+    compiled: CompiledWorkflow, state: State, event: Event, data: ToolCalled
+) -> list[Command]:
     """Set what the call sets, and let the tool be called."""
     turn = state.turn
     if turn is None or data.id not in turn.missing:
         return []
     call = OpenCall(data.id, data.tool, data.arguments, event.seq, data.auto)
     state.turn = turn.changed(calls={**turn.calls, data.id: call})
-    return [*fire(state, called(book, state, data)).records, call_of(turn.agent, call)]
+    return [*fire(state, tool_call(compiled, state, data)).records, call_of(turn.agent, call)]
 
 
 def on_tool_returned(
-    book: Rulebook, state: State, event: Event, data: ToolReturned
+    compiled: CompiledWorkflow, state: State, event: Event, data: ToolReturned
 ) -> list[Command]:
     """Set what the result sets, and give it to the agent."""
     call = state.turn.calls.get(data.id) if state.turn else None
     if call is None:
         return []
-    fired = fire(state, returned(book, state, call.tool, data.value))
+    fired = fire(state, tool_response(compiled, state, call.tool, data.value))
     return [*fired.records, *_done(state, event, data.id, _text(data.value))]
 
 
-def on_tool_failed(_book: Rulebook, state: State, event: Event, data: ToolFailed) -> list[Command]:
+def on_tool_failed(
+    _compiled: CompiledWorkflow, state: State, event: Event, data: ToolFailed
+) -> list[Command]:
     """Tell the agent why there is no result.
 
     Nobody has asked for the call of an automatic tool: the reply is refused that it was made with,
@@ -84,7 +88,7 @@ def _done(state: State, event: Event, id_: str, text: str) -> list[Command]:
     if call is not None and call.auto:
         state.turn = turn.changed(stage="ending")
         return [Record(TurnEnded(turn.agent, turn.number))]
-    state.say(Message("tool", turn.agent, text, event.seq, call=id_))
+    state.add_message(Message("tool", turn.agent, text, event.seq, call=id_))
     state.turn = turn
     state.status = "waiting" if only_asks(turn) else "running"
     return [] if turn.missing else next_call(state, turn)

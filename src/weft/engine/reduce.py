@@ -8,25 +8,25 @@ its cause; what needs the world is returned as the other commands.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
-from weft.engine import calls, events, requests, turns, variables
-from weft.engine.book import Rulebook
+from weft.engine import activations, calls, events, requests, variables
 from weft.engine.commands import Assemble, CallModel, Command
+from weft.engine.compiled import CompiledWorkflow
+from weft.engine.conversation import on_handed_off
 from weft.engine.events import Event
-from weft.engine.passing import on_handed_off
 from weft.engine.state import State
 
 #: Takes an event into a state it may write on, and says what is to be done.
-Handler: TypeAlias = Callable[[Rulebook, State, Event, Any], list[Command]]
+Handler: TypeAlias = Callable[[CompiledWorkflow, State, Event, Any], list[Command]]
 
 HANDLERS: Final[dict[type[events.EventData], Handler]] = {
-    events.RunStarted: turns.on_run_started,
-    events.RunForked: turns.on_run_forked,
-    events.MessageShown: turns.on_message_shown,
-    events.TurnStarted: turns.on_turn_started,
-    events.ContextAssembled: turns.on_context_assembled,
-    events.ModelReplied: turns.on_model_replied,
-    events.ModelFailed: turns.on_model_failed,
-    events.OutputRefused: turns.on_output_refused,
+    events.RunStarted: activations.on_run_started,
+    events.RunForked: activations.on_run_forked,
+    events.MessageShown: activations.on_message_shown,
+    events.TurnStarted: activations.on_turn_started,
+    events.ContextAssembled: activations.on_context_assembled,
+    events.ModelReplied: activations.on_model_replied,
+    events.ModelFailed: activations.on_model_failed,
+    events.OutputRefused: activations.on_output_refused,
     events.ToolCalled: calls.on_tool_called,
     events.ToolReturned: calls.on_tool_returned,
     events.ToolFailed: calls.on_tool_failed,
@@ -35,32 +35,32 @@ HANDLERS: Final[dict[type[events.EventData], Handler]] = {
     events.RequestOpened: requests.on_request_opened,
     events.RequestAnswered: requests.on_request_answered,
     events.RequestExpired: requests.on_request_expired,
-    events.TurnEnded: turns.on_turn_ended,
+    events.TurnEnded: activations.on_turn_ended,
     events.HandedOff: on_handed_off,
-    events.StopAsked: turns.on_stop_asked,
-    events.RunEnded: turns.on_run_ended,
+    events.StopAsked: activations.on_stop_asked,
+    events.RunEnded: activations.on_run_ended,
 }
 
 
-def reduce(book: Rulebook, state: State, event: Event) -> tuple[State, list[Command]]:
+def reduce(compiled: CompiledWorkflow, state: State, event: Event) -> tuple[State, list[Command]]:
     """Take one event into the state. After the end of a run nothing changes any more."""
     after = state.copy()
-    return after, advance(book, after, event)
+    return after, advance(compiled, after, event)
 
 
-def advance(book: Rulebook, state: State, event: Event) -> list[Command]:
+def advance(compiled: CompiledWorkflow, state: State, event: Event) -> list[Command]:
     """Take one event into a state that belongs to the caller alone, and change that."""
     state.seq = event.seq
     if state.status == "ended":
         return []
-    return HANDLERS[type(event.data)](book, state, event, event.data)
+    return HANDLERS[type(event.data)](compiled, state, event, event.data)
 
 
-def fold(book: Rulebook, run: str, history: Iterable[Event]) -> State:
+def fold(compiled: CompiledWorkflow, run: str, history: Iterable[Event]) -> State:
     """Return the state after a journal. What was to be done is done, or `pending`."""
     state = State(run)
     for event in history:
-        advance(book, state, event)
+        advance(compiled, state, event)
     return state
 
 

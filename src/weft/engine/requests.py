@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from weft.engine.book import Rulebook
 from weft.engine.calls import call_of, only_asks
 from weft.engine.commands import Command, Record
+from weft.engine.compiled import CompiledWorkflow
+from weft.engine.conversation import start_turn
 from weft.engine.events import (
     Event,
     RequestAnswered,
@@ -12,14 +13,13 @@ from weft.engine.events import (
     RequestOpened,
     ToolFailed,
 )
-from weft.engine.passing import arrive
 from weft.engine.state import GivenAnswer, Request, State
-from weft.engine.triggers import answered, fire, heard
+from weft.engine.triggers import fire, ui_response, user_text
 from weft.findings import Json
 
 
 def on_request_opened(
-    _book: Rulebook, state: State, event: Event, data: RequestOpened
+    _compiled: CompiledWorkflow, state: State, event: Event, data: RequestOpened
 ) -> list[Command]:
     """Remember the question; a run with nothing else to do waits."""
     request = Request(
@@ -47,26 +47,26 @@ def on_request_opened(
 
 
 def on_request_answered(
-    book: Rulebook, state: State, event: Event, data: RequestAnswered
+    compiled: CompiledWorkflow, state: State, event: Event, data: RequestAnswered
 ) -> list[Command]:
     """Go on with the answer. A second answer finds no question and changes nothing."""
     request = _close(state, data.id)
     if request is None:
         return []
     if data.message_id is not None:
-        state.heard = state.heard.added(data.message_id)
+        state.message_ids = state.message_ids.added(data.message_id)
     if request.kind == "chat":
         text = str(data.value)
-        state.hear(text, event.seq)
-        state.last, state.hops = ("", 0), 0
-        fired = fire(state, heard(book, state, text))
-        return [*fired.records, arrive(book, state, request.agent, fired.values)]
-    fired = fire(state, answered(book, state, request.tool or "", data.value))
+        state.add_user_message(text, event.seq)
+        state.last_speaker, state.handoffs_since_turn = ("", 0), 0
+        fired = fire(state, user_text(compiled, state, text))
+        return [*fired.records, start_turn(compiled, state, request.agent, fired.values)]
+    fired = fire(state, ui_response(compiled, state, request.tool or "", data.value))
     return [*fired.records, *_resume(state, request, data.value)]
 
 
 def on_request_expired(
-    book: Rulebook, state: State, _event: Event, data: RequestExpired
+    compiled: CompiledWorkflow, state: State, _event: Event, data: RequestExpired
 ) -> list[Command]:
     """Go on with what was declared for this case, as if it were an answer; else the tool fails."""
     request = state.requests.get(data.id)
@@ -75,7 +75,7 @@ def on_request_expired(
     _close(state, data.id)
     if request.otherwise is None:
         return [Record(ToolFailed(request.call, "nobody answered in time", "timeout"))]
-    fired = fire(state, answered(book, state, request.tool or "", request.otherwise))
+    fired = fire(state, ui_response(compiled, state, request.tool or "", request.otherwise))
     return [*fired.records, *_resume(state, request, request.otherwise)]
 
 

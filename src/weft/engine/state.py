@@ -160,14 +160,14 @@ class State:
     turn: Turn | None = None
     turns: int = 0
     #: How many turns each agent has taken.
-    taken: Mapping[str, int] = field(default_factory=dict[str, int])
+    turn_counts: Mapping[str, int] = field(default_factory=dict[str, int])
     #: The agent that spoke last, and how often in a row without user or another agent.
-    last: tuple[str, int] = ("", 0)
+    last_speaker: tuple[str, int] = ("", 0)
     #: Handoffs since the last turn; more than there are agents is a circle.
-    hops: int = 0
+    handoffs_since_turn: int = 0
     requests: Mapping[str, Request] = field(default_factory=dict[str, Request])
     #: The messages that were let in, by what their senders call them: each counts once.
-    heard: Log[str] = field(default_factory=Log[str])
+    message_ids: Log[str] = field(default_factory=Log[str])
     spent: Spent = field(default_factory=Spent)
     stopping: bool = False
     outcome: Outcome | None = None
@@ -179,11 +179,11 @@ class State:
         twin.__dict__.update(self.__dict__)
         return twin
 
-    def say(self, message: Message) -> None:
+    def add_message(self, message: Message) -> None:
         """Add to the conversation."""
         self.messages = self.messages.added(message)
 
-    def hear(self, text: str, seq: int) -> None:
+    def add_user_message(self, text: str, seq: int) -> None:
         """Add what the user says."""
-        self.say(Message("user", "", text, seq))
+        self.add_message(Message("user", "", text, seq))
         self.preview = self.preview or text[:PREVIEW]

@@ -61,14 +61,14 @@ class HandoffRule:
 class TriggerIndex:
     """Every trigger where it is looked up: by agent, by tool, or all of a kind."""
 
-    said: dict[str, list[TextRule]] = field(default_factory=dict[str, list[TextRule]])
-    heard: list[TextRule] = field(default_factory=list[TextRule])
-    called: dict[str, list[Setting]] = field(default_factory=dict[str, list[Setting]])
-    returned: dict[str, list[Setting]] = field(default_factory=dict[str, list[Setting]])
-    answered: dict[str, list[Setting]] = field(default_factory=dict[str, list[Setting]])
-    passed: list[HandoffRule] = field(default_factory=list[HandoffRule])
+    agent_text: dict[str, list[TextRule]] = field(default_factory=dict[str, list[TextRule]])
+    user_text: list[TextRule] = field(default_factory=list[TextRule])
+    tool_call: dict[str, list[Setting]] = field(default_factory=dict[str, list[Setting]])
+    tool_response: dict[str, list[Setting]] = field(default_factory=dict[str, list[Setting]])
+    ui_response: dict[str, list[Setting]] = field(default_factory=dict[str, list[Setting]])
+    handoff: list[HandoffRule] = field(default_factory=list[HandoffRule])
     #: By agent and the number of its turn.
-    turns: dict[tuple[str, int], list[Setting]] = field(
+    agent_turn_count: dict[tuple[str, int], list[Setting]] = field(
         default_factory=dict[tuple[str, int], list[Setting]]
     )
 
@@ -112,19 +112,19 @@ def _path(trigger: Trigger) -> tuple[str, ...] | None:
 def _add(index: TriggerIndex, trigger: Trigger, setting: Setting) -> None:
     match trigger:
         case AgentTextTrigger(agent=agent, match=wanted):
-            index.said.setdefault(agent, []).append(TextRule(matcher(wanted), setting))
+            index.agent_text.setdefault(agent, []).append(TextRule(matcher(wanted), setting))
         case UserTextTrigger(match=wanted):
-            index.heard.append(TextRule(matcher(wanted), setting))
+            index.user_text.append(TextRule(matcher(wanted), setting))
         case ToolCallTrigger(tool=tool):
-            index.called.setdefault(tool, []).append(setting)
+            index.tool_call.setdefault(tool, []).append(setting)
         case ToolResponseTrigger(tool=tool):
-            index.returned.setdefault(tool, []).append(setting)
+            index.tool_response.setdefault(tool, []).append(setting)
         case UiResponseTrigger(tool=tool):
-            index.answered.setdefault(tool, []).append(setting)
+            index.ui_response.setdefault(tool, []).append(setting)
         case HandoffTrigger(source_agent=source, target_agent=target):
-            index.passed.append(HandoffRule(source, target, setting))
+            index.handoff.append(HandoffRule(source, target, setting))
         case AgentTurnCountTrigger(agent=agent, count=count):
-            index.turns.setdefault((agent, count), []).append(setting)
+            index.agent_turn_count.setdefault((agent, count), []).append(setting)
         case _:  # lifecycle, timer_expired and function are not performed yet
             return
 

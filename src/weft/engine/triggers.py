@@ -6,49 +6,51 @@ Of all that fire at once the last one counts, and each is judged by the value be
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias, cast
 
-from weft.engine.book import Rulebook
 from weft.engine.commands import Command, Record
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import same
 from weft.engine.events import HandedOff, ToolCalled, VariableRefused, VariableSet
 from weft.engine.state import State
 from weft.engine.trigger_index import Setting
-from weft.engine.writes import BY_TRIGGER, refusal
+from weft.engine.writes import BY_TRIGGER, write_error
 from weft.findings import Json
 
 Writes: TypeAlias = Sequence[VariableSet | VariableRefused]
 
 
-def said(book: Rulebook, state: State, agent: str, text: str) -> Writes:
+def agent_text(compiled: CompiledWorkflow, state: State, agent: str, text: str) -> Writes:
     """Yield what an agent sets by what it says."""
-    rules = book.triggers.said.get(agent, ())
-    return _set(book, state, [it.setting for it in rules if it.matches(text)])
+    rules = compiled.triggers.agent_text.get(agent, ())
+    return _set(compiled, state, [it.setting for it in rules if it.matches(text)])
 
 
-def heard(book: Rulebook, state: State, text: str) -> Writes:
+def user_text(compiled: CompiledWorkflow, state: State, text: str) -> Writes:
     """Yield what the user sets by what they say."""
-    return _set(book, state, [it.setting for it in book.triggers.heard if it.matches(text)])
-
-
-def called(book: Rulebook, state: State, data: ToolCalled) -> Writes:
-    """Yield what a tool call sets."""
-    return _set(book, state, book.triggers.called.get(data.tool, ()), data.arguments)
-
-
-def returned(book: Rulebook, state: State, tool: str, value: Json) -> Writes:
-    """Yield what the result of a tool sets."""
-    return _set(book, state, book.triggers.returned.get(tool, ()), value)
-
-
-def answered(book: Rulebook, state: State, tool: str, value: Json) -> Writes:
-    """Yield what a person's answer to a tool sets."""
-    return _set(book, state, book.triggers.answered.get(tool, ()), value)
-
-
-def passed(book: Rulebook, state: State, data: HandedOff) -> Writes:
-    """Yield what the way of the word sets."""
-    rules = book.triggers.passed
     return _set(
-        book,
+        compiled, state, [it.setting for it in compiled.triggers.user_text if it.matches(text)]
+    )
+
+
+def tool_call(compiled: CompiledWorkflow, state: State, data: ToolCalled) -> Writes:
+    """Yield what a tool call sets."""
+    return _set(compiled, state, compiled.triggers.tool_call.get(data.tool, ()), data.arguments)
+
+
+def tool_response(compiled: CompiledWorkflow, state: State, tool: str, value: Json) -> Writes:
+    """Yield what the result of a tool sets."""
+    return _set(compiled, state, compiled.triggers.tool_response.get(tool, ()), value)
+
+
+def ui_response(compiled: CompiledWorkflow, state: State, tool: str, value: Json) -> Writes:
+    """Yield what a person's answer to a tool sets."""
+    return _set(compiled, state, compiled.triggers.ui_response.get(tool, ()), value)
+
+
+def handoff(compiled: CompiledWorkflow, state: State, data: HandedOff) -> Writes:
+    """Yield what the way of the word sets."""
+    rules = compiled.triggers.handoff
+    return _set(
+        compiled,
         state,
         [
             it.setting
@@ -58,10 +60,12 @@ def passed(book: Rulebook, state: State, data: HandedOff) -> Writes:
     )
 
 
-def taken(book: Rulebook, state: State, agent: str) -> Writes:
+def agent_turn_count(compiled: CompiledWorkflow, state: State, agent: str) -> Writes:
     """Yield what an agent's having had so many turns sets."""
-    turns = book.triggers.turns
-    return _set(book, state, turns.get((agent, state.taken.get(agent, 0)), ()) if turns else ())
+    turns = compiled.triggers.agent_turn_count
+    return _set(
+        compiled, state, turns.get((agent, state.turn_counts.get(agent, 0)), ()) if turns else ()
+    )
 
 
 class Fired(NamedTuple):
@@ -90,7 +94,9 @@ def dig(value: Json, path: tuple[str, ...]) -> Json:
     return value
 
 
-def _set(book: Rulebook, state: State, settings: Sequence[Setting], found: Json = None) -> Writes:
+def _set(
+    compiled: CompiledWorkflow, state: State, settings: Sequence[Setting], found: Json = None
+) -> Writes:
     """Return what fires comes to. A value the variable has already is no news, but it counts."""
     if not settings:
         return ()
@@ -107,7 +113,7 @@ def _set(book: Rulebook, state: State, settings: Sequence[Setting], found: Json 
         if same(held, value):
             news.pop(name, None)
             continue
-        fault = refusal(book, state.variables, name, value, BY_TRIGGER)
+        fault = write_error(compiled, state.variables, name, value, BY_TRIGGER)
         if fault is None:
             news[name] = value
         else:

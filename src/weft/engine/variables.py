@@ -1,13 +1,13 @@
 """Variables taking their values."""
 
-from weft.engine.book import Rulebook
 from weft.engine.commands import Command
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import Event, VariableRefused, VariableSet
 from weft.engine.state import State
 
 
 def on_variable_set(
-    _book: Rulebook, state: State, event: Event, data: VariableSet
+    _compiled: CompiledWorkflow, state: State, event: Event, data: VariableSet
 ) -> list[Command]:
     """The variable has its new value, and the event that gave it."""
     state.variables = {**state.variables, data.name: data.value}
@@ -16,7 +16,7 @@ def on_variable_set(
 
 
 def on_variable_refused(
-    _book: Rulebook, _state: State, _event: Event, _data: VariableRefused
+    _compiled: CompiledWorkflow, _state: State, _event: Event, _data: VariableRefused
 ) -> list[Command]:
     """The variable keeps its value."""
     return []

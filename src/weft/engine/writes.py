@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from weft.engine.book import Rulebook
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import same
 from weft.findings import Json
 from weft.ids import BUILT_IN_VARIABLES
@@ -24,7 +24,7 @@ BY_TRIGGER: Final = ByTrigger()
 Writer: TypeAlias = ByTrigger | str
 
 
-def forbidden(
+def access_error(
     variables: Mapping[str, Variable], name: str, writers: Sequence[Writer]
 ) -> str | None:
     """Say why none of the writers may ever set a variable, whatever the value, or None."""
@@ -41,20 +41,22 @@ def forbidden(
     return None
 
 
-def refusal(
-    book: Rulebook, values: Mapping[str, Json], name: str, value: Json, *writers: Writer
+def write_error(
+    compiled: CompiledWorkflow, values: Mapping[str, Json], name: str, value: Json, *writers: Writer
 ) -> str | None:
     """Say why a write is refused, or None if one of the writers may make it."""
-    fault = forbidden(book.variables, name, writers)
+    fault = access_error(compiled.variables, name, writers)
     if fault:
         return fault
-    return unfit(book, values, name, value)
+    return value_error(compiled, values, name, value)
 
 
-def unfit(book: Rulebook, values: Mapping[str, Json], name: str, value: Json) -> str | None:
+def value_error(
+    compiled: CompiledWorkflow, values: Mapping[str, Json], name: str, value: Json
+) -> str | None:
     """Say why a variable cannot get a value from where it stands, or None if it can."""
-    variable = book.variables[name]
-    fault = None if value is None else mismatch(variable.type, value, book.models)
+    variable = compiled.variables[name]
+    fault = None if value is None else mismatch(variable.type, value, compiled.models)
     if fault:
         return f"{name}: {fault}"
     source, held = variable.source, values.get(name)

@@ -17,8 +17,8 @@ from weft.engine.state import State
 from weft.errors import PortError, RunError, StoreConflict, StoreError
 from weft.findings import Json
 from weft.ports.scope import Scope
-from weft.runtime.decision import Allowed, Decision, Draft, decide, is_wanted
-from weft.runtime.effects import Broken, Drafts, Effect, Effects
+from weft.runtime.decision import CallCheck, Decision, NewEvent, decide, is_wanted
+from weft.runtime.effects import Broken, Effect, Effects, NewEvents
 from weft.runtime.perform import Performer
 from weft.runtime.workflow import Workflow
 
@@ -63,7 +63,7 @@ class ActiveRun:
         self.row: RunRow | None = None
         self._performer = performer
         self._on_left = on_left
-        self._inbox: deque[Delivery | Drafts | Broken] = deque()
+        self._inbox: deque[Delivery | NewEvents | Broken] = deque()
         self._effects = Effects()
         self._watchers: list[asyncio.Future[None]] = []
         #: The task that takes in what is in the inbox, or is about to.
@@ -72,7 +72,7 @@ class ActiveRun:
         #: Runs while there is nothing but tools that wait for a person.
         self._hold: asyncio.TimerHandle | None = None
 
-    def deliver(self, draft: Draft, allowed: Allowed) -> asyncio.Future[None]:
+    def deliver(self, draft: NewEvent, allowed: CallCheck) -> asyncio.Future[None]:
         """Let something come in from outside; the future tells when it is in the journal."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._post(partial(self._write, (draft,), allowed), done)
@@ -122,7 +122,7 @@ class ActiveRun:
 
     def ask(self, command: CallTool, opened: RequestOpened) -> None:
         """Open a question for a tool."""
-        self._post_result((Draft(f"tool:{command.tool}", opened, command.seq),))
+        self._post_result((NewEvent(f"tool:{command.tool}", opened, command.seq),))
 
     async def answer(self, command: CallTool, opened: RequestOpened) -> Json:
         """Wait, in a tool, for the answer to its question."""
@@ -212,7 +212,7 @@ class ActiveRun:
         if hold is not None:
             self._performer.holding.end(hold)
 
-    def _delivery(self, item: Delivery | Drafts | Broken) -> Delivery:
+    def _delivery(self, item: Delivery | NewEvents | Broken) -> Delivery:
         if isinstance(item, Delivery):
             return item
         if isinstance(item, Broken):
@@ -252,7 +252,7 @@ class ActiveRun:
             if not watcher.done():
                 watcher.set_result(None)
 
-    async def _write_result(self, drafts: Drafts) -> None:
+    async def _write_result(self, drafts: NewEvents) -> None:
         """Write what came of an effect. What cannot be written at all ends the run, explained."""
         try:
             await self._write(drafts)
@@ -262,9 +262,9 @@ class ActiveRun:
             if isinstance(error, PortError) and error.retryable:
                 raise
             reason = f"what came of {drafts[-1].actor} cannot be kept: {error}"
-            await self._write((Draft("engine", RunEnded("failed", reason)),))
+            await self._write((NewEvent("engine", RunEnded("failed", reason)),))
 
-    async def _write(self, drafts: Drafts, allowed: Allowed | None = None) -> None:
+    async def _write(self, drafts: NewEvents, allowed: CallCheck | None = None) -> None:
         """Write drafts if they are wanted, as things stand at the moment of writing."""
         allowed = allowed or partial(is_wanted, result=drafts[-1].data)
         conflicts = failures = 0
@@ -287,7 +287,7 @@ class ActiveRun:
                 await self._effects.drop_late(self.state)
                 return
 
-    async def _decide(self, drafts: Drafts) -> Decision:
+    async def _decide(self, drafts: NewEvents) -> Decision:
         decision = decide(self.workflow, self.state, drafts, self._performer.clock.now())
         package = None if self.state.seq else self.workflow.package
         written = batch(self.state, decision.state, decision.events, package)
@@ -303,7 +303,7 @@ class ActiveRun:
         """Somebody else has written: start from what is there now."""
         if seq is None or 0 < self.state.seq < seq:
             events = await self._performer.journal.read(self.scope, self.state.run)
-            self.state = fold(self.workflow.book, self.state.run, events)
+            self.state = fold(self.workflow.compiled, self.state.run, events)
             self.row = None
             await self._effects.drop_strangers(self.state)
 
@@ -344,7 +344,7 @@ class ActiveRun:
         if not self._effects.keep(effect):
             self._effects.begun(effect, asyncio.create_task(self._go_on(effect)))
 
-    def _post_result(self, drafts: Drafts) -> None:
+    def _post_result(self, drafts: NewEvents) -> None:
         self._post(partial(self._write_result, drafts))
 
 

@@ -11,8 +11,8 @@ from weft.ports.journal import Journal
 from weft.ports.scope import Scope
 from weft.runtime.active import ActiveRun
 from weft.runtime.perform import Performer
-from weft.runtime.shelf import Shelf
 from weft.runtime.workflow import Workflow
+from weft.runtime.workflows import WorkflowCache
 
 
 class ActiveRuns:
@@ -21,12 +21,12 @@ class ActiveRuns:
     def __init__(
         self,
         journal: Journal,
-        shelf: Shelf,
+        shelf: WorkflowCache,
         performer: Performer,
         on_left: Callable[[str], None],
     ) -> None:
         self._journal = journal
-        self._shelf = shelf
+        self._workflows = shelf
         self._performer = performer
         self._on_left = on_left
         self._held: dict[str, ActiveRun] = {}
@@ -108,9 +108,9 @@ class ActiveRuns:
 
     async def _bring(self, row: RunRow) -> ActiveRun:
         scope = Scope(row.app, row.user)
-        workflow = await self._shelf.of_digest(row.digest)
+        workflow = await self._workflows.of_digest(row.digest)
         events = await self._journal.read(scope, row.run)
-        return self.made(scope, workflow, fold(workflow.book, row.run, events))
+        return self.made(scope, workflow, fold(workflow.compiled, row.run, events))
 
     def _left(self, active: ActiveRun, fault: Exception | None) -> None:
         run = active.state.run

@@ -5,12 +5,12 @@ from threading import Lock
 from typing import Final
 
 from weft.context.values import values_of
-from weft.engine.book import Rulebook
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import same
 from weft.engine.events import VariableSet
 from weft.engine.reads import may_read
 from weft.engine.state import State
-from weft.engine.writes import refusal
+from weft.engine.writes import write_error
 from weft.errors import ToolError
 from weft.findings import Json
 from weft.runtime.json_values import own_copy, plain_json
@@ -31,7 +31,7 @@ class Context(MutableMapping[str, Json]):
 
     def __init__(
         self,
-        book: Rulebook,
+        compiled: CompiledWorkflow,
         state: State,
         *,
         agent: str,
@@ -49,10 +49,10 @@ class Context(MutableMapping[str, Json]):
         #: What people have answered to the questions this call has asked, in order.
         self.answers: Final = answers
         self._tool = tool
-        self._book = book
+        self._compiled = compiled
         self._state = state
         self._secrets = {
-            it: value for it, value in secrets.items() if may_read(book.variables, it, agent)
+            it: value for it, value in secrets.items() if may_read(compiled.variables, it, agent)
         }
         self._over = False
         self._lock = Lock()
@@ -64,7 +64,7 @@ class Context(MutableMapping[str, Json]):
         self._seen = {
             it: value
             for it, value in self._values.items()
-            if may_read(self._book.variables, it, self.agent)
+            if may_read(self._compiled.variables, it, self.agent)
         }
         self._writes: list[VariableSet] = []
 
@@ -148,4 +148,4 @@ class Context(MutableMapping[str, Json]):
         """Say why a write is refused. The right of the agent is also that of the tools it calls."""
         if self._over:
             return f"{name} cannot be set: the call of {self._tool} is over"
-        return refusal(self._book, self._values, name, value, self._tool, self.agent)
+        return write_error(self._compiled, self._values, name, value, self._tool, self.agent)

@@ -22,14 +22,14 @@ from weft.engine.events import (
 )
 from weft.engine.reduce import advance
 from weft.engine.state import State
-from weft.engine.writes import unfit
+from weft.engine.writes import value_error
 from weft.runtime.workflow import Workflow
 
 #: Tells whether a state still wants something; raises UsageError if it does not allow it.
-Allowed: TypeAlias = Callable[[State], bool]
+CallCheck: TypeAlias = Callable[[State], bool]
 
 
-class Draft(NamedTuple):
+class NewEvent(NamedTuple):
     """An event that has no number yet."""
 
     actor: str
@@ -37,7 +37,7 @@ class Draft(NamedTuple):
     cause: int = 0
 
 
-class Due(NamedTuple):
+class PendingAssembly(NamedTuple):
     """A context that is put together when its turn comes: after all that is recorded before it."""
 
     command: Assemble
@@ -55,49 +55,49 @@ class Decision:
     assembly: Assembly | None
 
 
-def decide(workflow: Workflow, state: State, drafts: Iterable[Draft], now: int) -> Decision:
+def decide(workflow: Workflow, state: State, drafts: Iterable[NewEvent], now: int) -> Decision:
     """Follow drafts to everything that needs nothing from the world.
 
     What follows from an event comes right after it, before its neighbours: a second tool call of
     one reply sees what the first has set.
     """
     state = state.copy()
-    queue: deque[Draft | Due] = deque(drafts)
+    queue: deque[NewEvent | PendingAssembly] = deque(drafts)
     events: list[Event] = []
     effects: list[CallModel | CallTool] = []
     assembly: Assembly | None = None
     while queue:
         draft = queue.popleft()
-        if isinstance(draft, Due):
+        if isinstance(draft, PendingAssembly):
             assembly = assemble(workflow.views[draft.command.agent], state)
-            draft = Draft("engine", assembled(draft.command, assembly), draft.cause)
+            draft = NewEvent("engine", assembled(draft.command, assembly), draft.cause)
         elif isinstance(draft.data, VariableSet):
             draft = _judged(workflow, state, draft, draft.data)
         event = Event(state.seq + 1, now, draft.actor, draft.cause, draft.data)
-        commands = advance(workflow.book, state, event)
+        commands = advance(workflow.compiled, state, event)
         events.append(event)
         if commands:
-            queue.extendleft(reversed(following(commands, event.seq)))
+            queue.extendleft(reversed(follow_ups(commands, event.seq)))
             effects += [it for it in commands if isinstance(it, CallModel | CallTool)]
     return Decision(events, state, effects, assembly)
 
 
-def _judged(workflow: Workflow, state: State, draft: Draft, data: VariableSet) -> Draft:
+def _judged(workflow: Workflow, state: State, draft: NewEvent, data: VariableSet) -> NewEvent:
     """Judge a value once more: another tool may have changed the variable since it was set."""
-    fault = unfit(workflow.book, state.variables, data.name, data.value)
+    fault = value_error(workflow.compiled, state.variables, data.name, data.value)
     if fault is None or data.writer == EDIT:  # What if: an edit asks no transition.
         return draft
-    return Draft(draft.actor, VariableRefused(data.name, data.writer, fault), draft.cause)
+    return NewEvent(draft.actor, VariableRefused(data.name, data.writer, fault), draft.cause)
 
 
-def following(commands: Iterable[Command], cause: int) -> list[Draft | Due]:
+def follow_ups(commands: Iterable[Command], cause: int) -> list[NewEvent | PendingAssembly]:
     """Return what is to be recorded after an event, in order."""
-    found: list[Draft | Due] = []
+    found: list[NewEvent | PendingAssembly] = []
     for command in commands:
         if isinstance(command, Record):
-            found.append(Draft(command.actor, command.data, cause))
+            found.append(NewEvent(command.actor, command.data, cause))
         elif isinstance(command, Assemble):
-            found.append(Due(command, cause))
+            found.append(PendingAssembly(command, cause))
     return found
 
 

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from weft.engine.commands import CallTool
 from weft.engine.state import State
 from weft.findings import Json
-from weft.runtime.decision import Draft
+from weft.runtime.decision import NewEvent
 
-Drafts: TypeAlias = tuple[Draft, ...]
+NewEvents: TypeAlias = tuple[NewEvent, ...]
 
 
 class Effect(NamedTuple):
     """Something to be done in the world: tools are named by their call."""
 
     name: str
-    work: Coroutine[Any, Any, Drafts]
+    work: Coroutine[Any, Any, NewEvents]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class Effects:
         """Take note that a task performs an effect."""
         self._begun[effect.name] = effect, task
 
-    async def perform(self, effect: Effect) -> Drafts | Broken | None:
+    async def perform(self, effect: Effect) -> NewEvents | Broken | None:
         """Perform an effect and return what came of it; None if it was dropped meanwhile."""
-        came: Drafts | Broken
+        came: NewEvents | Broken
         try:
             came = await effect.work
         except Exception as error:  # noqa: BLE001 - it is told to whoever waits for the run

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from weft.engine.book import Rulebook
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import EDIT, Event, RunForked, TurnStarted, VariableSet
 from weft.engine.reduce import fold
 from weft.engine.rows import Batch, batch
 from weft.engine.state import State
 from weft.errors import UsageError
 from weft.findings import Json
-from weft.runtime.decision import Draft, decide
+from weft.runtime.decision import NewEvent, decide
 from weft.runtime.values import open_value
 from weft.runtime.workflow import Workflow
 
@@ -41,12 +41,12 @@ def fork(
     the same model as that, unless the edits name another.
     """
     kept = events[: _beginning(events, parent, turn)]
-    before = fold(workflow.book, child, kept)
-    model = edits.model or fold(workflow.book, parent, events).model
-    drafts = [Draft(f"user:{user}", RunForked(parent, kept[-1].seq, model))]
+    before = fold(workflow.compiled, child, kept)
+    model = edits.model or fold(workflow.compiled, parent, events).model
+    drafts = [NewEvent(f"user:{user}", RunForked(parent, kept[-1].seq, model))]
     for name, value in edits.values.items():
-        edited = _edited(workflow.book, name, value)
-        drafts.append(Draft(f"user:{user}", VariableSet(name, edited, EDIT), kept[-1].seq + 1))
+        edited = _edited(workflow.compiled, name, value)
+        drafts.append(NewEvent(f"user:{user}", VariableSet(name, edited, EDIT), kept[-1].seq + 1))
     decision = decide(workflow, before, drafts, now)
     written = [*kept, *decision.events]
     return batch(State(child), decision.state, written, workflow.package), decision.state
@@ -71,8 +71,8 @@ def _is_edit(event: Event) -> bool:
     return isinstance(data, RunForked) or (isinstance(data, VariableSet) and data.writer == EDIT)
 
 
-def _edited(book: Rulebook, name: str, value: Json) -> Json:
-    if name not in book.variables:
-        known = ", ".join(book.variables) or "none"
+def _edited(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
+    if name not in compiled.variables:
+        known = ", ".join(compiled.variables) or "none"
         raise UsageError(f"there is no variable {name}", hint=f"there is: {known}")
-    return open_value(book, name, value)
+    return open_value(compiled, name, value)

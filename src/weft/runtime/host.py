@@ -19,22 +19,22 @@ from weft.ports.tools import ToolLoader
 from weft.runtime.active import ActiveRun
 from weft.runtime.active_runs import ActiveRuns
 from weft.runtime.arguments import (
-    refuse_no_number,
-    refuse_no_scope,
-    refuse_no_text,
-    refuse_no_values,
-    refuse_nobody,
+    require_number,
+    require_scope,
+    require_text,
+    require_user,
+    require_values,
 )
-from weft.runtime.decision import Allowed, Decision, Draft
+from weft.runtime.decision import CallCheck, Decision, NewEvent
 from weft.runtime.expiry import Expiry
 from weft.runtime.followers import Followers, TextDelta, next_delta
 from weft.runtime.forking import Edits, fork
 from weft.runtime.perform import ModelSource, Performer
 from weft.runtime.secrets import secret_values
-from weft.runtime.shelf import FindWorkflow, Shelf
 from weft.runtime.signals import Answer, Signal, Stop, interpret, is_open, was_heard
 from weft.runtime.values import fitting_text, start_values
 from weft.runtime.workflow import Workflow
+from weft.runtime.workflows import FindWorkflow, WorkflowCache
 
 _log: Final = logging.getLogger("weft.runtime")
 
@@ -59,13 +59,13 @@ class Host:
         self._clock = clock
         self._environment = environment or {}
         self._production = production
-        self._shelf = Shelf(journal, loader, find)
+        self._workflows = WorkflowCache(journal, loader, find)
         self._followers = Followers()
         self._expiry = Expiry(journal, clock, self._expire)
         self._performer = Performer(
             journal, models, clock, self._written, self._followers.listener, self._secrets_of
         )
-        self._active = ActiveRuns(journal, self._shelf, self._performer, self._left)
+        self._active = ActiveRuns(journal, self._workflows, self._performer, self._left)
 
     async def start(
         self,
@@ -84,17 +84,17 @@ class Host:
         be given once; a second start with it is refused. `streamed` keeps the first words as they
         are spoken for whoever is about to follow the events.
         """
-        refuse_no_scope(scope)
-        refuse_nobody(scope)
-        refuse_no_text(workflow=workflow, model=model)
-        refuse_no_values(values)
-        linked = self._shelf.named(workflow)
+        require_scope(scope)
+        require_user(scope)
+        require_text(workflow=workflow, model=model)
+        require_values(values)
+        linked = self._workflows.named(workflow)
         if run is not None and not _is_text(run):
             raise UsageError(f"{run!r} cannot be the identity of a run", hint="name it with a text")
         name = run or self._clock.new_id()
         self._require_models(linked, model, scope)
         given = start_values(
-            linked.book,
+            linked.compiled,
             environment=self._environment,
             production=self._production,
             given=values or {},
@@ -109,7 +109,7 @@ class Host:
         if streamed:
             self._followers.expect(name)
         try:
-            await active.deliver(Draft(f"user:{user}", begun), _is_new)
+            await active.deliver(NewEvent(f"user:{user}", begun), _is_new)
         except StoreConflict as error:  # It is somebody else's: not even how long it is may show.
             raise _taken(name) from error
         return name
@@ -141,11 +141,11 @@ class Host:
         streamed: bool = False,
     ) -> str:
         """Let a turn of a run be taken anew, with other values or another model, as a new run."""
-        refuse_no_number(turn=turn)
-        refuse_no_text(model=model)
-        refuse_no_values(values)
+        require_number(turn=turn)
+        require_text(model=model)
+        require_values(values)
         row = await self.run(run, scope=scope)
-        workflow = await self._shelf.of_digest(row.digest)
+        workflow = await self._workflows.of_digest(row.digest)
         child = self._clock.new_id()
         written, state = fork(
             workflow,
@@ -166,7 +166,7 @@ class Host:
 
     async def run(self, run: str, *, scope: Scope) -> RunRow:
         """Return a run at a glance. Raises AccessDenied if there is none in the scope."""
-        refuse_no_scope(scope)
+        require_scope(scope)
         row = await self._journal.run(scope, run) if _is_text(run) else None
         if row is None:
             raise _no_run(run)
@@ -182,32 +182,32 @@ class Host:
         limit: int = 50,
     ) -> list[RunRow]:
         """Return runs, newest first; `before` goes on after the last run of a page."""
-        refuse_no_scope(scope)
-        refuse_no_number(limit=limit)
+        require_scope(scope)
+        require_number(limit=limit)
         return await self._journal.runs(
             scope, status=status, workflow=workflow, before=before, limit=limit
         )
 
     async def requests(self, *, scope: Scope, run: str | None = None) -> list[RequestRow]:
         """Return the open questions, oldest first."""
-        refuse_no_scope(scope)
+        require_scope(scope)
         if run is not None and not _is_text(run):
             return []
         return await self._journal.requests(scope, run=run)
 
     async def workflow(self, run: str, *, scope: Scope) -> Workflow:
         """Return the workflow a run was started with."""
-        return await self._shelf.of_digest((await self.run(run, scope=scope)).digest)
+        return await self._workflows.of_digest((await self.run(run, scope=scope)).digest)
 
     async def state(self, run: str, *, scope: Scope, at: int | None = None) -> State:
         """Return the state of a run, now or after an earlier event."""
-        refuse_no_scope(scope)
-        refuse_no_number(at=at)
+        require_scope(scope)
+        require_number(at=at)
         events = await self._journal.read(scope, run, limit=at or None) if _is_text(run) else []
         if not events or not isinstance(begun := events[0].data, RunStarted):
             raise _no_run(run)
         kept = [] if at == 0 else events
-        return fold((await self._shelf.of_digest(begun.digest)).book, run, kept)
+        return fold((await self._workflows.of_digest(begun.digest)).compiled, run, kept)
 
     async def events(
         self, run: str, *, scope: Scope, after: int = 0, follow: bool = False
@@ -216,7 +216,7 @@ class Host:
 
         While following, pieces of text come as they are spoken, but none after the whole reply.
         """
-        refuse_no_number(after=after)
+        require_number(after=after)
         if not follow:
             await self.run(run, scope=scope)
             for event in await self._journal.read(scope, run, after=after):
@@ -244,7 +244,7 @@ class Host:
 
         Raises RunError if nobody works on it any more because something could not be written.
         """
-        refuse_no_scope(scope)
+        require_scope(scope)
         while True:
             active = self._active.get(run)
             row = None if active is None else await self._rested(active, scope)
@@ -294,7 +294,7 @@ class Host:
 
     async def prune(self, *, scope: Scope, ended_before: int, dry_run: bool) -> Pruned:
         """Remove the runs that ended before a time (in milliseconds), or tell what would go."""
-        refuse_no_scope(scope)
+        require_scope(scope)
         return await self._journal.prune(scope, ended_before=ended_before, dry_run=dry_run)
 
     async def close(self) -> None:
@@ -317,7 +317,7 @@ class Host:
     ) -> None:
         await self.close()
 
-    async def _post(self, active: ActiveRun, draft: Draft, allowed: Allowed) -> None:
+    async def _post(self, active: ActiveRun, draft: NewEvent, allowed: CallCheck) -> None:
         await self._active.put(active).deliver(draft, allowed)
 
     def _require_models(self, workflow: Workflow, model: str | None, scope: Scope) -> None:
@@ -335,7 +335,7 @@ class Host:
             self._expiry.look()
 
     def _secrets_of(self, workflow: Workflow) -> Mapping[str, Json]:
-        return secret_values(workflow.book, self._environment)
+        return secret_values(workflow.compiled, self._environment)
 
     async def _expire(self, row: RequestRow) -> None:
         scope = Scope(row.app, row.user)
@@ -349,7 +349,7 @@ class Host:
             return
         # That it was answered meanwhile, or that another process was quicker, is no fault.
         with suppress(UsageError):
-            await self._post(active, Draft("clock", RequestExpired(request)), is_open(request))
+            await self._post(active, NewEvent("clock", RequestExpired(request)), is_open(request))
 
 
 def _is_text(run: str) -> bool:

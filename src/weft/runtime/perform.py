@@ -35,10 +35,10 @@ from weft.ports.model import Model, ModelReply, ModelRequest
 from weft.ports.scope import Scope
 from weft.ports.tools import ToolCall
 from weft.runtime.context_variables import Context
-from weft.runtime.decision import Decision, Draft, assembled
+from weft.runtime.decision import Decision, NewEvent, assembled
 from weft.runtime.holding import Holding
 from weft.runtime.json_values import plain_json
-from weft.runtime.pace import Pace
+from weft.runtime.pacing import Pace
 from weft.runtime.questions import Questions
 from weft.runtime.secrets import masked
 from weft.runtime.workflow import Workflow
@@ -82,14 +82,14 @@ class Performer:
     pace: Pace = field(default_factory=Pace)
     holding: Holding = field(default_factory=Holding)
 
-    def assemble(self, run: "ActiveRun", command: Assemble) -> tuple[Draft, ...]:
+    def assemble(self, run: "ActiveRun", command: Assemble) -> tuple[NewEvent, ...]:
         """Put together what an agent is to see, for a turn that was interrupted before."""
         assembly = assemble(run.workflow.views[command.agent], run.state)
-        return (Draft("engine", assembled(command, assembly), run.state.seq),)
+        return (NewEvent("engine", assembled(command, assembly), run.state.seq),)
 
     async def call_model(
         self, run: "ActiveRun", command: CallModel, assembly: Assembly | None
-    ) -> tuple[Draft, ...]:
+    ) -> tuple[NewEvent, ...]:
         """Ask a model."""
         view = run.workflow.views[command.agent]
         sent = assembly or assemble(view, run.state)
@@ -122,17 +122,19 @@ class Performer:
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
             _log.exception("the model of %s failed unexpectedly", command.agent)
             result = ModelFailed(command.turn, command.call, f"{type(error).__name__}: {error}")
-        return (Draft(f"agent:{command.agent}", result, command.seq),)
+        return (NewEvent(f"agent:{command.agent}", result, command.seq),)
 
-    async def call_tool(self, run: "ActiveRun", command: CallTool) -> tuple[Draft, ...]:
+    async def call_tool(self, run: "ActiveRun", command: CallTool) -> tuple[NewEvent, ...]:
         """Call a tool."""
         key = f"{run.state.run}:{command.seq}"
         try:
             secrets = self.secrets_of(run.workflow)
         except UsageError as error:  # It was there when the run began.
-            return (Draft(f"tool:{command.tool}", ToolFailed(command.id, str(error)), command.seq),)
+            return (
+                NewEvent(f"tool:{command.tool}", ToolFailed(command.id, str(error)), command.seq),
+            )
         variables = Context(
-            run.workflow.book,
+            run.workflow.compiled,
             run.state,
             agent=command.agent,
             tool=command.tool,
@@ -170,7 +172,7 @@ class Performer:
             result = _failed(command, error, "error", secrets)
         writes = variables.finish()
         written = writes if _counts(result) else ()
-        return tuple(Draft(f"tool:{command.tool}", it, command.seq) for it in (*written, result))
+        return tuple(NewEvent(f"tool:{command.tool}", it, command.seq) for it in (*written, result))
 
 
 def _counts(result: EventData) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, cast
 
-from weft.engine.book import Rulebook
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import same
 from weft.findings import Json
 from weft.runtime.values import from_environment
@@ -16,11 +16,11 @@ MASK: Final = "(secret)"
 _SHORTEST: Final = 6
 
 
-def secret_values(book: Rulebook, environment: Mapping[str, str]) -> dict[str, Json]:
+def secret_values(compiled: CompiledWorkflow, environment: Mapping[str, str]) -> dict[str, Json]:
     """Return the values of a workflow's secret variables as they are now."""
     return {
-        name: from_environment(book, name, variable.source, environment)
-        for name, variable in book.variables.items()
+        name: from_environment(compiled, name, variable.source, environment)
+        for name, variable in compiled.variables.items()
         if variable.secret and isinstance(variable.source, EnvironmentSource)
     }
 

@@ -9,7 +9,7 @@ from weft.engine.events import RequestAnswered, StopAsked
 from weft.engine.state import State
 from weft.errors import UsageError
 from weft.findings import Json
-from weft.runtime.decision import Allowed, Draft
+from weft.runtime.decision import CallCheck, NewEvent
 from weft.runtime.json_values import plain_json
 from weft.runtime.values import fitting_text, refuse_empty
 from weft.runtime.workflow import Workflow
@@ -53,24 +53,26 @@ class Stop:
 Signal: TypeAlias = UserMessage | Answer | Stop
 
 
-def interpret(signal: Signal, workflow: Workflow, state: State, user: str) -> tuple[Draft, Allowed]:
+def interpret(
+    signal: Signal, workflow: Workflow, state: State, user: str
+) -> tuple[NewEvent, CallCheck]:
     """Say what a signal means for a run, and what must hold for it to be let in."""
     actor = f"user:{user}"
     match signal:
         case Stop(mode=mode):
             if mode not in get_args(StopMode):
                 raise UsageError(f"a run stops {' or '.join(get_args(StopMode))}, not {mode}")
-            return Draft(actor, StopAsked(mode, user)), not_ended
+            return NewEvent(actor, StopAsked(mode, user)), not_ended
         case Answer(request=id_, value=value):
             is_open(id_)(state)
             answer = _fitting(workflow, state, state.requests[id_].tool, value)
-            return Draft(actor, RequestAnswered(id_, answer, user)), is_open(id_)
+            return NewEvent(actor, RequestAnswered(id_, answer, user)), is_open(id_)
         case UserMessage(text=text, id=name):
             _refuse_unfit(name)
             not_ended(state)
             id_ = _chat(state)
             answer = _fitting(workflow, state, None, text)
-            draft = Draft(actor, RequestAnswered(id_, answer, user, message_id=name))
+            draft = NewEvent(actor, RequestAnswered(id_, answer, user, message_id=name))
             return draft, once(signal, is_open(id_))
         case _:
             raise UsageError(
@@ -81,10 +83,10 @@ def interpret(signal: Signal, workflow: Workflow, state: State, user: str) -> tu
 
 def was_heard(signal: Signal, state: State) -> bool:
     """Tell whether a signal is a message that a run has heard: nothing is to be done for it."""
-    return isinstance(signal, UserMessage) and signal.id in state.heard
+    return isinstance(signal, UserMessage) and signal.id in state.message_ids
 
 
-def once(signal: Signal, allowed: Allowed) -> Allowed:
+def once(signal: Signal, allowed: CallCheck) -> CallCheck:
     """Let a message in once; it is no fault that it was delivered before or meanwhile."""
     return lambda state: not was_heard(signal, state) and allowed(state)
 
@@ -96,7 +98,7 @@ def not_ended(state: State) -> bool:
     return True
 
 
-def is_open(request: str) -> Allowed:
+def is_open(request: str) -> CallCheck:
     """Refuse what answers a question that is not open."""
 
     def check(state: State) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from weft.engine.book import Rulebook
+from weft.engine.compiled import CompiledWorkflow
 from weft.errors import ExpressionError, UsageError
 from weft.findings import Json
 from weft.ids import nearest
@@ -16,7 +16,7 @@ _GIVABLE: Final = frozenset({"derived", "environment"})
 
 
 def start_values(
-    book: Rulebook,
+    compiled: CompiledWorkflow,
     *,
     environment: Mapping[str, str],
     production: bool,
@@ -28,18 +28,20 @@ def start_values(
     looked for, so that a run does not begin without them, but their values stay outside.
     """
     values: dict[str, Json] = {}
-    for name, variable in book.variables.items():
+    for name, variable in compiled.variables.items():
         if isinstance(variable.source, EnvironmentSource):
             hidden = production and not variable.secret
-            found = None if hidden else from_environment(book, name, variable.source, environment)
+            found = (
+                None if hidden else from_environment(compiled, name, variable.source, environment)
+            )
             values[name] = None if variable.secret else found
     for name, value in given.items():
-        values[name] = _given(book, name, value)
+        values[name] = _given(compiled, name, value)
     return values
 
 
 def from_environment(
-    book: Rulebook, name: str, source: EnvironmentSource, environment: Mapping[str, str]
+    compiled: CompiledWorkflow, name: str, source: EnvironmentSource, environment: Mapping[str, str]
 ) -> Json:
     """Return what the environment says a variable is; raises UsageError if it does not fit."""
     text = environment.get(source.env_var)
@@ -51,7 +53,7 @@ def from_environment(
             )
         return source.default
     try:
-        return coerce_text(book.variables[name].type, text, models=book.models)
+        return coerce_text(compiled.variables[name].type, text, models=compiled.models)
     except ExpressionError as error:
         raise UsageError(
             f"the environment variable {source.env_var} does not fit {name}: {error}",
@@ -59,36 +61,40 @@ def from_environment(
         ) from error
 
 
-def _given(book: Rulebook, name: str, value: Json) -> Json:
-    variable = book.variables.get(name)
+def _given(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
+    variable = compiled.variables.get(name)
     if variable is None:
-        near = nearest(name, book.variables)
-        known = ", ".join(book.variables) or "none"
+        near = nearest(name, compiled.variables)
+        known = ", ".join(compiled.variables) or "none"
         hint = f"did you mean {near}?" if near else f"there is: {known}"
         raise UsageError(f"there is no variable {name}", hint=hint)
     if variable.source.type not in _GIVABLE:
         raise UsageError(
             f"{name} comes from {variable.source.type} and cannot be given at the start",
-            hint=f"these can be given: {', '.join(_givable(book)) or 'none'}",
+            hint=f"these can be given: {', '.join(_givable(compiled)) or 'none'}",
         )
-    return open_value(book, name, value)
+    return open_value(compiled, name, value)
 
 
-def _givable(book: Rulebook) -> list[str]:
+def _givable(compiled: CompiledWorkflow) -> list[str]:
     return [
-        name for name, it in book.variables.items() if it.source.type in _GIVABLE and not it.secret
+        name
+        for name, it in compiled.variables.items()
+        if it.source.type in _GIVABLE and not it.secret
     ]
 
 
-def open_value(book: Rulebook, name: str, value: Json) -> Json:
+def open_value(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
     """Return a value as it is written down; raises UsageError if it does not fit or may not be."""
-    if book.variables[name].secret:
+    if compiled.variables[name].secret:
         raise UsageError(f"{name} is secret and cannot be given", hint="set it where Weft runs")
     try:
         plain = plain_json(value)
     except ValueError as error:
         raise UsageError(f"{name} cannot be {error}") from error
-    fault = None if plain is None else mismatch(book.variables[name].type, plain, book.models)
+    fault = (
+        None if plain is None else mismatch(compiled.variables[name].type, plain, compiled.models)
+    )
     if fault:
         raise UsageError(f"{name}: {fault}", hint="give a value of the declared type")
     return plain

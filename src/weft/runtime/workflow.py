@@ -8,7 +8,7 @@ from pydantic_core import from_json, to_json
 
 from weft.check.not_performed import not_performed
 from weft.context.view import View, make_view
-from weft.engine.book import Rulebook, write_rulebook
+from weft.engine.compiled import CompiledWorkflow, compile_workflow
 from weft.errors import LinkError, StoreError
 from weft.findings import Finding, Path, Place
 from weft.ports.model import ToolSchema
@@ -25,7 +25,7 @@ class Workflow:
 
     digest: str
     spec: WorkflowSpec
-    book: Rulebook
+    compiled: CompiledWorkflow
     views: Mapping[str, View]
     models: Mapping[str, str | None]
     tools: Tools
@@ -51,16 +51,18 @@ def link(spec: WorkflowSpec, code: Mapping[str, bytes], loader: ToolLoader) -> W
         for tool in spec.tools
     }
     tools = loader.load(name, code, functions)
-    book = write_rulebook(spec)
+    compiled = compile_workflow(spec)
     return Workflow(
         digest=name,
         spec=spec,
-        book=book,
+        compiled=compiled,
         views={
             agent.agent_name: make_view(
                 spec,
                 agent,
-                tuple(_described(tools, it) for it in book.parts[agent.agent_name].tools.values()),
+                tuple(
+                    _described(tools, it) for it in compiled.agents[agent.agent_name].tools.values()
+                ),
             )
             for agent in spec.agents
         },

@@ -7,7 +7,7 @@ from weft.adapters.models.json_objects import as_object
 from weft.adapters.models.sample_places import allowed_at, put_at
 from weft.adapters.models.sample_steering import Steering
 from weft.adapters.models.sample_values import sample_value
-from weft.engine.book import Rulebook
+from weft.engine.compiled import CompiledWorkflow
 from weft.findings import Json
 from weft.spec.part import JsonMap
 from weft.spec.tools import UiTool
@@ -20,16 +20,18 @@ _LEADING: Final = 0.5
 SAMPLE_MESSAGE: Final = "[sample] Here a person would say something."
 
 
-def sample_answer(book: Rulebook, steering: Steering, tool: str, random: Random) -> Json:
+def sample_answer(
+    compiled: CompiledWorkflow, steering: Steering, tool: str, random: Random
+) -> Json:
     """Answer the question of a tool as its schema wants it, or as the variables it sets do."""
-    schema = _response_schema(book, tool)
+    schema = _response_schema(compiled, tool)
     value: Json = {} if schema is None else sample_value(schema, random)
     fields = as_object(value)
     if fields is None:
         return value
     if schema is None:
-        for setting in book.triggers.answered.get(tool, ()):
-            type_ = json_schema(book.variables[setting.variable].type, book.models)
+        for setting in compiled.triggers.ui_response.get(tool, ()):
+            type_ = json_schema(compiled.variables[setting.variable].type, compiled.models)
             if setting.path is not None:
                 put_at(fields, ((setting.path, sample_value(type_, random)),))
     leading = [it for it in steering.answers.get(tool, ()) if allowed_at(schema or {}, it)]
@@ -38,8 +40,8 @@ def sample_answer(book: Rulebook, steering: Steering, tool: str, random: Random)
     return value
 
 
-def _response_schema(book: Rulebook, tool: str) -> JsonMap | None:
-    for part in book.parts.values():
+def _response_schema(compiled: CompiledWorkflow, tool: str) -> JsonMap | None:
+    for part in compiled.agents.values():
         declared = part.tools.get(tool)
         if isinstance(declared, UiTool) and declared.response_schema is not None:
             return declared.response_schema

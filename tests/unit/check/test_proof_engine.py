@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from engine_play import Play
 from weft.check.proof import prove
 from weft.check.subject import Subject
-from weft.engine.book import write_rulebook
 from weft.engine.commands import CallModel, CallTool
+from weft.engine.compiled import compile_workflow
 from weft.engine.events import (
     HandedOff,
     ModelReplied,
@@ -98,7 +98,7 @@ class World:
     rules: set = field(default_factory=set)
 
     def explore(self):
-        first = Play(write_rulebook(self.spec))
+        first = Play(compile_workflow(self.spec))
         first.start(message=None)
         self.note(first)
         waiting = [first]
@@ -109,7 +109,7 @@ class World:
                 continue
             self.follow[key] = set()
             for data in self.answers(play):
-                after = Play(play.book, play.state)
+                after = Play(play.compiled, play.state)
                 after.take(data)
                 self.note(after)
                 self.follow[key].add(self.key(after))

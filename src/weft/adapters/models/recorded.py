@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from weft.adapters.models.usage import FREE
 from weft.context.assembly import digest_of
-from weft.context.view import beside
+from weft.context.view import extras
 from weft.engine.events import ContextAssembled, Event, ModelFailed, ModelReplied
 from weft.errors import ModelError, ReplayMismatch
 from weft.ports.model import ModelReply, ModelRequest
@@ -37,7 +37,7 @@ class RecordedModel:
                 f"run {self._run} has no recorded answer for {place}: this run goes another way, "
                 "or further"
             )
-        now = digest_of(request.messages, beside(request.tools, request.output))
+        now = digest_of(request.messages, extras(request.tools, request.output))
         if line.asked.digest != now:
             raise ReplayMismatch(
                 f"{place}: what is sent differs from what run {self._run} recorded. It has the "

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 from weft.adapters.models.sample_texts import matching_text
 from weft.check.overlap import domain
-from weft.engine.book import Part, Rulebook
+from weft.engine.compiled import ActivationRules, CompiledWorkflow
 from weft.engine.conditions import UNKNOWN
 from weft.engine.trigger_index import Setting
 from weft.findings import Json
@@ -81,38 +81,40 @@ class _Slot:
     before: Json | Anything = ANYTHING
 
 
-def conditions_of(book: Rulebook) -> list[Condition]:
+def conditions_of(compiled: CompiledWorkflow) -> list[Condition]:
     """Return every condition that decides who speaks next."""
-    groups = (*book.routing.pre.values(), *book.routing.post.values())
+    groups = (*compiled.routing.pre.values(), *compiled.routing.post.values())
     return [rule.condition for rules in groups for rule in rules if rule.condition is not None]
 
 
-def steps_of(book: Rulebook) -> dict[str, tuple[Step, ...]]:
+def steps_of(compiled: CompiledWorkflow) -> dict[str, tuple[Step, ...]]:
     """Return, by agent, every move that sets a variable which some rule looks at."""
-    conditions = conditions_of(book)
+    conditions = conditions_of(compiled)
     if not conditions:
         return {}
     routed = {name: None for condition in conditions for name in names(condition)}
-    triggers = [it for name in routed if name in book.variables for it in _triggers(book, name)]
-    values = _values(book, conditions)
+    triggers = [
+        it for name in routed if name in compiled.variables for it in _triggers(compiled, name)
+    ]
+    values = _values(compiled, conditions)
     slots: dict[str, list[_Slot]] = {}
     for name, trigger, effect in triggers:
         for tool, slot in _slot(name, trigger, effect, values[name]):
             slots.setdefault(tool, []).append(slot)
     return {
         agent: (
-            *_spoken(book, agent, part, triggers),
+            *_spoken(compiled, agent, part, triggers),
             *(it for tool in part.tools for it in _called(tool, slots.get(tool, []))),
-            *_replied(book, part, slots.get(part.auto_tool or "", [])),
+            *_replied(compiled, part, slots.get(part.auto_tool or "", [])),
         )
-        for agent, part in book.parts.items()
+        for agent, part in compiled.agents.items()
     }
 
 
-def _values(book: Rulebook, conditions: list[Condition]) -> dict[str, tuple[Json, ...]]:
+def _values(compiled: CompiledWorkflow, conditions: list[Condition]) -> dict[str, tuple[Json, ...]]:
     """Choose, for each variable, the values that make a difference to some rule."""
     whole = And((conditions[0], *conditions))
-    tried = domain(whole, whole, book.variables, book.models)
+    tried = domain(whole, whole, compiled.variables, compiled.models)
     return {
         name: tuple(it for it in values if it is not None and it is not UNKNOWN)
         for name, values in tried.items()
@@ -122,9 +124,9 @@ def _values(book: Rulebook, conditions: list[Condition]) -> dict[str, tuple[Json
 _Told: TypeAlias = tuple[str, Trigger, Effect | None]
 
 
-def _triggers(book: Rulebook, name: str) -> Iterator[_Told]:
+def _triggers(compiled: CompiledWorkflow, name: str) -> Iterator[_Told]:
     """Yield what sets a variable; with the effect where a change of state says it."""
-    source = book.variables[name].source
+    source = compiled.variables[name].source
     if isinstance(source, DerivedSource):
         for trigger in source.triggers:
             yield name, trigger, None
@@ -174,13 +176,15 @@ def _called(tool: str, slots: list[_Slot]) -> Iterator[Step]:
         yield Step(Move("call", tool, places), effects, answer)
 
 
-def _replied(book: Rulebook, part: Part, slots: list[_Slot]) -> Iterator[Step]:
+def _replied(
+    compiled: CompiledWorkflow, part: ActivationRules, slots: list[_Slot]
+) -> Iterator[Step]:
     """Yield the replies whose fields a tool is called with, as far as they may be so."""
     if part.auto_tool is None or not isinstance(part.output, Ref) or not slots:
         return
-    types = book.models[part.output.name]
+    types = compiled.models[part.output.name]
     for places, effects, answer in _combined(slots):
-        if all(_takes(book, types, path, value) for path, value in places):
+        if all(_takes(compiled, types, path, value) for path, value in places):
             yield Step(Move("reply", part.auto_tool, places), effects, answer)
 
 
@@ -190,16 +194,18 @@ def _effect(setting: Setting) -> Effect:
 
 
 def _takes(
-    book: Rulebook, types: Mapping[str, TypeExpr], path: tuple[str, ...], value: Json
+    compiled: CompiledWorkflow, types: Mapping[str, TypeExpr], path: tuple[str, ...], value: Json
 ) -> bool:
     """Whether a value may stand at a place of a reply; what lies deeper is for the run to judge."""
     field, *deeper = path
     if field not in types:
         return False
-    return bool(deeper) or mismatch(types[field], value, book.models) is None
+    return bool(deeper) or mismatch(types[field], value, compiled.models) is None
 
 
-def _spoken(book: Rulebook, agent: str, part: Part, triggers: list[_Told]) -> Iterator[Step]:
+def _spoken(
+    compiled: CompiledWorkflow, agent: str, part: ActivationRules, triggers: list[_Told]
+) -> Iterator[Step]:
     """Yield the words that set something, with all that they set."""
     for _, trigger, _ in triggers:
         if not isinstance(trigger, AgentTextTrigger) or trigger.agent != agent:
@@ -209,7 +215,7 @@ def _spoken(book: Rulebook, agent: str, part: Part, triggers: list[_Told]) -> It
             continue
         # Inside a structured reply the words are a part of the text, never all of it.
         heard = text if part.output is None else json.dumps([text], ensure_ascii=False)
-        rules = book.triggers.said.get(agent, ())
+        rules = compiled.triggers.agent_text.get(agent, ())
         effects = [_effect(it.setting) for it in rules if it.matches(heard)]
         if effects:
             yield Step(Move("say", text), tuple(effects))

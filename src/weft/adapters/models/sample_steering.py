@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from weft.adapters.models.sample_moves import Move, Places, Step, steps_of
 from weft.adapters.models.sample_ways import find_ways
-from weft.engine.book import Rulebook
+from weft.engine.compiled import CompiledWorkflow
 
 Moves: TypeAlias = Mapping[str, tuple[Move, ...]]
 
@@ -31,10 +31,10 @@ class Steering:
     wandering: int = _LOOK_AROUND
 
 
-def steering_of(book: Rulebook) -> Steering:
+def steering_of(compiled: CompiledWorkflow) -> Steering:
     """Work out how to bring the runs of a workflow to an end within their turns."""
-    steps = steps_of(book)
-    found = find_ways(book, steps)
+    steps = steps_of(compiled)
+    found = find_ways(compiled, steps)
     everything = {agent: (kept,) for agent, kept in steps.items()}
     ways = everything if found.turns is None else found.steps
     answers: dict[str, list[Places]] = {}
@@ -42,12 +42,12 @@ def steering_of(book: Rulebook) -> Steering:
         known = answers.setdefault(step.move.what, []) if step.answer else []
         known += [step.answer] if step.answer not in known else []
     # Every agent may look around, and each time the way back may take as long as the whole way.
-    spare = book.orchestrator.max_turns - 2 * (found.turns or 0)
+    spare = compiled.orchestrator.max_turns - 2 * (found.turns or 0)
     return Steering(
         moves={agent: _moves(kept) for agent, kept in steps.items()},
         ways={agent: tuple(_moves(it) for it in groups) for agent, groups in ways.items()},
         answers={tool: tuple(known) for tool, known in answers.items()},
-        wandering=max(0, min(_LOOK_AROUND, spare // (2 * len(book.parts)))),
+        wandering=max(0, min(_LOOK_AROUND, spare // (2 * len(compiled.agents)))),
     )
 
 

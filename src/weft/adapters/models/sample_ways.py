@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from weft.adapters.models.sample_moves import ANYTHING, Step, conditions_of
-from weft.engine.book import Rulebook
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import evaluate, same
 from weft.engine.routing import RoutingRule, Test, routes_after, routes_before
-from weft.engine.writes import BY_TRIGGER, refusal
+from weft.engine.writes import BY_TRIGGER, write_error
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.ids import TERMINATE, USER
@@ -55,9 +55,9 @@ class Ways:
     turns: int | None
 
 
-def find_ways(book: Rulebook, steps: Steps) -> Ways:
+def find_ways(compiled: CompiledWorkflow, steps: Steps) -> Ways:
     """Search for the ways to the end from wherever a run can get to."""
-    first = _arrive(book, book.orchestrator.initial_agent, _start_values(book))
+    first = _arrive(compiled, compiled.orchestrator.initial_agent, _start_values(compiled))
     if first is None:
         return Ways({}, None)
     places: dict[str, Position] = {first.key(): first}
@@ -65,7 +65,7 @@ def find_ways(book: Rulebook, steps: Steps) -> Ways:
     waiting = deque([] if first == _END else [first])
     while waiting and len(places) < _MOST_POSITIONS:
         here = waiting.popleft()
-        for step, there in _onward(book, steps, here):
+        for step, there in _onward(compiled, steps, here):
             leading.setdefault(there.key(), []).append((here.key(), step))
             if there.key() not in places:
                 places[there.key()] = there
@@ -75,26 +75,28 @@ def find_ways(book: Rulebook, steps: Steps) -> Ways:
     return Ways(_nearer(places, leading, distances), distances.get(first.key()))
 
 
-def _onward(book: Rulebook, steps: Steps, here: Position) -> Iterator[tuple[Step | None, Position]]:
+def _onward(
+    compiled: CompiledWorkflow, steps: Steps, here: Position
+) -> Iterator[tuple[Step | None, Position]]:
     """Yield where each move of the agent leads; where rules have no answer, nowhere."""
     for step in (None, *steps.get(here.agent, ())):
-        values = _after(book, here.values, step)
+        values = _after(compiled, here.values, step)
         try:
-            route = next(routes_after(book.routing, here.agent, _test(values)))
+            route = next(routes_after(compiled.routing, here.agent, _test(values)))
         except ExpressionError:
             continue
         # Whoever hands over to the user gets the word back.
         target = here.agent if route.target == USER else route.target
-        there = _END if target == TERMINATE else _arrive(book, target, values)
+        there = _END if target == TERMINATE else _arrive(compiled, target, values)
         if there is not None:
             yield step, there
 
 
-def _arrive(book: Rulebook, agent: str, values: _Values) -> Position | None:
+def _arrive(compiled: CompiledWorkflow, agent: str, values: _Values) -> Position | None:
     """Follow the rules that take the word away before it is used; None where that has no end."""
-    for _ in book.parts:
+    for _ in compiled.agents:
         try:
-            route = next(routes_before(book.routing, agent, _test(values)), None)
+            route = next(routes_before(compiled.routing, agent, _test(values)), None)
         except ExpressionError:
             return None
         if route is None:
@@ -143,25 +145,25 @@ def _nearer(
     }
 
 
-def _after(book: Rulebook, values: _Values, step: Step | None) -> _Values:
+def _after(compiled: CompiledWorkflow, values: _Values, step: Step | None) -> _Values:
     """Return the values after a step; what the engine would refuse is not set."""
     values = dict(values)
     for effect in step.effects if step else ():
         name, value = effect.variable, effect.value
         fits = effect.before is ANYTHING or same(effect.before, values.get(name))
-        if fits and refusal(book, values, name, value, BY_TRIGGER) is None:
+        if fits and write_error(compiled, values, name, value, BY_TRIGGER) is None:
             values[name] = value
     return values
 
 
-def _start_values(book: Rulebook) -> _Values:
+def _start_values(compiled: CompiledWorkflow) -> _Values:
     """Return what rules know at the start; what the outside adds is not known here."""
     values: _Values = {}
-    for condition in conditions_of(book):
+    for condition in conditions_of(compiled):
         for name in names(condition):
-            variable = book.variables.get(name)
+            variable = compiled.variables.get(name)
             default = isinstance(source := variable and variable.source, EnvironmentSource)
-            values[name] = source.default if default else book.start_values.get(name)
+            values[name] = source.default if default else compiled.start_values.get(name)
     return values
 
 

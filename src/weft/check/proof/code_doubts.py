@@ -28,7 +28,7 @@ from weft.check.subject import Subject
 from weft.check.values import misfit
 from weft.check.variable_writes import Write
 from weft.engine.conditions import UNKNOWN
-from weft.engine.writes import forbidden
+from weft.engine.writes import access_error
 from weft.findings import Json
 from weft.spec.sources import DerivedSource
 
@@ -218,7 +218,7 @@ def sets_alone(subject: Subject, place: FunctionPlace) -> bool:
 def may_write(subject: Subject, caller: Caller, name: str) -> bool:
     """Tell whether a call has the right to set a variable."""
     writers = (caller.function, *([caller.agent] if caller.agent else []))
-    return forbidden(subject.spec.variables, name, writers) is None
+    return access_error(subject.spec.variables, name, writers) is None
 
 
 def value_of(write: Write) -> Json:

@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from weft.engine.book import Rulebook
 from weft.engine.codec import read_json
 from weft.engine.commands import Assemble, CallModel, Command, Record
+from weft.engine.compiled import CompiledWorkflow
+from weft.engine.conversation import after_turn, ask_user, start_turn
 from weft.engine.events import (
     CUT,
     ContextAssembled,
@@ -23,9 +24,8 @@ from weft.engine.events import (
     TurnEnded,
     TurnStarted,
 )
-from weft.engine.passing import arrive, ask_user, leave
 from weft.engine.state import Message, Spent, State, Turn
-from weft.engine.triggers import fire, heard, said, taken
+from weft.engine.triggers import agent_text, agent_turn_count, fire, user_text
 from weft.findings import Json
 from weft.spec.type_meaning import mismatch
 from weft.spec.types import TypeExpr
@@ -35,28 +35,32 @@ MAX_REFUSALS: Final = 3
 MAX_CALLS: Final = 25
 
 
-def on_run_started(book: Rulebook, state: State, event: Event, data: RunStarted) -> list[Command]:
+def on_run_started(
+    compiled: CompiledWorkflow, state: State, event: Event, data: RunStarted
+) -> list[Command]:
     """The first words: of the user, of the workflow, or of the first agent."""
     state.status = "running"
     state.workflow, state.digest = data.workflow, data.digest
     state.app, state.user, state.started_at = data.app, data.user, event.at
     state.model = data.model
-    state.variables = {**book.start_values, **data.values}
-    opening = book.orchestrator.initial_message_to_user
+    state.variables = {**compiled.start_values, **data.values}
+    opening = compiled.orchestrator.initial_message_to_user
     commands: list[Command] = [Record(MessageShown(opening))] if opening else []
-    if book.orchestrator.initial_message is not None:
-        state.say(Message("user", "", book.orchestrator.initial_message, event.seq))
+    if compiled.orchestrator.initial_message is not None:
+        state.add_message(Message("user", "", compiled.orchestrator.initial_message, event.seq))
     if data.message is not None:
-        state.hear(data.message, event.seq)
-    fired = fire(state, heard(book, state, data.message) if data.message else ())
+        state.add_user_message(data.message, event.seq)
+    fired = fire(state, user_text(compiled, state, data.message) if data.message else ())
     commands += fired.records
-    agent = book.orchestrator.initial_agent
-    if book.startup == "UserDriven" and data.message is None:
+    agent = compiled.orchestrator.initial_agent
+    if compiled.startup == "UserDriven" and data.message is None:
         return [*commands, ask_user(state, event, agent)]
-    return [*commands, arrive(book, state, agent, fired.values)]
+    return [*commands, start_turn(compiled, state, agent, fired.values)]
 
 
-def on_run_forked(_book: Rulebook, state: State, event: Event, data: RunForked) -> list[Command]:
+def on_run_forked(
+    _compiled: CompiledWorkflow, state: State, event: Event, data: RunForked
+) -> list[Command]:
     """Nothing follows: what was under way goes on. What was spent before is the other run's."""
     state.parent = data.parent
     state.model = data.model or state.model
@@ -66,29 +70,29 @@ def on_run_forked(_book: Rulebook, state: State, event: Event, data: RunForked) 
 
 
 def on_message_shown(
-    _book: Rulebook, _state: State, _event: Event, _data: MessageShown
+    _compiled: CompiledWorkflow, _state: State, _event: Event, _data: MessageShown
 ) -> list[Command]:
     """Nothing follows: agents do not see it."""
     return []
 
 
 def on_turn_started(
-    _book: Rulebook, state: State, _event: Event, data: TurnStarted
+    _compiled: CompiledWorkflow, state: State, _event: Event, data: TurnStarted
 ) -> list[Command]:
     """Put together what the agent is to see."""
     agent = data.agent
-    last, streak = state.last
+    last, streak = state.last_speaker
     state.status = "running"
     state.turn = Turn(agent, data.turn)
     state.turns = data.turn
-    state.taken = {**state.taken, agent: state.taken.get(agent, 0) + 1}
-    state.last = (agent, streak + 1 if agent == last else 1)
-    state.hops = 0
+    state.turn_counts = {**state.turn_counts, agent: state.turn_counts.get(agent, 0) + 1}
+    state.last_speaker = (agent, streak + 1 if agent == last else 1)
+    state.handoffs_since_turn = 0
     return [Assemble(agent, data.turn, 1)]
 
 
 def on_context_assembled(
-    _book: Rulebook, state: State, event: Event, data: ContextAssembled
+    _compiled: CompiledWorkflow, state: State, event: Event, data: ContextAssembled
 ) -> list[Command]:
     """Ask the model."""
     turn = state.turn
@@ -99,19 +103,21 @@ def on_context_assembled(
 
 
 def on_model_replied(
-    book: Rulebook, state: State, event: Event, data: ModelReplied
+    compiled: CompiledWorkflow, state: State, event: Event, data: ModelReplied
 ) -> list[Command]:
     """Use the tools it asks for, or take its words for the end of the turn."""
     turn = _asked(state, data)
     if turn is None:
         return []
-    state.say(Message("agent", turn.agent, data.text, event.seq, requests=data.tool_requests))
+    state.add_message(
+        Message("agent", turn.agent, data.text, event.seq, requests=data.tool_requests)
+    )
     state.spent = state.spent.plus(data.usage)
     if data.tool_requests:
         missing = frozenset(request.id for request in data.tool_requests)
         state.turn = turn.changed(stage="tools", calls={}, missing=missing)
-        return [Record(_tool_event(book, turn.agent, it)) for it in data.tool_requests]
-    return _final(book, state, turn, data)
+        return [Record(_tool_event(compiled, turn.agent, it)) for it in data.tool_requests]
+    return _final(compiled, state, turn, data)
 
 
 def _asked(state: State, data: ModelReplied | ModelFailed | OutputRefused) -> Turn | None:
@@ -126,23 +132,27 @@ def _spot(turn: Turn) -> tuple[int, int]:
     return turn.number, turn.call
 
 
-def _tool_event(book: Rulebook, agent: str, request: ToolRequest) -> ToolCalled | ToolFailed:
-    tools = book.parts[agent].tools
+def _tool_event(
+    compiled: CompiledWorkflow, agent: str, request: ToolRequest
+) -> ToolCalled | ToolFailed:
+    tools = compiled.agents[agent].tools
     if request.tool in tools:
         return ToolCalled(request.id, request.tool, request.arguments)
     known = ", ".join(tools) or "none"
     return ToolFailed(request.id, f"there is no tool {request.tool}; there is: {known}", "unknown")
 
 
-def _final(book: Rulebook, state: State, turn: Turn, reply: ModelReplied) -> list[Command]:
+def _final(
+    compiled: CompiledWorkflow, state: State, turn: Turn, reply: ModelReplied
+) -> list[Command]:
     """Take a reply without tool calls: refuse it, call the automatic tool with it, or end."""
-    part = book.parts[turn.agent]
-    output, fault = _read_output(book, part.output, reply.text)
+    part = compiled.agents[turn.agent]
+    output, fault = _read_output(compiled, part.output, reply.text)
     if fault is not None:
         if reply.finish == CUT:
             fault += " (the reply was cut at its longest)"
         return [Record(OutputRefused(turn.number, turn.call, fault))]
-    triggered = fire(state, said(book, state, turn.agent, reply.text)).records
+    triggered = fire(state, agent_text(compiled, state, turn.agent, reply.text)).records
     if part.auto_tool is not None and output is not None:
         again = f"-{turn.sent_back + 1}" if turn.sent_back else ""
         id_ = f"auto-{turn.number}{again}"
@@ -153,7 +163,7 @@ def _final(book: Rulebook, state: State, turn: Turn, reply: ModelReplied) -> lis
 
 
 def _read_output(
-    book: Rulebook, output: TypeExpr | None, text: str
+    compiled: CompiledWorkflow, output: TypeExpr | None, text: str
 ) -> tuple[dict[str, Json] | None, str | None]:
     """Read a reply as the model its agent is bound to; say what does not fit."""
     if output is None:
@@ -162,12 +172,12 @@ def _read_output(
         value = read_json(text.encode())
     except ValueError as error:
         return None, f"the reply is not JSON: {error}"
-    fault = mismatch(output, value, book.models)
+    fault = mismatch(output, value, compiled.models)
     return (None, fault) if fault else (value, None)  # pyright: ignore[reportReturnType]
 
 
 def on_output_refused(
-    _book: Rulebook, state: State, event: Event, data: OutputRefused
+    _compiled: CompiledWorkflow, state: State, event: Event, data: OutputRefused
 ) -> list[Command]:
     """Tell the agent what does not fit, and let it try again within limits."""
     turn = _asked(state, data)
@@ -177,7 +187,7 @@ def on_output_refused(
         reason = f"{turn.agent} gave no reply that fits its model: {data.fault}"
         return [Record(RunEnded("failed", reason))]
     told = f"Your reply does not fit what is asked for: {data.fault}. Reply again."
-    state.say(Message("user", "", told, event.seq, to=turn.agent))
+    state.add_message(Message("user", "", told, event.seq, to=turn.agent))
     return next_call(state, turn.changed(refusals=turn.refusals + 1))
 
 
@@ -191,7 +201,7 @@ def next_call(state: State, turn: Turn) -> list[Command]:
 
 
 def on_model_failed(
-    _book: Rulebook, state: State, _event: Event, data: ModelFailed
+    _compiled: CompiledWorkflow, state: State, _event: Event, data: ModelFailed
 ) -> list[Command]:
     """A run cannot go on without its model."""
     turn = _asked(state, data)
@@ -201,14 +211,18 @@ def on_model_failed(
     return [Record(RunEnded("failed", reason))]
 
 
-def on_turn_ended(book: Rulebook, state: State, _event: Event, data: TurnEnded) -> list[Command]:
+def on_turn_ended(
+    compiled: CompiledWorkflow, state: State, _event: Event, data: TurnEnded
+) -> list[Command]:
     """Pass the word on."""
     state.turn = None
-    fired = fire(state, taken(book, state, data.agent))
-    return [*fired.records, leave(book, state, data.agent, fired.values)]
+    fired = fire(state, agent_turn_count(compiled, state, data.agent))
+    return [*fired.records, after_turn(compiled, state, data.agent, fired.values)]
 
 
-def on_stop_asked(_book: Rulebook, state: State, _event: Event, data: StopAsked) -> list[Command]:
+def on_stop_asked(
+    _compiled: CompiledWorkflow, state: State, _event: Event, data: StopAsked
+) -> list[Command]:
     """Stop now, or remember to stop when the turn is over."""
     if data.mode == "after_turn" and state.turn is not None:
         state.stopping = True
@@ -216,7 +230,9 @@ def on_stop_asked(_book: Rulebook, state: State, _event: Event, data: StopAsked)
     return [Record(RunEnded("cancelled", f"stopped by {data.user}"))]
 
 
-def on_run_ended(_book: Rulebook, state: State, _event: Event, data: RunEnded) -> list[Command]:
+def on_run_ended(
+    _compiled: CompiledWorkflow, state: State, _event: Event, data: RunEnded
+) -> list[Command]:
     """Nothing is open any more."""
     state.status = "ended"
     state.turn, state.requests = None, {}

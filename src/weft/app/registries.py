@@ -6,8 +6,8 @@ from random import Random
 from weft.adapters.models.person import Ask, PersonModel
 from weft.adapters.models.prices import Price
 from weft.adapters.models.registry import ModelRegistry
-from weft.opening.model_choice import refuse_unknown
-from weft.opening.settings import call_rules, fallbacks_of
+from weft.app.models import refuse_unknown
+from weft.app.settings import call_rules, fallbacks_of
 from weft.ports.clock import Clock
 
 

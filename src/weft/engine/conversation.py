@@ -2,55 +2,61 @@
 
 from collections.abc import Mapping
 
-from weft.engine.book import Rulebook
 from weft.engine.commands import Command, Record
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import evaluate
 from weft.engine.events import Event, HandedOff, RequestOpened, RunEnded, TurnStarted
 from weft.engine.routing import Route, RoutingRule, Test, routes_after, routes_before
 from weft.engine.state import State
-from weft.engine.triggers import fire, passed
+from weft.engine.triggers import fire, handoff
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.ids import TERMINATE, USER
 
 
-def on_handed_off(book: Rulebook, state: State, event: Event, data: HandedOff) -> list[Command]:
+def on_handed_off(
+    compiled: CompiledWorkflow, state: State, event: Event, data: HandedOff
+) -> list[Command]:
     """The word goes to the user, to the end, or to an agent."""
-    state.hops += 1
-    fired = fire(state, passed(book, state, data))
+    state.handoffs_since_turn += 1
+    fired = fire(state, handoff(compiled, state, data))
     if data.target == TERMINATE:
-        return [*fired.records, Record(RunEnded("completed", _reason(book, data)))]
-    if data.target == USER and _has_turns(book, state):
+        return [*fired.records, Record(RunEnded("completed", _reason(compiled, data)))]
+    if data.target == USER and _has_turns(compiled, state):
         return [*fired.records, ask_user(state, event, data.source)]
     if data.target == USER:  # What the user would say, nobody could answer.
         return [*fired.records, _out_of_turns(state)]
-    return [*fired.records, arrive(book, state, data.target, fired.values)]
+    return [*fired.records, start_turn(compiled, state, data.target, fired.values)]
 
 
-def arrive(book: Rulebook, state: State, agent: str, values: Mapping[str, Json]) -> Command:
+def start_turn(
+    compiled: CompiledWorkflow, state: State, agent: str, values: Mapping[str, Json]
+) -> Command:
     """Give an agent its turn, unless a rule, a limit or the end of all turns takes it away."""
-    if not _has_turns(book, state):
+    if not _has_turns(compiled, state):
         return _out_of_turns(state)
-    if state.hops > len(book.parts):
+    if state.handoffs_since_turn > len(compiled.agents):
         return Record(RunEnded("failed", "rules pass the word in a circle and nobody speaks"))
     try:
-        route = next(routes_before(book.routing, agent, _test(values)), None)
+        route = next(routes_before(compiled.routing, agent, _test(values)), None)
     except ExpressionError as error:
         return _unanswerable(agent, error)
     if route is not None:
         return Record(_handoff(agent, route))
-    last, streak = state.last
-    if agent == last and streak >= book.parts[agent].limit:
-        return _out_of_replies(book, agent, streak)
+    last, streak = state.last_speaker
+    if agent == last and streak >= compiled.agents[agent].limit:
+        return _out_of_replies(compiled, agent, streak)
     return Record(TurnStarted(agent, state.turns + 1))
 
 
-def leave(book: Rulebook, state: State, agent: str, values: Mapping[str, Json]) -> Command:
+def after_turn(
+    compiled: CompiledWorkflow, state: State, agent: str, values: Mapping[str, Json]
+) -> Command:
     """Pass the word on after a turn."""
     if state.stopping:
         return Record(RunEnded("cancelled", "stopped on request after the turn"))
     try:
-        return Record(_handoff(agent, next(routes_after(book.routing, agent, _test(values)))))
+        return Record(_handoff(agent, next(routes_after(compiled.routing, agent, _test(values)))))
     except ExpressionError as error:
         return _unanswerable(agent, error)
 
@@ -60,16 +66,16 @@ def ask_user(state: State, event: Event, agent: str) -> Command:
     return Record(RequestOpened(id=f"{state.run}:{event.seq}", kind="chat", agent=agent))
 
 
-def _has_turns(book: Rulebook, state: State) -> bool:
-    return state.turns < book.orchestrator.max_turns
+def _has_turns(compiled: CompiledWorkflow, state: State) -> bool:
+    return state.turns < compiled.orchestrator.max_turns
 
 
 def _out_of_turns(state: State) -> Command:
     return Record(RunEnded("max_turns", f"the run has had its {state.turns} turns"))
 
 
-def _out_of_replies(book: Rulebook, agent: str, streak: int) -> Command:
-    if book.orchestrator.human_in_the_loop and book.startup != "BackendOnly":
+def _out_of_replies(compiled: CompiledWorkflow, agent: str, streak: int) -> Command:
+    if compiled.orchestrator.human_in_the_loop and compiled.startup != "BackendOnly":
         return Record(HandedOff(agent, USER, "reply_limit"))
     return Record(RunEnded("failed", f"{agent} has given {streak} replies in a row"))
 
@@ -82,8 +88,8 @@ def _handoff(agent: str, route: Route) -> HandedOff:
     return HandedOff(agent, route.target, route.why, route.rule)
 
 
-def _reason(book: Rulebook, data: HandedOff) -> str:
-    declared = None if data.rule is None else book.reasons.get(data.rule)
+def _reason(compiled: CompiledWorkflow, data: HandedOff) -> str:
+    declared = None if data.rule is None else compiled.reasons.get(data.rule)
     return declared or f"{data.source} ended the run"
 
 

@@ -7,8 +7,8 @@ from typing import Final, get_args
 from weft.adapters.models.registry import CallRules
 from weft.adapters.models.retry import RETRIES, RetryPolicy
 from weft.adapters.python_tools.calling import Limits
+from weft.app.models import ANY_MODEL
 from weft.errors import UsageError
-from weft.opening.model_choice import ANY_MODEL
 from weft.ports.journal import Durability
 
 #: Every setting, and what it is for.

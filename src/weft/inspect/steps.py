@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from weft.engine.book import Rulebook
 from weft.engine.commands import Command
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import Event, RunEnded, RunForked
 from weft.engine.reduce import reduce
 from weft.engine.state import State
@@ -20,7 +20,7 @@ class Step:
     commands: list[Command]
 
 
-def steps(book: Rulebook, run: str, events: Sequence[Event]) -> Iterator[Step]:
+def steps(compiled: CompiledWorkflow, run: str, events: Sequence[Event]) -> Iterator[Step]:
     """Yield the steps of a run. What a fork copied was written under the name of its parent."""
     names = [it.data.parent for it in events if isinstance(it.data, RunForked)]
     names = [*names, run][::-1]
@@ -29,7 +29,7 @@ def steps(book: Rulebook, run: str, events: Sequence[Event]) -> Iterator[Step]:
         if isinstance(event.data, RunForked):
             state = state.copy()
             state.run = names.pop()
-        after, commands = reduce(book, state, event)
+        after, commands = reduce(compiled, state, event)
         yield Step(state, event, after, commands)
         state = after
 

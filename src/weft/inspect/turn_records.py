@@ -23,7 +23,7 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.findings import Json
-from weft.runtime.handoff_records import HandoffRecord, handoff_record
+from weft.inspect.handoffs import HandoffRecord, handoff_record
 from weft.runtime.workflow import Workflow
 
 

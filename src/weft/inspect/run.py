@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from weft.engine.events import Event
 from weft.engine.reduce import fold
 from weft.engine.state import Request, Spent, State
-from weft.runtime.handoff_records import HandoffRecord, opening_handoffs
-from weft.runtime.steps import until_end
-from weft.runtime.turn_records import TurnRecord, turn_records
-from weft.runtime.variable_records import VariableRecord, variable_records
+from weft.inspect.handoffs import HandoffRecord, opening_handoffs
+from weft.inspect.steps import until_end
+from weft.inspect.turn_records import TurnRecord, turn_records
+from weft.inspect.variables import VariableRecord, variable_records
 from weft.runtime.workflow import Workflow
 
 
@@ -58,7 +58,7 @@ class RunInspection:
 def inspect_run(workflow: Workflow, run: str, events: Sequence[Event]) -> RunInspection:
     """Say what happened in a run."""
     events = until_end(events)
-    state = fold(workflow.book, run, events)
+    state = fold(workflow.compiled, run, events)
     return RunInspection(
         run=run,
         workflow=state.workflow,

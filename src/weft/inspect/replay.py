@@ -21,9 +21,9 @@ from weft.engine.events import (
 )
 from weft.engine.reduce import fold, pending
 from weft.engine.state import State
-from weft.engine.writes import unfit
-from weft.runtime.decision import Draft, Due, assembled, following
-from weft.runtime.steps import Step, steps
+from weft.engine.writes import value_error
+from weft.inspect.steps import Step, steps
+from weft.runtime.decision import NewEvent, PendingAssembly, assembled, follow_ups
 from weft.runtime.workflow import Workflow
 
 #: How many differences are looked for: later ones mostly follow from the first.
@@ -62,14 +62,14 @@ def _is_stranger(workflow: Workflow, event: Event) -> bool:
 
 
 def _unstable(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterator[Mismatch]:
-    if fold(workflow.book, run, events) != fold(workflow.book, run, events):
+    if fold(workflow.compiled, run, events) != fold(workflow.compiled, run, events):
         yield Mismatch(len(events), "folding the journal twice gives two states", None, None)
 
 
 def _mismatches(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterator[Mismatch]:
     #: What must come next, the first of it last.
-    due: list[Draft | Due] = []
-    for number, step in enumerate(steps(workflow.book, run, events), start=1):
+    due: list[NewEvent | PendingAssembly] = []
+    for number, step in enumerate(steps(workflow.compiled, run, events), start=1):
         event = step.event
         if event.seq != number:
             yield Mismatch(number, "an event is missing", number, event.seq)
@@ -83,21 +83,21 @@ def _mismatches(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterat
             yield from _refused(workflow, step)
             if expected is not None and type(expected.data) is not type(event.data):
                 return  # from here on nothing stands beside what it belongs to
-        due += following(step.commands, event.seq)[::-1]
+        due += follow_ups(step.commands, event.seq)[::-1]
     if due:
         what = "the journal ends before everything is recorded that follows from it"
         last = due[-1]
-        told = _described(last) if isinstance(last, Draft) else {"kind": "ContextAssembled"}
+        told = _described(last) if isinstance(last, NewEvent) else {"kind": "ContextAssembled"}
         yield Mismatch(len(events) + 1, what, told, None)
 
 
-def _made(workflow: Workflow, step: Step, due: Draft | Due) -> Draft:
-    if isinstance(due, Draft):
+def _made(workflow: Workflow, step: Step, due: NewEvent | PendingAssembly) -> NewEvent:
+    if isinstance(due, NewEvent):
         return due
     return _assembled(workflow, step.before, due.command, due.cause)
 
 
-def _own(workflow: Workflow, step: Step) -> Draft | None:
+def _own(workflow: Workflow, step: Step) -> NewEvent | None:
     """Return what the engine does of itself: it takes a turn up where that was interrupted."""
     for command in pending(step.before):
         if isinstance(command, Assemble) and isinstance(step.event.data, ContextAssembled):
@@ -105,12 +105,12 @@ def _own(workflow: Workflow, step: Step) -> Draft | None:
     return None
 
 
-def _assembled(workflow: Workflow, state: State, command: Assemble, cause: int) -> Draft:
+def _assembled(workflow: Workflow, state: State, command: Assemble, cause: int) -> NewEvent:
     assembly = assemble(workflow.views[command.agent], state)
-    return Draft(_ENGINE, assembled(command, assembly), cause)
+    return NewEvent(_ENGINE, assembled(command, assembly), cause)
 
 
-def _difference(expected: Draft | None, event: Event) -> Iterator[Mismatch]:
+def _difference(expected: NewEvent | None, event: Event) -> Iterator[Mismatch]:
     if expected is None:
         if event.actor == _ENGINE:
             yield Mismatch(event.seq, "this would not follow any more", None, _described(event))
@@ -132,13 +132,13 @@ def _refused(workflow: Workflow, step: Step) -> Iterator[Mismatch]:
     """Yield a value that would not be written any more. What if: an edit asks no transition."""
     data = step.event.data
     if isinstance(data, VariableSet) and data.writer != EDIT:
-        fault = unfit(workflow.book, step.before.variables, data.name, data.value)
+        fault = value_error(workflow.compiled, step.before.variables, data.name, data.value)
         if fault:
             told = _described(step.event)
             yield Mismatch(step.event.seq, f"this would be refused: {fault}", None, told)
 
 
-def _described(entry: Draft | Event) -> dict[str, Any]:
+def _described(entry: NewEvent | Event) -> dict[str, Any]:
     """Return what is compared, as JSON: of a context the hash of what is sent, not its sizes."""
     data: EventData = entry.data
     fields: dict[str, Any] = from_json(encode(data))

@@ -1,4 +1,4 @@
-"""The rulebook: what the engine needs to know of a workflow, worked out once for all its runs."""
+"""What the engine needs to know of a workflow, worked out once for all its runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from weft.spec.workflow import WorkflowSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ActivationRules:
     """An agent as the engine sees it."""
 
     limit: int
@@ -27,12 +27,12 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Rulebook:
+class CompiledWorkflow:
     """A workflow, sorted for quick look-up."""
 
     orchestrator: Orchestrator
     startup: StartupMode
-    parts: Mapping[str, Part]
+    agents: Mapping[str, ActivationRules]
     routing: Routing
     variables: Mapping[str, Variable]
     models: Mapping[str, Mapping[str, TypeExpr]]
@@ -42,12 +42,12 @@ class Rulebook:
     reasons: Mapping[int, str]
 
 
-def write_rulebook(spec: WorkflowSpec) -> Rulebook:
+def compile_workflow(spec: WorkflowSpec) -> CompiledWorkflow:
     """Work out everything about a workflow that does not change while it runs."""
-    return Rulebook(
+    return CompiledWorkflow(
         orchestrator=spec.orchestrator,
         startup=startup_mode(spec.orchestrator),
-        parts=_parts(spec),
+        agents=_agents(spec),
         routing=link_routing(spec),
         variables=spec.variables,
         models={it.name: {f: e.type for f, e in it.fields.items()} for it in spec.models},
@@ -57,21 +57,21 @@ def write_rulebook(spec: WorkflowSpec) -> Rulebook:
     )
 
 
-def _parts(spec: WorkflowSpec) -> dict[str, Part]:
+def _agents(spec: WorkflowSpec) -> dict[str, ActivationRules]:
     bound = {binding.agent: binding.model for binding in spec.registry}
-    parts: dict[str, Part] = {}
+    rules: dict[str, ActivationRules] = {}
     for agent in spec.agents:
         name = agent.agent_name
         tools = {tool.function: tool for tool in spec.tools if tool.agent == name}
         auto = next((it.function for it in tools.values() if it.auto_invoke), None)
         model = bound.get(name)
-        parts[name] = Part(
+        rules[name] = ActivationRules(
             limit=reply_limit(agent),
             tools={it: tool for it, tool in tools.items() if not tool.auto_invoke},
             output=Ref(model) if model else None,
             auto_tool=auto if agent.auto_tool_mode else None,
         )
-    return parts
+    return rules
 
 
 def _start_values(spec: WorkflowSpec) -> dict[str, Json]:

@@ -131,7 +131,7 @@ def causes(events: Sequence[Event], seq: int) -> tuple[Cause, ...]:
 def _first_values(workflow: Workflow, given: Mapping[str, Json]) -> Iterator[VariableSet]:
     for name, value in given.items():
         yield VariableSet(name, value, "start")
-    for name, value in workflow.book.start_values.items():
+    for name, value in workflow.compiled.start_values.items():
         if name not in given and value is not None:
             yield VariableSet(name, value, "package")
 

@@ -11,15 +11,15 @@ from weft.adapters.models.prices import Price
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
+from weft.app.models import NO_MODEL, ModelChoice
+from weft.app.registries import open_registry
+from weft.app.settings import durability_of, tool_limits
+from weft.app.workflows import WorkspaceWorkflows
 from weft.engine.rows import RequestRow
 from weft.engine.state import State
 from weft.environment import read_environment
 from weft.errors import StoreError, UsageError
 from weft.findings import Json
-from weft.opening.bookcase import Bookcase
-from weft.opening.model_choice import NO_MODEL, ModelChoice
-from weft.opening.registries import open_registry
-from weft.opening.settings import durability_of, tool_limits
 from weft.packages.workspace import PACKAGES, is_package
 from weft.ports.journal import Durability, Journal
 from weft.ports.scope import Scope
@@ -47,7 +47,7 @@ async def open_host(
     """Open a host for the packages of a workspace. Close it, or use it with `async with`.
 
     Runs are kept in `.weft/journal.db` of the workspace; `journal` names another file, or
-    ":memory:". Keys, addresses and the settings of `weft.opening.settings` come from `environment`,
+    ":memory:". Keys, addresses and the settings of `weft.app.settings` come from `environment`,
     by default that of the process. `person` answers for the model `you`; `seed` makes the replies
     of `sample` others; `prices` are dollars for a million tokens, in and out, by model.
     """
@@ -71,7 +71,9 @@ async def open_host(
         models=models,
         loader=loader,
         clock=clock,
-        find=Bookcase(Path(workspace), loader, "production" if production else "development"),
+        find=WorkspaceWorkflows(
+            Path(workspace), loader, "production" if production else "development"
+        ),
         environment=settings,
         production=production,
     )

@@ -12,7 +12,7 @@ from weft.runtime.workflow import Workflow, link, unpack
 FindWorkflow: TypeAlias = Callable[[str], Workflow]
 
 
-class Shelf:
+class WorkflowCache:
     """Keeps what was linked. A changed package is another workflow; its runs do not change."""
 
     def __init__(self, journal: Journal, loader: ToolLoader, find: FindWorkflow) -> None:

@@ -6,7 +6,7 @@ from difflib import unified_diff
 from typing import Literal
 
 from weft.context.segment import LeftOut, Segment
-from weft.runtime.turn_inspection import Prompt, TurnInspection
+from weft.inspect.turn import Prompt, TurnInspection
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from weft.runtime.workflow import Workflow, link, refuse_not_performed
 Look: TypeAlias = tuple[tuple[str, int, int], ...]
 
 
-class Bookcase:
+class WorkspaceWorkflows:
     """Finds workflows by the names of their packages. A package is read again when it changed."""
 
     def __init__(self, workspace: Path, loader: ToolLoader, profile: Profile) -> None:

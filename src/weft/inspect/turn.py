@@ -11,10 +11,10 @@ from weft.context.values import shown
 from weft.engine.events import ContextAssembled, Event, TurnStarted, VariableSet
 from weft.engine.state import State
 from weft.errors import UsageError
-from weft.runtime.inspection import is_other_package
-from weft.runtime.steps import Step, steps, until_end
-from weft.runtime.turn_records import TurnRecord, turn_records
-from weft.runtime.variable_records import UNSHOWN, ValueSet, is_secret, value_set
+from weft.inspect.run import is_other_package
+from weft.inspect.steps import Step, steps, until_end
+from weft.inspect.turn_records import TurnRecord, turn_records
+from weft.inspect.variables import UNSHOWN, ValueSet, is_secret, value_set
 from weft.runtime.workflow import Workflow
 
 
@@ -58,7 +58,7 @@ def inspect_turn(
     prompts: list[Prompt] = []
     values: dict[str, str] = {}
     sets: list[ValueSet] = []
-    for step in islice(steps(workflow.book, run, until_end(events)), last):
+    for step in islice(steps(workflow.compiled, run, until_end(events)), last):
         event = step.event
         match event.data:
             case TurnStarted() if event.seq == record.seq:

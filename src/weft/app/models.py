@@ -81,7 +81,7 @@ class ModelChoice:
 
     def _sample(self, workflow: Workflow) -> SampleModel:
         if workflow.digest not in self._samples:
-            self._samples[workflow.digest] = SampleModel(self._seed, steering_of(workflow.book))
+            self._samples[workflow.digest] = SampleModel(self._seed, steering_of(workflow.compiled))
         return self._samples[workflow.digest]
 
 
