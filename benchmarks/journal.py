@@ -40,7 +40,7 @@ from weft.engine.events import (
 )
 from weft.engine.rows import Batch
 from weft.ports.journal import Durability, Journal
-from weft.testing.journal_samples import SampleRun
+from weft.testing.journal.samples import SampleRun
 
 RATIO_BUDGET: Final = 3.0
 ADDED_CPU_BUDGET_MS: Final = 0.25

@@ -5,9 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft.engine.commands import Assemble, CallModel, CallTool, Command, Record
+from weft.engine.commands import Assemble, CallModel, CallTool, Command, Record, Start
 from weft.engine.compiled import CompiledWorkflow, compile_workflow
-from weft.engine.events import ContextAssembled, Event, EventData, ModelReplied, RunStarted
+from weft.engine.events import (
+    ContextAssembled,
+    Event,
+    EventData,
+    ModelReplied,
+    RequestAnswered,
+    RunStarted,
+    TurnStarted,
+)
 from weft.engine.reduce import reduce
 from weft.engine.state import State
 from weft.spec.workflow import WorkflowSpec
@@ -49,25 +57,32 @@ class Play:
     events: list[Event] = field(default_factory=list)
     effects: list[Command] = field(default_factory=list)
 
-    def take(self, data: EventData, *, cause: int = 0) -> list[Command]:
-        """Let one thing happen with all that follows; return the new effects."""
-        queue = deque([(data, cause)])
+    def take(self, data: EventData, *, cause: int = 0, turn: int | None = None) -> list[Command]:
+        """Let one thing happen with all that follows; return the new effects.
+
+        It happens in the newest turn under way, unless another is named.
+        """
+        if turn is None:
+            turn = self.state.turn.number if self.state.turn else 0
+        queue: deque = deque([(data, cause, turn)])
         fresh: list[Command] = []
-        while queue:
-            item, cause = queue.popleft()
-            event = Event(self.state.seq + 1, 1000 + self.state.seq, "test", cause, item)
+        while queue and self.state.outcome is None:
+            item, cause, turn = queue.popleft()
+            if isinstance(item, Start):
+                item, turn = TurnStarted(item.agent, item.fork), self.state.turns + 1
+            event = Event(self.state.seq + 1, 1000 + self.state.seq, "test", cause, turn, item)
             self.events.append(event)
             self.state, commands = reduce(self.compiled, self.state, event)
             following = []
             for command in commands:
                 match command:
-                    case Record(data=inner):
-                        following.append((inner, event.seq))
+                    case Record(data=inner, turn=own):
+                        following.append((inner, event.seq, turn if own is None else own))
+                    case Start():
+                        following.append((command, event.seq, 0))
                     case Assemble():
-                        assembled = ContextAssembled(
-                            command.agent, command.turn, command.call, {}, "hash"
-                        )
-                        following.append((assembled, event.seq))
+                        assembled = ContextAssembled(command.agent, command.call, {}, "hash")
+                        following.append((assembled, event.seq, command.turn))
                     case CallModel() | CallTool():
                         fresh.append(command)
             queue.extendleft(reversed(following))
@@ -76,13 +91,20 @@ class Play:
 
     def start(self, message: str | None = "hello", **values: Any) -> list[Command]:
         """Begin the run."""
-        return self.take(RunStarted("W", "digest", "app", "user", values, message))
+        begun = RunStarted("W", "digest", "app", "user", values, message is not None)
+        fresh = self.take(begun)
+        return fresh if message is None else self.say(message)
 
-    def reply(self, text: str = "", *requests: Any) -> list[Command]:
-        """Let the model of the turn under way answer."""
-        assert self.state.turn is not None
-        turn = self.state.turn
-        return self.take(ModelReplied(turn.number, turn.call, text, tuple(requests)))
+    def say(self, text: str, **more: Any) -> list[Command]:
+        """Let the user answer what the chat asks."""
+        request = next(it for it in self.state.requests.values() if it.kind == "chat")
+        return self.take(RequestAnswered(request.id, text, "user", **more), turn=0)
+
+    def reply(self, text: str = "", *requests: Any, turn: int | None = None) -> list[Command]:
+        """Let the model of a turn answer, by default of the newest under way."""
+        active = self.state.turn if turn is None else self.state.active[turn]
+        assert active is not None
+        return self.take(ModelReplied(active.call, text, tuple(requests)), turn=active.number)
 
     def kinds(self) -> list[str]:
         """The kinds of the events so far."""

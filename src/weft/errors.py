@@ -94,11 +94,15 @@ class ToolError(PortError):
 
 
 class StoreError(PortError):
-    """A store cannot be read or written."""
+    """A store cannot be read or written; `uncertain`: it may have been written after all."""
+
+    def __init__(self, message: str, *, retryable: bool = False, uncertain: bool = False) -> None:
+        super().__init__(message, retryable=retryable)
+        self.uncertain = uncertain
 
 
 class StoreConflict(StoreError):
-    """Somebody else has written in between; read again and decide anew."""
+    """Another process has written in between; read again and decide anew."""
 
 
 class RunError(WeftError):
@@ -110,8 +114,8 @@ class RunGivenUp(RunError):
 
     def __init__(self, run: str, fault: Exception) -> None:
         self.run = run
-        self.fact = f"run {run} could not go on: {fault}. What was written is kept"
-        super().__init__(f"{self.fact}; when that is mended, go on with: weft runs resume {run}")
+        self.fact = f"run {run} stopped: {fault}. Recorded events are safe"
+        super().__init__(f"{self.fact}. After fixing this, continue with: weft runs resume {run}")
 
 
 class ReplayMismatch(RunError):

@@ -4,6 +4,7 @@
 
 from weft.adapters.memory import MemoryJournal
 from weft.engine.events import MessageShown, ToolReturned
+from weft.engine.rows import RequestClosed
 from weft.errors import StoreConflict, StoreError
 from weft.ports.journal import Pruned
 from weft.ports.scope import Scope
@@ -24,13 +25,13 @@ class WritesHalfOfAConflict(MemoryJournal):
         try:
             await super().append(batch)
         except StoreConflict:
-            self._events.setdefault(batch.run, []).extend(batch.events)
+            self._events.setdefault((batch.row.app, batch.run), []).extend(batch.events)
             raise
 
 
 class LetsEveryoneWin(MemoryJournal):
     async def append(self, batch):
-        row = self._rows.get(batch.run)
+        row = self._rows.get((batch.row.app, batch.run))
         await super().append(batch._replace(expected=row.seq if row else 0))
 
 
@@ -50,7 +51,7 @@ class SpoilsNeighbours(MemoryJournal):
 
 class NeverCloses(MemoryJournal):
     async def append(self, batch):
-        await super().append(batch._replace(closed=()))
+        await super().append(batch._replace(sides=tuple(it for it in batch.sides if not isinstance(it, RequestClosed))))
 
 
 class CutsLargeData(MemoryJournal):
@@ -87,9 +88,10 @@ class StartsTooEarly(MemoryJournal):
 
 class KeepsTheFirstRow(MemoryJournal):
     async def append(self, batch):
-        first = self._rows.get(batch.run, batch.row)
+        key = batch.row.app, batch.run
+        first = self._rows.get(key, batch.row)
         await super().append(batch)
-        self._rows[batch.run] = first._replace(seq=batch.row.seq)
+        self._rows[key] = first._replace(seq=batch.row.seq)
 
 
 class SortsByName(MemoryJournal):
@@ -114,8 +116,40 @@ class WakesWaitingRuns(MemoryJournal):
 
 
 class ExpiresTooLate(MemoryJournal):
-    async def expired(self, now):
-        return await super().expired(now - 1)
+    async def due(self, now, **page):
+        return await super().due(now - 1, **page)
+
+
+class ForgetsTimers(MemoryJournal):
+    async def due(self, now, **page):
+        return [it for it in await super().due(now, **page) if it.kind == "request"]
+
+
+class IgnoresThePage(MemoryJournal):
+    async def due(self, now, **page):
+        return await super().due(now)
+
+
+class ForgetsWhoLives(MemoryJournal):
+    async def beat(self, owner, at):
+        self._beats.setdefault(owner, at)
+
+
+class FollowsNothing(MemoryJournal):
+    async def follow(self, scope, run, *, after=0):
+        for event in await self.read(scope, run, after=after):
+            yield event
+
+
+class LetsAnyoneFollow(MemoryJournal):
+    async def follow(self, scope, run, *, after=0):
+        async for event in super().follow(everyone(scope), run, after=after):
+            yield event
+
+
+class MixesTenants(MemoryJournal):
+    async def package(self, app, digest):
+        return next((it for key, it in self._packages.items() if key[1] == digest), None)
 
 
 class ShowsOtherUsers(MemoryJournal):
@@ -139,7 +173,7 @@ class AsksOtherUsers(MemoryJournal):
 
 
 class KeepsOnePackage(MemoryJournal):
-    async def package(self, digest):
+    async def package(self, app, digest):
         return next(iter(self._packages.values()), None)
 
 

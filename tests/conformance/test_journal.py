@@ -13,48 +13,51 @@ from hypothesis import strategies as st
 from conformance import broken_journals as broken
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
-from weft.engine.events import KINDS
+from weft.engine.events import KIND_NAMES, KINDS
 from weft.errors import StoreError
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
-from weft.testing import journal_conformance, journal_pruning, journal_reading, journal_writing
-from weft.testing.journal_conformance import JOURNAL_CHECKS, LASTING_JOURNAL_CHECKS
-from weft.testing.journal_kinds import EVERY_KIND
-from weft.testing.journal_samples import OpenJournal, SampleRun
+from weft.testing.journal import conformance, pruning, reading, writing
+from weft.testing.journal.conformance import JOURNAL_CHECKS, LASTING_JOURNAL_CHECKS
+from weft.testing.journal.kinds import EVERY_KIND
+from weft.testing.journal.samples import OpenJournal, SampleRun
 
 NOTICED = {
-    journal_writing.events_come_back: [broken.ReadsBackwards],
-    journal_writing.conflict_writes_nothing: [broken.WritesHalfOfAConflict],
-    journal_writing.one_writer_wins: [broken.LetsEveryoneWin],
-    journal_writing.writers_do_not_disturb: [broken.SpoilsNeighbours],
-    journal_writing.batches_of_one_run_queue: [broken.NeverCloses],
-    journal_writing.large_data_comes_back: [broken.CutsLargeData],
-    journal_writing.text_comes_back: [broken.StripsText],
-    journal_writing.long_runs_come_back: [broken.ForgetsOldEvents],
-    journal_reading.events_after_a_number: [broken.StartsTooEarly],
-    journal_reading.rows_are_the_latest: [broken.KeepsTheFirstRow],
-    journal_reading.runs_newest_first: [broken.SortsByName],
-    journal_reading.runs_by_status_and_workflow: [broken.IgnoresTheStatus],
-    journal_reading.questions_oldest_first: [broken.ListsQuestionsAsTheyCome],
-    journal_reading.unfinished_runs: [broken.WakesWaitingRuns],
-    journal_reading.questions_expire: [broken.ExpiresTooLate],
-    journal_reading.scopes_do_not_leak: [
+    writing.events_come_back: [broken.ReadsBackwards],
+    writing.conflict_writes_nothing: [broken.WritesHalfOfAConflict],
+    writing.one_writer_wins: [broken.LetsEveryoneWin],
+    writing.writers_do_not_disturb: [broken.SpoilsNeighbours],
+    writing.batches_of_one_run_queue: [broken.NeverCloses],
+    writing.large_data_comes_back: [broken.CutsLargeData],
+    writing.text_comes_back: [broken.StripsText],
+    writing.long_runs_come_back: [broken.ForgetsOldEvents],
+    reading.events_after_a_number: [broken.StartsTooEarly],
+    reading.rows_are_the_latest: [broken.KeepsTheFirstRow],
+    reading.runs_newest_first: [broken.SortsByName],
+    reading.runs_by_status_and_workflow: [broken.IgnoresTheStatus],
+    reading.questions_oldest_first: [broken.ListsQuestionsAsTheyCome],
+    reading.unfinished_runs: [broken.WakesWaitingRuns],
+    reading.what_is_due: [broken.ExpiresTooLate, broken.ForgetsTimers, broken.IgnoresThePage],
+    reading.signs_of_life: [broken.ForgetsWhoLives],
+    reading.followers_get_events: [broken.FollowsNothing, broken.LetsAnyoneFollow],
+    reading.tenants_may_name_alike: [broken.MixesTenants],
+    reading.scopes_do_not_leak: [
         broken.ShowsOtherUsers,
         broken.ListsOtherUsers,
         broken.ReadsOtherUsers,
         broken.AsksOtherUsers,
     ],
-    journal_reading.packages_are_kept: [broken.KeepsOnePackage],
-    journal_pruning.ended_runs_go: [broken.PrunesTooMuch],
-    journal_pruning.dry_run_only_counts: [broken.PrunesForReal, broken.GuessesWhatItWouldPrune],
-    journal_pruning.only_the_scope_is_pruned: [broken.PrunesOtherUsers],
-    journal_pruning.packages_go_with_their_runs: [
+    reading.packages_are_kept: [broken.KeepsOnePackage],
+    pruning.ended_runs_go: [broken.PrunesTooMuch],
+    pruning.dry_run_only_counts: [broken.PrunesForReal, broken.GuessesWhatItWouldPrune],
+    pruning.only_the_scope_is_pruned: [broken.PrunesOtherUsers],
+    pruning.packages_go_with_their_runs: [
         broken.NeverForgetsPackages,
     ],
-    journal_conformance.closing_writes_what_is_under_way: [broken.CutsOffWriters],
-    journal_conformance.closed_is_closed: [broken.NeverQuiteCloses],
-    journal_conformance.everything_is_there_again: [MemoryJournal],
-    journal_conformance.writers_share_a_store: [MemoryJournal],
+    conformance.closing_writes_what_is_under_way: [broken.CutsOffWriters],
+    conformance.closed_is_closed: [broken.NeverQuiteCloses],
+    conformance.everything_is_there_again: [MemoryJournal],
+    conformance.writers_share_a_store: [MemoryJournal],
 }
 
 
@@ -101,12 +104,12 @@ def test_every_check_has_something_to_notice():
 
 
 def test_the_samples_hold_every_kind_of_event():
-    assert {type(it).__name__ for it in EVERY_KIND} == set(KINDS)
+    assert {KIND_NAMES[type(it)] for it in EVERY_KIND} == set(KINDS)
 
 
 def test_long_values_are_shortened_in_messages():
     with pytest.raises(AssertionError) as caught:
-        journal_conformance.expect("x" * 1000, "y", "a text")
+        conformance.expect("x" * 1000, "y", "a text")
     assert len(str(caught.value)) < 600
     assert str(caught.value).startswith("a text: expected 'y', found 'xxx")
 
@@ -130,7 +133,7 @@ async def _sees_exactly(open_journal: OpenJournal, owners: list[tuple[str, str]]
     journal = await open_journal()
     for number, (app, user) in enumerate(owners):
         run = SampleRun(f"r{number}", app=app, user=user)
-        await journal.append(run.batch(opened=(run.request("q"),)))
+        await journal.append(run.batch(sides=(run.request("q"),)))
     inside = {f"r{it}" for it, owner in enumerate(owners) if scope.covers(*owner)}
     everything = [f"r{it}" for it in range(len(owners))]
     assert {it.run for it in await journal.runs(scope)} == inside

@@ -12,7 +12,7 @@ from random import Random
 
 from weft.adapters.sqlite import SqliteJournal
 from weft.engine.events import ToolReturned
-from weft.testing.journal_samples import SCOPE, SampleRun
+from weft.testing.journal.samples import SCOPE, SampleRun
 
 RUNS = 8
 CHANCE = Random(7)

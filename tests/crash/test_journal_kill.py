@@ -15,7 +15,7 @@ import pytest
 from journal_play import look, play
 from weft.adapters.sqlite import SqliteJournal
 from weft.ports.scope import Scope
-from weft.testing.journal_samples import SCOPE
+from weft.testing.journal.samples import SCOPE
 
 APPENDER = Path(__file__).with_name("journal_appender.py")
 KILLS = 6

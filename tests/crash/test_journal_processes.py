@@ -5,14 +5,14 @@ import sys
 
 from journal_play import look, play
 from weft.adapters.sqlite import SqliteJournal
-from weft.testing.journal_samples import SCOPE
+from weft.testing.journal.samples import SCOPE
 
 RIVAL = """
 import asyncio, sys
 from pathlib import Path
 from weft.adapters.sqlite import SqliteJournal
 from weft.errors import StoreConflict
-from weft.testing.journal_samples import SCOPE, SampleRun
+from weft.testing.journal.samples import SCOPE, SampleRun
 
 async def main():
     # All begin at the same moment, on a file that does not exist yet.

@@ -18,7 +18,7 @@ from weft.adapters.sqlite import SqliteJournal, schema, writer
 from weft.adapters.sqlite.errors import store_error
 from weft.engine.events import MessageShown, ToolReturned
 from weft.errors import StoreConflict, StoreError
-from weft.testing.journal_samples import SCOPE, SampleRun
+from weft.testing.journal.samples import SCOPE, SampleRun
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ from types import SimpleNamespace
 from weft.adapters.sqlite import SqliteJournal
 from weft.engine.events import ToolReturned
 from weft.errors import StoreError
-from weft.testing.journal_samples import SCOPE, SampleRun
+from weft.testing.journal.samples import SCOPE, SampleRun
 
 async def main():
     journal = await SqliteJournal.open(Path(sys.argv[1]))

@@ -15,8 +15,8 @@ from weft.adapters.sqlite.schema import open_writer
 from weft.engine.codec import encode
 from weft.engine.events import MessageShown, ToolReturned
 from weft.ports.scope import Scope
-from weft.testing.journal_kinds import EVERY_KIND
-from weft.testing.journal_samples import APP, SCOPE, SampleRun
+from weft.testing.journal.kinds import EVERY_KIND
+from weft.testing.journal.samples import APP, SCOPE, SampleRun
 
 LARGE = 32 * 1024
 

@@ -1,42 +1,65 @@
 """A journal in memory: quick, and gone when it is closed."""
 
+from collections.abc import AsyncGenerator
+from functools import partial
+
 from weft.engine.codec import encode
 from weft.engine.events import Event
-from weft.engine.rows import Batch, RequestRow, RunRow
+from weft.engine.rows import (
+    Batch,
+    DueRow,
+    RequestClosed,
+    RequestRow,
+    RunRow,
+    TimerGone,
+    TimerRow,
+)
 from weft.errors import StoreConflict, StoreError
+from weft.ports.dispatcher import RunKey
 from weft.ports.journal import Pruned
 from weft.ports.scope import Scope
+from weft.runtime.feed import Feed, follow
 
 
 class MemoryJournal:
-    """The journal port over plain dictionaries."""
+    """The journal port over plain dictionaries, each keyed by tenant first."""
 
     def __init__(self) -> None:
-        self._rows: dict[str, RunRow] = {}
-        self._events: dict[str, list[Event]] = {}
-        self._requests: dict[tuple[str, str], RequestRow] = {}
-        self._packages: dict[str, bytes] = {}
+        self._rows: dict[RunKey, RunRow] = {}
+        self._events: dict[RunKey, list[Event]] = {}
+        self._requests: dict[tuple[str, str, str], RequestRow] = {}
+        self._timers: dict[tuple[str, str, str], TimerRow] = {}
+        self._packages: dict[tuple[str, str], bytes] = {}
+        self._beats: dict[str, int] = {}
+        self._feed = Feed()
         self._closed = False
 
     async def append(self, batch: Batch) -> None:
         """Write a batch, whole or not at all."""
         self._refuse_if_closed()
-        run = batch.run
-        row = self._rows.get(run)
+        app, run = key = batch.row.app, batch.run
+        row = self._rows.get(key)
         stand = 0 if row is None else row.seq
         if stand != batch.expected:
             raise StoreConflict(
                 f"run {run} stands at event {stand}, not at {batch.expected}: "
-                "somebody else has written; read it again"
+                "another process has written; read it again"
             )
-        self._rows[run] = batch.row
+        self._rows[key] = batch.row
         if batch.package is not None:
-            self._packages.setdefault(batch.row.digest, batch.package)
-        self._events.setdefault(run, []).extend(batch.events)
-        for id_ in batch.closed:
-            self._requests.pop((run, id_), None)
-        for request in batch.opened:
-            self._requests[run, request.id] = request
+            self._packages.setdefault((app, batch.row.digest), batch.package)
+        self._events.setdefault(key, []).extend(batch.events)
+        for side in batch.sides:
+            match side:
+                case RequestRow():
+                    self._requests[app, run, side.id] = side
+                case RequestClosed():
+                    self._requests.pop((app, run, side.id), None)
+                case TimerRow():
+                    self._timers[app, run, side.id] = side
+                case TimerGone():
+                    self._timers.pop((app, run, side.id), None)
+        self._feed.tell(key, batch.events)
 
     async def read(
         self, scope: Scope, run: str, *, after: int = 0, limit: int | None = None
@@ -44,7 +67,15 @@ class MemoryJournal:
         """Return the events of a run after a number, in order; none if there is no such run."""
         if self._find(scope, run) is None:
             return []
-        return self._events[run][after : None if limit is None else after + limit]
+        events = self._events[scope.app, run]
+        return events[after : None if limit is None else after + limit]
+
+    async def follow(self, scope: Scope, run: str, *, after: int = 0) -> AsyncGenerator[Event]:
+        """Yield the events of a run after a number as they are written, until it has ended."""
+        if self._find(scope, run) is not None:
+            read = partial(self._read_after, scope, run)
+            async for event in follow(self._feed, (scope.app, run), read, after):
+                yield event
 
     async def run(self, scope: Scope, run: str) -> RunRow | None:
         """Return what is known about a run without folding it."""
@@ -71,7 +102,7 @@ class MemoryJournal:
         if before is not None:
             last = self._find(scope, before)
             found = [row for row in found if last is not None and _age(row) < _age(last)]
-        return sorted(found, key=_age, reverse=True)[:limit]
+        return [self._alive(row) for row in sorted(found, key=_age, reverse=True)[:limit]]
 
     async def requests(self, scope: Scope, *, run: str | None = None) -> list[RequestRow]:
         """Return the open questions, oldest first."""
@@ -86,57 +117,84 @@ class MemoryJournal:
     async def unfinished(self) -> list[RunRow]:
         """Return the runs that had something to do when they were last written, of all tenants."""
         self._refuse_if_closed()
-        return sorted((row for row in self._rows.values() if row.status == "running"), key=_age)
+        running = (row for row in self._rows.values() if row.status == "running")
+        return [self._alive(row) for row in sorted(running, key=_age)]
 
-    async def next_expiry(self) -> int | None:
-        """Return when the next open question expires, of all tenants."""
+    async def next_due(self, after: int) -> int | None:
+        """Return when the next question expires or timer is due after a time, of all tenants."""
         self._refuse_if_closed()
-        return min((at for at, _ in self._expiring()), default=None)
+        return min((row.at for row in self._due() if row.at > after), default=None)
 
-    async def expired(self, now: int) -> list[RequestRow]:
-        """Return the open questions whose time is over, of all tenants."""
+    async def due(self, now: int, *, after: DueRow | None = None, limit: int = 100) -> list[DueRow]:
+        """Return what is due, of all tenants, the longest overdue first, page by page."""
         self._refuse_if_closed()
-        over = [(at, row) for at, row in self._expiring() if at <= now]
-        return [row for _, row in sorted(over, key=lambda it: (it[0], it[1].run, it[1].id))]
+        found = sorted((row for row in self._due() if row.at <= now), key=_due_place)
+        if after is not None:
+            found = [row for row in found if _due_place(row) > _due_place(after)]
+        return found[:limit]
 
-    async def package(self, digest: str) -> bytes | None:
+    async def beat(self, owner: str, at: int) -> None:
+        """Note that whoever owns runs was alive at a time."""
+        self._refuse_if_closed()
+        self._beats[owner] = at
+
+    async def package(self, app: str, digest: str) -> bytes | None:
         """Return the package that runs were started with; it is kept while a run needs it."""
         self._refuse_if_closed()
-        return self._packages.get(digest)
+        return self._packages.get((app, digest))
 
     async def prune(self, scope: Scope, *, ended_before: int, dry_run: bool) -> Pruned:
         """Remove the runs that ended before a time, with all that belongs to them alone."""
         self._refuse_if_closed()
-        seen = [it for it in self._rows.values() if scope.covers(it.app, it.user)]
-        gone = {it.run: it for it in seen if it.status == "ended" and it.changed_at < ended_before}
-        needed = {row.digest for run, row in self._rows.items() if run not in gone}
-        unused = {row.digest for row in gone.values()} & self._packages.keys() - needed
-        events = [event for run in gone for event in self._events[run]]
+        seen = [(key, it) for key, it in self._rows.items() if scope.covers(it.app, it.user)]
+        gone = {
+            key: it for key, it in seen if it.status == "ended" and it.changed_at < ended_before
+        }
+        needed = {(row.app, row.digest) for key, row in self._rows.items() if key not in gone}
+        unused = {(row.app, row.digest) for row in gone.values()} & self._packages.keys() - needed
+        events = [event for key in gone for event in self._events[key]]
         size = sum(len(encode(event.data)) for event in events)
-        size += sum(len(self._packages[digest]) for digest in unused)
+        size += sum(len(self._packages[it]) for it in unused)
         if not dry_run:
-            for run in gone:
-                del self._rows[run], self._events[run]
-            for key in [it for it in self._requests if it[0] in gone]:
-                del self._requests[key]
-            for digest in unused:
-                del self._packages[digest]
+            for key in gone:
+                del self._rows[key], self._events[key]
+            for sides in (self._requests, self._timers):
+                for side in [it for it in sides if it[:2] in gone]:
+                    del sides[side]
+            for it in unused:
+                del self._packages[it]
         return Pruned(len(gone), len(events), size)
 
     async def close(self) -> None:
         """Forget everything."""
         self._closed = True
-        for kept in (self._rows, self._events, self._requests, self._packages):
-            kept.clear()
+        kept = (self._rows, self._events, self._requests, self._timers, self._packages)
+        for it in kept:
+            it.clear()
+        self._feed.look_again()
+
+    async def _read_after(self, scope: Scope, run: str, after: int) -> list[Event]:
+        return await self.read(scope, run, after=after)
 
     def _find(self, scope: Scope, run: str) -> RunRow | None:
         self._refuse_if_closed()
-        row = self._rows.get(run)
-        return row if row is not None and scope.covers(row.app, row.user) else None
+        row = self._rows.get((scope.app, run))
+        return self._alive(row) if row is not None and scope.covers(row.app, row.user) else None
 
-    def _expiring(self) -> list[tuple[int, RequestRow]]:
-        rows = self._requests.values()
-        return [(row.expires_at, row) for row in rows if row.expires_at is not None]
+    def _alive(self, row: RunRow) -> RunRow:
+        beat = self._beats.get(row.owner)
+        return row if beat is None else row._replace(heartbeat=beat)
+
+    def _due(self) -> list[DueRow]:
+        questions = (
+            DueRow("request", it.id, it.run, it.app, it.user, it.expires_at)
+            for it in self._requests.values()
+            if it.expires_at is not None
+        )
+        timers = (
+            DueRow("timer", it.id, it.run, it.app, it.user, it.at) for it in self._timers.values()
+        )
+        return [*questions, *timers]
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
@@ -145,3 +203,7 @@ class MemoryJournal:
 
 def _age(row: RunRow) -> tuple[int, str]:
     return row.started_at, row.run
+
+
+def _due_place(row: DueRow) -> tuple[int, str, str, str]:
+    return row.at, row.app, row.run, row.id

@@ -1,7 +1,9 @@
 """Which model answers: the name that counts, and models that depend on the workflow or the run."""
 
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
+from weakref import WeakKeyDictionary
 
 from weft.adapters.models.recorded import RecordedModel
 from weft.adapters.models.registry import ModelRegistry
@@ -24,6 +26,9 @@ ANY_MODEL: Final = "*"
 #: other model speaks for a person or a recorded run because one is usually at hand.
 _OWN: Final = frozenset({"sample", "replay", "you"})
 
+#: How many recorded runs are kept in memory to answer again.
+MOST_RECORDED: Final = 8
+
 ReadRun: TypeAlias = Callable[[Scope, str], Awaitable[list[Event]]]
 
 
@@ -44,7 +49,8 @@ class ModelChoice:
         self._seed = seed
         self._read_run = read_run
         self._fallbacks = fallbacks or {}
-        self._samples: dict[str, SampleModel] = {}
+        self._samples: WeakKeyDictionary[Workflow, SampleModel] = WeakKeyDictionary()
+        self._recorded: OrderedDict[tuple[Scope, str], _Replaying] = OrderedDict()
 
     def __call__(self, name: str, workflow: Workflow, scope: Scope) -> Model:
         """Return the model for a name, with what answers if it does not.
@@ -67,7 +73,7 @@ class ModelChoice:
         if kind == "replay":
             if not rest:
                 raise UsageError("replay needs a run", hint="write replay:RUN")
-            return _Replaying(scope, rest, self._read_run)
+            return self._replaying(scope, rest)
         if name == "you" and not self._registry.knows("you"):
             raise UsageError(
                 "nobody is there to answer for the model you",
@@ -80,9 +86,17 @@ class ModelChoice:
         await self._registry.close()
 
     def _sample(self, workflow: Workflow) -> SampleModel:
-        if workflow.digest not in self._samples:
-            self._samples[workflow.digest] = SampleModel(self._seed, steering_of(workflow.compiled))
-        return self._samples[workflow.digest]
+        if workflow not in self._samples:
+            self._samples[workflow] = SampleModel(self._seed, steering_of(workflow.compiled))
+        return self._samples[workflow]
+
+    def _replaying(self, scope: Scope, run: str) -> "_Replaying":
+        """Return a recorded run; one that is used again is not read again."""
+        found = self._recorded.pop((scope, run), None) or _Replaying(scope, run, self._read_run)
+        self._recorded[scope, run] = found
+        if len(self._recorded) > MOST_RECORDED:
+            self._recorded.popitem(last=False)
+        return found
 
 
 def refuse_unknown(fallbacks: Mapping[str, str], registry: ModelRegistry) -> None:
@@ -107,13 +121,16 @@ class _Replaying:
         self._scope = scope
         self._run = run
         self._read_run = read_run
+        self._model: RecordedModel | None = None
 
     async def reply(
         self, request: ModelRequest, on_text: Callable[[str], None] | None = None
     ) -> ModelReply:
         """Answer as it was answered then."""
         try:
-            recorded = RecordedModel(self._run, await self._read_run(self._scope, self._run))
-            return await recorded.reply(request, on_text)
+            if self._model is None:
+                events = await self._read_run(self._scope, self._run)
+                self._model = RecordedModel(self._run, events)
+            return await self._model.reply(request, on_text)
         except ReplayMismatch as error:
             raise ModelError(str(error)) from error

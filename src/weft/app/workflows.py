@@ -1,5 +1,6 @@
 """The packages of a workspace on disk, as workflows: read, checked and linked when they change."""
 
+import asyncio
 import os
 from pathlib import Path
 from typing import TypeAlias
@@ -26,28 +27,41 @@ class WorkspaceWorkflows:
         self._profile: Profile = profile
         self._folders: dict[str, Path] = {}
         self._workflows: dict[Path, tuple[Look, Workflow]] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
 
-    def __call__(self, name: str) -> Workflow:
-        """Return the workflow of a package as it is now.
+    async def __call__(self, name: str) -> Workflow:
+        """Return the workflow of a package as it is now; what has changed is read in a thread.
 
         Raises UsageError if there is no such package, CheckFailed if it has errors, LinkError if
         its code cannot be loaded.
         """
+        known = self._current(name)
+        if known is not None:
+            return known
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            return self._current(name) or await asyncio.to_thread(self._read, name)
+
+    def _current(self, name: str) -> Workflow | None:
+        """Return the workflow of a package if that has not changed since it was read."""
+        folder = self._folders.get(name)
+        look, workflow = self._workflows.get(folder, ((), None)) if folder else ((), None)
+        return workflow if folder and look and look == _look(folder) else None
+
+    def _read(self, name: str) -> Workflow:
         folder = self._folders.get(name)
         look = _look(folder) if folder else ()
         if folder is None or not look:
             folder = self._folders[name] = self._folder(name)
             look = _look(folder)
-        known = self._workflows.get(folder)
-        if known is None or known[0] != look:
-            known = self._workflows[folder] = look, self._open(folder)
-        return known[1]
+        workflow = self._open(folder)
+        self._workflows[folder] = look, workflow
+        return workflow
 
     def _folder(self, name: str) -> Path:
         folders = {it.resolve().name: it for it in find_packages(self._workspace)}
         if name not in folders:
             near = nearest(name, folders)
-            there = f"there is: {', '.join(sorted(folders))}" if folders else "there is none"
+            there = f"available: {', '.join(sorted(folders))}" if folders else "there is none"
             raise UsageError(
                 f"there is no package {name} in {self._workspace}",
                 hint=f"did you mean {near}?" if near else there,

@@ -1,7 +1,7 @@
 """Assembly: everything an agent is sent in one call, with a manifest that says where it is from."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from weft.context.segment import LeftOut, Segment, over_budget
 from weft.context.values import shown, value_of
 from weft.context.view import Section, VariableList, View, headed
 from weft.engine.state import State
+from weft.findings import Json
 from weft.ports.model import ChatMessage
 from weft.spec.tokens import estimate
 
@@ -57,8 +58,15 @@ def digest_of(messages: Sequence[ChatMessage], extras: bytes) -> str:
     return hashlib.sha256(to_json(messages) + extras).hexdigest()
 
 
-def assemble(view: View, state: State) -> Assembly:
-    """Put together what an agent sees now. The same view and state always give the same bytes."""
+def assemble(view: View, state: State, turn: int) -> Assembly:
+    """Put together what an agent sees in a turn now.
+
+    The same view and state always give the same bytes; while its model is asked, the values are
+    those it was shown, whatever has changed since.
+    """
+    active = state.active.get(turn)
+    fixed = active.shown if active else None
+    values = state.values_of(turn) if fixed is None else fixed
     messages: list[ChatMessage] = []
     pieces: list[Segment | Window] = []
     left_out = list(view.left_out)
@@ -66,14 +74,14 @@ def assemble(view: View, state: State) -> Assembly:
     for piece in view.pieces:
         if isinstance(piece, HistoryLimits):
             _flush(texts, messages)
-            made = _window(view, state, piece)
+            made = _window(view, state, turn, piece)
             messages += made.messages
             if made.cut:
                 left_out.append(made.left_out)
             if made.messages:
                 pieces.append(made)
             continue
-        text = _text(piece, state, left_out)
+        text = _text(piece, state, values, left_out)
         if text is not None:
             texts.append(text.text)
             pieces.append(text)
@@ -89,30 +97,37 @@ def _flush(texts: list[str], messages: list[ChatMessage]) -> None:
         texts.clear()
 
 
-def _window(view: View, state: State, past: HistoryLimits) -> Window:
+def _window(view: View, state: State, turn: int, past: HistoryLimits) -> Window:
+    thread = state.thread_of(turn)
     if past.kind == "history":
-        return window(state.messages, view.agent, past)
-    replies = state.turn.call - 1 if state.turn else 0
-    return window(state.messages, view.agent, past, replies)
+        return window(thread, view.agent, past)
+    replies = state.active[turn].call - 1 if turn in state.active else 0
+    return window(thread, view.agent, past, replies)
 
 
 def _text(
-    piece: Segment | Section | VariableList, state: State, left_out: list[LeftOut]
+    piece: Segment | Section | VariableList,
+    state: State,
+    values: Mapping[str, Json],
+    left_out: list[LeftOut],
 ) -> Segment | None:
     if isinstance(piece, Segment):
         return piece
     if isinstance(piece, VariableList):
-        return _listing(piece, state, left_out)
+        return _listing(piece, state, values, left_out)
     filled = "".join(
-        part if isinstance(part, str) else shown(value_of(state, part.name)) for part in piece.parts
+        part if isinstance(part, str) else shown(value_of(state, values, part.name))
+        for part in piece.parts
     )
     text = headed(piece.heading, filled)
     return Segment("prompt", piece.origin, text, estimate(text))
 
 
-def _listing(piece: VariableList, state: State, left_out: list[LeftOut]) -> Segment | None:
+def _listing(
+    piece: VariableList, state: State, values: Mapping[str, Json], left_out: list[LeftOut]
+) -> Segment | None:
     """List variables with their values; what does not fit is left out from the end."""
-    lines = [f"{name}: {shown(value_of(state, name))}" for name in piece.names]
+    lines = [f"{name}: {shown(value_of(state, values, name))}" for name in piece.names]
     text = "\n".join((_VARIABLES_HEADING, *lines))
     budget = piece.max_tokens
     if budget is not None and estimate(text) > budget:

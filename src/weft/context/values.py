@@ -1,6 +1,7 @@
 """The values that stand in a prompt, and how they look there."""
 
 import json
+from collections.abc import Mapping
 from typing import Final
 
 from weft.engine.state import State
@@ -16,15 +17,15 @@ _BUILT_IN: Final = {
 }
 
 
-def value_of(state: State, name: str) -> Json:
-    """Return the value of a variable, declared or built in; None if it has none."""
+def value_of(state: State, values: Mapping[str, Json], name: str) -> Json:
+    """Return one of the values of variables, or that of a built-in one; None if it has none."""
     built_in = _BUILT_IN.get(name)
-    return state.variables.get(name) if built_in is None else getattr(state, built_in)
+    return values.get(name) if built_in is None else getattr(state, built_in)
 
 
-def values_of(state: State) -> dict[str, Json]:
-    """Return every value there is: of the declared variables and the built-in ones."""
-    return {**state.variables, **{name: getattr(state, it) for name, it in _BUILT_IN.items()}}
+def values_of(state: State, turn: int) -> dict[str, Json]:
+    """Return every value that a turn sees: of the declared variables and the built-in ones."""
+    return {**state.values_of(turn), **{name: getattr(state, it) for name, it in _BUILT_IN.items()}}
 
 
 def shown(value: Json) -> str:

@@ -22,10 +22,12 @@ from weft.engine.events import (
     ToolFailed,
     ToolRequest,
     TurnEnded,
+    TurnFailed,
     TurnStarted,
 )
-from weft.engine.state import Message, Spent, State, Turn
-from weft.engine.triggers import agent_text, agent_turn_count, fire, user_text
+from weft.engine.groups import member_ended, member_failed, replies_of, take_part
+from weft.engine.state import Activation, Message, Spent, State
+from weft.engine.triggers import agent_text, agent_turn_count, fire
 from weft.findings import Json
 from weft.spec.type_meaning import mismatch
 from weft.spec.types import TypeExpr
@@ -38,24 +40,20 @@ MAX_CALLS: Final = 25
 def on_run_started(
     compiled: CompiledWorkflow, state: State, event: Event, data: RunStarted
 ) -> list[Command]:
-    """The first words: of the user, of the workflow, or of the first agent."""
-    state.status = "running"
+    """Greet the user; then wait for a message, or let the first agent begin."""
     state.workflow, state.digest = data.workflow, data.digest
     state.app, state.user, state.started_at = data.app, data.user, event.at
     state.model = data.model
     state.variables = {**compiled.start_values, **data.values}
-    opening = compiled.orchestrator.initial_message_to_user
-    commands: list[Command] = [Record(MessageShown(opening))] if opening else []
+    greeting = compiled.orchestrator.initial_message_to_user
+    commands: list[Command] = [Record(MessageShown(greeting))] if greeting else []
     if compiled.orchestrator.initial_message is not None:
-        state.add_message(Message("user", "", compiled.orchestrator.initial_message, event.seq))
-    if data.message is not None:
-        state.add_user_message(data.message, event.seq)
-    fired = fire(state, user_text(compiled, state, data.message) if data.message else ())
-    commands += fired.records
+        text = compiled.orchestrator.initial_message
+        state.add_message(Message("user", "", text, event.seq))
     agent = compiled.orchestrator.initial_agent
-    if compiled.startup == "UserDriven" and data.message is None:
+    if compiled.startup == "UserDriven" or data.with_message:
         return [*commands, ask_user(state, event, agent)]
-    return [*commands, start_turn(compiled, state, agent, fired.values)]
+    return [*commands, start_turn(compiled, state, agent, state.variables)]
 
 
 def on_run_forked(
@@ -77,59 +75,52 @@ def on_message_shown(
 
 
 def on_turn_started(
-    _compiled: CompiledWorkflow, state: State, _event: Event, data: TurnStarted
+    compiled: CompiledWorkflow, state: State, event: Event, data: TurnStarted
 ) -> list[Command]:
-    """Put together what the agent is to see."""
-    agent = data.agent
-    last, streak = state.last_speaker
-    state.status = "running"
-    state.turn = Turn(agent, data.turn)
-    state.turns = data.turn
+    """Put together what the agent is to see, or call the function that works in its place."""
+    agent, number = data.agent, event.turn
+    active = Activation(agent, number, fork=data.fork)
+    state.turns = number
     state.turn_counts = {**state.turn_counts, agent: state.turn_counts.get(agent, 0) + 1}
-    state.last_speaker = (agent, streak + 1 if agent == last else 1)
     state.handoffs_since_turn = 0
-    return [Assemble(agent, data.turn, 1)]
+    if data.fork:
+        active = take_part(state, active)
+    else:
+        last, streak = state.last_speaker
+        state.last_speaker = (agent, streak + 1 if agent == last else 1)
+    function = compiled.agents[agent].function
+    if function is not None:
+        call = f"merge-{number}"
+        state.put(active.changed(stage="tools", missing=frozenset({call})))
+        replies = replies_of(state, data.fork)
+        return [Record(ToolCalled(call, function, {"replies": replies}, auto=True))]
+    state.put(active)
+    return [Assemble(agent, number, 1)]
 
 
 def on_context_assembled(
-    _compiled: CompiledWorkflow, state: State, event: Event, data: ContextAssembled
+    _compiled: CompiledWorkflow, state: State, event: Event, _data: ContextAssembled
 ) -> list[Command]:
     """Ask the model."""
-    turn = state.turn
-    if turn is None or turn.stage != "assembling" or (data.turn, data.call) != _spot(turn):
-        return []
-    state.turn = turn.changed(stage="model", seq=event.seq)
-    return [CallModel(turn.agent, turn.number, turn.call, event.seq)]
+    active = state.active[event.turn]
+    shown = state.values_of(event.turn)
+    state.put(active.changed(stage="model", seq=event.seq, shown=shown))
+    return [CallModel(active.agent, active.number, active.call, event.seq)]
 
 
 def on_model_replied(
     compiled: CompiledWorkflow, state: State, event: Event, data: ModelReplied
 ) -> list[Command]:
     """Use the tools it asks for, or take its words for the end of the turn."""
-    turn = _asked(state, data)
-    if turn is None:
-        return []
-    state.add_message(
-        Message("agent", turn.agent, data.text, event.seq, requests=data.tool_requests)
-    )
+    active = state.active[event.turn].changed(shown=None)
+    message = Message("agent", active.agent, data.text, event.seq, requests=data.tool_requests)
+    state.add_message(message, event.turn)
     state.spent = state.spent.plus(data.usage)
     if data.tool_requests:
         missing = frozenset(request.id for request in data.tool_requests)
-        state.turn = turn.changed(stage="tools", calls={}, missing=missing)
-        return [Record(_tool_event(compiled, turn.agent, it)) for it in data.tool_requests]
-    return _final(compiled, state, turn, data)
-
-
-def _asked(state: State, data: ModelReplied | ModelFailed | OutputRefused) -> Turn | None:
-    """Return the turn whose model was asked for this; None for what comes late or twice."""
-    turn = state.turn
-    if turn is None or turn.stage != "model" or (data.turn, data.call) != _spot(turn):
-        return None
-    return turn
-
-
-def _spot(turn: Turn) -> tuple[int, int]:
-    return turn.number, turn.call
+        state.put(active.changed(stage="tools", missing=missing))
+        return [Record(_tool_event(compiled, active.agent, it)) for it in data.tool_requests]
+    return _final(compiled, state, active, data)
 
 
 def _tool_event(
@@ -139,30 +130,33 @@ def _tool_event(
     if request.tool in tools:
         return ToolCalled(request.id, request.tool, request.arguments)
     known = ", ".join(tools) or "none"
-    return ToolFailed(request.id, f"there is no tool {request.tool}; there is: {known}", "unknown")
+    return ToolFailed(request.id, f"there is no tool {request.tool}; available: {known}", "unknown")
 
 
 def _final(
-    compiled: CompiledWorkflow, state: State, turn: Turn, reply: ModelReplied
+    compiled: CompiledWorkflow, state: State, active: Activation, reply: ModelReplied
 ) -> list[Command]:
     """Take a reply without tool calls: refuse it, call the automatic tool with it, or end."""
-    part = compiled.agents[turn.agent]
-    output, fault = _read_output(compiled, part.output, reply.text)
+    rules = compiled.agents[active.agent]
+    output, fault = read_output(compiled, rules.output, reply.text)
     if fault is not None:
         if reply.finish == CUT:
-            fault += " (the reply was cut at its longest)"
-        return [Record(OutputRefused(turn.number, turn.call, fault))]
-    triggered = fire(state, agent_text(compiled, state, turn.agent, reply.text)).records
-    if part.auto_tool is not None and output is not None:
-        again = f"-{turn.sent_back + 1}" if turn.sent_back else ""
-        id_ = f"auto-{turn.number}{again}"
-        state.turn = turn.changed(stage="tools", calls={}, missing=frozenset({id_}))
-        return [*triggered, Record(ToolCalled(id_, part.auto_tool, output, auto=True))]
-    state.turn = turn.changed(stage="ending")
-    return [*triggered, Record(TurnEnded(turn.agent, turn.number))]
+            fault += " (the reply was truncated: token limit)"
+        state.put(active)
+        return [Record(OutputRefused(active.call, fault))]
+    values = state.values_of(active.number)
+    triggered = fire(values, agent_text(compiled, values, active.agent, reply.text)).records
+    active = active.changed(result=reply.text if output is None else output)
+    if rules.auto_tool is not None and output is not None:
+        again = f"-{active.sent_back + 1}" if active.sent_back else ""
+        id_ = f"auto-{active.number}{again}"
+        state.put(active.changed(stage="tools", missing=frozenset({id_})))
+        return [*triggered, Record(ToolCalled(id_, rules.auto_tool, output, auto=True))]
+    state.put(active.changed(stage="ending"))
+    return [*triggered, Record(TurnEnded(active.agent))]
 
 
-def _read_output(
+def read_output(
     compiled: CompiledWorkflow, output: TypeExpr | None, text: str
 ) -> tuple[dict[str, Json] | None, str | None]:
     """Read a reply as the model its agent is bound to; say what does not fit."""
@@ -180,51 +174,66 @@ def on_output_refused(
     _compiled: CompiledWorkflow, state: State, event: Event, data: OutputRefused
 ) -> list[Command]:
     """Tell the agent what does not fit, and let it try again within limits."""
-    turn = _asked(state, data)
-    if turn is None:
-        return []
-    if turn.refusals + 1 >= MAX_REFUSALS:
-        reason = f"{turn.agent} gave no reply that fits its model: {data.fault}"
-        return [Record(RunEnded("failed", reason))]
-    told = f"Your reply does not fit what is asked for: {data.fault}. Reply again."
-    state.add_message(Message("user", "", told, event.seq, to=turn.agent))
-    return next_call(state, turn.changed(refusals=turn.refusals + 1))
+    active = state.active[event.turn]
+    if active.refusals + 1 >= MAX_REFUSALS:
+        error = f"{active.agent} gave no reply that fits its model: {data.fault}"
+        return [Record(TurnFailed(active.agent, error, "output"))]
+    text = f"Your reply does not fit what is asked for: {data.fault}. Reply again."
+    state.add_message(Message("user", "", text, event.seq, to=active.agent), event.turn)
+    return next_call(state, active.changed(refusals=active.refusals + 1))
 
 
-def next_call(state: State, turn: Turn) -> list[Command]:
+def next_call(state: State, active: Activation) -> list[Command]:
     """Let the model of a turn speak again."""
-    if turn.call >= MAX_CALLS:
-        reason = f"{turn.agent} took {MAX_CALLS} model calls in one turn and came to no end"
-        return [Record(RunEnded("failed", reason))]
-    state.turn = turn = turn.changed(stage="assembling", call=turn.call + 1)
-    return [Assemble(turn.agent, turn.number, turn.call)]
+    if active.call >= MAX_CALLS:
+        state.put(active)
+        error = f"{active.agent} took {MAX_CALLS} model calls in one turn and came to no end"
+        return [Record(TurnFailed(active.agent, error, "model"))]
+    active = active.changed(stage="assembling", call=active.call + 1)
+    state.put(active)
+    return [Assemble(active.agent, active.number, active.call)]
 
 
 def on_model_failed(
-    _compiled: CompiledWorkflow, state: State, _event: Event, data: ModelFailed
+    _compiled: CompiledWorkflow, state: State, event: Event, data: ModelFailed
 ) -> list[Command]:
-    """A run cannot go on without its model."""
-    turn = _asked(state, data)
-    if turn is None:
-        return []
-    reason = f"the model of {turn.agent} gave no answer: {data.error}"
-    return [Record(RunEnded("failed", reason))]
+    """A turn cannot go on without its model."""
+    agent = state.active[event.turn].agent
+    error = f"the model of {agent} gave no answer: {data.error}"
+    return [Record(TurnFailed(agent, error, "model"))]
 
 
 def on_turn_ended(
-    compiled: CompiledWorkflow, state: State, _event: Event, data: TurnEnded
+    compiled: CompiledWorkflow, state: State, event: Event, data: TurnEnded
 ) -> list[Command]:
-    """Pass the word on."""
-    state.turn = None
-    fired = fire(state, agent_turn_count(compiled, state, data.agent))
+    """Hand off, or wait for the others of the group."""
+    active = state.active[event.turn]
+    values = state.values_of(event.turn)
+    count = state.turn_counts.get(data.agent, 0)
+    fired = fire(values, agent_turn_count(compiled, values, data.agent, count))
+    if active.fork:
+        active = active.changed(stage="done")
+        state.put(active)
+        return [*fired.records, *member_ended(compiled, state, active)]
+    state.drop(event.turn)
     return [*fired.records, after_turn(compiled, state, data.agent, fired.values)]
+
+
+def on_turn_failed(
+    compiled: CompiledWorkflow, state: State, event: Event, data: TurnFailed
+) -> list[Command]:
+    """A run fails with its turn, unless the others of a group go on without it."""
+    active = state.active[event.turn]
+    if active.fork:
+        return member_failed(compiled, state, active, data.error)
+    return [Record(RunEnded("failed", data.error))]
 
 
 def on_stop_asked(
     _compiled: CompiledWorkflow, state: State, _event: Event, data: StopAsked
 ) -> list[Command]:
     """Stop now, or remember to stop when the turn is over."""
-    if data.mode == "after_turn" and state.turn is not None:
+    if data.mode == "after_turn" and state.active:
         state.stopping = True
         return []
     return [Record(RunEnded("cancelled", f"stopped by {data.user}"))]
@@ -235,6 +244,7 @@ def on_run_ended(
 ) -> list[Command]:
     """Nothing is open any more."""
     state.status = "ended"
-    state.turn, state.requests = None, {}
+    state.active, state.calls, state.groups, state.threads = {}, {}, {}, {}
+    state.requests, state.timers = {}, {}
     state.outcome, state.reason = data.outcome, data.reason
     return []

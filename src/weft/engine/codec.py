@@ -1,11 +1,19 @@
 """Events as JSON and back. What an earlier version wrote must stay readable for ever."""
 
-from typing import Any, Final
+from dataclasses import fields
+from typing import Any, Final, get_origin, get_type_hints
 
 from pydantic_core import from_json, to_json
 
 from weft.engine.events import KINDS, EventData, ModelReplied, ToolRequest, Usage
 from weft.findings import Json
+
+#: The fields of each kind, and which of them are tuples: JSON gives lists for these.
+_FIELDS: Final = {kind: frozenset(it.name for it in fields(kind)) for kind in KINDS.values()}
+_TUPLES: Final = {
+    kind: [it for it, hint in get_type_hints(kind).items() if get_origin(hint) is tuple]
+    for kind in KINDS.values()
+}
 
 #: An event wraps a value in a few levels; what is read from outside must be readable inside one.
 _ROOM: Final = 16
@@ -17,13 +25,21 @@ def encode(data: EventData) -> bytes:
 
 
 def decode(kind: str, raw: bytes | str) -> EventData:
-    """Return the data of an event that was written as JSON."""
-    fields: dict[str, Any] = from_json(raw)
+    """Return the data of an event that was written as JSON.
+
+    What a later version has added to a kind is passed over.
+    """
+    found: dict[str, Any] = from_json(raw)
     model = KINDS[kind]
+    if not found.keys() <= _FIELDS[model]:
+        found = {name: value for name, value in found.items() if name in _FIELDS[model]}
     if model is ModelReplied:
-        fields["usage"] = Usage(**fields.get("usage", {}))
-        fields["tool_requests"] = tuple(ToolRequest(**it) for it in fields["tool_requests"])
-    return model(**fields)
+        found["usage"] = Usage(**found.get("usage", {}))
+        found["tool_requests"] = [ToolRequest(**it) for it in found["tool_requests"]]
+    for name in _TUPLES[model]:
+        if name in found:
+            found[name] = tuple(found[name])
+    return model(**found)
 
 
 def read_json(raw: bytes) -> Json:

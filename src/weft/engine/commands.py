@@ -7,10 +7,20 @@ from weft.engine.state import GivenAnswer
 
 
 class Record(NamedTuple):
-    """Something follows from what happened: put it down in the journal."""
+    """Something follows from what happened: put it down in the journal.
+
+    It belongs to the turn of what it follows from, unless it names another.
+    """
 
     data: EventData
-    actor: str = "engine"
+    turn: int | None = None
+
+
+class Start(NamedTuple):
+    """Let an agent take a turn. The turn gets its number when its event is written."""
+
+    agent: str
+    fork: int = 0
 
 
 class Assemble(NamedTuple):
@@ -35,10 +45,11 @@ class CallTool(NamedTuple):
 
     id: str
     agent: str
+    turn: int
     tool: str
     arguments: Values
     seq: int
     answers: tuple[GivenAnswer, ...] = ()
 
 
-Command: TypeAlias = Record | Assemble | CallModel | CallTool
+Command: TypeAlias = Record | Start | Assemble | CallModel | CallTool

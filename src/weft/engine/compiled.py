@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.engine.defaults import reply_limit, startup_mode
-from weft.engine.routing import Routing, link_routing
+from weft.engine.routing import GroupRules, Routing, link_routing
 from weft.engine.trigger_index import TriggerIndex, index_triggers
 from weft.findings import Json
 from weft.spec.orchestrator import Orchestrator, StartupMode
@@ -17,13 +17,15 @@ from weft.spec.workflow import WorkflowSpec
 
 @dataclass(frozen=True, slots=True)
 class ActivationRules:
-    """An agent as the engine sees it."""
+    """How an agent works: with a model, or with the function that merges what a group said."""
 
     limit: int
     tools: Mapping[str, AgentTool | UiTool]
     #: The model its replies must fit, and the tool that is called with the fields of a reply.
-    output: TypeExpr | None
-    auto_tool: str | None
+    output: TypeExpr | None = None
+    auto_tool: str | None = None
+    #: The function that works in place of a model.
+    function: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class CompiledWorkflow:
     startup: StartupMode
     agents: Mapping[str, ActivationRules]
     routing: Routing
+    groups: Mapping[str, GroupRules]
     variables: Mapping[str, Variable]
     models: Mapping[str, Mapping[str, TypeExpr]]
     triggers: TriggerIndex
@@ -44,11 +47,13 @@ class CompiledWorkflow:
 
 def compile_workflow(spec: WorkflowSpec) -> CompiledWorkflow:
     """Work out everything about a workflow that does not change while it runs."""
+    routing = link_routing(spec)
     return CompiledWorkflow(
         orchestrator=spec.orchestrator,
         startup=startup_mode(spec.orchestrator),
         agents=_agents(spec),
-        routing=link_routing(spec),
+        routing=routing,
+        groups={it.name: it for it in routing.groups.values()},
         variables=spec.variables,
         models={it.name: {f: e.type for f, e in it.fields.items()} for it in spec.models},
         triggers=index_triggers(spec.variables),
@@ -71,6 +76,9 @@ def _agents(spec: WorkflowSpec) -> dict[str, ActivationRules]:
             output=Ref(model) if model else None,
             auto_tool=auto if agent.auto_tool_mode else None,
         )
+    for group in spec.orchestrator.parallel:
+        if group.merge == "custom":
+            rules[group.name] = ActivationRules(limit=1, tools={}, function=group.function)
     return rules
 
 

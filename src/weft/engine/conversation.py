@@ -1,11 +1,11 @@
-"""How the word passes: who gets it next, and what keeps it from going round for ever."""
+"""Who is next in a conversation: handoffs, and what keeps them from going round for ever."""
 
 from collections.abc import Mapping
 
-from weft.engine.commands import Command, Record
+from weft.engine.commands import Command, Record, Start
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import evaluate
-from weft.engine.events import Event, HandedOff, RequestOpened, RunEnded, TurnStarted
+from weft.engine.events import Event, Forked, HandedOff, RequestOpened, RunEnded
 from weft.engine.routing import Route, RoutingRule, Test, routes_after, routes_before
 from weft.engine.state import State
 from weft.engine.triggers import fire, handoff
@@ -17,14 +17,14 @@ from weft.ids import TERMINATE, USER
 def on_handed_off(
     compiled: CompiledWorkflow, state: State, event: Event, data: HandedOff
 ) -> list[Command]:
-    """The word goes to the user, to the end, or to an agent."""
+    """Go on with the user, the end, an agent or a group."""
     state.handoffs_since_turn += 1
-    fired = fire(state, handoff(compiled, state, data))
+    fired = fire(state.variables, handoff(compiled, state.variables, data))
     if data.target == TERMINATE:
         return [*fired.records, Record(RunEnded("completed", _reason(compiled, data)))]
     if data.target == USER and _has_turns(compiled, state):
         return [*fired.records, ask_user(state, event, data.source)]
-    if data.target == USER:  # What the user would say, nobody could answer.
+    if data.target == USER:  # No agent could answer what the user would say.
         return [*fired.records, _out_of_turns(state)]
     return [*fired.records, start_turn(compiled, state, data.target, fired.values)]
 
@@ -32,11 +32,14 @@ def on_handed_off(
 def start_turn(
     compiled: CompiledWorkflow, state: State, agent: str, values: Mapping[str, Json]
 ) -> Command:
-    """Give an agent its turn, unless a rule, a limit or the end of all turns takes it away."""
+    """Start the turn of an agent or a group, unless a rule, a limit or the last turn forbids it."""
     if not _has_turns(compiled, state):
         return _out_of_turns(state)
     if state.handoffs_since_turn > len(compiled.agents):
-        return Record(RunEnded("failed", "rules pass the word in a circle and nobody speaks"))
+        return Record(RunEnded("failed", "handoff rules go round in a circle; no agent replies"))
+    group = compiled.routing.groups.get(agent)
+    if group is not None:
+        return Record(Forked(group.name, group.members), turn=0)
     try:
         route = next(routes_before(compiled.routing, agent, _test(values)), None)
     except ExpressionError as error:
@@ -46,24 +49,30 @@ def start_turn(
     last, streak = state.last_speaker
     if agent == last and streak >= compiled.agents[agent].limit:
         return _out_of_replies(compiled, agent, streak)
-    return Record(TurnStarted(agent, state.turns + 1))
+    return Start(agent)
 
 
 def after_turn(
     compiled: CompiledWorkflow, state: State, agent: str, values: Mapping[str, Json]
 ) -> Command:
-    """Pass the word on after a turn."""
+    """Hand off after a turn."""
     if state.stopping:
-        return Record(RunEnded("cancelled", "stopped on request after the turn"))
+        return stopped()
     try:
-        return Record(_handoff(agent, next(routes_after(compiled.routing, agent, _test(values)))))
+        route = next(routes_after(compiled.routing, agent, _test(values)))
     except ExpressionError as error:
         return _unanswerable(agent, error)
+    return Record(_handoff(agent, route))
+
+
+def stopped() -> Command:
+    """End a run that was asked to stop when its turn is over."""
+    return Record(RunEnded("cancelled", "stopped on request after the turn"))
 
 
 def ask_user(state: State, event: Event, agent: str) -> Command:
     """Wait for what the user says; the agent that handed over answers it."""
-    return Record(RequestOpened(id=f"{state.run}:{event.seq}", kind="chat", agent=agent))
+    return Record(RequestOpened(f"{state.run}:{event.seq}", kind="chat", agent=agent), turn=0)
 
 
 def _has_turns(compiled: CompiledWorkflow, state: State) -> bool:
@@ -77,7 +86,8 @@ def _out_of_turns(state: State) -> Command:
 def _out_of_replies(compiled: CompiledWorkflow, agent: str, streak: int) -> Command:
     if compiled.orchestrator.human_in_the_loop and compiled.startup != "BackendOnly":
         return Record(HandedOff(agent, USER, "reply_limit"))
-    return Record(RunEnded("failed", f"{agent} has given {streak} replies in a row"))
+    replies = "1 reply" if streak == 1 else f"{streak} replies"
+    return Record(RunEnded("failed", f"{agent} has given {replies} in a row"))
 
 
 def _unanswerable(agent: str, error: ExpressionError) -> Command:

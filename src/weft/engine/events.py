@@ -1,7 +1,8 @@
 """Events: everything that happens in a run, as the journal keeps it.
 
 An event is an envelope around one of the frozen types below. The union is closed: a journal holds
-nothing else, and whoever reads one knows every kind there is.
+nothing else, and whoever reads one knows every kind there is. A journal is read for ever: a kind
+is never renamed (`KINDS`), and a new field has a default that says what runs recorded before it.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from weft.findings import Json
 
 Values: TypeAlias = dict[str, Json]
+
+#: The format of the events of a run, as its first event records it.
+FORMAT: Final = 1
 
 #: How a run ended: by a rule, by a failure, by request, or because its turns were used up.
 Outcome: TypeAlias = Literal["completed", "failed", "cancelled", "max_turns"]
@@ -23,16 +27,18 @@ Answerer: TypeAlias = Literal["model", "sample", "you", "replay", "script"]
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A run begins: of which workflow, for whom, with which values and which first words."""
+    """A run begins: of which workflow, for whom, and with which values."""
 
     workflow: str
     digest: str
     app: str
     user: str
     values: Values
-    message: str | None = None
+    #: Whether the user's first message comes with it: as the answer to the first chat request.
+    with_message: bool = False
     #: The model that answers for every agent of this run, whatever the package says.
     model: str | None = None
+    format: int = FORMAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +59,11 @@ class MessageShown:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """An agent gets the word."""
+    """An agent takes a turn; the envelope has the number of the turn."""
 
     agent: str
-    turn: int
+    #: The event that started this turn side by side with others; 0 for a turn of its own.
+    fork: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,6 @@ class ContextAssembled:
     """What the agent is about to see: origins, sizes, what was left out, hash of what is sent."""
 
     agent: str
-    turn: int
     call: int
     manifest: Values
     digest: str
@@ -101,9 +107,8 @@ CUT: Final = "length"
 
 @dataclass(frozen=True, slots=True)
 class ModelReplied:
-    """A model answered; which one is told by the turn and the number of the call in it."""
+    """A model answered: which of the calls of its turn."""
 
-    turn: int
     call: int
     text: str
     tool_requests: tuple[ToolRequest, ...] = ()
@@ -114,23 +119,26 @@ class ModelReplied:
     finish: str = ""
     #: Of a fallback: which model was to answer and why it did not; empty where that one answered.
     instead_of: str = ""
+    #: What a person reads of a structured reply; None where that is the text itself.
+    shown: str | None = None
+    #: Why earlier attempts gave no answer.
+    retries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFailed:
-    """A model gave no usable answer, after all tries."""
+    """A model gave no usable answer, after all attempts."""
 
-    turn: int
     call: int
     error: str
     attempts: int = 1
+    retries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OutputRefused:
     """A reply does not fit the model its agent is bound to; the agent is told and tries again."""
 
-    turn: int
     call: int
     fault: str
 
@@ -199,6 +207,8 @@ class RequestOpened:
     expires_at: int | None = None
     #: What holds when nobody answers in time; None fails the asking tool.
     otherwise: Json = None
+    #: The variables that its answer sets.
+    sets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,25 +231,71 @@ class RequestExpired:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """An agent has said what it had to say."""
+    """An agent is done with its turn."""
 
     agent: str
-    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    """A turn came to no end of its own; its run fails with it, unless its group goes on."""
+
+    agent: str
+    error: str
+    kind: Literal["model", "output", "tool", "deadline"]
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """The members of a group take their turns side by side from here on."""
+
+    name: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A group is done: what these of its turns said and set counts from here on."""
+
+    name: str
+    fork: int
+    turns: tuple[int, ...]
+    #: What the group says as one, in place of what its members said.
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimerSet:
+    """Something is due at a time."""
+
+    id: str
+    at: int
+    why: Literal["deadline"]
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """The time of a timer has come."""
+
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
 class HandedOff:
-    """The word passes on; `rule` is the index of the handoff that decided, if one did."""
+    """Another agent, a group, the user or the end is next.
+
+    `rule` is the index of the handoff that decided, if one did.
+    """
 
     source: str
     target: str
-    why: Literal["rule", "fallback", "pattern", "default", "start", "reply_limit"]
+    why: Literal["rule", "fallback", "pattern", "default", "start", "reply_limit", "joined"]
     rule: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StopAsked:
-    """Somebody wants the run to end: now, or after the turn under way."""
+    """The run is asked to end: now, or after the turn under way."""
 
     mode: Literal["now", "after_turn"]
     user: str
@@ -271,26 +327,54 @@ EventData: TypeAlias = (
     | RequestAnswered
     | RequestExpired
     | TurnEnded
+    | TurnFailed
     | HandedOff
+    | Forked
+    | Joined
+    | TimerSet
+    | TimerFired
     | StopAsked
     | RunEnded
 )
 
+#: The kinds by the names under which journals keep them, whatever the classes are called.
 KINDS: Final[dict[str, type[EventData]]] = {
-    kind.__name__: kind
-    for kind in (
-        RunStarted, RunForked, MessageShown, TurnStarted, ContextAssembled, ModelReplied,
-        ModelFailed, OutputRefused, ToolCalled, ToolReturned, ToolFailed, VariableSet,
-        VariableRefused, RequestOpened, RequestAnswered, RequestExpired, TurnEnded, HandedOff,
-        StopAsked, RunEnded,
-    )
-}  # fmt: skip
+    "RunStarted": RunStarted,
+    "RunForked": RunForked,
+    "MessageShown": MessageShown,
+    "TurnStarted": TurnStarted,
+    "ContextAssembled": ContextAssembled,
+    "ModelReplied": ModelReplied,
+    "ModelFailed": ModelFailed,
+    "OutputRefused": OutputRefused,
+    "ToolCalled": ToolCalled,
+    "ToolReturned": ToolReturned,
+    "ToolFailed": ToolFailed,
+    "VariableSet": VariableSet,
+    "VariableRefused": VariableRefused,
+    "RequestOpened": RequestOpened,
+    "RequestAnswered": RequestAnswered,
+    "RequestExpired": RequestExpired,
+    "TurnEnded": TurnEnded,
+    "TurnFailed": TurnFailed,
+    "HandedOff": HandedOff,
+    "Forked": Forked,
+    "Joined": Joined,
+    "TimerSet": TimerSet,
+    "TimerFired": TimerFired,
+    "StopAsked": StopAsked,
+    "RunEnded": RunEnded,
+}
+
+#: The name of each kind.
+KIND_NAMES: Final[dict[type[EventData], str]] = {kind: name for name, kind in KINDS.items()}
 
 
 class Event(NamedTuple):
     """One entry of a journal.
 
     `cause` is the number of the event that made this one happen; 0 for what came from outside.
+    `turn` is the number of the turn it belongs to; 0 for the run itself.
     A tuple, like everything that is made with every step: it takes a third of the time.
     """
 
@@ -298,4 +382,5 @@ class Event(NamedTuple):
     at: int
     actor: str
     cause: int
+    turn: int
     data: EventData

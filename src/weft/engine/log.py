@@ -28,6 +28,10 @@ class Log(Generic[T]):
         grown._items, grown._length = shared, len(shared)
         return grown
 
+    def since(self, length: int) -> list[T]:
+        """Return the items that were added after the sequence was so long."""
+        return self._items[length : self._length]
+
     def __len__(self) -> int:
         return self._length
 
@@ -45,3 +49,44 @@ class Log(Generic[T]):
 
     def __repr__(self) -> str:
         return f"Log({list(self)!r})"
+
+
+class KeyLog:
+    """An immutable set of keys that only grows, sharing what it has with its earlier versions."""
+
+    __slots__ = ("_length", "_places")
+
+    def __init__(self, keys: Iterable[str] = ()) -> None:
+        #: Each key with how many came before it.
+        self._places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+        self._length = len(self._places)
+
+    def added(self, key: str) -> "KeyLog":
+        """Return this set with one more key."""
+        if key in self:
+            return self
+        places = self._places
+        if len(places) != self._length:  # A later version has grown from this one already.
+            places = {it: place for it, place in places.items() if place < self._length}
+        places[key] = self._length
+        grown: KeyLog = object.__new__(KeyLog)
+        grown._places, grown._length = places, self._length + 1
+        return grown
+
+    def __contains__(self, key: object) -> bool:
+        return self._places.get(cast("str", key), self._length) < self._length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[str]:
+        return islice(self._places, self._length)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeyLog) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"KeyLog({list(self)!r})"

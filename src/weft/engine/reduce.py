@@ -8,17 +8,19 @@ its cause; what needs the world is returned as the other commands.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
-from weft.engine import activations, calls, events, requests, variables
+from weft.engine import activations, calls, conversation, events, groups, requests, variables
 from weft.engine.commands import Assemble, CallModel, Command
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.conversation import on_handed_off
-from weft.engine.events import Event
-from weft.engine.state import State
+from weft.engine.events import Event, EventData
+from weft.engine.state import Activation, State
 
 #: Takes an event into a state it may write on, and says what is to be done.
 Handler: TypeAlias = Callable[[CompiledWorkflow, State, Event, Any], list[Command]]
 
-HANDLERS: Final[dict[type[events.EventData], Handler]] = {
+#: Tells whether a state waits for such an event of a turn.
+Wanted: TypeAlias = Callable[[State, int, Any], bool]
+
+HANDLERS: Final[dict[type[EventData], Handler]] = {
     events.RunStarted: activations.on_run_started,
     events.RunForked: activations.on_run_forked,
     events.MessageShown: activations.on_message_shown,
@@ -36,9 +38,77 @@ HANDLERS: Final[dict[type[events.EventData], Handler]] = {
     events.RequestAnswered: requests.on_request_answered,
     events.RequestExpired: requests.on_request_expired,
     events.TurnEnded: activations.on_turn_ended,
-    events.HandedOff: on_handed_off,
+    events.TurnFailed: activations.on_turn_failed,
+    events.HandedOff: conversation.on_handed_off,
+    events.Forked: groups.on_forked,
+    events.Joined: groups.on_joined,
+    events.TimerSet: groups.on_timer_set,
+    events.TimerFired: groups.on_timer_fired,
     events.StopAsked: activations.on_stop_asked,
     events.RunEnded: activations.on_run_ended,
+}
+
+
+def _at(stage: str) -> Wanted:
+    """Wait for what comes of a call of the model of a turn, in a stage of it."""
+
+    def wanted(state: State, turn: int, data: events.ModelReplied) -> bool:
+        active = state.active.get(turn)
+        return active is not None and active.stage == stage and active.call == data.call
+
+    return wanted
+
+
+def _is_active(state: State, turn: int, _data: EventData) -> bool:
+    return turn in state.active
+
+
+def _is_missing(state: State, turn: int, data: events.ToolCalled | events.ToolFailed) -> bool:
+    active = state.active.get(turn)
+    return active is not None and data.id in active.missing
+
+
+def _is_called(state: State, turn: int, data: events.ToolReturned) -> bool:
+    return turn in state.active and data.id in state.calls
+
+
+def _may_ask(state: State, _turn: int, data: events.RequestOpened) -> bool:
+    if data.call is None:
+        return True
+    call = state.calls.get(data.call)
+    return call is not None and call.asks is None and len(call.answers) == data.number
+
+
+def _is_asked(state: State, _turn: int, data: events.RequestAnswered) -> bool:
+    return data.id in state.requests
+
+
+def _may_expire(state: State, _turn: int, data: events.RequestExpired) -> bool:
+    request = state.requests.get(data.id)
+    return request is not None and request.call is not None  # A chat waits as long as it takes.
+
+
+def _is_set(state: State, _turn: int, data: events.TimerFired) -> bool:
+    timer = state.timers.get(data.id)
+    return timer is not None and timer.owner in state.groups
+
+
+#: What comes late or twice is in none of these states: it changes nothing.
+WANTED: Final[dict[type[EventData], Wanted]] = {
+    events.ContextAssembled: _at("assembling"),
+    events.ModelReplied: _at("model"),
+    events.ModelFailed: _at("model"),
+    events.OutputRefused: _at("model"),
+    events.ToolCalled: _is_missing,
+    events.ToolReturned: _is_called,
+    events.ToolFailed: _is_missing,
+    events.RequestOpened: _may_ask,
+    events.RequestAnswered: _is_asked,
+    events.RequestExpired: _may_expire,
+    events.TurnEnded: _is_active,
+    events.TurnFailed: _is_active,
+    events.Joined: lambda state, _, data: data.fork in state.groups,
+    events.TimerFired: _is_set,
 }
 
 
@@ -51,9 +121,22 @@ def reduce(compiled: CompiledWorkflow, state: State, event: Event) -> tuple[Stat
 def advance(compiled: CompiledWorkflow, state: State, event: Event) -> list[Command]:
     """Take one event into a state that belongs to the caller alone, and change that."""
     state.seq = event.seq
-    if state.status == "ended":
+    data = event.data
+    if not is_wanted(state, event.turn, data):
         return []
-    return HANDLERS[type(event.data)](compiled, state, event, event.data)
+    commands = HANDLERS[type(data)](compiled, state, event, data)
+    if state.outcome is None:
+        state.status = "waiting" if state.requests and not _is_busy(state) else "running"
+    return commands
+
+
+def is_wanted(state: State, turn: int, data: EventData) -> bool:
+    """Tell whether a run still waits for what came of an effect.
+
+    Another process may have got a result first, or the run may have ended.
+    """
+    check = WANTED.get(type(data))
+    return state.status != "ended" and (check is None or check(state, turn, data))
 
 
 def fold(compiled: CompiledWorkflow, run: str, history: Iterable[Event]) -> State:
@@ -66,13 +149,25 @@ def fold(compiled: CompiledWorkflow, run: str, history: Iterable[Event]) -> Stat
 
 def pending(state: State) -> Iterator[Command]:
     """Yield the commands whose results are not in the journal: what a restart does again."""
-    turn = state.turn
-    if turn is None:
-        return
-    if turn.stage == "assembling":
-        yield Assemble(turn.agent, turn.number, turn.call)
-    elif turn.stage == "model":
-        yield CallModel(turn.agent, turn.number, turn.call, turn.seq)
-    else:
-        waiting = (call for call in turn.calls.values() if call.asks is None)
-        yield from (calls.call_of(turn.agent, call) for call in waiting)
+    for group in state.groups.values():
+        yield from groups.start_members(group)
+    for active in state.active.values():
+        if active.stage == "assembling":
+            yield Assemble(active.agent, active.number, active.call)
+        elif active.stage == "model":
+            yield CallModel(active.agent, active.number, active.call, active.seq)
+    for call in state.calls.values():
+        if call.asks is None:
+            yield calls.call_of(state.active[call.turn].agent, call)
+
+
+def _is_busy(state: State) -> bool:
+    """Tell whether something can be done before people have answered."""
+    return any(_works(state, active) for active in state.active.values())
+
+
+def _works(state: State, active: Activation) -> bool:
+    if active.stage == "tools":
+        found = (state.calls.get(it) for it in active.missing)
+        return any(call is None or call.asks is None for call in found)
+    return active.stage != "done"

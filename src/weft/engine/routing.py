@@ -1,8 +1,8 @@
-"""Who speaks next: handoff rules, then the pattern's default, then the declared target.
+"""Who is next: handoff rules, then the pattern's default, then the declared target.
 
 A run asks with a test that always knows the answer and takes the first route. The checker asks
 with a test that may answer None ("could be either") and gets every route that is possible. Both
-walk the same rules in the same order, so that a proof and a run cannot disagree.
+walk the same rules in the same order, so that they cannot disagree.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from weft.ids import TERMINATE, USER
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition
 from weft.spec.handoffs import Handoff
-from weft.spec.orchestrator import Orchestrator
+from weft.spec.orchestrator import Merge, Orchestrator
 from weft.spec.workflow import WorkflowSpec
 
 Why: TypeAlias = Literal["rule", "fallback", "pattern", "default"]
@@ -40,13 +40,31 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupRules:
+    """Agents that take their turns side by side, and who is next when they are done."""
+
+    name: str
+    members: tuple[str, ...]
+    next: str
+    merge: Merge = "concatenate"
+    function: str | None = None
+    deadline: float | None = None
+    on_failure: Literal["fail", "continue"] = "fail"
+
+
+@dataclass(frozen=True, slots=True)
 class Routing:
     """The rules of one workflow, sorted and parsed once."""
 
     pre: Mapping[str, tuple[RoutingRule, ...]]
     post: Mapping[str, tuple[RoutingRule, ...]]
     otherwise: Mapping[str, Route]
+    #: The group that a handoff to this name starts.
+    groups: Mapping[str, GroupRules]
 
+
+#: How the group is called that the pattern of this name implies.
+REDUNDANT: Final = "Redundant"
 
 #: Answers whether a rule's condition holds; None where that is not known.
 Test: TypeAlias = Callable[[RoutingRule], bool | None]
@@ -59,6 +77,7 @@ def link_routing(spec: WorkflowSpec) -> Routing:
         pre=_by_source(ranked, "pre"),
         post=_by_source(ranked, "post"),
         otherwise={agent.agent_name: _otherwise(spec, agent.agent_name) for agent in spec.agents},
+        groups=_groups(spec),
     )
 
 
@@ -129,6 +148,41 @@ def _otherwise(spec: WorkflowSpec, agent: str) -> Route:
     if target is not None:
         return Route(target, "pattern")
     return Route(spec.orchestrator.default_target or _resting(spec.orchestrator), "default")
+
+
+def _groups(spec: WorkflowSpec) -> dict[str, GroupRules]:
+    """Return the declared groups; the pattern Redundant implies one if none is declared."""
+    resting = spec.orchestrator.default_target or _resting(spec.orchestrator)
+    declared = {
+        it.name: GroupRules(
+            name=it.name,
+            members=it.members,
+            next=it.next or resting,
+            merge=it.merge,
+            function=it.function,
+            deadline=it.deadline_seconds,
+            on_failure=it.on_failure,
+        )
+        for it in spec.orchestrator.parallel
+    }
+    return declared or _redundant(spec)
+
+
+def _redundant(spec: WorkflowSpec) -> dict[str, GroupRules]:
+    """Let the agents before the last, the evaluator, work side by side whichever is handed off to.
+
+    Where one of them has rules of its own, these say in which order they work.
+    """
+    *members, evaluator = [agent.agent_name for agent in spec.agents] or [""]
+    ruled = {handoff.source_agent for handoff in spec.handoffs}
+    if (
+        spec.orchestrator.orchestration_pattern != "Redundant"
+        or len(members) < 2
+        or ruled.intersection(members)
+    ):
+        return {}
+    group = GroupRules(REDUNDANT, tuple(members), evaluator)
+    return dict.fromkeys(members, group)
 
 
 def _resting(orchestrator: Orchestrator) -> str:

@@ -3,8 +3,8 @@
 These are tuples: one is made with every batch, and a frozen class takes three times as long.
 """
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 from weft.engine.events import Event, Outcome
 from weft.engine.state import Request, State, Status
@@ -34,6 +34,12 @@ class RunRow(NamedTuple):
     reason: str
     parent: str
     uncounted: int = 0
+    #: Who works on the run while it is running; empty while nobody has to.
+    owner: str = ""
+    #: The batch that was written last.
+    batch: str = ""
+    #: When the owner was last known to be alive; a store tells it, no batch does.
+    heartbeat: int = 0
 
 
 class RequestRow(NamedTuple):
@@ -49,39 +55,101 @@ class RequestRow(NamedTuple):
     payload: Json
     opened_at: int
     expires_at: int | None
+    #: The variables that the answer sets.
+    sets: tuple[str, ...] = ()
+
+
+class RequestClosed(NamedTuple):
+    """A question that is not open any more."""
+
+    id: str
+
+
+class TimerRow(NamedTuple):
+    """Something that is due at a time."""
+
+    id: str
+    run: str
+    app: str
+    user: str
+    at: int
+
+
+class TimerGone(NamedTuple):
+    """Something that is not due any more."""
+
+    id: str
+
+
+#: What a batch changes beside its run, in the same transaction.
+Side: TypeAlias = RequestRow | RequestClosed | TimerRow | TimerGone
+
+
+class DueRow(NamedTuple):
+    """Something whose time has come: a question that expires, or a timer."""
+
+    kind: Literal["request", "timer"]
+    id: str
+    run: str
+    app: str
+    user: str
+    at: int
 
 
 class Batch(NamedTuple):
-    """Events that are written together, and the rows as they are afterwards."""
+    """Events that are written together, and the rows as they are afterwards.
+
+    `id` names this batch among all others: whoever does not know whether it was written finds it
+    in the row of the run.
+    """
 
     run: str
     #: The number of the last event before these; the run must still stand there.
     expected: int
     events: Sequence[Event]
     row: RunRow
-    opened: tuple[RequestRow, ...]
-    closed: tuple[str, ...]
+    sides: tuple[Side, ...] = ()
     #: The package of the run, with its first events: kept for as long as a run needs it.
     package: bytes | None = None
 
+    @property
+    def id(self) -> str:
+        """The name of this batch."""
+        return self.row.batch
+
 
 def batch(
-    before: State, after: State, events: Sequence[Event], package: bytes | None = None
+    before: State,
+    after: State,
+    events: Sequence[Event],
+    *,
+    id: str,  # noqa: A002 - what it is
+    owner: str,
+    package: bytes | None = None,
 ) -> Batch:
     """Put together what is to be written when events have led from one state to another."""
-    opened = [it for id_, it in after.requests.items() if id_ not in before.requests]
-    return Batch(
-        run=after.run,
-        expected=before.seq,
-        events=events,
-        row=run_row(after, events[-1].at),
-        opened=tuple(request_row(after, it) for it in opened),
-        closed=tuple(id_ for id_ in before.requests if id_ not in after.requests),
-        package=package,
-    )
+    row = run_row(after, events[-1].at, owner if after.status == "running" else "", id)
+    sides = () if _same_sides(before, after) else tuple(_sides(before, after))
+    return Batch(after.run, before.seq, events, row, sides, package)
 
 
-def run_row(state: State, changed_at: int) -> RunRow:
+def _same_sides(before: State, after: State) -> bool:
+    """Tell whether nothing beside the run has changed, as after most turns."""
+    return before.requests is after.requests and before.timers is after.timers
+
+
+def _sides(before: State, after: State) -> Iterator[Side]:
+    for id_, request in after.requests.items():
+        if id_ not in before.requests:
+            yield request_row(after, request)
+    yield from (RequestClosed(id_) for id_ in before.requests if id_ not in after.requests)
+    for id_, timer in after.timers.items():
+        if id_ not in before.timers:
+            yield TimerRow(id_, after.run, after.app, after.user, timer.at)
+    yield from (TimerGone(id_) for id_ in before.timers if id_ not in after.timers)
+
+
+def run_row(state: State, changed_at: int, owner: str = "", batch: str = "") -> RunRow:
     """Return the row of a run."""
     return RunRow(
         run=state.run,
@@ -104,6 +172,8 @@ def run_row(state: State, changed_at: int) -> RunRow:
         reason=state.reason,
         parent=state.parent,
         uncounted=state.spent.uncounted,
+        owner=owner,
+        batch=batch,
     )
 
 
@@ -120,4 +190,5 @@ def request_row(state: State, request: Request) -> RequestRow:
         payload=request.payload,
         opened_at=request.opened_at,
         expires_at=request.expires_at,
+        sets=request.sets,
     )

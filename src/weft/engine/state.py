@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, TypedDict, Unpack
 
 from weft.engine.events import Outcome, ToolRequest, Usage
-from weft.engine.log import Log
+from weft.engine.log import KeyLog, Log
 from weft.findings import Json
 
 #: How much of the first message a list shows.
@@ -27,7 +27,7 @@ class Message:
     requests: tuple[ToolRequest, ...] = ()
     #: The call a tool's message answers.
     call: str | None = None
-    #: The one agent that hears it: a correction of what it said. Empty for all.
+    #: The one agent that is sent it: a correction of what it said. Empty for all.
     to: str = ""
 
 
@@ -44,6 +44,7 @@ class OpenCall:
     """A tool call without a result yet."""
 
     id: str
+    turn: int
     tool: str
     arguments: dict[str, Json]
     seq: int
@@ -53,42 +54,82 @@ class OpenCall:
     answers: tuple[GivenAnswer, ...] = ()
 
 
-class TurnChanges(TypedDict, total=False):
-    """What changes in the course of a turn."""
+#: assembling: what is sent is put together; model: it answers; tools: they work; ending: its end
+#: is being recorded; done: it waits for the others of its group.
+Stage: TypeAlias = Literal["assembling", "model", "tools", "ending", "done"]
 
-    stage: Literal["assembling", "model", "tools", "ending"]
+
+class ActivationChanges(TypedDict, total=False):
+    """What changes in the course of an activation."""
+
+    stage: Stage
     call: int
     seq: int
-    calls: Mapping[str, OpenCall]
     missing: frozenset[str]
     refusals: int
     sent_back: int
+    shown: Mapping[str, Json] | None
+    values: Mapping[str, Json] | None
+    set_by: Mapping[str, int]
+    result: Json
 
 
 @dataclass(frozen=True)
-class Turn:
-    """The turn under way."""
+class Activation:
+    """An agent at work: one turn. Its identity in the run is its number."""
 
     agent: str
     number: int
-    #: assembling: what is sent is put together; model: it answers; tools: they work; ending.
-    stage: Literal["assembling", "model", "tools", "ending"] = "assembling"
+    stage: Stage = "assembling"
     #: Which model call of this turn it is, and the event that allowed it.
     call: int = 1
     seq: int = 0
-    #: Calls without a result, and those the last reply asked for that are still to come.
-    calls: Mapping[str, OpenCall] = field(default_factory=dict[str, OpenCall])
+    #: The calls of the last reply that have no result yet.
     missing: frozenset[str] = frozenset()
     refusals: int = 0
     #: How many of these came from an automatic tool: each of its calls has an id of its own.
     sent_back: int = 0
+    #: The values its model was shown, from the moment they were put together until it answers:
+    #: whatever changes meanwhile, a restart sends the same bytes.
+    shown: Mapping[str, Json] | None = None
+    #: The event that let it work beside others; 0 alone.
+    fork: int = 0
+    #: Beside others it has the variables for itself until the group joins: all values as it sees
+    #: them, and the event that set each it has set. None alone.
+    values: Mapping[str, Json] | None = None
+    set_by: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: What it came to: its last reply, parsed if it is structured, or what its function returned.
+    result: Json = None
 
-    def changed(self, **changes: Unpack[TurnChanges]) -> "Turn":
-        """Return the turn as it is afterwards. `replace` would set every field one by one."""
-        twin: Turn = object.__new__(Turn)
+    def changed(self, **changes: Unpack[ActivationChanges]) -> "Activation":
+        """Return the activation as it is afterwards. `replace` would set every field one by one."""
+        twin: Activation = object.__new__(Activation)
         twin.__dict__.update(self.__dict__)
         twin.__dict__.update(changes)
         return twin
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Activations side by side; its identity is the event that forked."""
+
+    fork: int
+    name: str
+    members: tuple[str, ...]
+    #: How long the conversation was then: what members add comes after it.
+    length: int
+    #: The turns in the order they began.
+    turns: tuple[int, ...] = ()
+    failed: Mapping[int, str] = field(default_factory=dict[int, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """Something that is due at a time, and the turn or fork it goes with."""
+
+    id: str
+    at: int
+    owner: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +141,15 @@ class Request:
     agent: str
     tool: str | None
     call: str | None
+    #: The turn that asks; 0 for a chat, which is between turns.
+    turn: int
     payload: Json
     digest: str
     expires_at: int | None
     otherwise: Json
     seq: int
     opened_at: int
+    sets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +200,15 @@ class State:
     variables: Mapping[str, Json] = field(default_factory=dict[str, Json])
     #: The event that last set each variable.
     set_by: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: The conversation; and beside it what the members of groups say until these join.
     messages: Log[Message] = field(default_factory=Log[Message])
-    turn: Turn | None = None
+    threads: Mapping[int, Log[Message]] = field(default_factory=dict[int, Log[Message]])
+    #: Everything that is open: activations by their numbers, tool calls, groups, timers, requests.
+    active: Mapping[int, Activation] = field(default_factory=dict[int, Activation])
+    calls: Mapping[str, OpenCall] = field(default_factory=dict[str, OpenCall])
+    groups: Mapping[int, Group] = field(default_factory=dict[int, Group])
+    timers: Mapping[str, Timer] = field(default_factory=dict[str, Timer])
+    requests: Mapping[str, Request] = field(default_factory=dict[str, Request])
     turns: int = 0
     #: How many turns each agent has taken.
     turn_counts: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -165,9 +216,8 @@ class State:
     last_speaker: tuple[str, int] = ("", 0)
     #: Handoffs since the last turn; more than there are agents is a circle.
     handoffs_since_turn: int = 0
-    requests: Mapping[str, Request] = field(default_factory=dict[str, Request])
     #: The messages that were let in, by what their senders call them: each counts once.
-    message_ids: Log[str] = field(default_factory=Log[str])
+    message_ids: KeyLog = field(default_factory=KeyLog)
     spent: Spent = field(default_factory=Spent)
     stopping: bool = False
     outcome: Outcome | None = None
@@ -179,9 +229,42 @@ class State:
         twin.__dict__.update(self.__dict__)
         return twin
 
-    def add_message(self, message: Message) -> None:
-        """Add to the conversation."""
-        self.messages = self.messages.added(message)
+    @property
+    def turn(self) -> Activation | None:
+        """The newest turn under way."""
+        return self.active[max(self.active)] if self.active else None
+
+    def values_of(self, turn: int) -> Mapping[str, Json]:
+        """Return the variables as a turn sees them; 0 is the run itself."""
+        active = self.active.get(turn)
+        return self.variables if active is None or active.values is None else active.values
+
+    def thread_of(self, turn: int) -> Log[Message]:
+        """Return the conversation as a turn hears it."""
+        return self.threads.get(turn, self.messages)
+
+    def put(self, active: Activation) -> None:
+        """Keep an activation as it is now."""
+        self.active = {**self.active, active.number: active}
+
+    def drop(self, *turns: int) -> None:
+        """Let go of turns with all that is open for them."""
+        gone = frozenset(turns)
+        self.active = {key: it for key, it in self.active.items() if key not in gone}
+        if self.calls:
+            self.calls = {key: it for key, it in self.calls.items() if it.turn not in gone}
+        if self.requests:
+            self.requests = {key: it for key, it in self.requests.items() if it.turn not in gone}
+        if self.threads:
+            self.threads = {key: it for key, it in self.threads.items() if key not in gone}
+
+    def add_message(self, message: Message, turn: int = 0) -> None:
+        """Add to the conversation, or to what a member of a group says beside it."""
+        thread = self.threads.get(turn)
+        if thread is None:
+            self.messages = self.messages.added(message)
+        else:
+            self.threads = {**self.threads, turn: thread.added(message)}
 
     def add_user_message(self, text: str, seq: int) -> None:
         """Add what the user says."""

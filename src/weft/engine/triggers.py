@@ -10,7 +10,6 @@ from weft.engine.commands import Command, Record
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import same
 from weft.engine.events import HandedOff, ToolCalled, VariableRefused, VariableSet
-from weft.engine.state import State
 from weft.engine.trigger_index import Setting
 from weft.engine.writes import BY_TRIGGER, write_error
 from weft.findings import Json
@@ -18,40 +17,46 @@ from weft.findings import Json
 Writes: TypeAlias = Sequence[VariableSet | VariableRefused]
 
 
-def agent_text(compiled: CompiledWorkflow, state: State, agent: str, text: str) -> Writes:
+def agent_text(
+    compiled: CompiledWorkflow, values: Mapping[str, Json], agent: str, text: str
+) -> Writes:
     """Yield what an agent sets by what it says."""
     rules = compiled.triggers.agent_text.get(agent, ())
-    return _set(compiled, state, [it.setting for it in rules if it.matches(text)])
+    return _set(compiled, values, [it.setting for it in rules if it.matches(text)])
 
 
-def user_text(compiled: CompiledWorkflow, state: State, text: str) -> Writes:
+def user_text(compiled: CompiledWorkflow, values: Mapping[str, Json], text: str) -> Writes:
     """Yield what the user sets by what they say."""
     return _set(
-        compiled, state, [it.setting for it in compiled.triggers.user_text if it.matches(text)]
+        compiled, values, [it.setting for it in compiled.triggers.user_text if it.matches(text)]
     )
 
 
-def tool_call(compiled: CompiledWorkflow, state: State, data: ToolCalled) -> Writes:
+def tool_call(compiled: CompiledWorkflow, values: Mapping[str, Json], data: ToolCalled) -> Writes:
     """Yield what a tool call sets."""
-    return _set(compiled, state, compiled.triggers.tool_call.get(data.tool, ()), data.arguments)
+    return _set(compiled, values, compiled.triggers.tool_call.get(data.tool, ()), data.arguments)
 
 
-def tool_response(compiled: CompiledWorkflow, state: State, tool: str, value: Json) -> Writes:
+def tool_response(
+    compiled: CompiledWorkflow, values: Mapping[str, Json], tool: str, value: Json
+) -> Writes:
     """Yield what the result of a tool sets."""
-    return _set(compiled, state, compiled.triggers.tool_response.get(tool, ()), value)
+    return _set(compiled, values, compiled.triggers.tool_response.get(tool, ()), value)
 
 
-def ui_response(compiled: CompiledWorkflow, state: State, tool: str, value: Json) -> Writes:
+def ui_response(
+    compiled: CompiledWorkflow, values: Mapping[str, Json], tool: str, value: Json
+) -> Writes:
     """Yield what a person's answer to a tool sets."""
-    return _set(compiled, state, compiled.triggers.ui_response.get(tool, ()), value)
+    return _set(compiled, values, compiled.triggers.ui_response.get(tool, ()), value)
 
 
-def handoff(compiled: CompiledWorkflow, state: State, data: HandedOff) -> Writes:
-    """Yield what the way of the word sets."""
+def handoff(compiled: CompiledWorkflow, values: Mapping[str, Json], data: HandedOff) -> Writes:
+    """Yield what a handoff sets."""
     rules = compiled.triggers.handoff
     return _set(
         compiled,
-        state,
+        values,
         [
             it.setting
             for it in rules
@@ -60,12 +65,12 @@ def handoff(compiled: CompiledWorkflow, state: State, data: HandedOff) -> Writes
     )
 
 
-def agent_turn_count(compiled: CompiledWorkflow, state: State, agent: str) -> Writes:
+def agent_turn_count(
+    compiled: CompiledWorkflow, values: Mapping[str, Json], agent: str, count: int
+) -> Writes:
     """Yield what an agent's having had so many turns sets."""
     turns = compiled.triggers.agent_turn_count
-    return _set(
-        compiled, state, turns.get((agent, state.turn_counts.get(agent, 0)), ()) if turns else ()
-    )
+    return _set(compiled, values, turns.get((agent, count), ()) if turns else ())
 
 
 class Fired(NamedTuple):
@@ -79,12 +84,12 @@ class Fired(NamedTuple):
     values: Mapping[str, Json]
 
 
-def fire(state: State, writes: Writes) -> Fired:
+def fire(values: Mapping[str, Json], writes: Writes) -> Fired:
     """Collect what triggers set."""
     if not writes:
-        return Fired([], state.variables)
+        return Fired([], values)
     found = {it.name: it.value for it in writes if isinstance(it, VariableSet)}
-    return Fired([Record(it) for it in writes], {**state.variables, **found})
+    return Fired([Record(it) for it in writes], {**values, **found})
 
 
 def dig(value: Json, path: tuple[str, ...]) -> Json:
@@ -95,7 +100,10 @@ def dig(value: Json, path: tuple[str, ...]) -> Json:
 
 
 def _set(
-    compiled: CompiledWorkflow, state: State, settings: Sequence[Setting], found: Json = None
+    compiled: CompiledWorkflow,
+    values: Mapping[str, Json],
+    settings: Sequence[Setting],
+    found: Json = None,
 ) -> Writes:
     """Return what fires comes to. A value the variable has already is no news, but it counts."""
     if not settings:
@@ -104,7 +112,7 @@ def _set(
     refused: list[VariableRefused] = []
     for setting in settings:
         name = setting.variable
-        held = state.variables.get(name)
+        held = values.get(name)
         if setting.origin is not None and not same(held, setting.origin[0]):
             continue
         value = setting.value if setting.path is None else dig(found, setting.path)
@@ -113,7 +121,7 @@ def _set(
         if same(held, value):
             news.pop(name, None)
             continue
-        fault = write_error(compiled, state.variables, name, value, BY_TRIGGER)
+        fault = write_error(compiled, values, name, value, BY_TRIGGER)
         if fault is None:
             news[name] = value
         else:

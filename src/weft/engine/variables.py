@@ -9,7 +9,12 @@ from weft.engine.state import State
 def on_variable_set(
     _compiled: CompiledWorkflow, state: State, event: Event, data: VariableSet
 ) -> list[Command]:
-    """The variable has its new value, and the event that gave it."""
+    """The variable has its new value: for all, or for a member of a group until that joins."""
+    member = state.active.get(event.turn)
+    if member is not None and member.values is not None:
+        values = {**member.values, data.name: data.value}
+        state.put(member.changed(values=values, set_by={**member.set_by, data.name: event.seq}))
+        return []
     state.variables = {**state.variables, data.name: data.value}
     state.set_by = {**state.set_by, data.name: event.seq}
     return []

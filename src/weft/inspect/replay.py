@@ -9,12 +9,14 @@ from pydantic_core import from_json
 
 from weft.context.assembly import assemble
 from weft.engine.codec import encode
-from weft.engine.commands import Assemble
+from weft.engine.commands import Assemble, Start
 from weft.engine.events import (
     EDIT,
+    KIND_NAMES,
     ContextAssembled,
     Event,
     EventData,
+    RunEnded,
     RunForked,
     TurnStarted,
     VariableSet,
@@ -23,13 +25,20 @@ from weft.engine.reduce import fold, pending
 from weft.engine.state import State
 from weft.engine.writes import value_error
 from weft.inspect.steps import Step, steps
-from weft.runtime.decision import NewEvent, PendingAssembly, assembled, follow_ups
+from weft.runtime.decision import (
+    ENGINE,
+    FollowUp,
+    NewEvent,
+    PendingAssembly,
+    PendingStart,
+    assembled,
+    follow_ups,
+    started,
+)
 from weft.runtime.workflow import Workflow
 
 #: How many differences are looked for: later ones mostly follow from the first.
 MOST_MISMATCHES: Final = 20
-
-_ENGINE: Final = "engine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +60,14 @@ def check_replay(workflow: Workflow, run: str, events: Sequence[Event]) -> list[
     """
     stranger = next((it for it in events if _is_stranger(workflow, it)), None)
     if stranger is not None:
-        what = "the agent that has the word is not in this version of the package"
+        what = "the agent whose turn it is is not in this version of the package"
         return [Mismatch(stranger.seq, what, None, _described(stranger))]
     found = list(islice(_mismatches(workflow, run, events), MOST_MISMATCHES))
     return found or list(_unstable(workflow, run, events))
 
 
 def _is_stranger(workflow: Workflow, event: Event) -> bool:
-    return isinstance(event.data, TurnStarted) and event.data.agent not in workflow.views
+    return isinstance(event.data, TurnStarted) and event.data.agent not in workflow.compiled.agents
 
 
 def _unstable(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterator[Mismatch]:
@@ -68,7 +77,7 @@ def _unstable(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterator
 
 def _mismatches(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterator[Mismatch]:
     #: What must come next, the first of it last.
-    due: list[NewEvent | PendingAssembly] = []
+    due: list[FollowUp] = []
     for number, step in enumerate(steps(workflow.compiled, run, events), start=1):
         event = step.event
         if event.seq != number:
@@ -83,39 +92,52 @@ def _mismatches(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterat
             yield from _refused(workflow, step)
             if expected is not None and type(expected.data) is not type(event.data):
                 return  # from here on nothing stands beside what it belongs to
-        due += follow_ups(step.commands, event.seq)[::-1]
+        due += follow_ups(step.commands, event.seq, event.turn, [])[::-1]
+        if isinstance(event.data, RunEnded):
+            due.clear()  # Nothing follows any more.
     if due:
         what = "the journal ends before everything is recorded that follows from it"
         last = due[-1]
-        told = _described(last) if isinstance(last, NewEvent) else {"kind": "ContextAssembled"}
+        told = _described(last) if isinstance(last, NewEvent) else {"kind": _kind(last)}
         yield Mismatch(len(events) + 1, what, told, None)
 
 
-def _made(workflow: Workflow, step: Step, due: NewEvent | PendingAssembly) -> NewEvent:
+def _kind(due: PendingAssembly | PendingStart) -> str:
+    return "ContextAssembled" if isinstance(due, PendingAssembly) else "TurnStarted"
+
+
+def _made(workflow: Workflow, step: Step, due: FollowUp) -> NewEvent:
     if isinstance(due, NewEvent):
         return due
+    if isinstance(due, PendingStart):
+        return started(step.before, due)
     return _assembled(workflow, step.before, due.command, due.cause)
 
 
 def _own(workflow: Workflow, step: Step) -> NewEvent | None:
     """Return what the engine does of itself: it takes a turn up where that was interrupted."""
+    event = step.event
     for command in pending(step.before):
-        if isinstance(command, Assemble) and isinstance(step.event.data, ContextAssembled):
-            return _assembled(workflow, step.before, command, step.event.cause)
+        if isinstance(command, Start) and isinstance(event.data, TurnStarted):
+            return started(step.before, PendingStart(command, event.cause))
+        if isinstance(command, Assemble) and isinstance(event.data, ContextAssembled):
+            made = _assembled(workflow, step.before, command, event.cause)
+            if made.turn == event.turn:
+                return made
     return None
 
 
 def _assembled(workflow: Workflow, state: State, command: Assemble, cause: int) -> NewEvent:
-    assembly = assemble(workflow.views[command.agent], state)
-    return NewEvent(_ENGINE, assembled(command, assembly), cause)
+    assembly = assemble(workflow.views[command.agent], state, command.turn)
+    return assembled(command, assembly, cause)
 
 
 def _difference(expected: NewEvent | None, event: Event) -> Iterator[Mismatch]:
     if expected is None:
-        if event.actor == _ENGINE:
+        if event.actor == ENGINE:
             yield Mismatch(event.seq, "this would not follow any more", None, _described(event))
         return
-    if (expected.data, expected.actor, expected.cause) == (event.data, event.actor, event.cause):
+    if expected == (event.actor, event.data, event.cause, event.turn):
         return
     # A journal that was stored gives lists where the engine has tuples: what counts is the JSON.
     told, found = _described(expected), _described(event)
@@ -132,7 +154,9 @@ def _refused(workflow: Workflow, step: Step) -> Iterator[Mismatch]:
     """Yield a value that would not be written any more. What if: an edit asks no transition."""
     data = step.event.data
     if isinstance(data, VariableSet) and data.writer != EDIT:
-        fault = value_error(workflow.compiled, step.before.variables, data.name, data.value)
+        fault = value_error(
+            workflow.compiled, step.before.values_of(step.event.turn), data.name, data.value
+        )
         if fault:
             told = _described(step.event)
             yield Mismatch(step.event.seq, f"this would be refused: {fault}", None, told)
@@ -144,8 +168,9 @@ def _described(entry: NewEvent | Event) -> dict[str, Any]:
     fields: dict[str, Any] = from_json(encode(data))
     fields.pop("manifest", None)
     return {
-        "kind": type(data).__name__,
+        "kind": KIND_NAMES[type(data)],
         "actor": entry.actor,
         "cause": entry.cause,
+        "turn": entry.turn,
         "data": fields,
     }

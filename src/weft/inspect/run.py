@@ -49,7 +49,7 @@ class RunInspection:
     reason: str
     spent: Spending
     variables: tuple[VariableRecord, ...]
-    #: Where the word went before the first turn.
+    #: The handoffs before the first turn.
     opening: tuple[HandoffRecord, ...]
     turns: tuple[TurnRecord, ...]
     requests: tuple[Request, ...]
@@ -75,8 +75,8 @@ def inspect_run(workflow: Workflow, run: str, events: Sequence[Event]) -> RunIns
         reason=state.reason,
         spent=spending(state.spent),
         variables=variable_records(workflow, state, events),
-        opening=opening_handoffs(workflow, events),
-        turns=turn_records(workflow, events),
+        opening=opening_handoffs(workflow, run, events),
+        turns=turn_records(workflow, run, events),
         requests=tuple(state.requests.values()),
     )
 

@@ -62,13 +62,13 @@ def inspect_turn(
         event = step.event
         match event.data:
             case TurnStarted() if event.seq == record.seq:
-                values = _values(workflow, step.after)
+                values = _values(workflow, step.after, turn)
             case VariableSet(writer="edit") if event.seq > record.seq:
                 # What a fork edits belongs to what its first turn begins with.
-                values = _values(workflow, step.after)
-            case ContextAssembled(turn=number) if number == turn:
+                values = _values(workflow, step.after, turn)
+            case ContextAssembled() if event.turn == turn:
                 prompts.append(_prompt(workflow, step, event.data))
-            case VariableSet() if event.seq > record.seq:
+            case VariableSet() if event.turn == turn:
                 sets.append(value_set(workflow, event, event.data))
             case _:
                 continue
@@ -76,19 +76,19 @@ def inspect_turn(
 
 
 def _record(workflow: Workflow, run: str, events: Sequence[Event], turn: int) -> TurnRecord:
-    records = turn_records(workflow, until_end(events))
+    records = turn_records(workflow, run, until_end(events))
     for record in records:
         if record.number == turn:
             return record
     raise UsageError(
         f"run {run} has no turn {turn}",
-        hint=f"its turns are 1 to {len(records)}" if records else "no agent has had the word in it",
+        hint=f"its turns are 1 to {len(records)}" if records else "no agent has taken a turn in it",
     )
 
 
 def _prompt(workflow: Workflow, step: Step, data: ContextAssembled) -> Prompt:
     view = workflow.views.get(data.agent)
-    assembly = assemble(view, step.before) if view else None
+    assembly = assemble(view, step.before, step.event.turn) if view else None
     digest = assembly.digest if assembly else ""
     slices = tuple(assembly.slices()) if assembly else ()
     left_out = cast("Sequence[Any]", data.manifest.get("left_out", ()))
@@ -113,8 +113,8 @@ def _note(workflow: Workflow, state: State, agent: str) -> str:
     return "this is not what was sent: it is put together by another version of Weft"
 
 
-def _values(workflow: Workflow, state: State) -> dict[str, str]:
+def _values(workflow: Workflow, state: State, turn: int) -> dict[str, str]:
     return {
         name: UNSHOWN if is_secret(workflow, name) else shown(value)
-        for name, value in state.variables.items()
+        for name, value in state.values_of(turn).items()
     }

@@ -1,4 +1,4 @@
-"""What happened in each turn of a run: model calls, tools, and where the word went."""
+"""What happened in each turn of a run: model calls, tools, and handoffs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ from weft.engine.events import (
     ToolFailed,
     ToolReturned,
     TurnEnded,
+    TurnFailed,
     TurnStarted,
     Usage,
     Values,
@@ -24,6 +25,7 @@ from weft.engine.events import (
 )
 from weft.findings import Json
 from weft.inspect.handoffs import HandoffRecord, handoff_record
+from weft.inspect.steps import steps
 from weft.runtime.workflow import Workflow
 
 
@@ -52,6 +54,9 @@ class ModelCall:
     attempts: int = 1
     #: Why the reply was not taken.
     refused: str | None = None
+    #: What a person reads of a structured reply, and why earlier attempts gave no answer.
+    shown: str | None = None
+    retries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,9 @@ class TurnRecord:
     #: The variables that were set, in the order of their first values.
     variables: tuple[str, ...]
     handoffs: tuple[HandoffRecord, ...]
+    #: Why it came to no end of its own, if it did not, and the group it was a member of.
+    error: str | None = None
+    group: str = ""
 
 
 class _Page:
@@ -100,10 +108,12 @@ class _Page:
         self.tools: dict[str, ToolUse] = {}
         self.variables: dict[str, None] = {}
         self.handoffs: list[HandoffRecord] = []
+        self.error: str | None = None
+        self.group = ""
 
     def record(self) -> TurnRecord:
         return TurnRecord(
-            number=self.data.turn,
+            number=self.event.turn,
             agent=self.data.agent,
             seq=self.event.seq,
             at=self.event.at,
@@ -113,22 +123,30 @@ class _Page:
             tools=tuple(self.tools.values()),
             variables=tuple(self.variables),
             handoffs=tuple(self.handoffs),
+            error=self.error,
+            group=self.group,
         )
 
 
-def turn_records(workflow: Workflow, events: Sequence[Event]) -> tuple[TurnRecord, ...]:
+def turn_records(workflow: Workflow, run: str, events: Sequence[Event]) -> tuple[TurnRecord, ...]:
     """Return what happened in each turn."""
-    pages: list[_Page] = []
-    for event in events:
+    pages: dict[int, _Page] = {}
+    for step in steps(workflow.compiled, run, events):
+        event = step.event
         if isinstance(event.data, TurnStarted):
-            pages.append(_Page(event, event.data))
-        elif pages and isinstance(event.data, HandedOff):
-            pages[-1].handoffs.append(handoff_record(workflow, event, event.data))
-        elif pages and pages[-1].ended is None:
-            note = _NOTES.get(type(event.data))
-            if note is not None:
-                note(pages[-1], event, event.data)
-    return tuple(page.record() for page in pages)
+            page = pages[event.turn] = _Page(event, event.data)
+            group = step.after.groups.get(event.data.fork)
+            page.group = group.name if group else ""
+            continue
+        if pages and isinstance(event.data, HandedOff):
+            page = pages.get(event.turn) or pages[max(pages)]
+            page.handoffs.append(handoff_record(workflow, step, event.data))
+            continue
+        page = pages.get(event.turn)
+        note = _NOTES.get(type(event.data))
+        if page is not None and page.ended is None and note is not None:
+            note(page, event, event.data)
+    return tuple(page.record() for page in pages.values())
 
 
 def _assembled(page: _Page, event: Event, data: ContextAssembled) -> None:
@@ -151,6 +169,8 @@ def _replied(page: _Page, event: Event, data: ModelReplied) -> None:
         finish=data.finish,
         instead_of=data.instead_of,
         usage=data.usage,
+        shown=data.shown,
+        retries=tuple(data.retries),
     )
     for request in data.tool_requests:
         page.tools[request.id] = ToolUse(
@@ -167,13 +187,14 @@ def _failed(page: _Page, event: Event, data: ModelFailed) -> None:
             seconds=_seconds(call.at, event),
             error=data.error,
             attempts=data.attempts,
+            retries=tuple(data.retries),
         )
 
 
 def _unanswered(page: _Page, data: ModelReplied | ModelFailed) -> ModelCall | None:
     """Return the call that is answered; what comes late or twice answers none."""
     call = page.calls.get(data.call)
-    late = call is None or call.answered is not None or data.turn != page.data.turn
+    late = call is None or call.answered is not None
     return None if late else call
 
 
@@ -213,6 +234,10 @@ def _turn_ended(page: _Page, event: Event, _data: TurnEnded) -> None:
     page.ended = event
 
 
+def _turn_failed(page: _Page, event: Event, data: TurnFailed) -> None:
+    page.ended, page.error = event, data.error
+
+
 def _seconds(since: int, event: Event) -> float:
     return (event.at - since) / 1000
 
@@ -229,4 +254,5 @@ _NOTES: Final[dict[type[EventData], _Note]] = {
     ToolFailed: _tool_failed,
     VariableSet: _variable_set,
     TurnEnded: _turn_ended,
+    TurnFailed: _turn_failed,
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.context.values import shown
-from weft.engine.events import Event, RunStarted, VariableRefused, VariableSet
+from weft.engine.events import KIND_NAMES, Event, RunStarted, VariableRefused, VariableSet
 from weft.engine.state import State
 from weft.findings import Json
 from weft.runtime.workflow import Workflow
@@ -122,7 +122,7 @@ def causes(events: Sequence[Event], seq: int) -> tuple[Cause, ...]:
     chain: list[Cause] = []
     while 0 < seq <= len(events):
         event = events[seq - 1]
-        chain.append(Cause(event.seq, type(event.data).__name__, event.actor))
+        chain.append(Cause(event.seq, KIND_NAMES[type(event.data)], event.actor))
         # A cause is older than what it causes; anything else would lead round for ever.
         seq = event.cause if event.cause < seq else 0
     return tuple(chain)

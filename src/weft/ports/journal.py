@@ -5,11 +5,12 @@ writer believes it does. The rows of a batch are written in the same transaction
 engine has worked them out, so that no store decides anything itself.
 """
 
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from weft.engine.events import Event
-from weft.engine.rows import Batch, RequestRow, RunRow
+from weft.engine.rows import Batch, DueRow, RequestRow, RunRow
 from weft.ports.scope import Scope
 
 #: full: on disk before an effect is performed; normal: handed to the system, survives a crash of
@@ -33,7 +34,9 @@ class Journal(Protocol):
         """Write a batch, whole or not at all.
 
         Raises StoreConflict if the run has other events by now, StoreError if it cannot be
-        written. When it returns, the batch is as durable as the store was asked to make it.
+        written; one that is `uncertain` says that it may have been written after all, as when a
+        connection breaks. When it returns, the batch is as durable as the store was asked to make
+        it.
         """
         ...
 
@@ -41,6 +44,13 @@ class Journal(Protocol):
         self, scope: Scope, run: str, *, after: int = 0, limit: int | None = None
     ) -> list[Event]:
         """Return the events of a run after a number, in order; none if there is no such run."""
+        ...
+
+    def follow(self, scope: Scope, run: str, *, after: int = 0) -> AsyncGenerator[Event]:
+        """Yield the events of a run after a number as they are written, until it has ended.
+
+        Nothing comes if there is no such run. Waiting asks the store nothing.
+        """
         ...
 
     async def run(self, scope: Scope, run: str) -> RunRow | None:
@@ -67,15 +77,19 @@ class Journal(Protocol):
         """Return the runs that had something to do when they were last written, of all tenants."""
         ...
 
-    async def next_expiry(self) -> int | None:
-        """Return when the next open question expires, of all tenants."""
+    async def next_due(self, after: int) -> int | None:
+        """Return when the next question expires or timer is due after a time, of all tenants."""
         ...
 
-    async def expired(self, now: int) -> list[RequestRow]:
-        """Return the open questions whose time is over, of all tenants."""
+    async def due(self, now: int, *, after: DueRow | None = None, limit: int = 100) -> list[DueRow]:
+        """Return what is due, of all tenants, the longest overdue first, page by page."""
         ...
 
-    async def package(self, digest: str) -> bytes | None:
+    async def beat(self, owner: str, at: int) -> None:
+        """Note that whoever owns runs was alive at a time."""
+        ...
+
+    async def package(self, app: str, digest: str) -> bytes | None:
         """Return the package that runs were started with; it is kept while a run needs it."""
         ...
 

@@ -82,6 +82,10 @@ class ToolLoader(Protocol):
         """
         ...
 
+    def unload(self, digest: str) -> None:
+        """Let go of the code of a package; one that is not loaded is no mistake."""
+        ...
+
     def close(self) -> None:
         """Let go of everything that was loaded."""
         ...

@@ -34,6 +34,7 @@ class Context(MutableMapping[str, Json]):
         compiled: CompiledWorkflow,
         state: State,
         *,
+        turn: int,
         agent: str,
         tool: str,
         key: str,
@@ -48,6 +49,7 @@ class Context(MutableMapping[str, Json]):
         self.key: Final = key
         #: What people have answered to the questions this call has asked, in order.
         self.answers: Final = answers
+        self._turn = turn
         self._tool = tool
         self._compiled = compiled
         self._state = state
@@ -60,7 +62,7 @@ class Context(MutableMapping[str, Json]):
 
     def restart(self) -> None:
         """Begin anew: what was set so far was part of an attempt that failed."""
-        self._values = values_of(self._state)
+        self._values = values_of(self._state, self._turn)
         self._seen = {
             it: value
             for it, value in self._values.items()

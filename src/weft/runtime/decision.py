@@ -3,20 +3,16 @@
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from weft.context.assembly import Assembly, assemble
-from weft.engine.commands import Assemble, CallModel, CallTool, Command, Record
+from weft.engine.commands import Assemble, CallModel, CallTool, Command, Record, Start
 from weft.engine.events import (
     EDIT,
     ContextAssembled,
     Event,
     EventData,
-    ModelFailed,
-    ModelReplied,
-    RequestOpened,
-    ToolFailed,
-    ToolReturned,
+    TurnStarted,
     VariableRefused,
     VariableSet,
 )
@@ -28,6 +24,9 @@ from weft.runtime.workflow import Workflow
 #: Tells whether a state still wants something; raises UsageError if it does not allow it.
 CallCheck: TypeAlias = Callable[[State], bool]
 
+#: Who makes the events that follow from others.
+ENGINE: Final = "engine"
+
 
 class NewEvent(NamedTuple):
     """An event that has no number yet."""
@@ -35,6 +34,7 @@ class NewEvent(NamedTuple):
     actor: str
     data: EventData
     cause: int = 0
+    turn: int = 0
 
 
 class PendingAssembly(NamedTuple):
@@ -44,6 +44,23 @@ class PendingAssembly(NamedTuple):
     cause: int
 
 
+class PendingStart(NamedTuple):
+    """A turn that gets its number when it is written."""
+
+    command: Start
+    cause: int
+
+
+class PendingWrite(NamedTuple):
+    """A value that a tool sets; it is judged when it is written."""
+
+    new: NewEvent
+    data: VariableSet
+
+
+FollowUp: TypeAlias = NewEvent | PendingAssembly | PendingStart
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The events to write, the state after them, and the effects to perform afterwards."""
@@ -51,84 +68,88 @@ class Decision:
     events: list[Event]
     state: State
     effects: list[CallModel | CallTool]
-    #: What the model calls among the effects send.
-    assembly: Assembly | None
+    #: What the model calls among the effects send, by the event that allows each.
+    assemblies: dict[int, Assembly]
 
 
-def decide(workflow: Workflow, state: State, drafts: Iterable[NewEvent], now: int) -> Decision:
-    """Follow drafts to everything that needs nothing from the world.
+def decide(
+    workflow: Workflow,
+    state: State,
+    new: Iterable[NewEvent],
+    now: int,
+    commands: Iterable[Command] = (),
+) -> Decision:
+    """Follow what is new, or what is still to be done, to everything that needs no world.
 
     What follows from an event comes right after it, before its neighbours: a second tool call of
     one reply sees what the first has set.
     """
     state = state.copy()
-    queue: deque[NewEvent | PendingAssembly] = deque(drafts)
-    events: list[Event] = []
     effects: list[CallModel | CallTool] = []
-    assembly: Assembly | None = None
-    while queue:
-        draft = queue.popleft()
-        if isinstance(draft, PendingAssembly):
-            assembly = assemble(workflow.views[draft.command.agent], state)
-            draft = NewEvent("engine", assembled(draft.command, assembly), draft.cause)
-        elif isinstance(draft.data, VariableSet):
-            draft = _judged(workflow, state, draft, draft.data)
-        event = Event(state.seq + 1, now, draft.actor, draft.cause, draft.data)
-        commands = advance(workflow.compiled, state, event)
+    events: list[Event] = []
+    assemblies: dict[int, Assembly] = {}
+    queue: deque[FollowUp | PendingWrite] = deque(map(_from_outside, new))
+    queue += follow_ups(commands, state.seq, 0, effects)
+    while queue and state.outcome is None:
+        it = queue.popleft()
+        seq = state.seq + 1
+        if isinstance(it, PendingAssembly):
+            made = it.command
+            assembly = assemblies[seq] = assemble(workflow.views[made.agent], state, made.turn)
+            it = assembled(made, assembly, it.cause)
+        elif isinstance(it, PendingStart):
+            it = started(state, it)
+        elif isinstance(it, PendingWrite):
+            it = _judged(workflow, state, it.new, it.data)
+        event = Event(seq, now, it.actor, it.cause, it.turn, it.data)
+        following = advance(workflow.compiled, state, event)
         events.append(event)
-        if commands:
-            queue.extendleft(reversed(follow_ups(commands, event.seq)))
-            effects += [it for it in commands if isinstance(it, CallModel | CallTool)]
-    return Decision(events, state, effects, assembly)
+        if following:
+            queue.extendleft(reversed(follow_ups(following, seq, event.turn, effects)))
+    return Decision(events, state, effects, assemblies)
 
 
-def _judged(workflow: Workflow, state: State, draft: NewEvent, data: VariableSet) -> NewEvent:
+def _from_outside(new: NewEvent) -> NewEvent | PendingWrite:
+    data = new.data
+    # What if: an edit asks no transition.
+    if isinstance(data, VariableSet) and data.writer != EDIT:
+        return PendingWrite(new, data)
+    return new
+
+
+def _judged(workflow: Workflow, state: State, new: NewEvent, data: VariableSet) -> NewEvent:
     """Judge a value once more: another tool may have changed the variable since it was set."""
-    fault = value_error(workflow.compiled, state.variables, data.name, data.value)
-    if fault is None or data.writer == EDIT:  # What if: an edit asks no transition.
-        return draft
-    return NewEvent(draft.actor, VariableRefused(data.name, data.writer, fault), draft.cause)
+    fault = value_error(workflow.compiled, state.values_of(new.turn), data.name, data.value)
+    if fault is None:
+        return new
+    return new._replace(data=VariableRefused(data.name, data.writer, fault))
 
 
-def follow_ups(commands: Iterable[Command], cause: int) -> list[NewEvent | PendingAssembly]:
-    """Return what is to be recorded after an event, in order."""
-    found: list[NewEvent | PendingAssembly] = []
+def follow_ups(
+    commands: Iterable[Command], cause: int, turn: int, effects: list[CallModel | CallTool]
+) -> list[FollowUp]:
+    """Return what is to be recorded after an event of a turn, in order; collect the effects."""
+    found: list[FollowUp] = []
     for command in commands:
         if isinstance(command, Record):
-            found.append(NewEvent(command.actor, command.data, cause))
+            own = command.turn
+            found.append(NewEvent(ENGINE, command.data, cause, turn if own is None else own))
         elif isinstance(command, Assemble):
             found.append(PendingAssembly(command, cause))
+        elif isinstance(command, Start):
+            found.append(PendingStart(command, cause))
+        else:
+            effects.append(command)
     return found
 
 
-def assembled(command: Assemble, assembly: Assembly) -> ContextAssembled:
+def assembled(command: Assemble, assembly: Assembly, cause: int) -> NewEvent:
     """Return the event that says what an agent is about to see."""
-    return ContextAssembled(
-        command.agent, command.turn, command.call, assembly.manifest, assembly.digest
-    )
+    data = ContextAssembled(command.agent, command.call, assembly.manifest, assembly.digest)
+    return NewEvent(ENGINE, data, cause, command.turn)
 
 
-def is_wanted(state: State, result: EventData) -> bool:
-    """Tell whether a run still waits for what came of an effect.
-
-    Another process may have got a result first, or the run may have ended.
-    """
-    turn = state.turn
-    if turn is None:
-        return False
-    match result:
-        case ContextAssembled():
-            return turn.stage == "assembling" and _spot(result) == (turn.number, turn.call)
-        case ModelReplied() | ModelFailed():
-            return turn.stage == "model" and _spot(result) == (turn.number, turn.call)
-        case ToolReturned(id=id_) | ToolFailed(id=id_):
-            return id_ in turn.calls
-        case RequestOpened(call=id_, number=number):
-            call = turn.calls.get(id_ or "")
-            return call is not None and call.asks is None and len(call.answers) == number
-        case _:
-            return True
-
-
-def _spot(result: ContextAssembled | ModelReplied | ModelFailed) -> tuple[int, int]:
-    return result.turn, result.call
+def started(state: State, due: PendingStart) -> NewEvent:
+    """Return the event that starts a turn, with the next number there is."""
+    agent, fork = due.command
+    return NewEvent(ENGINE, TurnStarted(agent, fork), due.cause, state.turns + 1)

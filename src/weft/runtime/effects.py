@@ -5,7 +5,7 @@ from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from weft.engine.commands import CallTool
+from weft.engine.commands import CallModel, CallTool
 from weft.engine.state import State
 from weft.findings import Json
 from weft.runtime.decision import NewEvent
@@ -17,6 +17,7 @@ class Effect(NamedTuple):
     """Something to be done in the world: tools are named by their call."""
 
     name: str
+    command: CallModel | CallTool
     work: Coroutine[Any, Any, NewEvents]
 
 
@@ -115,16 +116,21 @@ class Effects:
 
     async def drop_strangers(self, state: State) -> None:
         """Break off the tools whose questions others have answered: they call them anew."""
-        turn = state.turn
-        asked = [it.asks for it in turn.calls.values()] if turn else []
+        asked = {it.asks for it in state.calls.values()}
         gone = [call for call, (request, _) in self._asking.items() if request not in asked]
         await self._drop([call for call in gone if call in self._begun])
 
-    async def drop_late(self, state: State) -> None:
-        """Break off the tools that still wait though their calls are over: nobody answers them."""
-        turn = state.turn
-        gone = [call for call in self._asking if turn is None or call not in turn.calls]
-        await self._drop([call for call in gone if call in self._begun])
+    async def drop_unwanted(self, state: State) -> None:
+        """Break off what no turn waits for any more: another came first, or the time is over."""
+        kept = self._next
+        if kept is not None and not _is_wanted(kept.command, state):
+            self._next = None
+            kept.work.close()
+        gone = [
+            it for it, (effect, _) in self._begun.items() if not _is_wanted(effect.command, state)
+        ]
+        if gone:
+            await self._drop(gone)
 
     async def _drop(self, names: Iterable[str]) -> None:
         dropped = [self._begun.pop(name) for name in names]
@@ -134,3 +140,10 @@ class Effects:
             await asyncio.gather(*(task for _, task in dropped), return_exceptions=True)
         for effect, _ in dropped:  # A task that is cancelled before its first step has not begun.
             effect.work.close()
+
+
+def _is_wanted(command: CallModel | CallTool, state: State) -> bool:
+    if isinstance(command, CallTool):
+        return command.id in state.calls
+    active = state.active.get(command.turn)
+    return active is not None and active.stage == "model" and active.seq == command.seq

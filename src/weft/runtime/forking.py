@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.events import EDIT, Event, RunForked, TurnStarted, VariableSet
+from weft.engine.events import EDIT, Event, RunForked, RunStarted, TurnStarted, VariableSet
 from weft.engine.reduce import fold
 from weft.engine.rows import Batch, batch
 from weft.engine.state import State
 from weft.errors import UsageError
 from weft.findings import Json
 from weft.runtime.decision import NewEvent, decide
+from weft.runtime.run_writer import Batches
 from weft.runtime.values import open_value
 from weft.runtime.workflow import Workflow
 
@@ -34,6 +35,7 @@ def fork(
     edits: Edits,
     user: str,
     now: int,
+    batches: Batches,
 ) -> tuple[Batch, State]:
     """Return what is to be written for a run that goes on where a turn of another had begun.
 
@@ -42,14 +44,27 @@ def fork(
     """
     kept = events[: _beginning(events, parent, turn)]
     before = fold(workflow.compiled, child, kept)
-    model = edits.model or fold(workflow.compiled, parent, events).model
+    model = edits.model or _model(events)
     drafts = [NewEvent(f"user:{user}", RunForked(parent, kept[-1].seq, model))]
     for name, value in edits.values.items():
         edited = _edited(workflow.compiled, name, value)
         drafts.append(NewEvent(f"user:{user}", VariableSet(name, edited, EDIT), kept[-1].seq + 1))
     decision = decide(workflow, before, drafts, now)
-    written = [*kept, *decision.events]
-    return batch(State(child), decision.state, written, workflow.package), decision.state
+    written = batch(
+        State(child),
+        decision.state,
+        [*kept, *decision.events],
+        id=batches.new_id(),
+        owner=batches.owner,
+        package=workflow.package,
+    )
+    return written, decision.state
+
+
+def _model(events: Sequence[Event]) -> str | None:
+    """Return the model that answers for all agents of a run, if one does."""
+    named = (it.data.model for it in events if isinstance(it.data, RunStarted | RunForked))
+    return next(filter(None, reversed(list(named))), None)
 
 
 def _beginning(events: Sequence[Event], run: str, turn: int) -> int:
@@ -57,12 +72,14 @@ def _beginning(events: Sequence[Event], run: str, turn: int) -> int:
     turns = 0
     for number, event in enumerate(events, start=1):
         if isinstance(event.data, TurnStarted):
-            turns = event.data.turn
+            turns = event.turn
             if turns == turn:
-                return number + sum(1 for _ in takewhile(_is_edit, events[number:]))
+                # A member of a group begins anew with all of the group: they are side by side.
+                first = event.data.fork or number
+                return first + sum(1 for _ in takewhile(_is_edit, events[first:]))
     raise UsageError(
         f"run {run} has no turn {turn}",
-        hint=f"its turns are 1 to {turns}" if turns else "no agent has had the word in it",
+        hint=f"its turns are 1 to {turns}" if turns else "no agent has taken a turn in it",
     )
 
 
@@ -74,5 +91,5 @@ def _is_edit(event: Event) -> bool:
 def _edited(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
     if name not in compiled.variables:
         known = ", ".join(compiled.variables) or "none"
-        raise UsageError(f"there is no variable {name}", hint=f"there is: {known}")
+        raise UsageError(f"there is no variable {name}", hint=f"available: {known}")
     return open_value(compiled, name, value)

@@ -5,10 +5,10 @@ import contextvars
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from weft.context.assembly import Assembly, assemble
-from weft.engine.commands import Assemble, CallModel, CallTool
+from weft.engine.commands import CallModel, CallTool
 from weft.engine.events import (
     EventData,
     FailureKind,
@@ -35,16 +35,14 @@ from weft.ports.model import Model, ModelReply, ModelRequest
 from weft.ports.scope import Scope
 from weft.ports.tools import ToolCall
 from weft.runtime.context_variables import Context
-from weft.runtime.decision import Decision, NewEvent, assembled
+from weft.runtime.decision import Decision, NewEvent
+from weft.runtime.deltas import Speech
 from weft.runtime.holding import Holding
 from weft.runtime.json_values import plain_json
 from weft.runtime.pacing import Pace
-from weft.runtime.questions import Questions
+from weft.runtime.questions import CallingRun, Questions
 from weft.runtime.secrets import masked
 from weft.runtime.workflow import Workflow
-
-if TYPE_CHECKING:  # an active run performs through this module
-    from weft.runtime.active import ActiveRun
 
 _log: Final = logging.getLogger("weft.runtime")
 
@@ -64,6 +62,10 @@ class ModelSource(Protocol):
         ...
 
 
+def _nothing(_decision: Decision) -> None:
+    """Do what there is to do where nobody wants to know."""
+
+
 @dataclass
 class Performer:
     """The ports of a host, and how commands are carried out with them."""
@@ -71,28 +73,23 @@ class Performer:
     journal: Journal
     models: ModelSource
     clock: Clock
-    #: Called when something was written to a run.
-    tell: Callable[[Decision], None]
-    #: Gives what is to be called with pieces of text while a model speaks; None if nobody listens.
-    listener: Callable[[str, int], Callable[[str], None] | None]
+    #: Who listens while a model speaks.
+    speech: Speech
     #: The values of a workflow's secrets, as they are now.
     secrets_of: Callable[[Workflow], Mapping[str, Json]]
+    #: Called when something was written to a run.
+    tell: Callable[[Decision], None] = _nothing
     #: What all runs go on in, whoever has begun them.
     context: contextvars.Context = field(default_factory=contextvars.copy_context)
     pace: Pace = field(default_factory=Pace)
     holding: Holding = field(default_factory=Holding)
 
-    def assemble(self, run: "ActiveRun", command: Assemble) -> tuple[NewEvent, ...]:
-        """Put together what an agent is to see, for a turn that was interrupted before."""
-        assembly = assemble(run.workflow.views[command.agent], run.state)
-        return (NewEvent("engine", assembled(command, assembly), run.state.seq),)
-
     async def call_model(
-        self, run: "ActiveRun", command: CallModel, assembly: Assembly | None
+        self, run: CallingRun, command: CallModel, assembly: Assembly | None
     ) -> tuple[NewEvent, ...]:
         """Ask a model."""
         view = run.workflow.views[command.agent]
-        sent = assembly or assemble(view, run.state)
+        sent = assembly or assemble(view, run.state, command.turn)
         request = ModelRequest(
             model=run.state.model or run.workflow.models[command.agent] or "",
             run=run.state.run,
@@ -111,31 +108,31 @@ class Performer:
             # It is not the run's fault: it is given up here, and goes on where the model is known.
             raise RunError(str(error)) from error
         try:
-            listener = self.listener(request.run, command.seq)
+            key = (run.scope.app, request.run)
+            listener = self.speech.listener(key, command.seq) if self.speech.is_heard(key) else None
             reply = await model.reply(request, listener)
             if listener is not None:  # Its words are heard before the whole takes their place.
                 await asyncio.sleep(0)
             await self.pace.turn()
             result = _replied(command, reply)
         except ModelError as error:
-            result = ModelFailed(command.turn, command.call, str(error), error.attempts)
+            result = ModelFailed(command.call, str(error), error.attempts)
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
             _log.exception("the model of %s failed unexpectedly", command.agent)
-            result = ModelFailed(command.turn, command.call, f"{type(error).__name__}: {error}")
-        return (NewEvent(f"agent:{command.agent}", result, command.seq),)
+            result = ModelFailed(command.call, f"{type(error).__name__}: {error}")
+        return (NewEvent(f"agent:{command.agent}", result, command.seq, command.turn),)
 
-    async def call_tool(self, run: "ActiveRun", command: CallTool) -> tuple[NewEvent, ...]:
+    async def call_tool(self, run: CallingRun, command: CallTool) -> tuple[NewEvent, ...]:
         """Call a tool."""
         key = f"{run.state.run}:{command.seq}"
         try:
             secrets = self.secrets_of(run.workflow)
         except UsageError as error:  # It was there when the run began.
-            return (
-                NewEvent(f"tool:{command.tool}", ToolFailed(command.id, str(error)), command.seq),
-            )
+            return _results(command, ToolFailed(command.id, str(error)))
         variables = Context(
             run.workflow.compiled,
             run.state,
+            turn=command.turn,
             agent=command.agent,
             tool=command.tool,
             key=key,
@@ -172,7 +169,12 @@ class Performer:
             result = _failed(command, error, "error", secrets)
         writes = variables.finish()
         written = writes if _counts(result) else ()
-        return tuple(NewEvent(f"tool:{command.tool}", it, command.seq) for it in (*written, result))
+        return _results(command, *written, result)
+
+
+def _results(command: CallTool, *results: EventData) -> tuple[NewEvent, ...]:
+    actor = f"tool:{command.tool}"
+    return tuple(NewEvent(actor, it, command.seq, command.turn) for it in results)
 
 
 def _counts(result: EventData) -> bool:
@@ -221,7 +223,6 @@ def _replied(command: CallModel, reply: ModelReply) -> ModelReplied:
     except ValueError as error:
         raise ModelError(f"the reply cannot be kept: {error}") from error
     return ModelReplied(
-        turn=command.turn,
         call=command.call,
         text=reply.text,
         tool_requests=requests,

@@ -2,29 +2,55 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from pydantic_core import to_json
 
 from weft.engine.commands import CallTool
 from weft.engine.events import RequestOpened
-from weft.engine.state import GivenAnswer
+from weft.engine.state import GivenAnswer, State
 from weft.errors import ToolError, UsageError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.ports.clock import Clock
+from weft.ports.scope import Scope
 from weft.runtime.asking import check_timeout
 from weft.runtime.secrets import masked
+from weft.runtime.workflow import Workflow
 
-if TYPE_CHECKING:  # an active run asks through this module
-    from weft.runtime.active import ActiveRun
+
+class CallingRun(Protocol):
+    """A run as those see it who work for it: an active run."""
+
+    @property
+    def scope(self) -> Scope:
+        """Whose run it is."""
+        ...
+
+    @property
+    def workflow(self) -> Workflow:
+        """The workflow it was started with."""
+        ...
+
+    @property
+    def state(self) -> State:
+        """The run as it stands."""
+        ...
+
+    def ask(self, command: CallTool, opened: RequestOpened) -> None:
+        """Open a question for a tool."""
+        ...
+
+    async def answer(self, command: CallTool, opened: RequestOpened) -> Json:
+        """Wait, in a tool, for the answer to its question."""
+        ...
 
 
 class Questions:
     """Asks people on behalf of one tool call; answers it has had come back at once."""
 
     def __init__(
-        self, run: "ActiveRun", command: CallTool, clock: Clock, secrets: Mapping[str, Json]
+        self, run: CallingRun, command: CallTool, clock: Clock, secrets: Mapping[str, Json]
     ) -> None:
         self._secrets = secrets
         self._run = run
@@ -75,8 +101,7 @@ class Questions:
 
     def _take_late_answers(self) -> None:
         """Keep what was answered when the call did not wait for it any more."""
-        turn = self._run.state.turn
-        call = turn.calls.get(self._command.id) if turn else None
+        call = self._run.state.calls.get(self._command.id)
         late = call.answers[len(self._had) :] if call else ()
         if late:
             self._open = None
@@ -106,6 +131,7 @@ class Questions:
         fault = form.answer_fault(otherwise) if form and otherwise is not None else None
         if fault:
             raise ToolError(f"what holds if nobody answers {tool} does not fit: {fault}")
+        settings = self._run.workflow.compiled.triggers.ui_response.get(tool, ())
         return RequestOpened(
             id=f"{self._run.state.run}:{self._command.seq}:{self._number}",
             kind="ui",
@@ -117,6 +143,7 @@ class Questions:
             digest=hashlib.sha256(to_json([tool, payload, self._command.arguments])).hexdigest(),
             expires_at=None if seconds is None else self._clock.now() + round(seconds * 1000),
             otherwise=otherwise,
+            sets=tuple(dict.fromkeys(it.variable for it in settings)),
         )
 
     def _refuse_unknown(self, tool: str) -> None:

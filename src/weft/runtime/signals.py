@@ -65,8 +65,10 @@ def interpret(
             return NewEvent(actor, StopAsked(mode, user)), not_ended
         case Answer(request=id_, value=value):
             is_open(id_)(state)
-            answer = _fitting(workflow, state, state.requests[id_].tool, value)
-            return NewEvent(actor, RequestAnswered(id_, answer, user)), is_open(id_)
+            asked = state.requests[id_]
+            answer = _fitting(workflow, state, asked.tool, value)
+            new = NewEvent(actor, RequestAnswered(id_, answer, user), turn=asked.turn)
+            return new, is_open(id_)
         case UserMessage(text=text, id=name):
             _refuse_unfit(name)
             not_ended(state)

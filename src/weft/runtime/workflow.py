@@ -19,7 +19,7 @@ from weft.spec.tools import Tool
 from weft.spec.workflow import WorkflowSpec
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Workflow:
     """What a run needs to know of its package; it never changes."""
 
@@ -50,6 +50,10 @@ def link(spec: WorkflowSpec, code: Mapping[str, bytes], loader: ToolLoader) -> W
         tool.function: (str(PurePosixPath("tools") / tool.file), tool.function)
         for tool in spec.tools
     }
+    for group in spec.orchestrator.parallel:
+        if group.function is not None:
+            module, _, function = group.function.partition(":")
+            functions[group.function] = (f"{module.replace('.', '/')}.py", function)
     tools = loader.load(name, code, functions)
     compiled = compile_workflow(spec)
     return Workflow(

@@ -1,7 +1,9 @@
 """The workflows of a host: found by name as they are now, or by digest as a run needs them."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
+from weakref import WeakValueDictionary, finalize
 
 from weft.errors import UsageError
 from weft.ports.journal import Journal
@@ -9,28 +11,57 @@ from weft.ports.tools import ToolLoader
 from weft.runtime.workflow import Workflow, link, unpack
 
 #: Finds the workflow of a name as its package is now. Raises UsageError, CheckFailed, LinkError.
-FindWorkflow: TypeAlias = Callable[[str], Workflow]
+FindWorkflow: TypeAlias = Callable[[str], Awaitable[Workflow]]
 
 
 class WorkflowCache:
-    """Keeps what was linked. A changed package is another workflow; its runs do not change."""
+    """Keeps what was linked for as long as a run or a package needs it.
+
+    A changed package is another workflow; its runs do not change. Reading, checking and importing
+    happen in threads: no run waits while another package is loaded.
+    """
 
     def __init__(self, journal: Journal, loader: ToolLoader, find: FindWorkflow) -> None:
         self._journal = journal
         self._loader = loader
         self._find = find
-        self._linked: dict[str, Workflow] = {}
+        self._linked: WeakValueDictionary[str, Workflow] = WeakValueDictionary()
+        self._loading: dict[str, asyncio.Task[Workflow]] = {}
 
-    def named(self, name: str) -> Workflow:
+    def __len__(self) -> int:
+        return len(self._linked)
+
+    async def named(self, name: str) -> Workflow:
         """Return the workflow of a package as it is now."""
-        workflow = self._find(name)
-        return self._linked.setdefault(workflow.digest, workflow)
+        return self._kept(await self._find(name))
 
-    async def of_digest(self, digest: str) -> Workflow:
+    async def of_digest(self, app: str, digest: str) -> Workflow:
         """Return a workflow by its content: a run goes on with the package it was started with."""
+        known = self._linked.get(digest)
+        if known is not None:
+            return known
+        if digest not in self._loading:
+            self._loading[digest] = asyncio.create_task(self._load(app, digest))
+            self._loading[digest].add_done_callback(lambda _: self._loading.pop(digest))
+        # Whoever does not want to wait any more leaves the others what they wait for.
+        return await asyncio.shield(self._loading[digest])
+
+    async def _load(self, app: str, digest: str) -> Workflow:
+        package = await self._journal.package(app, digest)
+        if package is None:
+            raise UsageError(f"the package {digest[:12]} of this run is not kept any more")
+        return self._kept(await asyncio.to_thread(self._link, package))
+
+    def _link(self, package: bytes) -> Workflow:
+        return link(*unpack(package), self._loader)
+
+    def _kept(self, workflow: Workflow) -> Workflow:
+        known = self._linked.setdefault(workflow.digest, workflow)
+        if known is workflow:
+            finalize(workflow, self._forget, workflow.digest)
+        return known
+
+    def _forget(self, digest: str) -> None:
+        """Let go of the code of a workflow that nothing needs any more."""
         if digest not in self._linked:
-            package = await self._journal.package(digest)
-            if package is None:
-                raise UsageError(f"the package {digest[:12]} of this run is not kept any more")
-            self._linked[digest] = link(*unpack(package), self._loader)
-        return self._linked[digest]
+            self._loader.unload(digest)

@@ -1,6 +1,6 @@
 """The orchestrator: how the team works together as a whole."""
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -10,6 +10,7 @@ from weft.spec.patterns import PatternOrDefault
 from weft.spec.starts import ChatStart, InitiatedBy, Start
 
 StartupMode: TypeAlias = Literal["AgentDriven", "UserDriven", "BackendOnly"]
+Merge: TypeAlias = Literal["concatenate", "first", "majority", "collect", "custom"]
 ConditionProfile: TypeAlias = Literal["full", "strict"]
 
 
@@ -25,6 +26,37 @@ class WorkflowDependencies(Part):
     """What must have happened before this workflow may start."""
 
     required_workflows: tuple[Name, ...] = ()
+
+
+class ParallelGroup(Part):
+    """Agents that take their turns side by side; a handoff to the name of the group starts it."""
+
+    name: Name
+    members: Annotated[tuple[Name, ...], Field(min_length=2, max_length=16)]
+    merge: Merge = Field(
+        default="concatenate",
+        description="What the conversation gets of the replies. concatenate: all, in the order of "
+        "the members; first: that of the first who is done, the others are broken off; majority: "
+        "the one most members gave; collect: one JSON object, reply by member; custom: what "
+        "`function` returns.",
+    )
+    function: FunctionRef | None = Field(
+        default=None,
+        description="`module:function` that is called with `replies` (reply by member) and whose "
+        "result is what the group says; for merge custom.",
+    )
+    deadline_seconds: Annotated[float, Field(gt=0, le=86_400)] | None = Field(
+        default=None, description="After this time, members that are not done have failed."
+    )
+    on_failure: Literal["fail", "continue"] = Field(
+        default="fail",
+        description="When a member fails. fail: so does the run; continue: the others count.",
+    )
+    next: Name | None = Field(
+        default=None,
+        description='Who is next: an agent, a group, "user" or "terminate". null: as after an '
+        "agent without a rule that applies.",
+    )
 
 
 class Orchestrator(Part):
@@ -61,5 +93,8 @@ class Orchestrator(Part):
     model: Name | None = Field(default=None, description="Language model of all agents.")
     runtime_extensions: tuple[RuntimeExtension, ...] = ()
     workflow_dependencies: WorkflowDependencies = WorkflowDependencies()
+    parallel: tuple[ParallelGroup, ...] = Field(
+        default=(), description="Groups of agents that take their turns side by side."
+    )
     budgets: tuple[Budget, ...] = ()
     loop_guard: LoopGuard | None = None

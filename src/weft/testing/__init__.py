@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from weft.testing.clock import ManualClock
-    from weft.testing.hosts import host_for
-    from weft.testing.journal_conformance import JOURNAL_CHECKS, LASTING_JOURNAL_CHECKS
+    from weft.testing.hosts import host_for, read_package
+    from weft.testing.journal.conformance import JOURNAL_CHECKS, LASTING_JOURNAL_CHECKS
     from weft.testing.models import FunctionModel, ScriptedModel, call
     from weft.testing.network import no_network
-    from weft.testing.packages import read_package
 
 __all__ = [
     "JOURNAL_CHECKS",
@@ -26,14 +25,14 @@ __all__ = [
 #: Where each name is defined; it is imported when it is first used.
 _HOMES: Final = {
     "FunctionModel": "weft.testing.models",
-    "JOURNAL_CHECKS": "weft.testing.journal_conformance",
-    "LASTING_JOURNAL_CHECKS": "weft.testing.journal_conformance",
+    "JOURNAL_CHECKS": "weft.testing.journal.conformance",
+    "LASTING_JOURNAL_CHECKS": "weft.testing.journal.conformance",
     "ManualClock": "weft.testing.clock",
     "ScriptedModel": "weft.testing.models",
     "call": "weft.testing.models",
     "host_for": "weft.testing.hosts",
     "no_network": "weft.testing.network",
-    "read_package": "weft.testing.packages",
+    "read_package": "weft.testing.hosts",
 }
 
 

@@ -1,11 +1,16 @@
 """A host for tests: one model answers for everybody, and nothing outlives the test."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.system_clock import SystemClock
+from weft.errors import UsageError
+from weft.packages import reader
+from weft.packages.package import Package
+from weft.packages.review import refuse_errors
 from weft.ports.clock import Clock
 from weft.ports.journal import Journal
 from weft.ports.model import Model
@@ -43,11 +48,28 @@ def host_for(
     """Return a host that runs one workflow with one model, in memory unless told otherwise."""
     loader = PythonToolLoader()
     workflow = link(spec, code, loader)
+
+    async def find(_: str) -> Workflow:
+        return workflow
+
     return Host(
         journal=journal or MemoryJournal(),
         models=OneModel(model),
         loader=loader,
         clock=clock or SystemClock(),
-        find=lambda _: workflow,
+        find=find,
         environment=environment,
     )
+
+
+def read_package(folder: str | Path) -> Package:
+    """Read a package that can run.
+
+    Raises UsageError if there is no such folder, CheckFailed with all findings if it has errors.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        raise UsageError(f"there is no folder {path}", hint="name the folder of a package")
+    package = reader.read_package(path)
+    refuse_errors(package)
+    return package

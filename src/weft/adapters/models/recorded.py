@@ -58,7 +58,7 @@ def _lines(events: Iterable[Event]) -> dict[tuple[int, int], _Line]:
             context = asked.get(event.cause)
             if context is None:
                 raise ReplayMismatch(f"event {event.seq} answers a request that is not recorded")
-            lines[context.turn, context.call] = _Line(context, event.data)
+            lines[event.turn, event.data.call] = _Line(context, event.data)
     return lines
 
 

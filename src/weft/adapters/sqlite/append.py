@@ -23,8 +23,9 @@ from weft.adapters.sqlite.rows import (
     request_values,
 )
 from weft.adapters.sqlite.schema import transaction
-from weft.engine.rows import Batch, RunRow
+from weft.engine.rows import Batch, RequestClosed, RequestRow, RunRow, TimerGone, TimerRow
 from weft.errors import StoreConflict, StoreError
+from weft.ports.dispatcher import RunKey
 
 #: What a batch is to blame for, and not the file: values that no column or no JSON can hold.
 UNFIT: Final = (
@@ -48,9 +49,9 @@ class _Group:
     outcomes: list[StoreError | None] = field(default_factory=list[StoreError | None])
     events: list[Row] = field(default_factory=list[Row])
     blobs: list[Row] = field(default_factory=list[Row])
-    packages: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    runs: dict[str, RunRow] = field(default_factory=dict[str, RunRow])
-    asking: list[Batch] = field(default_factory=list[Batch])
+    packages: dict[RunKey, bytes] = field(default_factory=dict[RunKey, bytes])
+    runs: dict[RunKey, RunRow] = field(default_factory=dict[RunKey, RunRow])
+    changing: list[Batch] = field(default_factory=list[Batch])
 
 
 def write_group(
@@ -74,7 +75,7 @@ def unfit(batch: Batch, error: Exception) -> StoreError:
 
 def _write(connection: sqlite3.Connection, batches: Sequence[Written]) -> list[StoreError | None]:
     with transaction(connection):
-        stored = _stored(connection, [it.batch.run for it in batches])
+        stored = _stored(connection, [(it.batch.row.app, it.batch.run) for it in batches])
         group = _Group()
         stands = {run: seq for run, (seq, _) in stored.items()}
         for batch in batches:
@@ -84,69 +85,81 @@ def _write(connection: sqlite3.Connection, batches: Sequence[Written]) -> list[S
         _write_events(connection, group)
         if group.packages:
             connection.executemany(
-                "INSERT OR IGNORE INTO packages VALUES (?, ?)", group.packages.items()
+                "INSERT OR IGNORE INTO packages VALUES (?, ?, ?)",
+                [(*key, content) for key, content in group.packages.items()],
             )
-        for batch in group.asking:
-            _write_requests(connection, batch)
+        for batch in group.changing:
+            _write_sides(connection, batch)
     return group.outcomes
 
 
-def _stored(connection: sqlite3.Connection, runs: Iterable[str]) -> dict[str, tuple[int, str]]:
+def _stored(
+    connection: sqlite3.Connection, runs: Iterable[RunKey]
+) -> dict[RunKey, tuple[int, str]]:
     """Return where the runs stand, and their status. As one JSON text it is one step (PIECES)."""
-    found: dict[str, tuple[int, str]] = {}
+    found: dict[RunKey, tuple[int, str]] = {}
     for piece in in_pieces(list(dict.fromkeys(runs))):
-        found.update(from_json(connection.execute(_select_runs(len(piece)), piece).fetchone()[0]))
+        values = list(chain.from_iterable(piece))
+        rows = from_json(connection.execute(_select_runs(len(piece)), values).fetchone()[0])
+        found.update({(app, run): (seq, status) for app, run, seq, status in rows})
     return found
 
 
-def _take(group: _Group, stands: dict[str, int], written: Written) -> None:
+def _take(group: _Group, stands: dict[RunKey, int], written: Written) -> None:
     """Add a batch to the group unless its run has moved on, be it by an earlier batch of it."""
     batch = written.batch
-    run = batch.run
-    stand = stands.get(run, 0)
+    app, run = key = batch.row.app, batch.run
+    stand = stands.get(key, 0)
     if stand != batch.expected:
         group.outcomes.append(
             StoreConflict(
                 f"run {run} stands at event {stand}, not at {batch.expected}: "
-                "somebody else has written; read it again"
+                "another process has written; read it again"
             )
         )
         return
     group.events.extend(written.events)
     group.blobs.extend(written.blobs)
-    stands[run] = batch.row.seq
-    group.runs[run] = batch.row
+    stands[key] = batch.row.seq
+    group.runs[key] = batch.row
     if batch.package is not None:
-        group.packages[batch.row.digest] = batch.package
-    if batch.opened or batch.closed:
-        group.asking.append(batch)
+        group.packages[app, batch.row.digest] = batch.package
+    if batch.sides:
+        group.changing.append(batch)
     group.outcomes.append(None)
 
 
 def _write_runs(
-    connection: sqlite3.Connection, runs: dict[str, RunRow], statuses: dict[str, str]
+    connection: sqlite3.Connection, runs: dict[RunKey, RunRow], statuses: dict[RunKey, str]
 ) -> None:
     """Write the rows of runs; most keep their status, and then its index is left alone."""
     staying = [it for run, it in runs.items() if statuses.get(run) == it.status]
     moving = [it for run, it in runs.items() if statuses.get(run) != it.status]
     for rows, columns in ((staying, CHANGING), (moving, ("status", *CHANGING))):
         for piece in in_pieces(rows, MOST_RUNS):
-            values = list(chain.from_iterable(piece))
+            values = list(chain.from_iterable(it[:-1] for it in piece))
             connection.execute(_insert_runs(len(piece), columns), values)
 
 
 def _write_events(connection: sqlite3.Connection, group: _Group) -> None:
     if group.blobs:
-        connection.executemany("INSERT OR IGNORE INTO blobs VALUES (?, ?)", group.blobs)
+        connection.executemany("INSERT OR IGNORE INTO blobs VALUES (?, ?, ?)", group.blobs)
     for piece in in_pieces(group.events):
         connection.execute(_insert_events(len(piece)), list(chain.from_iterable(piece)))
 
 
-def _write_requests(connection: sqlite3.Connection, batch: Batch) -> None:
-    closed = [(batch.run, id_) for id_ in batch.closed]
-    connection.executemany("DELETE FROM requests WHERE run = ? AND id = ?", closed)
-    opened = [request_values(it) for it in batch.opened]
-    connection.executemany(_INSERT_REQUEST, opened)
+def _write_sides(connection: sqlite3.Connection, batch: Batch) -> None:
+    app, run = batch.row.app, batch.run
+    for side in batch.sides:
+        match side:
+            case RequestRow():
+                connection.execute(_INSERT_REQUEST, request_values(side))
+            case RequestClosed():
+                connection.execute(_DELETE_REQUEST, (app, run, side.id))
+            case TimerRow():
+                connection.execute("INSERT OR REPLACE INTO timers VALUES (?, ?, ?, ?, ?)", side)
+            case TimerGone():
+                connection.execute(_DELETE_TIMER, (app, run, side.id))
 
 
 # Only our own column names and question marks are put together below, never a value (S608).
@@ -157,11 +170,16 @@ _INSERT_REQUEST: Final = (
 )
 
 
+_DELETE_REQUEST: Final = "DELETE FROM requests WHERE app = ? AND run = ? AND id = ?"
+_DELETE_TIMER: Final = "DELETE FROM timers WHERE app = ? AND run = ? AND id = ?"
+
+
 @cache
 def _select_runs(count: int) -> str:
     return (
-        "SELECT json_group_object(run, json_array(seq, status)) FROM runs "  # noqa: S608
-        f"WHERE run IN {marks(1, count)}"
+        f"WITH wanted(a, r) AS (VALUES {marks(count, 2)}) "  # noqa: S608
+        "SELECT json_group_array(json_array(app, run, seq, status)) "
+        "FROM wanted CROSS JOIN runs ON app = a AND run = r"
     )
 
 
@@ -178,5 +196,5 @@ def _insert_runs(count: int, columns: tuple[str, ...]) -> str:
     changes = ", ".join(f"{it} = excluded.{it}" for it in columns)
     return (
         f"INSERT INTO runs ({', '.join(RUN_COLUMNS)}) "  # noqa: S608
-        f"VALUES {marks(count, len(RUN_COLUMNS))} ON CONFLICT (run) DO UPDATE SET {changes}"
+        f"VALUES {marks(count, len(RUN_COLUMNS))} ON CONFLICT (app, run) DO UPDATE SET {changes}"
     )

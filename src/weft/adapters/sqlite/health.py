@@ -21,10 +21,11 @@ _BUSY: Final = 5.0
 
 #: In the order of their key, each with how many its run should have.
 _ALL_EVENTS: Final = """
-    SELECT runs.run, runs.seq, events.seq, at, actor, cause, kind,
-           CASE typeof(data)
-           WHEN 'blob' THEN (SELECT content FROM blobs WHERE digest = data) ELSE data END
-    FROM runs LEFT JOIN events USING (run) ORDER BY runs.run, events.seq
+    SELECT runs.app, runs.run, runs.seq, events.seq, at, actor, cause, turn, kind,
+           CASE typeof(data) WHEN 'blob'
+           THEN (SELECT content FROM blobs WHERE blobs.app = events.app AND digest = data)
+           ELSE data END
+    FROM runs LEFT JOIN events USING (app, run) ORDER BY runs.app, runs.run, events.seq
 """
 
 
@@ -61,8 +62,8 @@ def _refuse_damage(connection: sqlite3.Connection, path: Path) -> None:
 
 def _read_runs(connection: sqlite3.Connection) -> Iterator[int]:
     """Yield how many events each run has, after having read them."""
-    for (run, last), rows in groupby(connection.execute(_ALL_EVENTS), itemgetter(0, 1)):
-        yield _read_run(run, last, [row[2:] for row in rows if row[2] is not None])
+    for (_, run, last), rows in groupby(connection.execute(_ALL_EVENTS), itemgetter(0, 1, 2)):
+        yield _read_run(run, last, [row[3:] for row in rows if row[3] is not None])
 
 
 def _read_run(run: str, last: int, rows: list[Row]) -> int:

@@ -7,31 +7,37 @@ the file does not shrink.
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from weft.adapters.sqlite.prune import prune_some, would_prune
 from weft.adapters.sqlite.queries import (
-    find_expired,
-    find_next_expiry,
+    data_version,
+    find_due,
+    find_next_due,
     find_package,
     find_requests,
     find_run,
     find_runs,
     find_unfinished,
+    note_beat,
     read_events,
 )
 from weft.adapters.sqlite.readers import Readers
 from weft.adapters.sqlite.writer import Writer
 from weft.engine.events import Event
-from weft.engine.rows import Batch, RequestRow, RunRow
+from weft.engine.rows import Batch, DueRow, RequestRow, RunRow
 from weft.errors import StoreError
 from weft.ports.journal import Durability, Pruned
 from weft.ports.scope import Scope
+from weft.runtime.feed import Feed, follow
 
 T = TypeVar("T")
+
+#: How often a process looks whether another has written, while it follows a run.
+LOOK_SECONDS: Final = 0.25
 
 
 class SqliteJournal:
@@ -42,6 +48,9 @@ class SqliteJournal:
         self._writer = writer
         self._readers = readers
         self._closing: asyncio.Task[None] | None = None
+        self._feed = Feed()
+        writer.on_written = self._written
+        self._watching: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(
@@ -67,6 +76,16 @@ class SqliteJournal:
     ) -> list[Event]:
         """Return the events of a run after a number, in order; none if there is no such run."""
         return await self._ask(partial(read_events, scope=scope, run=run, after=after, limit=limit))
+
+    async def follow(self, scope: Scope, run: str, *, after: int = 0) -> AsyncGenerator[Event]:
+        """Yield the events of a run after a number as they are written, until it has ended."""
+        if await self.run(scope, run) is None:
+            return
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch_others())
+        read = partial(self._read_after, scope, run)
+        async for event in follow(self._feed, (scope.app, run), read, after):
+            yield event
 
     async def run(self, scope: Scope, run: str) -> RunRow | None:
         """Return what is known about a run without folding it."""
@@ -101,17 +120,22 @@ class SqliteJournal:
         """Return the runs that had something to do when they were last written, of all tenants."""
         return await self._ask(find_unfinished)
 
-    async def next_expiry(self) -> int | None:
-        """Return when the next open question expires, of all tenants."""
-        return await self._ask(find_next_expiry)
+    async def next_due(self, after: int) -> int | None:
+        """Return when the next question expires or timer is due after a time, of all tenants."""
+        return await self._ask(partial(find_next_due, after=after))
 
-    async def expired(self, now: int) -> list[RequestRow]:
-        """Return the open questions whose time is over, of all tenants."""
-        return await self._ask(partial(find_expired, now=now))
+    async def due(self, now: int, *, after: DueRow | None = None, limit: int = 100) -> list[DueRow]:
+        """Return what is due, of all tenants, the longest overdue first, page by page."""
+        return await self._ask(partial(find_due, now=now, after=after, limit=limit))
 
-    async def package(self, digest: str) -> bytes | None:
+    async def beat(self, owner: str, at: int) -> None:
+        """Note that whoever owns runs was alive at a time."""
+        self._refuse_if_closed()
+        await self._writer.perform(partial(note_beat, owner=owner, at=at))
+
+    async def package(self, app: str, digest: str) -> bytes | None:
         """Return the package that runs were started with; it is kept while a run needs it."""
-        return await self._ask(partial(find_package, digest=digest))
+        return await self._ask(partial(find_package, app=app, digest=digest))
 
     async def prune(self, scope: Scope, *, ended_before: int, dry_run: bool) -> Pruned:
         """Remove the runs that ended before a time, with all that belongs to them alone."""
@@ -136,11 +160,40 @@ class SqliteJournal:
         # Whoever does not want to wait may go; closing goes on.
         await asyncio.shield(self._closing)
 
+    async def _read_after(self, scope: Scope, run: str, after: int) -> list[Event]:
+        return await self.read(scope, run, after=after)
+
+    async def _watch_others(self) -> None:
+        """Tell followers that another process has written, for as long as there are any.
+
+        The log of the file shows that something was written, and SQLite whether it was by others:
+        while nothing is written, nothing is asked.
+        """
+        log = self._path.with_name(f"{self._path.name}-wal")
+        look: tuple[int, int] | None = None
+        version: int | None = None
+        while self._feed:
+            now = _look(log)
+            if now != look:
+                others = await self._writer.perform(data_version)
+                if version != others:
+                    self._feed.look_again()
+                look, version = now, others
+            await asyncio.sleep(LOOK_SECONDS)
+        self._watching = None
+
+    def _written(self, batch: Batch) -> None:
+        self._feed.tell((batch.row.app, batch.run), batch.events)
+
     async def _ask(self, query: Callable[[sqlite3.Connection], T]) -> T:
         self._refuse_if_closed()
         return await self._readers.ask(query)
 
     async def _let_go(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        self._feed.look_again()
         # The writer last: the last connection to a file tidies it up.
         try:
             await self._readers.close()
@@ -150,3 +203,12 @@ class SqliteJournal:
     def _refuse_if_closed(self) -> None:
         if self._closing is not None:
             raise StoreError(f"journal {self._path} is closed; open it again")
+
+
+def _look(log: Path) -> tuple[int, int]:
+    """Return when the log of a file was last written and how long it is."""
+    try:
+        found = log.stat()
+    except OSError:  # It is gone when the last process has closed the file.
+        return 0, 0
+    return found.st_mtime_ns, found.st_size

@@ -15,17 +15,18 @@ ENOUGH_EVENTS: Final = 2000
 MOST_RUNS: Final = 100
 
 _SIZES: Final = """
-    SELECT count(*), coalesce(sum(length(CAST(data AS BLOB))), 0) FROM events WHERE run = ?
+    SELECT count(*), coalesce(sum(length(CAST(data AS BLOB))), 0)
+    FROM events WHERE app = ? AND run = ?
 """
-_BLOBS: Final = "SELECT data FROM events WHERE run = ? AND typeof(data) = 'blob'"
+_BLOBS: Final = "SELECT data FROM events WHERE app = ? AND run = ? AND typeof(data) = 'blob'"
 _BLOB_USES: Final = """
     SELECT length(content),
-           (SELECT count(*) FROM events WHERE data = ?1 AND typeof(data) = 'blob')
-    FROM blobs WHERE digest = ?1
+           (SELECT count(*) FROM events WHERE app = ?1 AND data = ?2 AND typeof(data) = 'blob')
+    FROM blobs WHERE app = ?1 AND digest = ?2
 """
 _PACKAGE_USES: Final = """
-    SELECT length(content), (SELECT count(*) FROM runs WHERE digest = ?1)
-    FROM packages WHERE digest = ?1
+    SELECT length(content), (SELECT count(*) FROM runs WHERE app = ?1 AND digest = ?2)
+    FROM packages WHERE app = ?1 AND digest = ?2
 """
 
 
@@ -44,7 +45,8 @@ def would_prune(connection: sqlite3.Connection, scope: Scope, ended_before: int)
     doomed = list(_doomed(connection, scope, ended_before, limit=-1))
     blobs = Counter(blob for it in doomed for blob in it.blobs)
     packages = Counter(it.digest for it in doomed)
-    freed = _freed(connection, _BLOB_USES, blobs) + _freed(connection, _PACKAGE_USES, packages)
+    freed = _freed(connection, _BLOB_USES, scope, blobs)
+    freed += _freed(connection, _PACKAGE_USES, scope, packages)
     return _pruned(doomed, [size for _, size in freed])
 
 
@@ -56,17 +58,17 @@ def prune_some(connection: sqlite3.Connection, scope: Scope, ended_before: int) 
             gone.append(it)
             if sum(it.events for it in gone) >= ENOUGH_EVENTS:
                 break
-        runs = [(it.run,) for it in gone]
-        connection.executemany("DELETE FROM events WHERE run = ?", runs)
-        connection.executemany("DELETE FROM requests WHERE run = ?", runs)
-        connection.executemany("DELETE FROM runs WHERE run = ?", runs)
+        runs = [(scope.app, it.run) for it in gone]
+        for table in ("events", "requests", "timers", "runs"):
+            sql = f"DELETE FROM {table} WHERE app = ? AND run = ?"  # noqa: S608 - our own names
+            connection.executemany(sql, runs)
         # What is left of the uses after that are uses by others.
-        blobs = _freed(connection, _BLOB_USES, {blob: 0 for it in gone for blob in it.blobs})
-        packages = _freed(connection, _PACKAGE_USES, {it.digest: 0 for it in gone})
-        connection.executemany("DELETE FROM blobs WHERE digest = ?", [(it,) for it, _ in blobs])
-        connection.executemany(
-            "DELETE FROM packages WHERE digest = ?", [(it,) for it, _ in packages]
-        )
+        used = {blob: 0 for it in gone for blob in it.blobs}
+        blobs = _freed(connection, _BLOB_USES, scope, used)
+        packages = _freed(connection, _PACKAGE_USES, scope, {it.digest: 0 for it in gone})
+        for table, freed in (("blobs", blobs), ("packages", packages)):
+            sql = f"DELETE FROM {table} WHERE app = ? AND digest = ?"  # noqa: S608 - our own names
+            connection.executemany(sql, [(scope.app, it) for it, _ in freed])
     return _pruned(gone, [size for _, size in blobs + packages])
 
 
@@ -79,16 +81,18 @@ def _doomed(
         f"WHERE status = 'ended' AND {where} AND changed_at < ? ORDER BY changed_at LIMIT ?"
     )
     for run, digest in connection.execute(sql, [*values, ended_before, limit]).fetchall():
-        events, size = connection.execute(_SIZES, (run,)).fetchone()
-        blobs = [blob for (blob,) in connection.execute(_BLOBS, (run,))]
+        events, size = connection.execute(_SIZES, (scope.app, run)).fetchone()
+        blobs = [blob for (blob,) in connection.execute(_BLOBS, (scope.app, run))]
         yield _Doomed(run, digest, events, size, blobs)
 
 
-def _freed(connection: sqlite3.Connection, sql: str, uses: dict[Any, int]) -> list[tuple[Any, int]]:
+def _freed(
+    connection: sqlite3.Connection, sql: str, scope: Scope, uses: dict[Any, int]
+) -> list[tuple[Any, int]]:
     """Return what has no other uses than these, with its size."""
     freed: list[tuple[Any, int]] = []
     for digest, own in uses.items():
-        row = connection.execute(sql, (digest,)).fetchone()
+        row = connection.execute(sql, (scope.app, digest)).fetchone()
         if row is not None and row[1] == own:
             freed.append((digest, row[0]))
     return freed

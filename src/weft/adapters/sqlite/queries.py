@@ -13,18 +13,29 @@ from weft.adapters.sqlite.rows import (
     to_run,
 )
 from weft.engine.events import Event
-from weft.engine.rows import RequestRow, RunRow
+from weft.engine.rows import DueRow, RequestRow, RunRow
 from weft.ports.scope import Scope
 
-_RUNS: Final = " ".join(["SELECT", ", ".join(RUN_COLUMNS), "FROM runs"])
+#: With the last sign of life of whoever works on each.
+_RUNS: Final = " ".join(
+    [
+        "SELECT", ", ".join(RUN_COLUMNS),
+        ", coalesce((SELECT heartbeat FROM workers WHERE workers.owner = runs.owner), 0) FROM runs",
+    ]
+)  # fmt: skip
 _REQUESTS: Final = " ".join(["SELECT", ", ".join(REQUEST_COLUMNS), "FROM requests"])
+#: Milliseconds after which the last sign of life of a worker is forgotten.
+FORGET_AFTER: Final = 24 * 3_600_000
+
 #: Each with how many its run should have; a run without any is one row.
 _EVENTS: Final = """
-    SELECT runs.seq, events.seq, at, actor, cause, kind,
-           CASE typeof(data)
-           WHEN 'blob' THEN (SELECT content FROM blobs WHERE digest = data) ELSE data END
-    FROM runs LEFT JOIN events ON events.run = runs.run AND events.seq > ?2
-    WHERE runs.run = ?1 AND app = ?3 AND (?4 IS NULL OR user = ?4)
+    SELECT runs.seq, events.seq, at, actor, cause, turn, kind,
+           CASE typeof(data) WHEN 'blob'
+           THEN (SELECT content FROM blobs WHERE blobs.app = events.app AND digest = data)
+           ELSE data END
+    FROM runs LEFT JOIN events
+         ON events.app = runs.app AND events.run = runs.run AND events.seq > ?2
+    WHERE runs.app = ?3 AND runs.run = ?1 AND (?4 IS NULL OR user = ?4)
     ORDER BY events.seq LIMIT ?5
 """
 
@@ -94,21 +105,47 @@ def find_unfinished(connection: sqlite3.Connection) -> list[RunRow]:
     return [to_run(row) for row in connection.execute(sql).fetchall()]
 
 
-def find_next_expiry(connection: sqlite3.Connection) -> int | None:
-    """Return when the next open question expires."""
-    sql = "SELECT min(expires_at) FROM requests WHERE expires_at IS NOT NULL"
-    return connection.execute(sql).fetchone()[0]
+#: Everything that becomes due, in the columns of `DueRow`.
+_DUE: Final = """
+    SELECT 'request' AS kind, id, run, app, user, expires_at AS at
+    FROM requests WHERE expires_at {when}
+    UNION ALL SELECT 'timer', id, run, app, user, at FROM timers WHERE at {when}
+"""
+_NEXT_DUE: Final = f"SELECT min(at) FROM ({_DUE.format(when='> ?1')})"  # noqa: S608 - our own words
+_DUE_NOW: Final = (
+    f"SELECT kind, id, run, app, user, at FROM ({_DUE.format(when='<= ?1')}) "  # noqa: S608
+    "WHERE (at, app, run, id) > (?2, ?3, ?4, ?5) ORDER BY at, app, run, id LIMIT ?6"
+)
 
 
-def find_expired(connection: sqlite3.Connection, now: int) -> list[RequestRow]:
-    """Return the open questions whose time is over, the longest overdue first."""
-    return _requests(connection, "WHERE expires_at <= ? ORDER BY expires_at, run, id", [now])
+def find_next_due(connection: sqlite3.Connection, after: int) -> int | None:
+    """Return when something is due next after a time."""
+    return connection.execute(_NEXT_DUE, (after,)).fetchone()[0]
 
 
-def find_package(connection: sqlite3.Connection, digest: str) -> bytes | None:
+def find_due(
+    connection: sqlite3.Connection, now: int, after: DueRow | None, limit: int
+) -> list[DueRow]:
+    """Return what is due, the longest overdue first."""
+    place = (-1, "", "", "") if after is None else (after.at, after.app, after.run, after.id)
+    return [DueRow(*row) for row in connection.execute(_DUE_NOW, (now, *place, limit))]
+
+
+def note_beat(connection: sqlite3.Connection, owner: str, at: int) -> None:
+    """Write a sign of life, and forget those of workers that died long ago."""
+    connection.execute("INSERT OR REPLACE INTO workers VALUES (?, ?)", (owner, at))
+    connection.execute("DELETE FROM workers WHERE heartbeat < ?", (at - FORGET_AFTER,))
+
+
+def data_version(connection: sqlite3.Connection) -> int:
+    """Return a number that changes when another connection than this one has written."""
+    return connection.execute("PRAGMA data_version").fetchone()[0]
+
+
+def find_package(connection: sqlite3.Connection, app: str, digest: str) -> bytes | None:
     """Return the content of a workflow."""
-    sql = "SELECT content FROM packages WHERE digest = ?"
-    row = connection.execute(sql, (digest,)).fetchone()
+    sql = "SELECT content FROM packages WHERE app = ? AND digest = ?"
+    row = connection.execute(sql, (app, digest)).fetchone()
     return None if row is None else row[0]
 
 

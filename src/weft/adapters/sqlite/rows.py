@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from pydantic_core import from_json, to_json
 
 from weft.engine.codec import decode, encode
-from weft.engine.events import Event
+from weft.engine.events import KIND_NAMES, Event
 from weft.engine.rows import Batch, RequestRow, RunRow
 from weft.errors import StoreError
 
@@ -21,11 +21,12 @@ Row: TypeAlias = tuple[Any, ...]
 #: What may change with every batch, besides the status; what a run is and whose it is never does.
 CHANGING: Final = (
     "seq", "changed_at", "turns", "calls", "input_tokens", "output_tokens", "cost_usd", "unpriced",
-    "uncounted", "preview", "outcome", "reason",
+    "uncounted", "preview", "outcome", "reason", "owner", "batch",
 )  # fmt: skip
-RUN_COLUMNS: Final = RunRow._fields
+#: What a batch writes of a run; when its owner was last alive is kept elsewhere.
+RUN_COLUMNS: Final = RunRow._fields[:-1]
 REQUEST_COLUMNS: Final = RequestRow._fields
-EVENT_COLUMNS: Final = ("run", "seq", "at", "actor", "cause", "kind", "data")
+EVENT_COLUMNS: Final = ("app", "run", "seq", "at", "actor", "cause", "turn", "kind", "data")
 
 #: A statement with many rows is one step for SQLite, so that the writing thread gives up and
 #: regains the interpreter once and not once for each row.
@@ -71,30 +72,30 @@ class Written(NamedTuple):
 
 def written(batch: Batch) -> Written:
     """Return a batch with its rows; raises TypeError or ValueError if its events are no JSON."""
-    run = batch.run
+    app, run = batch.row.app, batch.run
     rows: list[Row] = []
     blobs: list[Row] = []
-    for seq, at, actor, cause, data in batch.events:
+    for seq, at, actor, cause, turn, data in batch.events:
         raw = encode(data)
         kept: str | bytes
         if len(raw) > LARGEST_INLINE:
             kept = hashlib.sha256(raw).digest()
-            blobs.append((kept, raw))
+            blobs.append((app, kept, raw))
         else:
             kept = raw.decode()
-        rows.append((run, seq, at, actor, cause, type(data).__name__, kept))
+        rows.append((app, run, seq, at, actor, cause, turn, KIND_NAMES[type(data)], kept))
     return Written(batch, rows, blobs)
 
 
 def request_values(row: RequestRow) -> Row:
     """Return an open question as a row."""
-    return row._replace(payload=to_json(row.payload).decode())
+    return row._replace(payload=to_json(row.payload).decode(), sets=to_json(row.sets).decode())
 
 
 def to_events(run: str, rows: Iterable[Row]) -> list[Event]:
     """Return events from rows without their run."""
     events: list[Event] = []
-    for seq, at, actor, cause, kind, raw in rows:
+    for seq, at, actor, cause, turn, kind, raw in rows:
         try:
             data = decode(kind, raw)
         except (KeyError, TypeError, ValueError) as error:
@@ -102,7 +103,7 @@ def to_events(run: str, rows: Iterable[Row]) -> list[Event]:
                 f"event {seq} of run {run} cannot be read ({kind}: {error}); "
                 "it was damaged, or written by a newer Weft"
             ) from error
-        events.append(Event(seq, at, actor, cause, data))
+        events.append(Event(seq, at, actor, cause, turn, data))
     return events
 
 
@@ -126,4 +127,5 @@ def to_run(row: Row) -> RunRow:
 def to_request(row: Row) -> RequestRow:
     """Return an open question from its row."""
     request = RequestRow(*row)
-    return request._replace(payload=from_json(str(request.payload)))
+    sets = tuple(from_json(str(request.sets)))
+    return request._replace(payload=from_json(str(request.payload)), sets=sets)

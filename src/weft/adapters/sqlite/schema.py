@@ -23,7 +23,11 @@ LOG_BYTES: Final = 16 * 1024 * 1024
 #: How long to wait before trying again to open a file that is busy.
 PAUSE_SECONDS: Final = 0.01
 
-#: One entry per version; an entry is never changed once it has been released.
+#: The first format that is read; files of earlier ones were never released.
+FIRST_VERSION: Final = 3
+
+#: One entry per version from the first on; an entry is never changed once it has been released.
+#: The tenant is part of every key.
 #: Event data is text, or, if it is large, the hash of a blob: the two types tell them apart.
 #: Events lie in the order they are written, whatever their run, and an index finds them. Lying in
 #: the order of their key (WITHOUT ROWID) costs twice the CPU with 500 runs at once, since each run
@@ -32,12 +36,14 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
         """
         CREATE TABLE runs (
-            run TEXT PRIMARY KEY, app TEXT NOT NULL, user TEXT NOT NULL, workflow TEXT NOT NULL,
+            run TEXT NOT NULL, app TEXT NOT NULL, user TEXT NOT NULL, workflow TEXT NOT NULL,
             digest TEXT NOT NULL, status TEXT NOT NULL, seq INTEGER NOT NULL,
             started_at INTEGER NOT NULL, changed_at INTEGER NOT NULL, turns INTEGER NOT NULL,
             calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
             cost_usd REAL NOT NULL, unpriced INTEGER NOT NULL, preview TEXT NOT NULL,
-            outcome TEXT, reason TEXT NOT NULL, parent TEXT NOT NULL
+            outcome TEXT, reason TEXT NOT NULL, parent TEXT NOT NULL,
+            uncounted INTEGER NOT NULL, owner TEXT NOT NULL, batch TEXT NOT NULL,
+            PRIMARY KEY (app, run)
         ) WITHOUT ROWID
         """,
         "CREATE INDEX runs_by_app ON runs (app, started_at)",
@@ -45,30 +51,49 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE INDEX runs_by_workflow ON runs (app, workflow, started_at)",
         "CREATE INDEX runs_by_status ON runs (status, app, started_at)",
         "CREATE INDEX runs_by_end ON runs (app, changed_at) WHERE status = 'ended'",
-        "CREATE INDEX runs_by_digest ON runs (digest)",
+        "CREATE INDEX runs_by_digest ON runs (app, digest)",
         """
         CREATE TABLE events (
-            run TEXT NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, actor TEXT NOT NULL,
-            cause INTEGER NOT NULL, kind TEXT NOT NULL, data NOT NULL,
-            PRIMARY KEY (run, seq)
+            app TEXT NOT NULL, run TEXT NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,
+            actor TEXT NOT NULL, cause INTEGER NOT NULL, turn INTEGER NOT NULL, kind TEXT NOT NULL,
+            data NOT NULL,
+            PRIMARY KEY (app, run, seq)
         )
         """,
-        "CREATE INDEX events_by_blob ON events (data) WHERE typeof(data) = 'blob'",
-        "CREATE TABLE blobs (digest BLOB PRIMARY KEY, content BLOB NOT NULL)",
+        "CREATE INDEX events_by_blob ON events (app, data) WHERE typeof(data) = 'blob'",
+        """
+        CREATE TABLE blobs (
+            app TEXT NOT NULL, digest BLOB NOT NULL, content BLOB NOT NULL,
+            PRIMARY KEY (app, digest)
+        )
+        """,
         """
         CREATE TABLE requests (
             id TEXT NOT NULL, run TEXT NOT NULL, app TEXT NOT NULL, user TEXT NOT NULL,
             kind TEXT NOT NULL, agent TEXT NOT NULL, tool TEXT, payload TEXT NOT NULL,
-            opened_at INTEGER NOT NULL, expires_at INTEGER,
-            PRIMARY KEY (run, id)
+            opened_at INTEGER NOT NULL, expires_at INTEGER, sets TEXT NOT NULL,
+            PRIMARY KEY (app, run, id)
         ) WITHOUT ROWID
         """,
         "CREATE INDEX requests_by_app ON requests (app, opened_at)",
         "CREATE INDEX requests_by_user ON requests (app, user, opened_at)",
         "CREATE INDEX requests_by_expiry ON requests (expires_at) WHERE expires_at IS NOT NULL",
-        "CREATE TABLE packages (digest TEXT PRIMARY KEY, content BLOB NOT NULL)",
+        """
+        CREATE TABLE timers (
+            id TEXT NOT NULL, run TEXT NOT NULL, app TEXT NOT NULL, user TEXT NOT NULL,
+            at INTEGER NOT NULL,
+            PRIMARY KEY (app, run, id)
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX timers_by_time ON timers (at)",
+        """
+        CREATE TABLE packages (
+            app TEXT NOT NULL, digest TEXT NOT NULL, content BLOB NOT NULL,
+            PRIMARY KEY (app, digest)
+        )
+        """,
+        "CREATE TABLE workers (owner TEXT PRIMARY KEY, heartbeat INTEGER NOT NULL) WITHOUT ROWID",
     ),
-    ("ALTER TABLE runs ADD COLUMN uncounted INTEGER NOT NULL DEFAULT 0",),
 )
 
 
@@ -123,13 +148,13 @@ def transaction(connection: sqlite3.Connection) -> Generator[None]:
 
 def migrate(connection: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> None:
     """Bring the tables to the newest version, all steps in one transaction."""
-    newest = len(migrations)
+    newest = FIRST_VERSION - 1 + len(migrations)
     if _number(connection, "user_version") >= newest:
         return
     with transaction(connection):
         # Asked again: another process may have been quicker.
         version = _number(connection, "user_version")
-        for statement in chain.from_iterable(migrations[version:]):
+        for statement in chain.from_iterable(migrations[max(0, version - FIRST_VERSION + 1) :]):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {max(version, newest)}")
@@ -143,10 +168,16 @@ def refuse_strangers(connection: sqlite3.Connection, path: Path) -> bool:
             f"journal {path}: the file is a database of another program; name another file"
         )
     version = _number(connection, "user_version")
-    if version > len(MIGRATIONS):
+    newest = FIRST_VERSION - 1 + len(MIGRATIONS)
+    if version > newest:
         raise StoreError(
             f"journal {path}: the file was written by a newer Weft (format {version}, this one "
-            f"knows up to {len(MIGRATIONS)}); use that Weft, or name another file"
+            f"knows up to {newest}); use that Weft, or name another file"
+        )
+    if tables and version < FIRST_VERSION:
+        raise StoreError(
+            f"journal {path}: the file was written before Weft's first release (format {version}), "
+            "which this version does not read; move it away, or name another file"
         )
     return bool(tables)
 

@@ -38,6 +38,8 @@ class Writer:
         #: No transaction is under way, and none is about to begin.
         self._idle = asyncio.Event()
         self._idle.set()
+        #: Told of every batch that was written, whether or not its sender still waits.
+        self.on_written: Callable[[Batch], None] = lambda _: None
         #: Whether several batches shared the last transaction.
         self._crowded = False
 
@@ -103,7 +105,9 @@ class Writer:
         fault: BaseException | None,
     ) -> None:
         outcomes = [fault] * len(group) if written is None else written
-        for (_, done), outcome in zip(group, outcomes, strict=True):
+        for (it, done), outcome in zip(group, outcomes, strict=True):
+            if outcome is None:
+                self.on_written(it.batch)
             if done.done():
                 continue  # Whoever waited for it was cancelled; it is written all the same.
             if outcome is None:

@@ -5,13 +5,13 @@ from typing import Final
 from weft.engine.events import ToolReturned
 from weft.ports.journal import Pruned
 from weft.ports.scope import Scope
-from weft.testing.expectations import expect
-from weft.testing.journal_samples import (
+from weft.testing.journal.samples import (
     APP,
     SCOPE,
     Check,
     OpenJournal,
     SampleRun,
+    expect,
     names,
     write,
 )
@@ -25,11 +25,11 @@ async def ended_runs_go(open_journal: OpenJournal) -> None:
     runs = [SampleRun(f"r{it}", digest=f"d{it}") for it in range(5)]
     await write(journal, *runs)
     left_open = runs[0].request("q0", expires_at=10)
-    await journal.append(runs[0].batch(status="ended", at=4000, opened=(left_open,)))
+    await journal.append(runs[0].batch(status="ended", at=4000, sides=(left_open,)))
     await write(journal, runs[1], ended_at=4999)
     await write(journal, runs[2], ended_at=5000)
     asked = runs[3].request("q1")
-    await journal.append(runs[3].batch(status="waiting", opened=(asked,)))
+    await journal.append(runs[3].batch(status="waiting", sides=(asked,)))
     gone = await journal.prune(SCOPE, ended_before=5000, dry_run=False)
     expect((gone.runs, gone.events, gone.bytes > 0), (2, 4, True), "what was removed")
     expect(names(await journal.runs(SCOPE)), ["r4", "r3", "r2"], "runs that stay")
@@ -38,7 +38,7 @@ async def ended_runs_go(open_journal: OpenJournal) -> None:
         expect(len(events), run.seq if there else 0, f"events of {run.run}")
         expect(await journal.run(SCOPE, run.run) is not None, there, f"row of {run.run}")
     expect(await journal.requests(SCOPE), [asked], "open questions that stay")
-    expect(await journal.next_expiry(), None, "next expiry when its question is gone")
+    expect(await journal.next_due(0), None, "next expiry when its question is gone")
     again = await journal.prune(SCOPE, ended_before=5000, dry_run=False)
     expect(again, NOTHING, "what a second time removes")
     await journal.append(SampleRun("r0").batch())
@@ -61,11 +61,11 @@ async def dry_run_only_counts(open_journal: OpenJournal) -> None:
     expect((told.runs, told.events), (150, 304), "what would be removed")
     expect(len(await journal.runs(SCOPE, limit=1000)), 151, "runs after a dry run")
     expect(len(await journal.read(SCOPE, "r007")), 6, "events after a dry run")
-    expect(await journal.package("old"), b"old package", "package after a dry run")
+    expect(await journal.package(APP, "old"), b"old package", "package after a dry run")
     done = await journal.prune(SCOPE, ended_before=1000, dry_run=False)
     expect(done, told, "what was removed, against what was foretold")
     expect((await journal.read(SCOPE, "r999"))[0].data, shared, "large data that is still used")
-    kept = (await journal.package("old"), await journal.package("both"))
+    kept = (await journal.package(APP, "old"), await journal.package(APP, "both"))
     expect(kept, (None, b"package of all"), "packages afterwards")
     told = await journal.prune(SCOPE, ended_before=1000, dry_run=True)
     expect(told, NOTHING, "what would be removed when all is gone")
@@ -93,21 +93,24 @@ async def only_the_scope_is_pruned(open_journal: OpenJournal) -> None:
 
 
 async def packages_go_with_their_runs(open_journal: OpenJournal) -> None:
-    """A package goes with the last run that was started with it, of whatever tenant."""
+    """A package goes with the last run of its tenant that was started with it."""
     journal = await open_journal()
     for run in (
         SampleRun("r1", digest="d1"),
         SampleRun("r2", digest="d2"),
-        SampleRun("r3", app="other", digest="d2"),
+        SampleRun("r3", digest="d2"),
+        SampleRun("r4", app="other", digest="d1"),
     ):
-        package = run.digest.encode()
-        await journal.append(run.batch(status="ended", at=100, package=package))
+        package = f"{run.app} {run.digest}".encode()
+        at = 2000 if run.run == "r3" else 100
+        await journal.append(run.batch(status="ended", at=at, package=package))
     await journal.prune(SCOPE, ended_before=1000, dry_run=False)
-    kept = [await journal.package(it) for it in ("d1", "d2")]
-    expect(kept, [None, b"d2"], "packages while another tenant's run needs one")
-    await journal.prune(Scope("other"), ended_before=1000, dry_run=False)
-    kept = [await journal.package(it) for it in ("d1", "d2")]
-    expect(kept, [None, None], "packages when no run needs them")
+    kept = [await journal.package(APP, it) for it in ("d1", "d2")]
+    expect(kept, [None, b"shop d2"], "packages while a run needs one")
+    other = await journal.package("other", "d1")
+    expect(other, b"other d1", "the package of another tenant's run")
+    await journal.prune(SCOPE, ended_before=3000, dry_run=False)
+    expect(await journal.package(APP, "d2"), None, "a package when no run needs it")
     await journal.close()
 
 

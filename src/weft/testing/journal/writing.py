@@ -5,12 +5,11 @@ from typing import Final
 
 from weft.engine.codec import encode
 from weft.engine.events import Event, MessageShown, ToolReturned
-from weft.engine.rows import Batch
+from weft.engine.rows import Batch, RequestClosed
 from weft.errors import StoreConflict
 from weft.ports.journal import Journal
-from weft.testing.expectations import expect, expect_error
-from weft.testing.journal_kinds import EVERY_KIND
-from weft.testing.journal_samples import SCOPE, Check, OpenJournal, SampleRun
+from weft.testing.journal.kinds import EVERY_KIND
+from weft.testing.journal.samples import SCOPE, Check, OpenJournal, SampleRun, expect, expect_error
 
 #: Where event data begins to be large.
 LARGE: Final = 32 * 1024
@@ -45,12 +44,12 @@ async def conflict_writes_nothing(open_journal: OpenJournal) -> None:
     journal = await open_journal()
     run = SampleRun("r1")
     asked = run.request("q1")
-    first = run.batch(opened=(asked,))
+    first = run.batch(sides=(asked,))
     await journal.append(first)
     stale = SampleRun("r1", seq=0)
     await expect_error(StoreConflict, journal.append(first), "the same batch again")
     other = stale.request("q2")
-    batch = stale.batch(MessageShown("late"), status="ended", opened=(other,), closed=("q1",))
+    batch = stale.batch(MessageShown("late"), status="ended", sides=(RequestClosed("q1"), other))
     await expect_error(StoreConflict, journal.append(batch), "a new run of a known name")
     ahead = SampleRun("r1", seq=2).batch()
     await expect_error(StoreConflict, journal.append(ahead), "a batch with a gap before it")
@@ -103,7 +102,7 @@ async def batches_of_one_run_queue(open_journal: OpenJournal) -> None:
     journal = await open_journal()
     run = SampleRun("r1")
     asked = run.request("q1")
-    batches = [run.batch(opened=(asked,), status="waiting"), run.batch(closed=("q1",))]
+    batches = [run.batch(sides=(asked,), status="waiting"), run.batch(sides=(RequestClosed("q1"),))]
     batches += [run.batch(status="waiting"), run.batch(), run.batch(status="ended")]
     await asyncio.gather(*(journal.append(batch) for batch in batches))
     expect(await journal.run(SCOPE, "r1"), batches[-1].row, "row after the last batch")
@@ -132,12 +131,12 @@ async def text_comes_back(open_journal: OpenJournal) -> None:
     for number, text in enumerate(TEXTS):
         run = SampleRun(f"r{number}{text}", user=f"u{text}", workflow=text)
         asked = run.request("q" + text, payload={text: [text]})
-        batch = run.batch(MessageShown(text), ToolReturned("c", {text: text}), opened=(asked,))
+        batch = run.batch(MessageShown(text), ToolReturned("c", {text: text}), sides=(asked,))
         await journal.append(batch)
         expect(await journal.read(run.scope, run.run), list(batch.events), f"text {text!r}")
         expect(await journal.run(run.scope, run.run), batch.row, f"row with text {text!r}")
         expect(await journal.requests(run.scope), [asked], f"question with text {text!r}")
-        await journal.append(run.batch(closed=(asked.id,)))
+        await journal.append(run.batch(sides=(RequestClosed(asked.id),)))
         expect(await journal.requests(run.scope), [], f"closed question with text {text!r}")
     await journal.close()
 

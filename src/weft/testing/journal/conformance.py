@@ -12,14 +12,22 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from weft.engine.rows import Batch
+from weft.engine.rows import Batch, RequestClosed
 from weft.errors import StoreConflict, StoreError
 from weft.ports.journal import Journal
-from weft.testing.expectations import expect, expect_error
-from weft.testing.journal_pruning import PRUNING_CHECKS
-from weft.testing.journal_reading import READING_CHECKS
-from weft.testing.journal_samples import SCOPE, Check, OpenJournal, SampleRun, write
-from weft.testing.journal_writing import WRITING_CHECKS
+from weft.testing.journal.pruning import PRUNING_CHECKS
+from weft.testing.journal.reading import READING_CHECKS
+from weft.testing.journal.samples import (
+    APP,
+    SCOPE,
+    Check,
+    OpenJournal,
+    SampleRun,
+    expect,
+    expect_error,
+    write,
+)
+from weft.testing.journal.writing import WRITING_CHECKS
 
 
 async def closing_writes_what_is_under_way(open_journal: OpenJournal) -> None:
@@ -45,9 +53,11 @@ async def closed_is_closed(open_journal: OpenJournal) -> None:
         "runs": lambda: journal.runs(SCOPE),
         "requests": lambda: journal.requests(SCOPE),
         "unfinished": journal.unfinished,
-        "next_expiry": journal.next_expiry,
-        "expired": lambda: journal.expired(0),
-        "package": lambda: journal.package("d"),
+        "next_due": lambda: journal.next_due(0),
+        "due": lambda: journal.due(0),
+        "beat": lambda: journal.beat("worker", 0),
+        "follow": lambda: anext(journal.follow(SCOPE, "r1")),
+        "package": lambda: journal.package("shop", "d"),
         "prune": lambda: journal.prune(SCOPE, ended_before=0, dry_run=False),
         "prune, dry": lambda: journal.prune(SCOPE, ended_before=0, dry_run=True),
     }
@@ -60,7 +70,7 @@ async def everything_is_there_again(open_journal: OpenJournal) -> None:
     journal = await open_journal()
     run = SampleRun("r1")
     asked = run.request("q1", expires_at=900)
-    batch = run.batch(opened=(asked,), package=b"content")
+    batch = run.batch(sides=(asked,), package=b"content")
     await journal.append(batch)
     await journal.close()
     journal = await open_journal()
@@ -68,10 +78,10 @@ async def everything_is_there_again(open_journal: OpenJournal) -> None:
     expect(await journal.run(SCOPE, "r1"), batch.row, "row after opening again")
     expect(await journal.unfinished(), [batch.row], "unfinished runs after opening again")
     expect(await journal.requests(SCOPE), [asked], "open questions after opening again")
-    expect(await journal.next_expiry(), 900, "next expiry after opening again")
-    expect(await journal.package(run.digest), b"content", "package after opening again")
+    expect(await journal.next_due(0), 900, "next expiry after opening again")
+    expect(await journal.package(APP, run.digest), b"content", "package after opening again")
     await expect_error(StoreConflict, journal.append(batch), "the same batch after opening again")
-    await journal.append(run.batch(closed=("q1",)))
+    await journal.append(run.batch(sides=(RequestClosed("q1"),)))
     await journal.close()
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from weft.engine.events import Event, EventData, MessageShown, Outcome
-from weft.engine.rows import Batch, RequestRow, RunRow
+from weft.engine.rows import Batch, RequestRow, RunRow, Side, TimerRow
 from weft.engine.state import Status
 from weft.findings import Json
 from weft.ports.journal import Journal
@@ -42,20 +42,19 @@ class SampleRun:
         *data: EventData,
         status: Status = "running",
         at: int = 2000,
-        opened: tuple[RequestRow, ...] = (),
-        closed: tuple[str, ...] = (),
+        sides: tuple[Side, ...] = (),
         package: bytes | None = None,
     ) -> Batch:
         """Return the next batch; the run goes on from there."""
         expected = self.seq
         events = [
-            Event(expected + number, at + number, f"agent:{number}", expected, item)
+            Event(expected + number, at + number, f"agent:{number}", expected, number % 3, item)
             for number, item in enumerate(
                 data or (MessageShown(f"{self.run}@{expected}"),), start=1
             )
         ]
         self.seq += len(events)
-        return Batch(self.run, expected, events, self.row(status, at), opened, closed, package)
+        return Batch(self.run, expected, events, self.row(status, at), sides, package)
 
     def row(self, status: Status, at: int) -> RunRow:
         """Return the run as a list would show it now."""
@@ -81,6 +80,8 @@ class SampleRun:
             outcome=outcome,
             reason="all is said" if outcome else "",
             parent="",
+            owner="worker-1" if status == "running" else "",
+            batch=f"{self.run}.{self.seq}",
         )
 
     def request(
@@ -95,8 +96,22 @@ class SampleRun:
         tool = None if payload is None else "show_form"
         kind = "chat" if tool is None else "ui"
         return RequestRow(
-            id_, self.run, self.app, self.user, kind, "Helper", tool, payload, opened_at, expires_at
+            id=id_,
+            run=self.run,
+            app=self.app,
+            user=self.user,
+            kind=kind,
+            agent="Helper",
+            tool=tool,
+            payload=payload,
+            opened_at=opened_at,
+            expires_at=expires_at,
+            sets=("status",) if tool else (),
         )
+
+    def timer(self, id_: str, at: int) -> TimerRow:
+        """Return something that is due for this run."""
+        return TimerRow(id_, self.run, self.app, self.user, at)
 
 
 async def write(journal: Journal, *runs: SampleRun, ended_at: int | None = None) -> None:
@@ -109,3 +124,23 @@ async def write(journal: Journal, *runs: SampleRun, ended_at: int | None = None)
 def names(rows: list[RunRow]) -> list[str]:
     """Return the identities of runs."""
     return [row.run for row in rows]
+
+
+def expect(actual: object, wanted: object, what: str) -> None:
+    """Fail with both values if they differ."""
+    if actual != wanted:
+        raise AssertionError(f"{what}: expected {_short(wanted)}, found {_short(actual)}")
+
+
+async def expect_error(kind: type[Exception], attempt: Awaitable[object], what: str) -> None:
+    """Fail if an attempt succeeds; another kind of error passes through."""
+    try:
+        result = await attempt
+    except kind:
+        return
+    raise AssertionError(f"{what}: expected {kind.__name__}, found {_short(result)}")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 500 else f"{text[:500]}... ({len(text)} characters)"

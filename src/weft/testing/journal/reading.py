@@ -1,18 +1,20 @@
 """What must hold when something is looked up in a journal."""
 
+import asyncio
 from itertools import product
 from typing import Final
 
-from weft.engine.rows import RunRow
+from weft.engine.events import Event, RunEnded, ToolReturned
+from weft.engine.rows import DueRow, RequestClosed, RunRow, TimerGone
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
-from weft.testing.expectations import expect
-from weft.testing.journal_samples import (
+from weft.testing.journal.samples import (
     APP,
     SCOPE,
     Check,
     OpenJournal,
     SampleRun,
+    expect,
     names,
     write,
 )
@@ -100,14 +102,14 @@ async def questions_oldest_first(open_journal: OpenJournal) -> None:
     first, second = SampleRun("r1"), SampleRun("r2")
     late, soon = first.request("q1", opened_at=30), first.request("q2", opened_at=10)
     other = second.request("q1", opened_at=20, payload={"fields": ["name", 1, None]})
-    await journal.append(first.batch(opened=(late, soon), status="waiting"))
-    await journal.append(second.batch(opened=(other,), status="waiting"))
+    await journal.append(first.batch(sides=(late, soon), status="waiting"))
+    await journal.append(second.batch(sides=(other,), status="waiting"))
     expect(await journal.requests(SCOPE), [soon, other, late], "open questions, oldest first")
     expect(await journal.requests(SCOPE, run="r1"), [soon, late], "open questions of a run")
     expect(await journal.requests(SCOPE, run="r3"), [], "open questions of an unknown run")
-    await journal.append(first.batch(closed=("q1", "q9")))
+    await journal.append(first.batch(sides=(RequestClosed("q1"), RequestClosed("q9"))))
     expect(await journal.requests(SCOPE), [soon, other], "open questions after one was closed")
-    await journal.append(first.batch(opened=(late,), closed=("q2",)))
+    await journal.append(first.batch(sides=(RequestClosed("q2"), late)))
     expect(await journal.requests(SCOPE, run="r1"), [late], "a question that was opened again")
     await journal.close()
 
@@ -125,23 +127,99 @@ async def unfinished_runs(open_journal: OpenJournal) -> None:
     await journal.close()
 
 
-async def questions_expire(open_journal: OpenJournal) -> None:
-    """The next expiry and what has expired are found for all tenants."""
+async def what_is_due(open_journal: OpenJournal) -> None:
+    """Questions that expire and timers are found when their time has come, of all tenants."""
     journal = await open_journal()
-    expect(await journal.next_expiry(), None, "next expiry without questions")
+    expect(await journal.next_due(0), None, "what is due next where nothing is")
     one, two = SampleRun("r1"), SampleRun("r2", app="other", user="bob")
-    never = one.request("q0")
-    later, now = one.request("q1", expires_at=500), two.request("q2", expires_at=400)
-    await journal.append(one.batch(opened=(never, later), status="waiting"))
-    expect(await journal.next_expiry(), 500, "next expiry")
-    await journal.append(two.batch(opened=(now,), status="waiting"))
-    expect(await journal.next_expiry(), 400, "next expiry, of all tenants")
-    expect(await journal.expired(399), [], "what has expired too early")
-    expect(await journal.expired(400), [now], "what has expired on time")
-    expect(await journal.expired(10_000), [now, later], "what has expired at last")
-    await journal.append(two.batch(closed=("q2",)))
-    expect(await journal.next_expiry(), 500, "next expiry after one was answered")
-    expect(await journal.expired(10_000), [later], "what has expired after one was answered")
+    asked = (one.request("q0"), one.request("q1", expires_at=500))
+    await journal.append(one.batch(sides=asked, status="waiting"))
+    expect(await journal.next_due(0), 500, "what is due next")
+    timers = (two.timer("t1", 400), two.timer("t2", 600))
+    await journal.append(two.batch(sides=timers))
+    expect(await journal.next_due(0), 400, "what is due next, of all tenants")
+    expect(await journal.next_due(400), 500, "what is due after that")
+    first = DueRow("timer", "t1", "r2", "other", "bob", 400)
+    second = DueRow("request", "q1", "r1", APP, "ann", 500)
+    third = DueRow("timer", "t2", "r2", "other", "bob", 600)
+    expect(await journal.due(399), [], "what is due too early")
+    expect(await journal.due(400), [first], "what is due on time")
+    expect(await journal.due(10_000), [first, second, third], "what is due at last")
+    expect(await journal.due(10_000, limit=2), [first, second], "the first page of it")
+    expect(await journal.due(10_000, after=second), [third], "the page after that")
+    await journal.append(two.batch(sides=(TimerGone("t1"),)))
+    await journal.append(one.batch(sides=(RequestClosed("q1"),)))
+    expect(await journal.next_due(0), 600, "what is due next when others are gone")
+    expect(await journal.due(10_000), [third], "what is due when others are gone")
+    await journal.close()
+
+
+async def signs_of_life(open_journal: OpenJournal) -> None:
+    """A run shows when whoever works on it was last alive."""
+    journal = await open_journal()
+    run = SampleRun("r1")
+    await write(journal, run)
+    row = await journal.run(SCOPE, "r1")
+    expect(row and (row.owner, row.heartbeat), ("worker-1", 0), "before the first sign of life")
+    for at in (3000, 4000):
+        await journal.beat("worker-1", at)
+    await journal.beat("worker-2", 9000)
+    for found in (
+        [await journal.run(SCOPE, "r1")],
+        await journal.runs(SCOPE),
+        await journal.unfinished(),
+    ):
+        expect([it and it.heartbeat for it in found], [4000], "the last sign of life")
+    await journal.close()
+
+
+async def followers_get_events(open_journal: OpenJournal) -> None:
+    """A follower gets what is there and then what is written, in order, until the run has ended."""
+    journal = await open_journal()
+    run = SampleRun("r1")
+    first = run.batch()
+    await journal.append(first)
+    for scope in (Scope(APP, "bob"), Scope("other", "ann")):
+        found = await anext(journal.follow(scope, "r1"), None)
+        expect(found, None, f"the first event followed in {scope}")
+    followers = [asyncio.create_task(_followed(journal, after)) for after in (0, 1)]
+    await asyncio.sleep(0)
+    written = [*first.events]
+    for _ in range(500):
+        batch = run.batch()
+        await journal.append(batch)
+        written += batch.events
+    last = run.batch(RunEnded("completed", "all is said"), status="ended")
+    await journal.append(last)
+    written += last.events
+    found = await asyncio.wait_for(asyncio.gather(*followers), 30)
+    expect(found, [written, written[1:]], "what followers get")
+    expect(await _followed(journal, 500), written[500:], "what a late follower gets")
+    await journal.close()
+
+
+async def _followed(journal: Journal, after: int) -> list[Event]:
+    return [it async for it in journal.follow(SCOPE, "r1", after=after)]
+
+
+async def tenants_may_name_alike(open_journal: OpenJournal) -> None:
+    """Runs, questions and packages of two tenants are two, whatever they are called."""
+    journal = await open_journal()
+    runs = [SampleRun("r1", app=app, started_at=at) for app, at in (("a", 1), ("b", 2))]
+    large = [ToolReturned("c", run.app * 40_000) for run in runs]
+    for run, data in zip(runs, large, strict=True):
+        sides = (run.request("q1"), run.timer("t1", 10))
+        await journal.append(run.batch(data, sides=sides, package=run.app.encode()))
+    await journal.append(runs[0].batch(status="ended", at=5))
+    for run, data, length in zip(runs, large, (2, 1), strict=True):
+        events = await journal.read(run.scope, "r1")
+        expect((len(events), events[0].data), (length, data), f"events of {run.app}")
+        expect(await journal.package(run.app, run.digest), run.app.encode(), "its package")
+        expect([it.app for it in await journal.requests(run.scope)], [run.app], "its questions")
+    await journal.prune(runs[0].scope, ended_before=10, dry_run=False)
+    expect(await journal.read(runs[0].scope, "r1"), [], "events of a run that was removed")
+    expect(len(await journal.read(runs[1].scope, "r1")), 1, "events of its namesake")
+    expect([it.app for it in await journal.due(100)], ["b"], "what is due for its namesake")
     await journal.close()
 
 
@@ -151,7 +229,7 @@ async def scopes_do_not_leak(open_journal: OpenJournal) -> None:
     owners = list(product(APPS, USERS))
     for number, (app, user) in enumerate(owners):
         run = SampleRun(f"r{number:02}", app=app, user=user)
-        await journal.append(run.batch(opened=(run.request("q1"),)))
+        await journal.append(run.batch(sides=(run.request("q1"),)))
     for scope in [Scope(*it) for it in product((*APPS, "x"), (*USERS, "x", None))]:
         seen = [it for it, owner in enumerate(owners) if scope.covers(*owner)]
         await _expect_only(journal, scope, [f"r{it:02}" for it in seen], len(owners))
@@ -178,12 +256,12 @@ async def packages_are_kept(open_journal: OpenJournal) -> None:
     """A package is kept byte for byte with the first events; once more changes nothing."""
     journal = await open_journal()
     for digest, content in (("d1", b""), ("d2", bytes(range(256)) * 500)):
-        expect(await journal.package(digest), None, f"package {digest} before it is kept")
+        expect(await journal.package(APP, digest), None, f"package {digest} before it is kept")
         for number in range(2):
             run = SampleRun(f"{digest}-{number}", digest=digest)
             await journal.append(run.batch(package=content))
             await journal.append(run.batch())
-        expect(await journal.package(digest), content, f"package {digest}")
+        expect(await journal.package(APP, digest), content, f"package {digest}")
     await journal.close()
 
 
@@ -194,7 +272,10 @@ READING_CHECKS: Final[tuple[Check, ...]] = (
     runs_by_status_and_workflow,
     questions_oldest_first,
     unfinished_runs,
-    questions_expire,
+    what_is_due,
+    signs_of_life,
+    followers_get_events,
+    tenants_may_name_alike,
     scopes_do_not_leak,
     packages_are_kept,
 )

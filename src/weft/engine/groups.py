@@ -1,0 +1,181 @@
+"""Groups: agents that take their turns side by side, and what becomes of what they say.
+
+Each member hears the conversation as it was at the fork and its own words, and has the variables
+for itself. What counts is decided when the group joins, in the order the members began: which of
+them was faster makes no difference, unless `merge: first` asks for just that.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from weft.engine.commands import Command, Record, Start
+from weft.engine.compiled import CompiledWorkflow
+from weft.engine.conversation import stopped
+from weft.engine.events import (
+    Event,
+    Forked,
+    HandedOff,
+    Joined,
+    RunEnded,
+    TimerFired,
+    TimerSet,
+    TurnFailed,
+)
+from weft.engine.routing import GroupRules
+from weft.engine.state import Activation, Group, Message, State, Timer
+from weft.findings import Json
+
+
+def on_forked(
+    compiled: CompiledWorkflow, state: State, event: Event, data: Forked
+) -> list[Command]:
+    """Start the turns of all members, and the time they have."""
+    group = Group(event.seq, data.name, data.members, len(state.messages))
+    state.groups = {**state.groups, event.seq: group}
+    state.handoffs_since_turn = 0
+    commands: list[Command] = []
+    seconds = compiled.groups[data.name].deadline
+    if seconds is not None:
+        due = event.at + round(seconds * 1000)
+        commands.append(Record(TimerSet(f"deadline:{event.seq}", due, "deadline")))
+    return [*commands, *start_members(group)]
+
+
+def start_members(group: Group) -> list[Command]:
+    """Return the turns of members that have not begun."""
+    return [Start(member, group.fork) for member in group.members[len(group.turns) :]]
+
+
+def take_part(state: State, active: Activation) -> Activation:
+    """Let a turn begin as a member of its group: with words and variables for itself."""
+    group = state.groups.get(active.fork)
+    if group is None:
+        return active
+    if active.agent != group.name:
+        turns = (*group.turns, active.number)
+        state.groups = {**state.groups, group.fork: replace(group, turns=turns)}
+    state.threads = {**state.threads, active.number: state.messages}
+    return active.changed(values=state.variables)
+
+
+def replies_of(state: State, fork: int) -> dict[str, Json]:
+    """Return what the members of a group came to, by name."""
+    return {it.agent: it.result for it in _done(state, state.groups[fork])}
+
+
+def member_ended(compiled: CompiledWorkflow, state: State, member: Activation) -> list[Command]:
+    """Join, or wait for the other members."""
+    group = state.groups[member.fork]
+    if member.agent == group.name:  # It has merged what the others said.
+        return [_joined(group, _done(state, group), _text(member.result))]
+    return _settle(compiled, state, group)
+
+
+def member_failed(
+    compiled: CompiledWorkflow, state: State, member: Activation, error: str
+) -> list[Command]:
+    """Fail with a member, or go on without it."""
+    group = state.groups[member.fork]
+    rules = compiled.groups[group.name]
+    state.drop(member.number)
+    if rules.on_failure == "fail" or member.agent == group.name:
+        return [Record(RunEnded("failed", f"{error} (in the group {group.name})"))]
+    group = replace(group, failed={**group.failed, member.number: error})
+    state.groups = {**state.groups, group.fork: group}
+    return _settle(compiled, state, group)
+
+
+def on_joined(
+    compiled: CompiledWorkflow, state: State, event: Event, data: Joined
+) -> list[Command]:
+    """Let count what the turns said and set, and hand off."""
+    group = state.groups[data.fork]
+    counting = [state.active[turn] for turn in data.turns if turn in state.active]
+    for member in counting:
+        if data.text is None:
+            for message in state.threads[member.number].since(group.length):
+                state.add_message(message)
+        if member.set_by and member.values is not None:
+            values = member.values
+            state.variables = {**state.variables, **{it: values[it] for it in member.set_by}}
+            state.set_by = {**state.set_by, **member.set_by}
+    if data.text is not None:
+        state.add_message(Message("agent", data.name, data.text, event.seq))
+    state.drop(*(it.number for it in state.active.values() if it.fork == group.fork))
+    state.groups = {key: it for key, it in state.groups.items() if key != group.fork}
+    state.timers = {key: it for key, it in state.timers.items() if it.owner != group.fork}
+    last, streak = state.last_speaker
+    state.last_speaker = (data.name, streak + 1 if data.name == last else 1)
+    if state.stopping:
+        return [stopped()]
+    return [Record(HandedOff(data.name, compiled.groups[data.name].next, "joined"))]
+
+
+def on_timer_set(
+    _compiled: CompiledWorkflow, state: State, event: Event, data: TimerSet
+) -> list[Command]:
+    """Remember what is due; it goes with the group that set it."""
+    state.timers = {**state.timers, data.id: Timer(data.id, data.at, event.cause)}
+    return []
+
+
+def on_timer_fired(
+    compiled: CompiledWorkflow, state: State, _event: Event, data: TimerFired
+) -> list[Command]:
+    """Let the members fail that are not done in time."""
+    timer = state.timers[data.id]
+    state.timers = {key: it for key, it in state.timers.items() if key != data.id}
+    group = state.groups[timer.owner]
+    seconds = compiled.groups[group.name].deadline
+    late = [it for it in state.active.values() if it.fork == group.fork and it.stage != "done"]
+    return [
+        Record(
+            TurnFailed(it.agent, f"{it.agent} was not done within {seconds:g} s", "deadline"),
+            it.number,
+        )
+        for it in late
+    ]
+
+
+def _done(state: State, group: Group) -> list[Activation]:
+    members = (state.active[turn] for turn in group.turns if turn in state.active)
+    return [it for it in members if it.stage == "done"]
+
+
+def _settle(compiled: CompiledWorkflow, state: State, group: Group) -> list[Command]:
+    """Join when enough members are done."""
+    rules = compiled.groups[group.name]
+    done = _done(state, group)
+    if rules.merge == "first" and done:
+        return [_joined(group, done[:1])]
+    if len(done) + len(group.failed) < len(group.members):
+        return []
+    if not done:
+        faults = "; ".join(group.failed.values())
+        return [
+            Record(RunEnded("failed", f"every member of the group {group.name} failed: {faults}"))
+        ]
+    return [_merged(rules, group, done)]
+
+
+def _merged(rules: GroupRules, group: Group, done: Sequence[Activation]) -> Command:
+    match rules.merge:
+        case "majority":
+            votes = [_text(it.result) for it in done]
+            most = max(votes, key=votes.count)  # Of several, the first.
+            return _joined(group, [done[votes.index(most)]])
+        case "collect":
+            return _joined(group, done, _text({it.agent: it.result for it in done}))
+        case "custom":
+            return Start(group.name, group.fork)
+        case _:
+            return _joined(group, done)
+
+
+def _joined(group: Group, done: Sequence[Activation], text: str | None = None) -> Command:
+    return Record(Joined(group.name, group.fork, tuple(it.number for it in done), text), turn=0)
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

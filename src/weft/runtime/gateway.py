@@ -1,0 +1,365 @@
+"""The gateway: starts runs, lets signals in, and shows what is there. It performs nothing itself."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Literal, TypeAlias
+
+from weft.engine.events import Event, ModelFailed, ModelReplied, RequestAnswered, RunStarted
+from weft.engine.reduce import fold
+from weft.engine.rows import RequestRow, RunRow
+from weft.engine.state import State
+from weft.errors import StoreConflict, UsageError
+from weft.findings import Json
+from weft.ports.clock import Clock
+from weft.ports.dispatcher import Dispatcher
+from weft.ports.journal import Journal, Pruned
+from weft.ports.scope import Scope
+from weft.runtime.active import ActiveRun
+from weft.runtime.arguments import (
+    require_number,
+    require_scope,
+    require_text,
+    require_user,
+    require_values,
+)
+from weft.runtime.decision import CallCheck, NewEvent
+from weft.runtime.deltas import Delta, Ended, ModelRetry, News, Speech, TextDelta
+from weft.runtime.forking import Edits, fork
+from weft.runtime.perform import ModelSource
+from weft.runtime.run_writer import Batches, RunWriter
+from weft.runtime.signals import Answer, Signal, Stop, interpret, was_heard
+from weft.runtime.values import fitting_text, start_values
+from weft.runtime.worker import Worker, is_text, no_run
+from weft.runtime.workflow import Workflow
+from weft.runtime.workflows import WorkflowCache
+
+#: A run to which something is written: worked on here, or only written to.
+OpenRun: TypeAlias = ActiveRun | RunWriter
+
+
+class Gateway:
+    """The way into the runs of a store: it appends, and wakes whoever works on them."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        models: ModelSource,
+        clock: Clock,
+        workflows: WorkflowCache,
+        dispatcher: Dispatcher,
+        worker: Worker,
+        batches: Batches,
+        speech: Speech,
+        environment: Mapping[str, str],
+        production: bool,
+    ) -> None:
+        self._journal = journal
+        self._models = models
+        self._clock = clock
+        self._workflows = workflows
+        self._dispatcher = dispatcher
+        self._worker = worker
+        self._batches = batches
+        self._speech = speech
+        self._environment = environment
+        self._production = production
+
+    async def start(
+        self,
+        workflow: str,
+        *,
+        scope: Scope,
+        message: str | None = None,
+        values: Mapping[str, Json] | None = None,
+        model: str | None = None,
+        run: str | None = None,
+        streamed: bool = False,
+    ) -> str:
+        """Begin a run and return its identity; it goes on whether or not anybody watches.
+
+        `model` answers for every agent, whatever the package says. A `run` of your own choice may
+        be given once; a second start with it is refused. `streamed` keeps the first words as they
+        are spoken for whoever is about to follow the events.
+        """
+        require_scope(scope)
+        require_user(scope)
+        require_text(workflow=workflow, model=model)
+        require_values(values)
+        if run is not None and not is_text(run):
+            raise UsageError(f"{run!r} cannot be the identity of a run", hint="name it with a text")
+        linked = await self._workflows.named(workflow)
+        name = run or self._clock.new_id()
+        self._require_models(linked, model, scope)
+        given = start_values(
+            linked.compiled,
+            environment=self._environment,
+            production=self._production,
+            given=values or {},
+        )
+        new = _first_events(name, linked, scope, given, fitting_text(message), model)
+        try:
+            await self._begin(scope, linked, name, new, streamed=streamed)
+        except StoreConflict as error:  # It is another user's: not even how long it is may show.
+            raise _taken(name) from error
+        return name
+
+    async def deliver(self, run: str, signal: Signal, *, scope: Scope) -> None:
+        """Let a signal into a run. It returns when the signal is in the journal.
+
+        It may be delivered again, by whoever does not know whether it was: it counts once. A
+        message that was heard returns; an answer to what was answered is refused.
+        """
+        require_scope(scope)
+        opened = await self._open(run, scope)
+        if was_heard(signal, opened.state):
+            return
+        if not isinstance(signal, Stop):
+            self._require_models(opened.workflow, opened.state.model, scope)
+        if isinstance(signal, Answer) and isinstance(opened, ActiveRun):
+            await self._worker.expire_if_over(opened, signal.request)
+        user = scope.user or scope.app
+        try:
+            new, check = interpret(signal, opened.workflow, opened.state, user)
+        except UsageError:
+            # What is in memory may be behind: another process may have written what allows it.
+            before = opened.state
+            await self._catch_up(opened)
+            if opened.state is before:
+                raise
+            new, check = interpret(signal, opened.workflow, opened.state, user)
+        await self._write(opened, new, check)
+
+    async def fork(
+        self,
+        run: str,
+        *,
+        scope: Scope,
+        turn: int,
+        values: Mapping[str, Json] | None = None,
+        model: str | None = None,
+        streamed: bool = False,
+    ) -> str:
+        """Let a turn of a run be taken anew, with other values or another model, as a new run."""
+        require_number(turn=turn)
+        require_text(model=model)
+        require_values(values)
+        row = await self.run(run, scope=scope)
+        workflow = await self._workflows.of_digest(row.app, row.digest)
+        child = self._clock.new_id()
+        written, state = fork(
+            workflow,
+            await self._journal.read(scope, run),
+            parent=run,
+            child=child,
+            turn=turn,
+            edits=Edits(values or {}, model),
+            user=scope.user or scope.app,
+            now=self._clock.now(),
+            batches=self._batches,
+        )
+        self._require_models(workflow, state.model, scope)
+        made = self._worker.made(Scope(row.app, row.user), workflow, State(child))
+        if streamed:
+            self._speech.expect(made.key)
+        if self._dispatcher.mine(made.key):
+            await self._worker.put(made).begin(written, state)
+        else:
+            await self._journal.append(written)
+            await self._dispatcher.wake(made.key)
+        return child
+
+    async def run(self, run: str, *, scope: Scope) -> RunRow:
+        """Return a run at a glance. Raises AccessDenied if there is none in the scope."""
+        require_scope(scope)
+        return await self._worker.find(scope, run)
+
+    async def runs(
+        self,
+        *,
+        scope: Scope,
+        status: Literal["running", "waiting", "ended"] | None = None,
+        workflow: str | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> list[RunRow]:
+        """Return runs, newest first; `before` goes on after the last run of a page."""
+        require_scope(scope)
+        require_number(limit=limit)
+        return await self._journal.runs(
+            scope, status=status, workflow=workflow, before=before, limit=limit
+        )
+
+    async def requests(self, *, scope: Scope, run: str | None = None) -> list[RequestRow]:
+        """Return the open questions, oldest first."""
+        require_scope(scope)
+        if run is not None and not is_text(run):
+            return []
+        return await self._journal.requests(scope, run=run)
+
+    async def workflow(self, run: str, *, scope: Scope) -> Workflow:
+        """Return the workflow a run was started with."""
+        row = await self.run(run, scope=scope)
+        return await self._workflows.of_digest(row.app, row.digest)
+
+    async def state(self, run: str, *, scope: Scope, at: int | None = None) -> State:
+        """Return the state of a run, now or after an earlier event."""
+        require_scope(scope)
+        require_number(at=at)
+        events = await self._journal.read(scope, run, limit=at or None) if is_text(run) else []
+        if not events or not isinstance(begun := events[0].data, RunStarted):
+            raise no_run(run)
+        kept = [] if at == 0 else events
+        workflow = await self._workflows.of_digest(scope.app, begun.digest)
+        return fold(workflow.compiled, run, kept)
+
+    async def events(
+        self, run: str, *, scope: Scope, after: int = 0, follow: bool = False
+    ) -> AsyncIterator[Event | Delta]:
+        """Yield the events of a run after a number; with `follow`, go on until it has ended.
+
+        While following, pieces of text come as they are spoken, but none after the whole reply.
+        """
+        require_number(after=after)
+        await self.run(run, scope=scope)
+        if not follow:
+            for event in await self._journal.read(scope, run, after=after):
+                yield event
+            return
+        self._worker.look_for_due()
+        async for item in self._followed(run, scope, after):
+            yield item
+
+    async def prune(self, *, scope: Scope, ended_before: int, dry_run: bool) -> Pruned:
+        """Remove the runs that ended before a time (in milliseconds), or tell what would go."""
+        require_scope(scope)
+        return await self._journal.prune(scope, ended_before=ended_before, dry_run=dry_run)
+
+    async def _followed(self, run: str, scope: Scope, after: int) -> AsyncIterator[Event | Delta]:
+        """Yield events and pieces of text in order: a piece comes after the event that allowed it."""
+        key = (scope.app, run)
+        early: list[Delta] = []
+        replied: set[int] = set()
+        with self._speech.listening(key) as news:
+            pump = asyncio.create_task(_pump(self._journal.follow(scope, run, after=after), news))
+            try:
+                while True:
+                    self._worker.raise_if_given_up(key)
+                    item = await news.get()
+                    if isinstance(item, Event):
+                        yield item
+                        after = item.seq
+                        if isinstance(item.data, ModelReplied | ModelFailed):
+                            replied.add(item.cause)
+                        ready = [it for it in early if it.call <= after]
+                        early = [it for it in early if it.call > after]
+                    elif isinstance(item, TextDelta | ModelRetry):
+                        ready = [item] if item.call <= after else []
+                        early += [] if ready else [item]
+                    elif isinstance(item, Ended):
+                        await pump  # which raises what kept it from going on
+                        return
+                    else:
+                        continue
+                    for delta in ready:
+                        if delta.call not in replied:
+                            yield delta
+            finally:
+                pump.cancel()
+                await asyncio.gather(pump, return_exceptions=True)
+
+    async def _open(self, run: str, scope: Scope) -> OpenRun:
+        """Return a run that something is to be written to."""
+        if self._dispatcher.mine((scope.app, run)):
+            return await self._worker.load(scope, run)
+        row = await self._worker.find(scope, run)
+        workflow = await self._workflows.of_digest(row.app, row.digest)
+        owner = Scope(row.app, row.user)
+        events = await self._journal.read(owner, run)
+        return self._writer(owner, workflow, fold(workflow.compiled, run, events))
+
+    async def _begin(
+        self,
+        scope: Scope,
+        workflow: Workflow,
+        run: str,
+        new: tuple[NewEvent, ...],
+        *,
+        streamed: bool,
+    ) -> None:
+        key = (scope.app, run)
+        if streamed:
+            self._speech.expect(key)
+        if not self._dispatcher.mine(key):
+            await self._writer(scope, workflow, State(run)).write(new, _is_new)
+            await self._dispatcher.wake(key)
+            return
+        active = self._worker.made(scope, workflow, State(run))
+        if self._worker.put(active) is not active:
+            raise _taken(run)
+        await active.start(new, _is_new)
+
+    async def _write(self, opened: OpenRun, new: NewEvent, check: CallCheck) -> None:
+        if isinstance(opened, ActiveRun):
+            await self._worker.put(opened).deliver(new, check)
+        else:
+            await opened.write((new,), check)
+            await self._dispatcher.wake(opened.key)
+
+    async def _catch_up(self, opened: OpenRun) -> None:
+        if isinstance(opened, ActiveRun):
+            await self._worker.put(opened).catch_up()
+        else:
+            await opened.catch_up()
+
+    def _writer(self, scope: Scope, workflow: Workflow, state: State) -> RunWriter:
+        return RunWriter(
+            scope=scope,
+            workflow=workflow,
+            state=state,
+            journal=self._journal,
+            clock=self._clock,
+            batches=self._batches,
+        )
+
+    def _require_models(self, workflow: Workflow, model: str | None, scope: Scope) -> None:
+        """Raise what is wrong with the models of a run now, before anything is written."""
+        for name in {model} if model else set(workflow.models.values()):
+            self._models(name or "", workflow, scope)
+
+
+async def _pump(events: AsyncIterator[Event], news: News) -> None:
+    try:
+        async for event in events:
+            await news.put(event)
+    finally:
+        await news.put(Ended())
+
+
+def _first_events(
+    run: str,
+    workflow: Workflow,
+    scope: Scope,
+    values: dict[str, Json],
+    message: str | None,
+    model: str | None,
+) -> tuple[NewEvent, ...]:
+    """Return what begins a run; the first message answers the question it begins with."""
+    user = scope.user or ""
+    begun = RunStarted(
+        workflow.name, workflow.digest, scope.app, user, values, message is not None, model
+    )
+    events = (NewEvent(f"user:{user}", begun),)
+    if message is None:
+        return events
+    return (*events, NewEvent(f"user:{user}", RequestAnswered(f"{run}:1", message, user)))
+
+
+def _taken(run: str) -> UsageError:
+    return UsageError(
+        f"run {run} was started before", hint="leave the identity out to get a new one"
+    )
+
+
+def _is_new(state: State) -> bool:
+    return not state.seq

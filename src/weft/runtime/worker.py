@@ -1,0 +1,268 @@
+"""A worker: holds runs in memory while there is something to do for them, and performs it."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+from weft.engine.events import RequestExpired, TimerFired
+from weft.engine.reduce import fold
+from weft.engine.rows import DueRow, RunRow
+from weft.engine.state import State
+from weft.errors import AccessDenied, RunError, RunGivenUp, UsageError, WeftError
+from weft.ports.clock import Clock
+from weft.ports.dispatcher import RunKey
+from weft.ports.journal import Journal
+from weft.ports.scope import Scope
+from weft.runtime.active import ActiveRun
+from weft.runtime.decision import Decision, NewEvent
+from weft.runtime.due import DueWatch
+from weft.runtime.perform import Performer
+from weft.runtime.run_writer import Batches, RunWriter
+from weft.runtime.signals import is_open
+from weft.runtime.workflow import Workflow
+from weft.runtime.workflows import WorkflowCache
+
+_log: Final = logging.getLogger("weft.runtime")
+
+#: How many runs that wait for a person stay in memory, so that their next message finds them.
+MOST_RESTING: Final = 128
+
+#: Milliseconds between two signs of life of a worker with something to do, and how long after one
+#: its runs count as worked on.
+BEAT: Final = 5_000
+LEASE: Final = 3 * BEAT
+
+
+def is_alive(row: RunRow, now: int) -> bool:
+    """Tell whether a running run is worked on: its owner has shown a sign of life lately."""
+    return max(row.heartbeat, row.changed_at) > now - LEASE
+
+
+class Worker:
+    """Works on runs: loads them, performs what they need, and lets them go."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        clock: Clock,
+        workflows: WorkflowCache,
+        performer: Performer,
+        batches: Batches,
+        on_left: Callable[[RunKey], None],
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._workflows = workflows
+        self._performer = performer
+        self._batches = batches
+        self._on_left = on_left
+        self._due = DueWatch(journal, clock, self._let_happen)
+        performer.tell = self._written
+        self._held: dict[RunKey, ActiveRun] = {}
+        #: Runs that wait for a person, the one that was worked on last at the end.
+        self._resting: OrderedDict[RunKey, ActiveRun] = OrderedDict()
+        self._loading: dict[RunKey, asyncio.Task[ActiveRun]] = {}
+        self._given_up: dict[RunKey, Exception] = {}
+        self._beating: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def get(self, run: RunKey) -> ActiveRun | None:
+        """Return a run that is worked on here."""
+        return self._held.get(run)
+
+    def known(self, run: RunKey) -> ActiveRun | None:
+        """Return a run that is in memory: worked on, or waiting for a person."""
+        return self._held.get(run) or self._resting.get(run)
+
+    def made(self, scope: Scope, workflow: Workflow, state: State) -> ActiveRun:
+        """Return a run that can be worked on; it is held when it is put."""
+        writer = RunWriter(
+            scope=scope,
+            workflow=workflow,
+            state=state,
+            journal=self._journal,
+            clock=self._clock,
+            batches=self._batches,
+        )
+        return ActiveRun(writer, self._performer, self._left)
+
+    def put(self, active: ActiveRun) -> ActiveRun:
+        """Hold a run now that there is something to do for it; if it is held already, that one.
+
+        One that has not begun makes way: it was given a name that is taken.
+        """
+        if self._closed:  # What is begun now could not be written.
+            raise RunError("the host is closed; nothing was written")
+        run = active.key
+        held = self._held.get(run)
+        if held is None or (active.state.seq and not held.state.seq):
+            self._held[run] = held = active
+            self._resting.pop(run, None)
+        if self._beating is None:
+            self._beating = asyncio.create_task(self._beat())
+        return held
+
+    async def load(self, scope: Scope, run: str) -> ActiveRun:
+        """Return a run from memory or from the journal. Raises AccessDenied if there is none.
+
+        What is in memory may be behind what another process has written: whoever writes finds out.
+        Whoever asks while it is being loaded waits for the same one.
+        """
+        known = self.known((scope.app, run))
+        if known is None or not known.state.seq:
+            return await self._load(await self.find(scope, run))
+        if not scope.covers(known.state.app, known.state.user):
+            raise no_run(run)
+        return known
+
+    async def find(self, scope: Scope, run: str) -> RunRow:
+        """Return a run at a glance. Raises AccessDenied if there is none in the scope."""
+        row = await self._journal.run(scope, run) if is_text(run) else None
+        if row is None:
+            raise no_run(run)
+        return row
+
+    async def work(self, run: RunKey) -> None:
+        """Take up a run because something was written to it, and return when it rests."""
+        row = await self.find(Scope(run[0]), run[1])
+        active = await self._load(row)
+        self.take_up(active)
+        await active.rest()
+
+    def take_up(self, active: ActiveRun) -> None:
+        """Work on a run again, whatever kept it from going on before."""
+        self._given_up.pop(active.key, None)
+        self.put(active).take_up()
+
+    async def recover(self) -> list[str]:
+        """Take up every run that has something to do and that no process works on."""
+        taken: list[str] = []
+        for row in await self._journal.unfinished():
+            if row.owner == self._batches.owner or is_alive(row, self._clock.now()):
+                continue
+            try:
+                self.take_up(await self._load(row))
+            except WeftError as fault:  # That one is damaged is no reason to leave the others.
+                _log.exception("run %s cannot be taken up", row.run)
+                self.give_up((row.app, row.run), fault)
+            else:
+                taken.append(row.run)
+        self.look_for_due()
+        return taken
+
+    def look_for_due(self) -> None:
+        """Wait for what is due: questions that expire, timers."""
+        self._due.look()
+
+    def give_up(self, run: RunKey, fault: Exception) -> None:
+        """Remember why a run is not worked on."""
+        self._given_up[run] = fault
+        cause: BaseException | None = fault
+        while cause is not None:  # Without tracebacks: those would keep the run itself in memory.
+            cause.__traceback__ = None
+            cause = cause.__cause__ or cause.__context__
+
+    def raise_if_given_up(self, run: RunKey) -> None:
+        """Tell whoever waits for a run that it is not worked on any more, and why."""
+        fault = self._given_up.get(run)
+        if fault is not None and run not in self._held:
+            raise RunGivenUp(run[1], fault) from fault
+
+    async def expire_if_over(self, active: ActiveRun, request: str) -> None:
+        """Let a question expire whose time is over: no process may have been there to do it."""
+        asked = active.state.requests.get(request)
+        if asked is None or asked.expires_at is None or asked.expires_at > self._clock.now():
+            return
+        new = NewEvent("clock", RequestExpired(request), turn=asked.turn)
+        try:
+            await self.put(active).deliver(new, is_open(request))
+        except UsageError:
+            return  # It was answered meanwhile, or another process was quicker.
+
+    async def close(self) -> None:
+        """Let all runs go; they go on from their journals some other time."""
+        self._closed = True
+        await self._due.close()
+        await asyncio.gather(*(active.leave() for active in list(self._held.values())))
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.gather(self._beating, return_exceptions=True)
+        self._resting.clear()
+
+    async def _load(self, row: RunRow) -> ActiveRun:
+        run = (row.app, row.run)
+        known = self.known(run)
+        if known is not None and known.state.seq:
+            if known.state.seq < row.seq:  # Another process has written.
+                await self.put(known).catch_up()
+            return known
+        if run not in self._loading:
+            self._loading[run] = asyncio.create_task(self._bring(row))
+            self._loading[run].add_done_callback(lambda _: self._loading.pop(run))
+        # Whoever does not want to wait any more leaves the others what they wait for.
+        return await asyncio.shield(self._loading[run])
+
+    async def _bring(self, row: RunRow) -> ActiveRun:
+        scope = Scope(row.app, row.user)
+        workflow = await self._workflows.of_digest(row.app, row.digest)
+        events = await self._journal.read(scope, row.run)
+        return self.made(scope, workflow, fold(workflow.compiled, row.run, events))
+
+    def _left(self, active: ActiveRun, fault: Exception | None) -> None:
+        run = active.key
+        if fault is not None:
+            self.give_up(run, fault)
+        elif active.state.status != "running":
+            self._given_up.pop(run, None)
+        if self._held.get(run) is active:
+            del self._held[run]
+            if fault is None and active.state.status == "waiting":
+                self._resting[run] = active
+                if len(self._resting) > MOST_RESTING:
+                    self._resting.popitem(last=False)
+        self._on_left(run)
+
+    def _written(self, decision: Decision) -> None:
+        state = decision.state
+        if state.timers or any(it.expires_at is not None for it in state.requests.values()):
+            self.look_for_due()
+
+    async def _let_happen(self, row: DueRow) -> None:
+        active = await self.load(Scope(row.app, row.user), row.run)
+        if row.kind == "request":
+            await self.expire_if_over(active, row.id)
+        else:
+            new = NewEvent("clock", TimerFired(row.id))
+            await self.put(active).deliver(new, lambda state: row.id in state.timers)
+
+    async def _beat(self) -> None:
+        """Show signs of life while there is something to do; what is written is one as well."""
+        while True:
+            await self._clock.sleep_until(self._clock.now() + BEAT)
+            if not self._held:
+                self._beating = None
+                return
+            try:
+                await self._journal.beat(self._batches.owner, self._clock.now())
+            except WeftError as error:
+                _log.warning("no sign of life could be written: %s", error)
+
+
+def is_text(run: str) -> bool:
+    """Tell whether something can be the identity of a run at all: some strings are no text."""
+    try:
+        run.encode()
+    except (UnicodeEncodeError, AttributeError):
+        return False
+    return True
+
+
+def no_run(run: str) -> AccessDenied:
+    """Return what is said of a run that is not there, or not for whoever asks."""
+    return AccessDenied(f"there is no run {run}")
