@@ -28,8 +28,9 @@ from weft.check.run import RULES
 from weft.check.workspace import WORKSPACE_RULES
 from weft.errors import LinkError, PackageError
 from weft.findings import Finding, Place
-from weft.packages.archive import export_package, import_package
-from weft.packages.fixes import mend
+from weft.packages.archive.exporting import export_package
+from weft.packages.archive.importing import import_package
+from weft.packages.edit.fixes import mend
 from weft.packages.reader import read_package
 from weft.packages.review import review
 from weft.runtime.workflow import link
