@@ -17,9 +17,7 @@ from benchmarks.mock_server import FAULTS, Answer, Call, MockServer, error
 
 from model_play import LOOKUP, ask, called, run, said
 from weft.adapters.models import openai_http
-from weft.adapters.models.bodies import MOST_TAILS
-from weft.adapters.models.connections import Connections
-from weft.adapters.models.openai_http import ChatModel, Endpoint
+from weft.adapters.models.openai_http import MOST_TAILS, ChatModel, Connections, Endpoint
 from weft.engine.events import NO_USAGE, ToolRequest, Usage
 from weft.errors import ModelError, UsageError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema, ToolSchema

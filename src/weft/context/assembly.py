@@ -13,7 +13,7 @@ from weft.context.values import shown, value_of
 from weft.context.view import Section, VariableList, View, headed
 from weft.engine.state import State
 from weft.ports.model import ChatMessage
-from weft.spec.tokens import estimate
+from weft.spec.ingredients import estimate
 
 _VARIABLES_HEADING: Final = "[CONTEXT VARIABLES]"
 

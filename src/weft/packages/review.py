@@ -16,7 +16,7 @@ from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.workspace import PackFile, find_packages, is_package, left_out, read_packs
 from weft.spec.orchestrator import Orchestrator
-from weft.spec.sources import FileSource
+from weft.spec.variables import FileSource
 from weft.spec.workflow import WorkflowSpec
 
 

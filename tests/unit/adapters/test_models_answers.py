@@ -7,10 +7,10 @@ import pytest
 from engine_play import workflow
 from model_play import LOOKUP, Canned, ask, run, said
 from weft.adapters.models.person import PersonModel
-from weft.adapters.models.prices import Priced, PriceList
 from weft.adapters.models.recorded import RecordedModel
+from weft.adapters.models.usage import Priced, PriceList
 from weft.context.assembly import assemble, digest_of
-from weft.context.view import View, beside
+from weft.context.view import View, extras
 from weft.engine.events import (
     ContextAssembled,
     Event,
@@ -28,7 +28,7 @@ from weft.ports.model import ChatMessage, ModelReply, ModelRequest, OutputSchema
 VERDICT = OutputSchema("Verdict", {"type": "object"})
 
 #: No tools and no output are sent beside the messages.
-NOTHING = beside((), None)
+NOTHING = extras((), None)
 
 
 def person(reply: ModelReply, request: ModelRequest) -> ModelReply:
@@ -155,7 +155,7 @@ def test_an_answer_to_nothing_is_loud():
 def test_the_digest_is_the_one_of_the_journal():
     compiled = workflow()
     started = Event(1, 0, "user", 0, RunStarted("W", "d", "a", "u", {}, "Gr\u00fc\u00df Gott"))
-    view = View("A", (), (), (), None, beside=NOTHING)
+    view = View("A", (), (), (), None, extras=NOTHING)
     assembly = assemble(view, fold(compiled, "r", [started]))
     assert digest_of(assembly.messages, NOTHING) == assembly.digest
 

@@ -24,11 +24,9 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from pydantic_ai.usage import RequestUsage
 
 from model_play import LOOKUP, StillClock, ask, called, run, said
-from weft.adapters.models.library import LibraryModel
-from weft.adapters.models.library_messages import as_messages
-from weft.adapters.models.open_library import open_library
+from weft.adapters.models.library import LibraryModel, as_messages
 from weft.adapters.models.providers import THROUGH_LIBRARY, Library
-from weft.adapters.models.registry import ModelRegistry
+from weft.adapters.models.registry import ModelRegistry, open_library
 from weft.engine.events import NO_USAGE, ToolRequest, Usage
 from weft.errors import ModelError, UsageError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema

@@ -1,5 +1,5 @@
 from weft.diagrams import draw
-from weft.diagrams.ascii_text import cut, plain, wrapped
+from weft.diagrams.ascii import cut, plain, wrapped
 from weft.spec.workflow import WorkflowSpec
 
 

@@ -3,13 +3,10 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from weft.diagrams import layered as layered_module
-from weft.diagrams.layered import layered
-from weft.diagrams.layers import ranks, without_cycles
-from weft.diagrams.layout import arrange
-from weft.diagrams.ordering import order
-from weft.diagrams.positions import spread, straighten
-from weft.diagrams.text_size import lines, text_width
+from weft.diagrams import layers
+from weft.diagrams.layers import layered, order, ranks, without_cycles
+from weft.diagrams.layout import arrange, spread, straighten
+from weft.diagrams.svg import lines, text_width
 
 
 def random_graph(seed):
@@ -146,7 +143,7 @@ def test_a_label_stands_next_to_the_true_source():
 def test_a_huge_graph_gets_fewer_points(monkeypatch):
     links = [(n, n + 1) for n in range(20)] + [(20, 0), (0, 5)]
     whole = layered(21, links)
-    monkeypatch.setattr(layered_module, "MOST_PASSING", 10)
+    monkeypatch.setattr(layers, "MOST_PASSING", 10)
     sparse = layered(21, links)
     assert len(whole.chains[-2]) == 39
     assert [len(chain) for chain in sparse.chains] == [1] * 20 + [2, 2]

@@ -8,9 +8,9 @@ import seed_examples as seed
 from weft.findings import is_error
 from weft.packages.reader import read_package
 from weft.spec import plan
-from weft.spec.sources import DerivedSource
 from weft.spec.triggers import AgentTextTrigger, Equals, Exact
 from weft.spec.type_parser import parse_type
+from weft.spec.variables import DerivedSource
 
 FILES = {
     "orchestrator.json": seed.ORCHESTRATOR,
