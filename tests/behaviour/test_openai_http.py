@@ -347,7 +347,7 @@ def test_arguments_that_cannot_be_read_are_quoted(kind: str, stream: bool):
 
 def test_arguments_that_were_cut_are_said_to_be_cut():
     caught = fault(Answer("", calls=(Call("lookup", '{"order": "A'),), finish="length"))
-    assert "the reply was cut at its longest" in str(caught)
+    assert "the reply was truncated (token limit)" in str(caught)
 
 
 @pytest.mark.parametrize("stream", [False, True])

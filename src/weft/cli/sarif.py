@@ -11,7 +11,7 @@ from urllib.parse import quote
 import weft
 from weft.cli.codes import CODES
 from weft.findings import Finding, Json, Rule
-from weft.packages.edit.fixes import mended_texts
+from weft.packages.edit.fixes import fixed_texts as mended_texts
 from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.text.index import line_column

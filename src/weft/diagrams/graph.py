@@ -39,7 +39,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One way the word can pass; `before` means before the source replies."""
+    """One handoff; `before` means before the source replies."""
 
     source: str
     target: str
@@ -67,7 +67,7 @@ class Graph:
 
 
 def graph(spec: WorkflowSpec) -> Graph:
-    """Return the parties of a workflow and every way the word can pass between them."""
+    """Return the parties of a workflow and every handoff between them."""
     edges = tuple(_edges(spec))
     return Graph(
         title=shown(spec.orchestrator.workflow_name, NAME_LENGTH),

@@ -54,7 +54,7 @@ class ContextVariablesFile(Part):
 
 
 class HandoffsFile(Part):
-    """handoffs.json: how the word passes on."""
+    """handoffs.json: who hands off to whom, and when."""
 
     handoff_rules: tuple[Handoff, ...]
 

@@ -131,7 +131,7 @@ def _astray(home: Path) -> Iterator[Finding]:
             for nested in (it for it in _entries(entry) if is_package(it)):
                 yield _misplaced(nested, "lies too deep", home)
         elif not entry.exists():
-            yield unreadable(entry, "is a link that leads nowhere", "mend or remove it")
+            yield unreadable(entry, "is a link that leads nowhere", "fix or remove it")
         elif meant_kind(entry.name):
             fact = "looks like a file of a package, but is in no package folder"
             yield _not_checked(entry, fact, f"move it into a folder of its own: {home / 'NAME'}")

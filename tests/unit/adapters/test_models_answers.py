@@ -54,7 +54,7 @@ def test_a_person_may_call_tools():
     ("reply", "fault"),
     [
         (ModelReply("", (ToolRequest("1", "lookupp", {}),)), "did you mean lookup"),
-        (ModelReply("", (ToolRequest("1", "zzz", {}),)), "there is: lookup"),
+        (ModelReply("", (ToolRequest("1", "zzz", {}),)), "available: lookup"),
         (ModelReply("", (ToolRequest("1", "lookup", {"x": object()}),)), "not JSON"),
         (ModelReply("", (ToolRequest("1", "lookup", {}),) * 2), "same identity"),
         (ModelReply("no json"), "must be JSON that fits Verdict"),
@@ -67,7 +67,7 @@ def test_what_a_person_may_not_answer(reply: ModelReply, fault: str):
 
 
 def test_without_tools_none_can_be_called():
-    with pytest.raises(ModelError, match="there is: none"):
+    with pytest.raises(ModelError, match="available: none"):
         person(ModelReply("", (ToolRequest("1", "lookup", {}),)), ask())
 
 

@@ -107,7 +107,7 @@ def test_a_missing_address_is_said_too():
     [
         ("", "no model is named", "openai:MODEL"),
         ("opnai:gpt", "there is no model provider opnai", "did you mean openai?"),
-        ("zzz:gpt", "there is no model provider zzz", "there is: anthropic, azure"),
+        ("zzz:gpt", "there is no model provider zzz", "available: anthropic, azure"),
         ("openai", "openai names a provider and no model", "openai:MODEL"),
         ("openai:", "openai: names a provider and no model", "openai:MODEL"),
         ("anthropic", "anthropic names a provider and no model", "anthropic:MODEL"),

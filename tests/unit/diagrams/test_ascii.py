@@ -126,7 +126,7 @@ def test_few_participants_get_lanes():
         "==[end]=======================================================================",
         rails,
         "",
-        "dashed arrow: the word passes before the agent replies",
+        "dashed arrow: hands off before the agent replies",
         "otherwise: none of the conditions before it holds",
     ]
 

@@ -121,7 +121,7 @@ def test_what_passes_before_a_reply_is_optional_and_dashed():
         ),
         message("A", "user", "waits for the user"),
     )
-    assert told.legend[0] == "dashed arrow: the word passes before the agent replies"
+    assert told.legend[0] == "dashed arrow: hands off before the agent replies"
 
 
 def test_an_agent_entered_in_two_places_gets_a_part_of_its_own():
@@ -137,7 +137,7 @@ def test_an_agent_entered_in_two_places_gets_a_part_of_its_own():
         )
     )
     assert told.steps[2:] == (
-        Note("agent:D", "when D has the word"),
+        Note("agent:D", "when D has its turn"),
         Block(
             "alt",
             (

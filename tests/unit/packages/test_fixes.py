@@ -5,7 +5,7 @@ import json
 import pytest
 
 from weft.findings import AppendItem, Finding, Fix, Place, Remove, RenameKey, SetValue
-from weft.packages.edit.fixes import mend
+from weft.packages.edit.fixes import apply_fixes
 from weft.packages.reader import read_package
 
 
@@ -24,12 +24,12 @@ def write(folder, name, data):
 
 
 def finding(*edits, file=None):
-    fix = Fix("mend it", edits, file=file)
+    fix = Fix("fix it", edits, file=file)
     return Finding("EXPO002", "error", "x", Place("f"), fix=fix)
 
 
 def apply(folder, *findings):
-    return mend(read_package(folder), findings)
+    return apply_fixes(read_package(folder), findings)
 
 
 def load(folder, name):
@@ -80,8 +80,8 @@ def test_rename_and_removal_of_a_whole_entry(folder):
 
 def test_a_missing_file_is_begun(folder):
     (folder / "context_variables.json").unlink()
-    mended = apply(folder, finding(AppendItem(("exposure", "A"), "z")))
-    assert len(mended) == 1
+    applied = apply(folder, finding(AppendItem(("exposure", "A"), "z")))
+    assert len(applied) == 1
     assert load(folder, "context_variables.json") == {
         "$schema": "../../schemas/context_variables.schema.json",
         "context_variables": {"agents": {"A": {"variables": ["z"]}}},
@@ -93,5 +93,5 @@ def test_a_missing_file_is_begun(folder):
 def test_a_file_that_is_there_and_not_read_is_not_replaced(folder):
     package = read_package(folder)
     write(folder, "tools.json", {"tools": []})
-    assert mend(package, [finding(AppendItem(("tools",), {}))]) == ()
+    assert apply_fixes(package, [finding(AppendItem(("tools",), {}))]) == ()
     assert load(folder, "tools.json") == {"tools": []}

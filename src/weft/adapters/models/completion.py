@@ -143,7 +143,7 @@ def _arguments(tool: str, given: str | dict[str, Any], finish: str | None) -> di
     try:
         value: Json = from_json(given.strip() or "{}", allow_inf_nan=False)
     except ValueError as error:
-        fault = "the reply was cut at its longest" if finish == CUT else str(error)
+        fault = "the reply was truncated (token limit)" if finish == CUT else str(error)
     else:
         fields = as_object(value)
         if fields is not None:

@@ -164,7 +164,7 @@ class ModelRegistry:
             return UsageError(
                 f"{name} names no provider", hint=f"write the provider first, like openai:{name}"
             )
-        there = f"did you mean {near}?" if near else f"there is: {', '.join(known)}"
+        there = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
         return UsageError(f"there is no model provider {kind}", hint=there)
 
 

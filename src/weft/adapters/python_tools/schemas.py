@@ -23,7 +23,7 @@ Hint: TypeAlias = Any
 _CONTEXT: Final = "context_variables"
 _SHORT_CONTEXT: Final = "context"
 
-#: Of many faults a model is told the first ones: mending those often mends the others.
+#: Of many faults a model is told the first ones: fixing those often fixes the others.
 _MOST_FAULTS: Final = 10
 
 #: Keys of a schema that hold values, not schemas.

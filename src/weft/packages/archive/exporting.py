@@ -62,7 +62,7 @@ def export_package(folder: Path, target: Path) -> Export:
 
 
 def _unpackable(folder: Path, name: str, content: FolderFiles) -> list[Finding]:
-    """Find what import would refuse, while the author can still mend it."""
+    """Find what import would refuse, while the author can still fix it."""
     faults = [f"{it!r} {fault}" for it in sorted(content.files) if (fault := name_fault(it))]
     fault = segment_fault(name)
     if fault:

@@ -20,7 +20,7 @@ from weft.packages.text.documents import Document, read_text
 from weft.packages.writer import file_text
 
 
-def mend(package: Package, findings: Iterable[Finding]) -> tuple[Fix, ...]:
+def apply_fixes(package: Package, findings: Iterable[Finding]) -> tuple[Fix, ...]:
     """Apply the fixes of a package's findings, at most one to a file, and return those applied.
 
     One at a time: a fix is worked out on the text as it was read, so the next one waits until the
@@ -29,7 +29,7 @@ def mend(package: Package, findings: Iterable[Finding]) -> tuple[Fix, ...]:
     applied: list[Fix] = []
     texts: dict[str, bytes] = {}
     for fix in (finding.fix for finding in findings if finding.fix):
-        changed = mended_texts(package, fix)
+        changed = fixed_texts(package, fix)
         if changed and texts.keys().isdisjoint(changed):
             texts.update((name, text.encode()) for name, text in changed.items())
             applied.append(fix)
@@ -37,7 +37,7 @@ def mend(package: Package, findings: Iterable[Finding]) -> tuple[Fix, ...]:
     return tuple(applied)
 
 
-def mended_texts(package: Package, fix: Fix) -> dict[str, str]:
+def fixed_texts(package: Package, fix: Fix) -> dict[str, str]:
     """Return the new text of every file of a package that a fix would change, and write nothing."""
     grouped: dict[str, list[Edit]] = {}
     for edit in fix.edits:
