@@ -1,5 +1,6 @@
 """Events as JSON and back. What an earlier version wrote must stay readable for ever."""
 
+import re
 from typing import Any, Final
 
 from pydantic_core import from_json, to_json
@@ -9,6 +10,11 @@ from weft.findings import Json
 
 #: An event wraps a value in a few levels; what is read from outside must be readable inside one.
 _ROOM: Final = 16
+
+#: What a model puts around JSON, as in a chat; other languages and longer fences are no such thing.
+_FENCE: Final = "```"
+_OPENING: Final = re.compile(r"```(?:json)?(?![\w`])", re.IGNORECASE)
+_FENCED_LINE: Final = re.compile(r"^[ \t]*```", re.MULTILINE)
 
 
 def encode(data: EventData) -> bytes:
@@ -37,3 +43,20 @@ def read_json(raw: bytes) -> Json:
         from_json(raw, allow_inf_nan=False)
         raise ValueError("it is nested too deeply") from error
     return value
+
+
+def unfenced(text: str) -> str:
+    """Return a reply without the one ```json or ``` fence around it; any other text as it is.
+
+    JSON has no raw line breaks in its texts, so a fence at the beginning of a line inside means
+    that there are several blocks, and which of them is meant is not for us to guess.
+
+    >>> unfenced('```json\\n{"a": 1}\\n```')
+    '{"a": 1}'
+    """
+    bare = text.strip()
+    opening = _OPENING.match(bare)
+    if opening is None or not bare.endswith(_FENCE, opening.end()):
+        return text
+    inner = bare[opening.end() : -len(_FENCE)]
+    return text if _FENCED_LINE.search(inner) else inner.strip()

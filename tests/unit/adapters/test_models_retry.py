@@ -49,6 +49,74 @@ def test_after_the_last_attempt_the_last_error_counts_them():
     assert len(clock.waits) == 3
 
 
+def test_an_answer_names_the_attempts_that_failed_before_it():
+    model = retrying(passing("500 from it"), passing("busy"), OK, clock=StillClock())
+    reply = run(model.reply(ask()))
+    assert reply.retries == ("attempt 1 of 4: 500 from it", "attempt 2 of 4: busy")
+    assert run(retrying(OK, clock=StillClock()).reply(ask())) is OK
+    assert OK.retries == ()
+
+
+def test_an_error_names_every_attempt():
+    model = retrying(passing("500"), passing("502"), LASTING, clock=StillClock())
+    with pytest.raises(ModelError, match=r"^wrong key \(attempts: 3\)$") as caught:
+        run(model.reply(ask()))
+    assert caught.value.retries == (
+        "attempt 1 of 4: 500",
+        "attempt 2 of 4: 502",
+        "attempt 3 of 4: wrong key",
+    )
+    with pytest.raises(ModelError, match=r"^wrong key$") as caught:
+        run(retrying(LASTING, clock=StillClock()).reply(ask()))
+    assert caught.value.retries == ()
+
+
+def test_every_wait_is_told_before_it_begins():
+    clock, told = StillClock(), list[tuple[int, str]]()
+    policy = RetryPolicy(attempts=3)
+    model = retrying(
+        passing("500", after=1.24),
+        passing("502", after=75),
+        passing("x"),
+        clock=clock,
+        policy=policy,
+    )
+    request = ask()._replace(on_retry=lambda text: told.append((len(clock.waits), text)))
+    with pytest.raises(ModelError, match=r"attempts: 3"):
+        run(model.reply(request))
+    assert told == [
+        (0, "attempt 2 of 3 in 1.2 s, after: 500"),
+        (1, "attempt 3 of 3 in 75.0 s, after: 502"),
+    ]
+
+
+def test_what_is_not_tried_again_is_not_told():
+    request = ask()._replace(on_retry=pytest.fail)
+    with pytest.raises(ModelError):
+        run(retrying(LASTING, clock=StillClock()).reply(request))
+
+
+def test_the_attempts_of_a_model_and_its_fallback_are_told_apart():
+    def tries(*acts: object) -> Retrying:
+        return retrying(*acts, clock=StillClock(), policy=RetryPolicy(attempts=2))
+
+    busy = [passing("busy"), passing("busy")]
+    reply = run(WithFallback(tries(*busy), tries(passing("500"), OK), name="a:b").reply(ask()))
+    assert reply.retries == (
+        "a:b, attempt 1 of 2: busy",
+        "a:b, attempt 2 of 2: busy",
+        "attempt 1 of 2: 500",
+    )
+    with pytest.raises(ModelError) as caught:
+        run(WithFallback(tries(*busy), tries(*busy), name="a:b").reply(ask()))
+    assert caught.value.retries == (
+        "a:b, attempt 1 of 2: busy",
+        "a:b, attempt 2 of 2: busy",
+        "attempt 1 of 2: busy",
+        "attempt 2 of 2: busy",
+    )
+
+
 def test_what_the_provider_asks_for_is_waited_for():
     clock = StillClock()
     run(retrying(passing(after=7.0), passing(after=0.0), OK, clock=clock).reply(ask()))

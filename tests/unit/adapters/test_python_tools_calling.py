@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tool_play import QUICK, Bench, context, play, tool_call, until
+from tool_play import QUICK, Bench, context, play, tool_call, until, write
 from weft.adapters.python_tools.calling import Limits
 from weft.adapters.python_tools.threads import Threads
 from weft.errors import ToolError, UsageError
@@ -113,19 +113,28 @@ def test_context_variables_of_the_caller_are_seen_by_the_tool(bench, monkeypatch
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ("raise ValueError('no stock')", "f failed: ValueError: no stock"),
-        ("raise KeyError", "f failed: KeyError"),
-        ("assert False, 'x' * 9999", f"f failed: AssertionError: {'x' * 2000}"),
-        ("return f(*a) if 0 else (lambda g: g(g))(lambda g: g(g))", "f failed: RecursionError"),
+        ("raise ValueError('no stock')", "f failed: ValueError at tools/main.py:8: no stock"),
+        ("raise KeyError", "f failed: KeyError at tools/main.py:8"),
+        (
+            "assert False, 'x' * 9999",
+            f"f failed: AssertionError at tools/main.py:8: {'x' * 2000}",
+        ),
+        (
+            "return f(*a) if 0 else (lambda g: g(g))(lambda g: g(g))",
+            "f failed: RecursionError at tools/main.py:8: ",
+        ),
         ("import sys; sys.exit(3)", "f tried to end the process, which no tool may do"),
-        ("raise Silent", "f failed: Silent: its message cannot be read"),
+        ("raise Silent", "f failed: Silent at tools/main.py:8: its message cannot be read"),
         ("return float('nan')", "f returned a value of type float that is no JSON"),
         ("return {'a': object()}", "f returned a value of type dict that is no JSON: it holds"),
         ("return 'x' * 5_000_000", "f returned a value of type str that is no JSON: it has"),
         ("return (n for n in a)", "f returned a value of type generator that is no JSON"),
-        ("return Tricky(a=1)", "f failed: RuntimeError: not today"),
+        ("return Tricky(a=1)", "f failed: RuntimeError at tools/main.py:5: not today"),
         ("raise ToolError('as it is')", "as it is"),
-        ("raise ExceptionGroup('two', [ValueError(1)])", "f failed: ExceptionGroup: two"),
+        (
+            "raise ExceptionGroup('two', [ValueError(1)])",
+            "f failed: ExceptionGroup at tools/main.py:8: two",
+        ),
     ],
 )
 def test_a_tool_that_fails_says_how(bench, kind, body, told):
@@ -140,6 +149,48 @@ a = []
     {body}
 """
     assert str(failure(bench, text)).startswith(told)
+
+
+POLICY = """
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+def share(amount):
+    return 1 / amount
+"""
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "def f(): return share(0)",
+        "async def f(): return share(0)",
+        "def f(): return later()\nasync def later(): return share(0)",
+        "async def f(): return await asyncio.to_thread(share, 0)",
+        "async def f(): return (await asyncio.gather(asyncio.to_thread(share, 0)))[0]",
+        "def f():\n    with ThreadPoolExecutor() as pool: return pool.submit(share, 0).result()",
+    ],
+)
+def test_a_failure_names_the_innermost_line_of_the_package(bench, tool):
+    said = "f failed: ZeroDivisionError at tools/main.py:6: division by zero"
+    assert str(failure(bench, POLICY + tool)) == said
+
+
+def test_a_failure_inside_a_library_names_the_line_that_called_it(bench):
+    said = "f failed: JSONDecodeError at tools/main.py:7: Expecting value"
+    assert str(failure(bench, f"{POLICY}def f(): return json.loads('')")).startswith(said)
+
+
+def test_a_failure_in_another_file_of_the_package_names_that_file(bench, tmp_path):
+    write(tmp_path, {"shared/rates.py": "def rate():\n    raise LookupError('no rate')\n"})
+    text = "from shared.rates import rate\ndef f():\n    return rate()"
+    assert str(failure(bench, text)) == "f failed: LookupError at shared/rates.py:2: no rate"
+
+
+def test_a_failure_that_no_line_of_the_package_took_part_in_names_none(bench):
+    said = str(failure(bench, "from posixpath import basename as f", p=3))
+    assert said.startswith("f failed: TypeError: ")
 
 
 def test_stop_iteration_is_a_failure_like_others(bench):
@@ -158,7 +209,7 @@ def test_the_log_names_type_and_place_but_no_value(bench, caplog):
 @pytest.mark.parametrize(
     ("signal", "said"),
     [
-        ("Stop", "f failed: Stop: now"),
+        ("Stop", "f failed: Stop at tools/main.py:4: now"),
         ("KeyboardInterrupt", "f tried to end the process"),
         ("asyncio.CancelledError", "f cancelled itself"),
     ],
