@@ -341,4 +341,4 @@ def test_a_library_that_is_not_there_is_named_with_what_to_install():
     missing = Library("anthropic_of_nowhere", "M", "P", (("api_key", "K"),), "x")
     with pytest.raises(UsageError, match="x:m needs a library that is not installed") as caught:
         open_library("x:m", missing, "m", {"K": "k"})
-    assert caught.value.hint == 'install it: pip install "weft[anthropic_of_nowhere]"'
+    assert caught.value.hint == 'install it: pip install "weft-agents[anthropic_of_nowhere]"'

@@ -214,7 +214,7 @@ def test_an_extra_that_is_not_installed_is_named(monkeypatch):
     with pytest.raises(SetupError) as caught:
         registry().model("ollama:tiny")
     assert str(caught.value) == "ollama:tiny needs a library that is not installed: aiohttp"
-    assert caught.value.hint == 'install it: pip install "weft[models]"'
+    assert caught.value.hint == 'install it: pip install "weft-agents[models]"'
 
 
 def test_a_reply_counts_though_nothing_tells_what_it_cost(monkeypatch):

@@ -273,7 +273,9 @@ def test_a_package_has_the_usual_names_around_it(bench):
         def f() -> list[str]:
             from weft_packages import nothing
     """
-    with pytest.raises(ToolError, match="ImportError: cannot import name 'nothing'"):
+    with pytest.raises(
+        ToolError, match=r"ImportError at tools/main\.py:2: cannot import name 'nothing'"
+    ):
         bench.call(text, "f")
     assert bench.call("def f() -> str:\n    return __import__('json').dumps([])", "f") == "[]"
     assert bench.call("def f() -> str:\n    return __name__ + __file__", "f").count("main") == 2

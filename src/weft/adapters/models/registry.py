@@ -176,7 +176,7 @@ def not_installed(name: str, extra: str, error: ImportError) -> SetupError:
     """Say which library a model needs, and how to get it."""
     return SetupError(
         f"{name} needs a library that is not installed: {error.name or error}",
-        hint=f'install it: pip install "weft[{extra}]"',
+        hint=f'install it: pip install "weft-agents[{extra}]"',
     )
 
 
