@@ -91,12 +91,10 @@ def _spelled(char: str) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Shorten a text to a width."""
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Break a text into lines of at most `width` characters."""
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
@@ -108,7 +106,6 @@ class Lanes:
     width: int
 
     def header(self, titles: list[str]) -> list[str]:
-        """Write the names above their lanes."""
         return ["".join(cut(title, self.width - 2).center(self.width) for title in titles)]
 
     def rails(self) -> str:
@@ -116,7 +113,6 @@ class Lanes:
         return "|".center(self.width) * len(self.keys)
 
     def message(self, source: str, target: str, text: str, *, dotted: bool) -> Iterator[str]:
-        """Write an arrow from lane to lane with its text above it."""
         yield self.rails()
         start, end = self._centre(source), self._centre(target)
         left = min(start, end) + 2
@@ -132,7 +128,6 @@ class Lanes:
             yield self._over(end + 1, "<" + line * (start - end - 2))
 
     def note(self, over: str, text: str) -> Iterator[str]:
-        """Write a remark across a lane."""
         yield self.rails()
         for line in wrapped(text, COLUMNS - 4):
             remark = f"[ {line} ]"

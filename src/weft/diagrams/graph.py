@@ -59,7 +59,6 @@ class Graph:
     edges: tuple[Edge, ...]
 
     def leaving(self) -> dict[str, list[Edge]]:
-        """Return the edges by the node they leave."""
         found: dict[str, list[Edge]] = {node.key: [] for node in self.nodes}
         for edge in self.edges:
             found[edge.source].append(edge)
@@ -78,7 +77,6 @@ def graph(spec: WorkflowSpec) -> Graph:
 
 
 def agent_key(name: str) -> str:
-    """Return the key of an agent's node."""
     return f"agent:{name}"
 
 

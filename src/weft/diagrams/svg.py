@@ -87,7 +87,6 @@ def document(title: str, size: tuple[float, float], body: Iterable[str]) -> str:
 
 
 def number(value: float) -> str:
-    """Write a number with at most one decimal."""
     return f"{round(value, 1):g}" if abs(value) < 100_000 else str(round(value))
 
 
@@ -104,31 +103,26 @@ def label(
 def rectangle(
     x: float, y: float, size: tuple[float, float], style: str, *, round_by: float = 0.0
 ) -> str:
-    """Draw a rectangle by its upper left corner."""
     corner = f' rx="{number(round_by)}"' if round_by else ""
     at = f'x="{number(x)}" y="{number(y)}" width="{number(size[0])}" height="{number(size[1])}"'
     return f'<rect class="{style}" {at}{corner}/>'
 
 
 def line(start: tuple[float, float], end: tuple[float, float], style: str) -> str:
-    """Draw a straight line without a tip."""
     (x1, y1), (x2, y2) = start, end
     at = f'x1="{number(x1)}" y1="{number(y1)}" x2="{number(x2)}" y2="{number(y2)}"'
     return f'<line class="{style}" {at}/>'
 
 
 def arrow(path: str, style: str = "edge") -> str:
-    """Draw a path with a tip at its end."""
     return f'<path class="{style}" d="{path}" marker-end="url(#weft-tip)"/>'
 
 
 def points(*values: float) -> str:
-    """Write coordinates one after the other."""
     return " ".join(number(value) for value in values)
 
 
 def text_width(text: str, size: float) -> float:
-    """Estimate the width of a text, in the units of `size`."""
     return size * sum(_WIDTHS.get(char) or _other(char) for char in text)
 
 

@@ -44,7 +44,6 @@ def _condition(handoff: Handoff, text: str) -> str:
 
 
 def start_words(start: Start) -> str:
-    """Say how a run begins."""
     match start:
         case ChatStart():
             return "a chat is opened"

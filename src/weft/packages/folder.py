@@ -226,7 +226,6 @@ def leads_out(path: Path, folder: Path) -> bool:
 
 
 def unlisted(folder: Path, error: OSError) -> Finding:
-    """Say that nobody can tell what is in a folder."""
     fact = f"cannot be looked into: {_reason(error)}"
     return unreadable(folder, fact, _access_remedy(folder, error))
 

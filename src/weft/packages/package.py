@@ -40,7 +40,6 @@ class Package:
 
     @property
     def name(self) -> str:
-        """The name of the workflow."""
         return self.spec.orchestrator.workflow_name
 
     @cached_property

@@ -132,7 +132,6 @@ def _not_among(path: Path, found: object, choices: list[str]) -> Problem:
 
 
 def _choices(listed: str) -> list[str]:
-    """Read the quoted words of a list as pydantic prints it."""
     return listed.split("'")[1::2]
 
 

@@ -42,7 +42,6 @@ class Review:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing keeps the workflows from running."""
         return not any(is_error(finding) for finding in self.findings)
 
 

@@ -80,7 +80,6 @@ def _content(kind: FileKind, data: Mapping[str, JsonValue]) -> dict[str, JsonVal
 
 
 def schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema of one kind of file."""
     generated = _MODELS[name].model_json_schema(by_alias=True)
     generated["properties"] = {
         "$schema": {"type": "string", "description": "Where editors find this schema."},
@@ -95,5 +94,4 @@ def schema(name: str) -> dict[str, Any]:
 
 
 def schema_files() -> dict[str, str]:
-    """Return the text of every schema by file name."""
     return {f"{name}.schema.json": dump(schema(name), "json") for name in _MODELS}

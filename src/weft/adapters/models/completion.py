@@ -106,7 +106,6 @@ def make_reply(
     usage: Json,
     model: str,
 ) -> ModelReply:
-    """Put a reply together from what came whole or in pieces."""
     if finish == "content_filter" and not text and not calls:
         raise ModelError("the provider's content filter withheld the reply: change what is asked")
     return ModelReply(

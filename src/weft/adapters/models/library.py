@@ -75,7 +75,6 @@ class LibraryModel:
         return _reply(whole, request)
 
     async def close(self) -> None:
-        """Close what the library holds open."""
         if self._open:
             self._open = False
             await self._model.__aexit__(None, None, None)

@@ -89,7 +89,6 @@ class BodyWriter:
         self._tails: dict[tuple[int, int, bool], _Tail] = {}
 
     def body(self, request: ModelRequest, *, stream: bool) -> bytes:
-        """Return a request as JSON."""
         try:
             messages = to_json(list(request.messages))
         except PydanticSerializationError as error:
@@ -135,7 +134,6 @@ class Endpoint:
         return base.with_path(path, keep_query=True).with_user(None)
 
     def headers(self) -> CIMultiDict[str]:
-        """Return the headers of every request."""
         headers = CIMultiDict({"Content-Type": "application/json", "User-Agent": "weft"})
         if self.key is not None:
             if not (self.key.isascii() and self.key.isprintable()):

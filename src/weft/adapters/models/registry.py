@@ -78,11 +78,9 @@ class ModelRegistry:
         return self._models[name]
 
     def knows(self, kind: str) -> bool:
-        """Tell whether models of this kind can be made here."""
         return kind in {*self._factories, *_ADDRESSES, *self._providers, *THROUGH_LIBRARY}
 
     async def close(self) -> None:
-        """Close every connection."""
         models, self._libraries = self._libraries, []
         self._models = {}
         for model in models:
@@ -173,7 +171,6 @@ def _missing(name: str, what: str, setting: str) -> SetupError:
 
 
 def not_installed(name: str, extra: str, error: ImportError) -> SetupError:
-    """Say which library a model needs, and how to get it."""
     return SetupError(
         f"{name} needs a library that is not installed: {error.name or error}",
         hint=f'install it: pip install "weft-agents[{extra}]"',

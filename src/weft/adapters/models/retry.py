@@ -139,7 +139,6 @@ class Listener:
 
 
 def _tried(error: ModelError, text: str, attempts: int, retries: tuple[str, ...]) -> ModelError:
-    """Return an error that says what all attempts together came to."""
     whole = ModelError(text, retryable=error.retryable, after_seconds=error.after_seconds)
     whole.attempts = attempts
     whole.retries = retries

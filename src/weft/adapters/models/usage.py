@@ -95,7 +95,6 @@ class Priced:
     async def reply(
         self, request: ModelRequest, on_text: Callable[[str], None] | None = None
     ) -> ModelReply:
-        """Ask, and work out the cost."""
         reply = await self._model.reply(request, on_text)
         names = (reply.model, *self._names) if reply.model else self._names
         cost = self._prices.cost(reply.usage, provider=self._provider, names=names)

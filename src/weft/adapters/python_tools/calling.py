@@ -103,7 +103,6 @@ class PythonTools:
         self._limits = limits
 
     def schema(self, tool: str) -> ToolSchema:
-        """Return how a model sees a tool."""
         return self._find(tool).signature.schema
 
     async def call(self, call: ToolCall) -> Json:

@@ -200,7 +200,6 @@ def _inside(key: str, value: Any) -> Any:  # noqa: ANN401 - a schema is whatever
 
 
 def summary(function: Callable[..., Any]) -> str:
-    """Return the first line of a docstring."""
     return (inspect.getdoc(function) or "").partition("\n")[0].strip()
 
 

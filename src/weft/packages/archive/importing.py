@@ -159,12 +159,10 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether nothing changes."""
         return not (self.added or self.changed or self.removed)
 
 
 def compare(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Comparison:
-    """Compare two sets of files by relative name."""
     changed = sorted(name for name in old.keys() & new.keys() if old[name] != new[name])
     names = sorted([*(old.keys() ^ new.keys()), *changed])
     return Comparison(

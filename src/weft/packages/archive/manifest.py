@@ -30,12 +30,10 @@ class Manifest(Part):
 
 
 def make_manifest(name: str, digest: str, files: Mapping[str, bytes]) -> Manifest:
-    """Describe files."""
     return Manifest(name=name, digest=digest, files={it: sha256(files[it]) for it in sorted(files)})
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
-    """Write a manifest, always in the same way."""
     return (json.dumps(manifest.model_dump(), indent=2, ensure_ascii=False) + "\n").encode()
 
 
@@ -53,7 +51,6 @@ def read_manifest(raw: bytes) -> Manifest | str:
 
 
 def sha256(raw: bytes) -> str:
-    """Return the sha256 of some bytes as hexadecimal digits."""
     return hashlib.sha256(raw).hexdigest()
 
 

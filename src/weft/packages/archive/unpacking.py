@@ -63,7 +63,6 @@ def unpack(archive: Path) -> Unpacked:
 
 
 def refused(archive: Path, message: str) -> Finding:
-    """Say why an archive is not imported."""
     hint = "get the file again, or make it anew: weft export NAME"
     severity = CATALOGUE["SCHEMA015"].severity
     return Finding("SCHEMA015", severity, message, Place(str(archive)), hint=(hint,))
@@ -120,7 +119,6 @@ def _unpacked(archive: Path, zipped: ZipFile) -> Unpacked:
 
 
 def _entry_faults(entries: list[ZipInfo]) -> Iterator[str]:
-    """Look at each entry by itself."""
     for entry in entries:
         # `filename` was shortened at a zero byte; only the name as it stands can be judged.
         name = entry.orig_filename
@@ -137,7 +135,6 @@ def _entry_faults(entries: list[ZipInfo]) -> Iterator[str]:
 
 
 def _list_faults(entries: list[ZipInfo]) -> Iterator[str]:
-    """Look at all entries together."""
     names = [entry.filename for entry in entries]
     both = clash(names)
     if both:

@@ -293,7 +293,6 @@ def _addition(there: Data, edit: SetValue, depth: int) -> Step | None:
 
 
 def carried_out(data: Data, step: Step) -> Data:
-    """Change the data as the text is to be changed."""
     if isinstance(step, Insert):
         container = _trail(data, step.path)[-1]
         if isinstance(container, list):

@@ -94,17 +94,14 @@ Dialect: TypeAlias = Callable[[Rewrite], None]
 
 
 def is_map(value: object) -> TypeGuard[Map]:
-    """Tell whether a value of parsed data is a map."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeGuard[List]:
-    """Tell whether a value of parsed data is a list."""
     return isinstance(value, list)
 
 
 def child(container: object, step: Key) -> object:
-    """Return the entry or item at `step`, or None."""
     if is_map(container) and isinstance(step, str):
         return container.get(step)
     if is_list(container) and isinstance(step, int) and step < len(container):

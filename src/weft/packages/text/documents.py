@@ -143,7 +143,6 @@ def read_text(file: str, text: str) -> Document:
 
 
 def parse_text(text: str, form: Format) -> Parsed:
-    """Read text with an index of where everything stands."""
     if form == "json":
         return json_text.parse(text)
     # Deferred: most packages are written in JSON, and loading the YAML library takes its time.
@@ -153,7 +152,6 @@ def parse_text(text: str, form: Format) -> Parsed:
 
 
 def format_of(file: str) -> Format:
-    """Return the format a file name stands for: JSON if it ends in .json, else YAML."""
     return "json" if file.lower().endswith(".json") else "yaml"
 
 

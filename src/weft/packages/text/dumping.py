@@ -65,7 +65,6 @@ def inline_lines(head: str, value: Data, pad: str) -> Iterator[str]:
 
 
 def scalar(value: Data) -> str:
-    """Write a value in one line."""
     if isinstance(value, str):
         quoted = json.dumps(value, ensure_ascii=False)
         return value if _is_plain(value) else _UNSAFE.sub(_escape, quoted)

@@ -58,7 +58,6 @@ class ShownText:
 
 
 def shown_text(file: str, text: str) -> ShownText:
-    """Return the text of a file as it may be shown."""
     lines = tuple(text.split("\n"))
     starts = tuple(accumulate((len(line) + 1 for line in lines[:-1]), initial=0))
     if not file.endswith(SUFFIXES):
@@ -71,7 +70,6 @@ def shown_text(file: str, text: str) -> ShownText:
 
 
 def _secret_spans(text: str, root: Node) -> Iterator[_Span]:
-    """Find the values that may be secret."""
     pending: list[tuple[Node, tuple[str, ...], bool, bool]] = [(root, (), False, False)]
     while pending:
         node, labels, kept, valued = pending.pop()

@@ -60,12 +60,10 @@ class UnreadableError(Exception):
 
 
 def line_column(text: str, offset: int) -> tuple[int, int]:
-    """Return line and column, both counted from 1, of an offset."""
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 def spot(text: str, offset: int) -> str:
-    """Return an offset in words."""
     line, column = line_column(text, offset)
     return f"line {line}, column {column}"
 
@@ -84,7 +82,6 @@ def children_of(value: Data) -> Iterable[Data]:
 
 
 def duplicate(text: str, key: str, first: Node, start: int, end: int) -> Fault:
-    """Describe a key that stands twice in one object."""
     return Fault(
         "SCHEMA003",
         f"the key {show(key)} stands twice in one object",
@@ -96,13 +93,11 @@ def duplicate(text: str, key: str, first: Node, start: int, end: int) -> Fault:
 
 
 def too_deep(start: int) -> Fault:
-    """Describe nesting beyond the limit."""
     message = f"the file nests more than {MAX_DEPTH} levels deep"
     return Fault("SCHEMA004", message, start, hint=("flatten the structure",))
 
 
 def too_many(start: int) -> Fault:
-    """Describe more values than the limit."""
     message = f"the file holds more than {MAX_NODES:,} values"
     return Fault("SCHEMA004", message, start, hint=("split it, or use fewer aliases",))
 

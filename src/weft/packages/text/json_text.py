@@ -56,7 +56,6 @@ def load(text: str) -> Parsed:
 
 
 def parse(text: str) -> Parsed:
-    """Read JSON text with an index of places."""
     return _Reader(text).read()
 
 
@@ -186,7 +185,6 @@ class _Reader:
         self.note("a comma is missing here", before, hint="put a comma after this value")
 
     def entry(self, node: Node) -> None:
-        """Read a key, the colon and the value."""
         start, word = self.at, _WORD.match(self.text, self.at)
         if self.text[start : start + 1] in {'"', "'"}:
             key = self.string()

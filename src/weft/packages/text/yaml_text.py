@@ -84,7 +84,6 @@ _INFINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
 def parse(text: str) -> Parsed:
-    """Read YAML text with an index of places."""
     return _Builder(text).read()
 
 
@@ -255,7 +254,6 @@ class _Builder:
         return {key: self.copy(item, depth + 1, start) for key, item in value.items()}
 
     def add(self, value: Data, node: Node) -> None:
-        """Put a value where it belongs."""
         self.count += 1
         if self.count > MAX_NODES:
             raise UnreadableError(too_many(node.start))
