@@ -23,8 +23,7 @@ from typing import Any, Final
 
 import aiohttp
 
-from weft.adapters.models.connections import Connections
-from weft.adapters.models.openai_http import ChatModel, Endpoint
+from weft.adapters.models.openai_http import ChatModel, Connections, Endpoint
 from weft.adapters.models.registry import ModelRegistry
 from weft.ports.model import ChatMessage, ModelRequest, ToolSchema
 

@@ -88,6 +88,9 @@ class PortError(WeftError):
 class ModelError(PortError):
     """A language model gave no usable answer."""
 
+    #: What went wrong at each attempt, in order; empty where there was only one.
+    retries: tuple[str, ...] = ()
+
 
 class ToolError(PortError):
     """A tool gave no result."""

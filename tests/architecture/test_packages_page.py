@@ -11,11 +11,11 @@ from weft import Answer, Scope, UserMessage
 from weft.check.not_performed import not_performed
 from weft.packages.layout import FILE_KINDS
 from weft.packages.review import review
-from weft.spec.agents import REPLY_LIMITS, Agent, AgentType, HumanInteraction
+from weft.spec.agents import REPLY_LIMITS, Agent, AgentType, Handoff, HumanInteraction
 from weft.spec.condition_parser import parse_condition
-from weft.spec.handoffs import Handoff
-from weft.spec.limits import Budget, LoopGuard
 from weft.spec.orchestrator import (
+    Budget,
+    LoopGuard,
     Orchestrator,
     RuntimeExtension,
     StartupMode,
@@ -24,12 +24,11 @@ from weft.spec.orchestrator import (
 from weft.spec.outputs import OutputModel
 from weft.spec.part import Part
 from weft.spec.patterns import PATTERNS
-from weft.spec.sources import DerivedSource, Source
 from weft.spec.starts import Start
 from weft.spec.tools import AgentTool, LifecycleTool, Tool, UiTool
 from weft.spec.triggers import Match, Trigger
 from weft.spec.type_parser import parse_type
-from weft.spec.variables import Variable
+from weft.spec.variables import DerivedSource, Source, Variable
 from weft.spec.workflow import WorkflowSpec
 from weft.testing import ScriptedModel, call, host_for, read_package
 

@@ -1,12 +1,14 @@
 """Tools that misbehave: the run says what happened and goes on, and so does the next one."""
 
 import asyncio
+import re
 import time
 
 import pytest
 
 from behaviour.bad_run_play import ADA, finished, open_host, play, spec
 from weft.engine.events import ToolFailed, ToolReturned, VariableSet
+from weft.inspect.run import inspect_run
 from weft.runtime.signals import Answer
 from weft.testing.models import FunctionModel, call
 
@@ -225,6 +227,8 @@ TOLD = {
     "sets_then_asks_wrongly": ("asked a question that cannot be", "error"),
     "sets_then_declines": ("not today", "refused"),
 }
+#: The place that an exception adds to what is told.
+PLACED = re.compile(r" at tools/work\.py:\d+(?=:|$)")
 SPEC = spec("well", "counts_at_third", "counts_after_answer", *TOLD)
 
 
@@ -250,12 +254,29 @@ def test_a_tool_that_misbehaves_is_told_to_its_agent_and_recorded(tmp_path, tool
     bad, good = play(scenario)
     said, kind = TOLD[tool]
     failed = bad.only(ToolFailed)
-    assert said in failed.error
+    assert said in PLACED.sub("", failed.error)
     assert failed.kind == kind
-    assert said in [it.text for it in bad.state.messages][-1]
+    assert failed.error in [it.text for it in bad.state.messages][-1]
     assert (bad.row.status, bad.row.outcome) == ("ended", "completed")
     assert good.only(ToolReturned).value == "fine"
     assert good.row.outcome == "completed"
+
+
+@pytest.mark.parametrize("tool", ["raises", "panics_on_loop"])
+def test_where_a_tool_failed_is_kept_and_shown(tmp_path, tool):
+    async def scenario():
+        async with await open_host(tmp_path / "journal.db", SPEC, calling(tool), CODE) as host:
+            told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
+            return told, await host.workflow(told.row.run, scope=ADA)
+
+    told, workflow = play(scenario)
+    shown = inspect_run(workflow, told.row.run, told.events)
+    lines = CODE.decode().splitlines()
+    # The line after its docstring, counted from 1.
+    raising = next(at for at, it in enumerate(lines) if f"def {tool}()" in it) + 3
+    assert f" at tools/work.py:{raising}: " in told.only(ToolFailed).error
+    (failed,) = shown.turns[0].tools
+    assert failed.error == told.only(ToolFailed).error
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,9 @@ from weft.check.run import RULES
 from weft.check.workspace import WORKSPACE_RULES
 from weft.errors import LinkError, PackageError
 from weft.findings import Finding, Place
-from weft.packages.archive import export_package, import_package
-from weft.packages.fixes import mend
+from weft.packages.archive.exporting import export_package
+from weft.packages.archive.importing import import_package
+from weft.packages.edit.fixes import apply_fixes
 from weft.packages.reader import read_package
 from weft.packages.review import review
 from weft.runtime.workflow import link
@@ -162,7 +163,7 @@ def test_a_safe_fix_takes_the_mistake_away_and_brings_no_other(case, tmp_path):
     for _ in range(MOST_ROUNDS):
         if case.code in codes(result.findings):
             package = read_package(result.packages[0].folder)
-            mend(package, [it for it in result.findings if it.code == case.code])
+            apply_fixes(package, [it for it in result.findings if it.code == case.code])
             result = review(root)
     assert codes(result.findings) == set(case.also)
 

@@ -17,9 +17,7 @@ from benchmarks.mock_server import FAULTS, Answer, Call, MockServer, error
 
 from model_play import LOOKUP, ask, called, run, said
 from weft.adapters.models import openai_http
-from weft.adapters.models.bodies import MOST_TAILS
-from weft.adapters.models.connections import Connections
-from weft.adapters.models.openai_http import ChatModel, Endpoint
+from weft.adapters.models.openai_http import MOST_TAILS, ChatModel, Connections, Endpoint
 from weft.engine.events import NO_USAGE, ToolRequest, Usage
 from weft.errors import ModelError, UsageError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema, ToolSchema
@@ -349,7 +347,7 @@ def test_arguments_that_cannot_be_read_are_quoted(kind: str, stream: bool):
 
 def test_arguments_that_were_cut_are_said_to_be_cut():
     caught = fault(Answer("", calls=(Call("lookup", '{"order": "A'),), finish="length"))
-    assert "the reply was cut at its longest" in str(caught)
+    assert "the reply was truncated (token limit)" in str(caught)
 
 
 @pytest.mark.parametrize("stream", [False, True])

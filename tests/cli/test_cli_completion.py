@@ -9,7 +9,7 @@ import pytest
 from weft.cli.command_line import build_app
 from weft.cli.completing import SLOTS
 from weft.cli.verbs import VERB_NAMES, VERBS
-from weft.packages.schemas import SCHEMA_NAMES
+from weft.packages.writer import SCHEMA_NAMES
 
 
 @pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish", "powershell"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.packages import archive
+from weft.packages.archive import exporting
 
 
 @pytest.fixture
@@ -367,7 +367,7 @@ def test_import_refuses_a_package_that_could_not_run(weft, support, write, monke
     sound = (support / "agents.json").read_text()
     write(support, "agents.json", sound.replace("Helper", "Nobody"))
     with monkeypatch.context() as careless:
-        careless.setattr(archive, "review_package", lambda _: ())
+        careless.setattr(exporting, "review_package", lambda _: ())
         weft("export", "Support", "-o", "s.zip")
     write(support, "agents.json", sound)
     for words in (["import", "s.zip"], ["import", "s.zip", "--dry-run"]):

@@ -7,8 +7,8 @@ import pytest
 
 from weft.cli import verb_init
 from weft.errors import PackageError
-from weft.packages.schemas import SCHEMA_NAMES, schema_files
 from weft.packages.shipped import EXAMPLES
+from weft.packages.writer import SCHEMA_NAMES, schema_files
 from weft.spec.patterns import PATTERNS
 
 

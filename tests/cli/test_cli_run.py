@@ -108,8 +108,10 @@ def test_a_tool_that_fails_is_told_once_and_its_file_can_be_opened(weft, broken,
     broken.write_text(broken.read_text().replace("raise Refuse(", "raise ValueError("))
     typed('!look_up {"name": "nobody"}', "BYE")
     result = weft("run", "Desk", "hi", "--model", "you", "-v")
-    told = "    look_up failed: ValueError: there is nobody of that name\n"
-    assert told in result.err
+    line = 1 + broken.read_text()[: broken.read_text().index("raise ValueError(")].count("\n")
+    told = f"look_up failed: ValueError at tools/desk.py:{line}: there is nobody of that name\n"
+    assert f"    {told}" in result.err
+    assert f"ValueError at tools/desk.py:{line}: " in weft("inspect", "last").out
     assert 'File "workflows/Desk/tools/desk.py", line ' in result.err
     typed('!look_up {"name": "nobody"}', "BYE")
     assert "File " not in weft("run", "Desk", "hi", "--model", "you").err

@@ -7,10 +7,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from weft.findings import AppendItem, Remove, RenameKey, SetValue
-from weft.packages import json_text
-from weft.packages.documents import read_text
-from weft.packages.dumping import dump
-from weft.packages.edits import apply
+from weft.packages.edit.edits import apply
+from weft.packages.text import json_text
+from weft.packages.text.documents import read_text
+from weft.packages.text.dumping import dump
 
 TRICKY = [
     "",

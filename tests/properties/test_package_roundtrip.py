@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from strategies import specs
-from weft.packages.dumping import dump
+from weft.packages.dialect.migration import carry_out, plan_migration
 from weft.packages.layout import FILE_KINDS
-from weft.packages.migration import carry_out, plan_migration
 from weft.packages.reader import read_package
+from weft.packages.text.dumping import dump
 from weft.packages.writer import file_data, file_texts, write_package
 from weft.spec.canonical import digest, plain
 from weft.spec.orchestrator import Orchestrator

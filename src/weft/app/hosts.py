@@ -7,7 +7,7 @@ from typing import Final
 
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.models.person import Ask
-from weft.adapters.models.prices import Price
+from weft.adapters.models.usage import Price
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from random import Random
 
 from weft.adapters.models.person import Ask, PersonModel
-from weft.adapters.models.prices import Price
 from weft.adapters.models.registry import ModelRegistry
+from weft.adapters.models.usage import Price
 from weft.app.models import refuse_unknown
 from weft.app.settings import call_rules, fallbacks_of
 from weft.ports.clock import Clock

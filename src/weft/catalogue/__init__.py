@@ -1,16 +1,13 @@
-"""The one catalogue of diagnostics: every code, what it means, why it matters, how to mend it."""
+"""The one catalogue of diagnostics: every code, what it means, why it matters, how to fix it."""
 
 from typing import Final
 
 from weft.catalogue import (
     bind,
-    env,
+    code,
     expo,
     hand,
-    hook,
-    link,
     name,
-    out,
     pack,
     schema,
     state,
@@ -24,17 +21,17 @@ FAMILIES: Final[dict[str, tuple[Rule, ...]]] = {
     "SCHEMA": schema.RULES,
     "NAME": name.RULES,
     "TOOL": tool.RULES,
-    "BIND": bind.RULES,
+    "BIND": bind.BIND,
     "HAND": hand.RULES,
     "EXPO": expo.RULES,
     "VAR": var.RULES,
-    "STATE": state.RULES,
-    "HOOK": hook.RULES,
-    "OUT": out.RULES,
+    "STATE": state.STATE,
+    "HOOK": code.HOOK,
+    "OUT": bind.OUT,
     "UI": ui.RULES,
-    "ENV": env.RULES,
+    "ENV": state.ENV,
     "PACK": pack.RULES,
-    "LINK": link.RULES,
+    "LINK": code.LINK,
 }
 
 CATALOGUE: Final[dict[str, Rule]] = {

@@ -10,7 +10,7 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="error",
         title="Handoff to someone who is no agent",
         why=(
-            "When the rule applies, the word would pass to nobody and the run would stop in the "
+            "When the rule applies, nobody would take the next turn and the run would stop in the "
             "middle of the conversation."
         ),
         fix=(
@@ -32,8 +32,8 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="error",
         title="Condition cannot be read",
         why=(
-            "A condition that cannot be read has no answer, so nobody could tell where the word "
-            "goes. Weft does not guess: the workflow does not start."
+            "A condition that cannot be read has no answer, so nobody could tell who is "
+            "next. Weft does not guess: the workflow does not start."
         ),
         fix=(
             "Go to the column named in the finding. A condition compares variables with values "
@@ -48,7 +48,7 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="error",
         title="Condition uses a variable that may not decide a handoff",
         why=(
-            "By default only environment and derived variables decide where the word goes: they "
+            "By default only environment and derived variables decide who is next: they "
             "are small and their changes are on record. Stored documents, answers of services and "
             "constants describe the work; routing on them makes runs hard to foresee. Built-in "
             "variables only say whose run it is, and secrets have no value inside a run."
@@ -110,8 +110,8 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="error",
         title="No run ever comes to an agent",
         why=(
-            "Whatever happens in a run, the word never gets to this agent, or is always passed on "
-            "before it can reply. Its prompt, its tools and its rules have no effect, and the work "
+            "Whatever happens in a run, this agent never gets a turn, or always hands off before "
+            "it can reply. Its prompt, its tools and its rules have no effect, and the work "
             "it was meant to do is left undone without anybody being told."
         ),
         fix=(
@@ -148,9 +148,9 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         code="HAND010",
         severity="error",
-        title="Agent that keeps the word for ever",
+        title="Agent that hands off to itself for ever",
         why=(
-            "A run can get to a state in which this agent hands the word to itself again and "
+            "A run can get to a state in which this agent hands off to itself again and "
             "again, and nothing that can still happen leads to the user or to the end. Such a run "
             "spends its turns and its budget until a limit cuts it off."
         ),
@@ -170,7 +170,7 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="error",
         title="Circle of agents without a way out",
         why=(
-            "A run can get to a state in which these agents pass the word around among themselves "
+            "A run can get to a state in which these agents hand off among themselves "
             "and nothing that can still happen leads out of the circle. Such a run spends its "
             "turns and its budget until a limit cuts it off."
         ),

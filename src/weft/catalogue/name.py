@@ -37,7 +37,7 @@ RULES: Final[tuple[Rule, ...]] = (
         title="Two agents with one name",
         why=(
             "Handoffs, tools and triggers refer to agents by name. With two of the same name it "
-            "is not decided which one gets the word, and one of them would never take part."
+            "is not decided which one gets the turn, and one of them would never take part."
         ),
         fix="Give one of the two another name, or remove it.",
         example='[{"agent_name": "RouterAgent"}, {"agent_name": "RouterAgent"}]',
@@ -96,7 +96,7 @@ RULES: Final[tuple[Rule, ...]] = (
         title="Agent is named like a fixed target",
         why=(
             "In a handoff, user means the person and terminate means the end of the run. An agent "
-            "of that name could never be handed the word."
+            "of that name could never be handed off to."
         ),
         fix="Give the agent another name, such as UserProxy or ClosingAgent.",
         example='{"agent_name": "User"}',

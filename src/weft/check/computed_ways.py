@@ -4,8 +4,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from weft.check.subject import Subject
-from weft.spec.sources import ComputedSource
-from weft.spec.variables import Variable
+from weft.spec.variables import ComputedSource, Variable
 
 
 def way_down(subject: Subject, name: str, is_goal: Callable[[Variable], bool]) -> tuple[str, ...]:

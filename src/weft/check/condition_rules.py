@@ -16,9 +16,9 @@ from weft.engine.defaults import may_route
 from weft.errors import ExpressionError
 from weft.findings import Path
 from weft.ids import BUILT_IN_VARIABLES
+from weft.spec.agents import Handoff
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import Condition, names, strict_violations
-from weft.spec.handoffs import Handoff
 
 _OPERATOR: Final = re.compile(r"[=<>\[\](){}$]")
 _SENTENCE: Final = 3

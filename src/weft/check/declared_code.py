@@ -13,10 +13,9 @@ from weft.check.trigger_places import placed_triggers
 from weft.findings import Fix, Path, Place, SetValue
 from weft.ids import FUNCTION_REF, nearest, slug
 from weft.spec.flow import FunctionStep
-from weft.spec.hooks import Hook
-from weft.spec.sources import ComputedSource
-from weft.spec.tools import AgentTool, LifecycleTool, UiTool
+from weft.spec.tools import AgentTool, Hook, LifecycleTool, UiTool
 from weft.spec.triggers import FunctionTrigger
+from weft.spec.variables import ComputedSource
 
 Folder: TypeAlias = Literal["tools", "hooks"]
 Declared_co = TypeVar(

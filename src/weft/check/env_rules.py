@@ -8,7 +8,7 @@ from weft.check.prompts import insertions
 from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
 from weft.findings import Severity
-from weft.spec.sources import EnvironmentSource
+from weft.spec.variables import EnvironmentSource
 
 
 @rule("ENV001", "handoffs", "variables")

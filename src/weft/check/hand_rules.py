@@ -9,7 +9,7 @@ from weft.check.subject import Hit, Subject
 from weft.engine.defaults import startup_mode
 from weft.findings import Fix, Remove
 from weft.ids import USER
-from weft.spec.handoffs import ConditionScope, Handoff
+from weft.spec.agents import ConditionScope, Handoff
 from weft.spec.orchestrator import Orchestrator
 
 

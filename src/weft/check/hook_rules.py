@@ -15,7 +15,7 @@ from weft.check.rules import rule
 from weft.check.signatures import Function
 from weft.check.spelling import listed
 from weft.check.subject import Hit, Subject
-from weft.spec.hooks import HookType
+from weft.spec.tools import HookType
 
 #: What each kind of hook is called with, in order.
 ARGUMENTS: Final[dict[HookType, tuple[str, ...]]] = {

@@ -12,8 +12,8 @@ from weft.spec.ingredients import (
     Ingredient,
     LiteralIngredient,
     VariablesIngredient,
+    estimate,
 )
-from weft.spec.tokens import estimate
 
 
 @rule("EXPO009", "exposure")

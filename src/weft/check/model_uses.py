@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from weft.check.subject import Subject
 from weft.findings import Path
 from weft.ids import nearest
-from weft.spec.sources import EntitySource
 from weft.spec.starts import FormStart
 from weft.spec.type_meaning import Models, references
 from weft.spec.types import Ref, TypeExpr, UnionOf
+from weft.spec.variables import EntitySource
 
 
 @dataclass(frozen=True, slots=True)

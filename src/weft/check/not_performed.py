@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from weft.findings import Path
-from weft.spec.sources import DerivedSource
+from weft.spec.variables import DerivedSource
 from weft.spec.workflow import WorkflowSpec
 
 #: Where something stands in the spec, and what it is.

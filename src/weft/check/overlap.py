@@ -22,11 +22,10 @@ from weft.spec.conditions import (
     Value,
     names,
 )
-from weft.spec.sources import ComputedSource, StaticSource
 from weft.spec.type_meaning import Models, finite_values, mismatch
 from weft.spec.types import Scalar as ScalarType
 from weft.spec.types import TypeExpr
-from weft.spec.variables import Variable
+from weft.spec.variables import ComputedSource, StaticSource, Variable
 
 #: The values to try for each variable.
 Samples: TypeAlias = dict[str, tuple[Json, ...]]

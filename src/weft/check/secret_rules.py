@@ -10,7 +10,7 @@ from weft.check.subject import Hit, Subject
 from weft.check.values import declared_values, is_open_secret, label_of, texts_in
 from weft.findings import Path
 from weft.spec.ingredients import LiteralIngredient
-from weft.spec.sources import ExternalSource, FileSource
+from weft.spec.variables import ExternalSource, FileSource
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _URL_PARAMETER: Final = re.compile(r"[?&]([^=&#]+)=([^&#]*)")

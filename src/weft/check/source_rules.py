@@ -11,14 +11,14 @@ from weft.check.spelling import did_you_mean, unknown_name
 from weft.check.subject import Hit, Subject
 from weft.check.values import texts_in
 from weft.findings import Path
-from weft.spec.sources import (
+from weft.spec.templates import references
+from weft.spec.variables import (
     DatabaseSource,
     EnvironmentSource,
     ExternalSource,
     FileSource,
     ServiceAuth,
 )
-from weft.spec.templates import references
 
 #: An address may also begin with a variable that holds its first part.
 _ADDRESS: Final = re.compile(r"https?://[^\s/]|\{[A-Za-z_]", re.IGNORECASE)

@@ -8,8 +8,7 @@ from weft.check.rules import rule
 from weft.check.subject import Hit, Subject
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import parse_condition
-from weft.spec.limits import Budget
-from weft.spec.orchestrator import Orchestrator
+from weft.spec.orchestrator import Budget, Orchestrator
 from weft.spec.starts import DatabaseStart, ScheduleStart
 
 _PATH: Final = ("orchestrator", "trigger")

@@ -14,7 +14,7 @@ from weft.check.values import is_open_secret, key_of, misfit, told
 from weft.engine.conditions import same
 from weft.findings import Fix, Json, Path, Remove
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Value, names
-from weft.spec.sources import ComputedSource, DerivedSource
+from weft.spec.variables import ComputedSource, DerivedSource
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from typing import Final
 
 from weft.check.subject import Subject, listed_once
 from weft.findings import Json, Path
-from weft.spec.sources import DerivedSource, Transition
 from weft.spec.triggers import (
     FunctionTrigger,
     ToolCallTrigger,
@@ -14,6 +13,7 @@ from weft.spec.triggers import (
     Trigger,
     UiResponseTrigger,
 )
+from weft.spec.variables import DerivedSource, Transition
 
 #: The triggers that wait for a tool.
 TOOL_TRIGGERS: Final = (UiResponseTrigger, ToolCallTrigger, ToolResponseTrigger)

@@ -12,7 +12,8 @@ from weft.check.subject import Hit, Subject
 from weft.check.values import texts_in
 from weft.spec.conditions import names
 from weft.spec.ingredients import VariablesIngredient
-from weft.spec.sources import (
+from weft.spec.templates import references
+from weft.spec.variables import (
     ComputedSource,
     DatabaseSource,
     DerivedSource,
@@ -20,7 +21,6 @@ from weft.spec.sources import (
     ExternalSource,
     Source,
 )
-from weft.spec.templates import references
 
 #: Where a variable may be set or read.
 _READS: Final = (

@@ -9,10 +9,9 @@ from weft.check.spelling import short
 from weft.check.subject import Subject
 from weft.findings import Json, Path
 from weft.ids import BUILT_IN_VARIABLES
-from weft.spec.sources import ComputedSource, StaticSource
 from weft.spec.type_meaning import Models, mismatch, references
 from weft.spec.types import Scalar, TypeExpr, print_type
-from weft.spec.variables import Variable
+from weft.spec.variables import ComputedSource, StaticSource, Variable
 
 _TEXT: Final = Scalar("str")
 _SHOWING: Final = frozenset({"static", "derived", "computed"})

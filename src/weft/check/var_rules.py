@@ -24,9 +24,14 @@ from weft.findings import Json, Path
 from weft.ids import BUILT_IN_VARIABLES, FUNCTION_REF
 from weft.spec.condition_parser import parse_condition
 from weft.spec.condition_tokens import KEYWORDS
-from weft.spec.sources import ComputedSource, DatabaseSource, DerivedSource, EntitySource
 from weft.spec.types import print_type
-from weft.spec.variables import Variable
+from weft.spec.variables import (
+    ComputedSource,
+    DatabaseSource,
+    DerivedSource,
+    EntitySource,
+    Variable,
+)
 
 #: Sources whose values something else than the run decides.
 _READ_ONLY: Final = frozenset({"static", "environment", "computed", "database", "external", "file"})

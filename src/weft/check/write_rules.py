@@ -13,8 +13,8 @@ from weft.check.values import misfit_told, told
 from weft.engine.conditions import same
 from weft.engine.writes import access_error
 from weft.findings import Place
-from weft.spec.sources import DerivedSource
 from weft.spec.types import print_type
+from weft.spec.variables import DerivedSource
 
 
 @rule("VAR021", "variables", "models", "agents", "tools", "lifecycle_tools", "hooks", "code")

@@ -20,9 +20,9 @@ from weft.cli.settings import PACKAGES
 from weft.cli.wording import counted
 from weft.findings import is_error
 from weft.packages.review import review
-from weft.packages.schemas import schema_files
 from weft.packages.shipped import EXAMPLES, shipped_folder
 from weft.packages.workspace import is_package
+from weft.packages.writer import schema_files
 from weft.spec.patterns import PATTERNS
 
 #: Less free space than this is soon used up.

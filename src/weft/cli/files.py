@@ -4,7 +4,7 @@ from pathlib import Path
 from shlex import quote
 
 from weft.cli.failure import not_found, usage
-from weft.packages.staging import replace_files
+from weft.packages.archive.staging import replace_files
 
 
 def write_file(path: Path, text: str) -> None:

@@ -7,7 +7,7 @@ from weft.check.subject import Profile
 from weft.cli.report import Mended
 from weft.cli.selection import Selection
 from weft.findings import Finding, Fix
-from weft.packages.fixes import mend
+from weft.packages.edit.fixes import apply_fixes as mend
 from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.review import review_package

@@ -9,7 +9,7 @@ from typing import Final
 from weft.cli.columns import shortened, width
 from weft.cli.streams import Paint, clean
 from weft.findings import Finding
-from weft.packages.hidden_text import COVER, ShownText, shown_text
+from weft.packages.text.hidden import COVER, ShownText, shown_text
 from weft.packages.workspace import is_package
 
 #: No more of a file is read to show a line of it; package files are not longer.

@@ -6,8 +6,7 @@ from shlex import quote
 from weft.cli.exits import Exit
 from weft.cli.failure import CommandFailed, Failure, not_found, usage
 from weft.ids import nearest
-from weft.packages.left_out import left_out
-from weft.packages.workspace import find_packages, is_package
+from weft.packages.workspace import find_packages, is_package, left_out
 
 
 def locate(name: str, workspace: Path) -> Path:

@@ -14,7 +14,7 @@ from weft.cli.machine_formats import document, finding_data
 from weft.cli.places import locate_package
 from weft.cli.streams import Streams, clean
 from weft.cli.wording import counted
-from weft.packages.archive import export_package
+from weft.packages.archive.exporting import export_package
 
 
 def export(

@@ -11,7 +11,7 @@ from weft.cli.failure import CommandFailed, Failure, not_found, usage
 from weft.cli.machine_formats import document, failure_data, finding_data
 from weft.cli.streams import Streams, clean
 from weft.cli.wording import counted
-from weft.packages.archive import Import, import_package
+from weft.packages.archive.importing import Import, import_package
 from weft.packages.workspace import is_package
 
 

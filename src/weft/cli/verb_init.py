@@ -13,9 +13,9 @@ from weft.cli.machine_formats import document
 from weft.cli.settings import PACKAGES
 from weft.cli.streams import Streams, clean
 from weft.errors import PackageError
-from weft.packages.schemas import schema_files
+from weft.packages.archive.staging import create_folder, replace_files
 from weft.packages.shipped import EXAMPLES, example_files
-from weft.packages.staging import create_folder, replace_files
+from weft.packages.writer import schema_files
 
 
 def init(

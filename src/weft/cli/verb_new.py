@@ -14,8 +14,8 @@ from weft.cli.machine_formats import document
 from weft.cli.settings import PACKAGES
 from weft.cli.streams import Streams
 from weft.ids import AGENT_NAME
+from weft.packages.archive.staging import create_folder
 from weft.packages.shipped import template_files
-from weft.packages.staging import create_folder
 from weft.spec.patterns import PATTERNS, Pattern, find_pattern, nearest_pattern
 
 

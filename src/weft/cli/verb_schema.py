@@ -12,8 +12,8 @@ from weft.cli.failure import not_found
 from weft.cli.machine_formats import document
 from weft.cli.streams import Streams, clean
 from weft.ids import nearest
-from weft.packages.schemas import SCHEMA_NAMES, schema_files
-from weft.packages.staging import replace_files
+from weft.packages.archive.staging import replace_files
+from weft.packages.writer import SCHEMA_NAMES, schema_files
 
 
 def schema(

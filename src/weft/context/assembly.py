@@ -14,7 +14,7 @@ from weft.context.view import Section, VariableList, View, headed
 from weft.engine.state import State
 from weft.findings import Json
 from weft.ports.model import ChatMessage
-from weft.spec.tokens import estimate
+from weft.spec.ingredients import estimate
 
 _VARIABLES_HEADING: Final = "[CONTEXT VARIABLES]"
 

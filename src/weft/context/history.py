@@ -10,7 +10,7 @@ from weft.engine.log import Log
 from weft.engine.state import Message
 from weft.findings import Json
 from weft.ports.model import ChatMessage, ChatToolCall
-from weft.spec.tokens import estimate
+from weft.spec.ingredients import estimate
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from weft.spec.ingredients import (
     Ingredient,
     LiteralIngredient,
     VariablesIngredient,
+    estimate,
 )
 from weft.spec.outputs import OutputModel
 from weft.spec.templates import Reference, parse_template
-from weft.spec.tokens import estimate
 from weft.spec.type_schema import json_schema
 from weft.spec.types import Ref
 from weft.spec.workflow import WorkflowSpec

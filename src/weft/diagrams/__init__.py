@@ -1,4 +1,4 @@
-"""Pictures of a workflow: who takes part and how the word passes on. Text in, text out."""
+"""Pictures of a workflow: who takes part and who hands off to whom. Text in, text out."""
 
 from weft.diagrams.drawing import Form, Kind, draw
 

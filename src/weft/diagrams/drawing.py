@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from weft.diagrams.ascii_graph import ascii_graph
-from weft.diagrams.ascii_sequence import ascii_sequence
+from weft.diagrams.ascii import ascii_graph, ascii_sequence
 from weft.diagrams.graph import Graph, graph
 from weft.diagrams.mermaid import mermaid_graph, mermaid_sequence
 from weft.diagrams.sequence import Sequence, sequence

@@ -39,7 +39,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One way the word can pass; `before` means before the source replies."""
+    """One handoff; `before` means before the source replies."""
 
     source: str
     target: str
@@ -59,7 +59,6 @@ class Graph:
     edges: tuple[Edge, ...]
 
     def leaving(self) -> dict[str, list[Edge]]:
-        """Return the edges by the node they leave."""
         found: dict[str, list[Edge]] = {node.key: [] for node in self.nodes}
         for edge in self.edges:
             found[edge.source].append(edge)
@@ -67,7 +66,7 @@ class Graph:
 
 
 def graph(spec: WorkflowSpec) -> Graph:
-    """Return the parties of a workflow and every way the word can pass between them."""
+    """Return the parties of a workflow and every handoff between them."""
     edges = tuple(_edges(spec))
     return Graph(
         title=shown(spec.orchestrator.workflow_name, NAME_LENGTH),
@@ -78,7 +77,6 @@ def graph(spec: WorkflowSpec) -> Graph:
 
 
 def agent_key(name: str) -> str:
-    """Return the key of an agent's node."""
     return f"agent:{name}"
 
 

@@ -25,7 +25,6 @@ _SHAPES: Final[dict[NodeKind, tuple[str, str]]] = {
 
 
 def mermaid_graph(graph: Graph) -> str:
-    """Write a graph as a Mermaid flowchart from left to right."""
     ids = _ids(node.key for node in graph.nodes)
     lines = ["flowchart LR", *(f"    {_node(node, ids[node.key])}" for node in graph.nodes)]
     lines += [f"    {_edge(edge, ids)}" for edge in graph.edges]

@@ -28,7 +28,7 @@ class Participant:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """The word passes from one participant to another; `before` means instead of a reply."""
+    """One participant hands off to another; `before` means instead of a reply."""
 
     source: str
     target: str
@@ -150,13 +150,13 @@ def _postponed(telling: _Telling) -> Iterator[Step]:
     """Tell about those that were put off; telling may put off more, which the loop then sees."""
     for key in telling.waiting:
         if key not in telling.told:
-            yield Note(key, f"when {telling.nodes[key].title} has the word")
+            yield Note(key, f"when {telling.nodes[key].title} has its turn")
             yield from _turns(key, telling, depth=0)
     telling.waiting.clear()
 
 
 def _turns(key: str, telling: _Telling, *, depth: int) -> Iterator[Step]:
-    """Tell one turn, and go on as long as the word can pass in one way only."""
+    """Tell one turn, and go on as long as there is only one handoff it can take."""
     following: str | None = key
     while following is not None:
         key, following = following, None
@@ -187,12 +187,12 @@ def _block(edges: list[Edge], telling: _Telling, depth: int) -> Block:
 
 
 def _words(edge: Edge) -> str:
-    """Say why the word passes, where it is not a matter of course."""
+    """Say why the agent hands off, where it is not a matter of course."""
     return "" if edge.kind == "fallback" else edge.label
 
 
 def _passing(edge: Edge, words: str = "") -> Iterator[Step]:
-    """Say that the word passes; `words` is the condition where no block around it says it."""
+    """Say that an agent hands off; `words` is the condition where no block around it says it."""
     if edge.target == END_KEY:
         said = "; ".join(part for part in (words, edge.reason) if part)
         yield Note(edge.source, f"the run ends: {said}" if said else "the run ends")
@@ -203,7 +203,7 @@ def _passing(edge: Edge, words: str = "") -> Iterator[Step]:
 
 def _legend(drawn: Graph) -> Iterator[str]:
     if any(edge.before for edge in drawn.edges):
-        yield "dashed arrow: the word passes before the agent replies"
+        yield "dashed arrow: hands off before the agent replies"
     unruled = {edge.label for edge in drawn.edges if edge.kind in ("fallback", "default")}
     if any(label.startswith("otherwise") for label in unruled):
         yield "otherwise: none of the conditions before it holds"

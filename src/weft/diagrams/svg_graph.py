@@ -7,9 +7,9 @@ from typing import Final
 
 from weft.diagrams import svg
 from weft.diagrams.graph import Edge, Graph, Node
-from weft.diagrams.layered import Layered, layered
+from weft.diagrams.layers import Layered, layered
 from weft.diagrams.layout import Layout, Point, Size, arrange
-from weft.diagrams.text_size import lines, text_width
+from weft.diagrams.svg import lines, text_width
 
 _MARGIN: Final = 24.0
 _HEADER: Final = 44.0

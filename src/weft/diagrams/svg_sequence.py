@@ -6,7 +6,7 @@ from typing import Final
 
 from weft.diagrams import svg
 from weft.diagrams.sequence import Block, Branch, Message, Note, Participant, Sequence, Step
-from weft.diagrams.text_size import lines, text_width
+from weft.diagrams.svg import lines, text_width
 
 _MARGIN: Final = 24.0
 _TOP: Final = 56.0

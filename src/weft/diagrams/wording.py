@@ -3,9 +3,9 @@
 from typing import Final
 
 from weft.errors import ExpressionError
+from weft.spec.agents import Handoff
 from weft.spec.condition_parser import parse_condition
 from weft.spec.condition_printer import print_condition
-from weft.spec.handoffs import Handoff
 from weft.spec.starts import ChatStart, DatabaseStart, FormStart, ScheduleStart, Start
 
 #: Longest name and longest other text that is shown; the rest is cut.
@@ -44,7 +44,6 @@ def _condition(handoff: Handoff, text: str) -> str:
 
 
 def start_words(start: Start) -> str:
-    """Say how a run begins."""
     match start:
         case ChatStart():
             return "a chat is opened"

@@ -1,5 +1,6 @@
 """Events as JSON and back. What an earlier version wrote must stay readable for ever."""
 
+import re
 from dataclasses import fields
 from typing import Any, Final, get_origin, get_type_hints
 
@@ -17,6 +18,11 @@ _TUPLES: Final = {
 
 #: An event wraps a value in a few levels; what is read from outside must be readable inside one.
 _ROOM: Final = 16
+
+#: What a model puts around JSON, as in a chat; other languages and longer fences are no such thing.
+_FENCE: Final = "```"
+_OPENING: Final = re.compile(r"```(?:json)?(?![\w`])", re.IGNORECASE)
+_FENCED_LINE: Final = re.compile(r"^[ \t]*```", re.MULTILINE)
 
 
 def encode(data: EventData) -> bytes:
@@ -53,3 +59,20 @@ def read_json(raw: bytes) -> Json:
         from_json(raw, allow_inf_nan=False)
         raise ValueError("it is nested too deeply") from error
     return value
+
+
+def unfenced(text: str) -> str:
+    """Return a reply without the one ```json or ``` fence around it; any other text as it is.
+
+    JSON has no raw line breaks in its texts, so a fence at the beginning of a line inside means
+    that there are several blocks, and which of them is meant is not for us to guess.
+
+    >>> unfenced('```json\\n{"a": 1}\\n```')
+    '{"a": 1}'
+    """
+    bare = text.strip()
+    opening = _OPENING.match(bare)
+    if opening is None or not bare.endswith(_FENCE, opening.end()):
+        return text
+    inner = bare[opening.end() : -len(_FENCE)]
+    return text if _FENCED_LINE.search(inner) else inner.strip()

@@ -8,10 +8,9 @@ from weft.engine.routing import GroupRules, Routing, link_routing
 from weft.engine.trigger_index import TriggerIndex, index_triggers
 from weft.findings import Json
 from weft.spec.orchestrator import Orchestrator, StartupMode
-from weft.spec.sources import DerivedSource
 from weft.spec.tools import AgentTool, UiTool
 from weft.spec.types import Ref, TypeExpr
-from weft.spec.variables import Variable
+from weft.spec.variables import DerivedSource, Variable
 from weft.spec.workflow import WorkflowSpec
 
 

@@ -11,9 +11,9 @@ from typing import Final, Literal, TypeAlias
 
 from weft.engine.defaults import startup_mode
 from weft.ids import TERMINATE, USER
+from weft.spec.agents import Handoff
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition
-from weft.spec.handoffs import Handoff
 from weft.spec.orchestrator import Merge, Orchestrator
 from weft.spec.workflow import WorkflowSpec
 

@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 from weft.engine.patterns import pattern
 from weft.findings import Json
-from weft.spec.sources import DerivedSource
 from weft.spec.triggers import (
     AgentTextTrigger,
     AgentTurnCountTrigger,
@@ -22,7 +21,7 @@ from weft.spec.triggers import (
     UiResponseTrigger,
     UserTextTrigger,
 )
-from weft.spec.variables import Variable
+from weft.spec.variables import DerivedSource, Variable
 
 Matches: TypeAlias = Callable[[str], bool]
 

@@ -8,9 +8,8 @@ from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import same
 from weft.findings import Json
 from weft.ids import BUILT_IN_VARIABLES
-from weft.spec.sources import DerivedSource, EntitySource
 from weft.spec.type_meaning import mismatch
-from weft.spec.variables import Variable
+from weft.spec.variables import DerivedSource, EntitySource, Variable
 
 
 @dataclass(frozen=True, slots=True)

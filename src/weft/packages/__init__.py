@@ -1,1 +1,1 @@
-"""Folders of plain files: read, written, migrated, packed and mended."""
+"""Folders of plain files: read, written, migrated, packed and fixed."""

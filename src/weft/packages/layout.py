@@ -7,15 +7,13 @@ from typing import Final
 from pydantic import Field
 
 from weft.findings import Path
-from weft.spec.agents import Agent
+from weft.spec.agents import Agent, Handoff
 from weft.spec.board import Board
 from weft.spec.flow import Flow
-from weft.spec.handoffs import Handoff
-from weft.spec.hooks import Hook
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.outputs import OutputBinding, OutputModel
 from weft.spec.part import Name, Part
-from weft.spec.tools import LifecycleTool, Tool
+from weft.spec.tools import Hook, LifecycleTool, Tool
 from weft.spec.variables import Variable
 
 #: Every file may have any of these endings; the first is the one written by default.
@@ -56,7 +54,7 @@ class ContextVariablesFile(Part):
 
 
 class HandoffsFile(Part):
-    """handoffs.json: how the word passes on."""
+    """handoffs.json: who hands off to whom, and when."""
 
     handoff_rules: tuple[Handoff, ...]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from weft.findings import Finding, Place
 from weft.findings import Path as SpecPath
-from weft.packages.documents import Document
+from weft.packages.edit.rewrite import Rewrite
 from weft.packages.layout import file_path
-from weft.packages.rewrite import Rewrite
+from weft.packages.text.documents import Document
 from weft.spec.canonical import digest
 from weft.spec.workflow import WorkflowSpec
 
@@ -40,7 +40,6 @@ class Package:
 
     @property
     def name(self) -> str:
-        """The name of the workflow."""
         return self.spec.orchestrator.workflow_name
 
     @cached_property

@@ -1,6 +1,6 @@
 """From a folder of files to a spec, with a finding for everything that cannot be read."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import reduce
 from pathlib import Path
@@ -13,14 +13,13 @@ from weft.catalogue import CATALOGUE
 from weft.findings import Finding, Fix, Place, RenameKey
 from weft.findings import Path as SpecPath
 from weft.ids import slug
-from weft.packages import documents
-from weft.packages.dialect import DIALECTS
+from weft.packages.dialect.spellings import DIALECTS
+from weft.packages.edit.rewrite import Rewrite, child, is_list, is_map
 from weft.packages.folder import Contents, read_bytes, read_folder
 from weft.packages.layout import FILE_KINDS, SUFFIXES, AgentExposure, FileKind, meant_kind
 from weft.packages.package import DeclaredFile, Package
 from weft.packages.problems import Problem, problems
-from weft.packages.rewrite import Rewrite, child, is_map
-from weft.packages.unknown_keys import without_unknown
+from weft.packages.text import documents
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.part import Part
 from weft.spec.workflow import WorkflowSpec
@@ -239,3 +238,29 @@ def _assemble(folder: Path, parts: Mapping[str, Part]) -> WorkflowSpec:
 
 def _finding(code: str, message: str, place: Place, *, hint: str) -> Finding:
     return Finding(code, CATALOGUE[code].severity, message, place, hint=(hint,))
+
+
+def without_unknown(
+    rewrite: Rewrite, unknown: Iterable[Problem], holders: Collection[SpecPath]
+) -> bool:
+    """Read misspelt keys as what they were meant to be, and take the other unknown ones away.
+
+    Returns whether the rest can be judged. It cannot where a list or object is taken away that
+    stands where the file holds all it declares, at `holders`: its author may have meant that, and
+    everything else would be blamed for what is not there.
+    """
+    for problem in unknown:
+        *parent, key = problem.path
+        container = reduce(child, parent, rewrite.data)
+        if not is_map(container):
+            return False
+        if problem.rename is not None:
+            rewrite.rename(container, str(key), problem.rename, None)
+        value = container.pop(str(key), None)
+        if (is_map(value) or is_list(value)) and _may_hold_all(tuple(parent), holders):
+            return False
+    return True
+
+
+def _may_hold_all(parent: SpecPath, holders: Collection[SpecPath]) -> bool:
+    return any(len(parent) < len(path) and path[: len(parent)] == parent for path in holders)

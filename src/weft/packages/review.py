@@ -12,12 +12,11 @@ from weft.check.workspace import WorkspaceSubject, check_workspace
 from weft.errors import CheckFailed
 from weft.findings import Finding, Place, is_error
 from weft.findings import Path as SpecPath
-from weft.packages.left_out import left_out
 from weft.packages.package import Package
 from weft.packages.reader import read_package
-from weft.packages.workspace import PackFile, find_packages, is_package, read_packs
+from weft.packages.workspace import PackFile, find_packages, is_package, left_out, read_packs
 from weft.spec.orchestrator import Orchestrator
-from weft.spec.sources import FileSource
+from weft.spec.variables import FileSource
 from weft.spec.workflow import WorkflowSpec
 
 
@@ -43,7 +42,6 @@ class Review:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing keeps the workflows from running."""
         return not any(is_error(finding) for finding in self.findings)
 
 

@@ -21,7 +21,6 @@ def shipped_folder() -> Path:
 
 
 def example_files(name: str) -> dict[str, bytes]:
-    """Return the files of a shipped package by relative name."""
     contents = read_folder(shipped_folder() / name)
     return {**contents.declared, **contents.code}
 

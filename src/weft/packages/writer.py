@@ -1,19 +1,28 @@
-"""From a spec to the files of a package, always in the same spelling and order."""
+"""From a spec to the files of a package, always spelled the same, and the schemas of the files."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from weft.packages.documents import Format
-from weft.packages.dumping import dump
+from weft.packages.archive.staging import create_folder
 from weft.packages.layout import FILE_KINDS, FileKind
-from weft.packages.staging import create_folder
+from weft.packages.text.documents import Format
+from weft.packages.text.dumping import dump
 from weft.spec.canonical import plain
-from weft.spec.part import JsonValue
+from weft.spec.packs import Pack
+from weft.spec.part import JsonValue, Part
+from weft.spec.plan import ActionPlan
 from weft.spec.workflow import WorkflowSpec
 
 #: From a package in `workflows/` of a workspace to the schemas beside that folder.
 _SCHEMAS: Final = "../../schemas"
+_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+_MODELS: Final[dict[str, type[Part]]] = {
+    **{stem: kind.model for stem, kind in FILE_KINDS.items()},
+    "pack": Pack,
+    "action_plan": ActionPlan,
+}
+SCHEMA_NAMES: Final = tuple(_MODELS)
 
 
 def file_data(spec: WorkflowSpec) -> dict[str, dict[str, JsonValue]]:
@@ -38,10 +47,10 @@ def file_texts(
 
 def file_text(stem: str, data: dict[str, JsonValue], form: Format) -> str:
     """Return the text of one file, pointing editors at its schema."""
-    schema = schema_pointer(stem)
+    pointer = schema_pointer(stem)
     if form == "json":
-        return dump({"$schema": schema, **data}, "json")
-    return f"# yaml-language-server: $schema={schema}\n{dump(data, 'yaml')}"
+        return dump({"$schema": pointer, **data}, "json")
+    return f"# yaml-language-server: $schema={pointer}\n{dump(data, 'yaml')}"
 
 
 def schema_pointer(stem: str) -> str:
@@ -68,3 +77,21 @@ def _content(kind: FileKind, data: Mapping[str, JsonValue]) -> dict[str, JsonVal
         empty: JsonValue = {} if field in {"variables", "exposure"} else []
         here[str(inner[-1])] = data.get(field, empty)
     return content
+
+
+def schema(name: str) -> dict[str, Any]:
+    generated = _MODELS[name].model_json_schema(by_alias=True)
+    generated["properties"] = {
+        "$schema": {"type": "string", "description": "Where editors find this schema."},
+        **generated["properties"],
+    }
+    return {
+        "$schema": _DRAFT,
+        "$id": f"{name}.schema.json",
+        **generated,
+        "title": f"{name} of a Weft package",
+    }
+
+
+def schema_files() -> dict[str, str]:
+    return {f"{name}.schema.json": dump(schema(name), "json") for name in _MODELS}

@@ -67,6 +67,8 @@ class ModelRequest(NamedTuple):
     messages: Sequence[ChatMessage]
     tools: tuple[ToolSchema, ...] = ()
     output: OutputSchema | None = None
+    #: Told before each wait for another attempt: which one it is, in how many seconds, and why.
+    on_retry: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ class ModelReply:
     finish: str = ""
     #: Of a fallback: which model was to answer and why it did not; empty where that one answered.
     instead_of: str = ""
+    #: What went wrong at each attempt before this one, in order.
+    retries: tuple[str, ...] = ()
 
 
 class Model(Protocol):

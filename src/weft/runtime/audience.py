@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from weft.engine.trigger_index import Matches, matcher
-from weft.spec.sources import DerivedSource
 from weft.spec.triggers import AgentTextTrigger, Trigger, UserTextTrigger
-from weft.spec.variables import Variable
+from weft.spec.variables import DerivedSource, Variable
 from weft.spec.workflow import WorkflowSpec
 
 

@@ -7,7 +7,7 @@ from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import same
 from weft.findings import Json
 from weft.runtime.values import from_environment
-from weft.spec.sources import EnvironmentSource
+from weft.spec.variables import EnvironmentSource
 
 #: What stands where a secret would.
 MASK: Final = "(secret)"

@@ -8,8 +8,8 @@ from weft.errors import ExpressionError, UsageError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.runtime.json_values import plain_json
-from weft.spec.sources import EnvironmentSource
 from weft.spec.type_meaning import coerce_text, mismatch
+from weft.spec.variables import EnvironmentSource
 
 #: The sources of variables whose values may be given when a run starts.
 _GIVABLE: Final = frozenset({"derived", "environment"})

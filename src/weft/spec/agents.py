@@ -1,11 +1,11 @@
-"""Agents: who takes part, what each is told, and how far it may go alone."""
+"""Agents: who takes part, what each is told, how far it may go alone, and to whom it hands off."""
 
 from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from weft.spec.ingredients import Ingredient
-from weft.spec.part import Name, Part, Text
+from weft.spec.part import Name, Part, Text, Words
 
 AgentType: TypeAlias = Literal[
     "intake", "router", "worker", "evaluator", "orchestrator", "generator"
@@ -21,6 +21,8 @@ REPLY_LIMITS: Final[dict[HumanInteraction, int]] = {
     "feedback": 5,
     "single": 1,
 }
+ConditionScope: TypeAlias = Literal["pre", "post"]
+ConditionType: TypeAlias = Literal["expression", "llm"]
 
 
 class PromptSection(Part):
@@ -67,3 +69,21 @@ class Agent(Part):
         description="What the agent sees after its prompt, in order; empty: its variables, then "
         "the conversation. Without a history, what it did in the turn under way is sent still.",
     )
+
+
+class Handoff(Part):
+    """One rule: from whom, to whom, when."""
+
+    source_agent: Name
+    target_agent: Name = Field(description='An agent, "user" or "terminate".')
+    condition: Words | None = Field(
+        default=None, description="When the rule applies; null makes it the agent's fallback."
+    )
+    condition_type: ConditionType = Field(
+        default="expression", description="llm: a model judges the condition; must be enabled."
+    )
+    condition_scope: ConditionScope = Field(
+        default="post", description="pre: before the agent replies; post: after."
+    )
+    priority: int = Field(default=1, description="Lower comes first; equal ones in file order.")
+    reason: Words | None = Field(default=None, description="Why the run ends, for terminate.")

@@ -1,10 +1,13 @@
-"""Ingredients: the declared parts of what an agent sees."""
+"""Ingredients: the declared parts of what an agent sees, and how large a text is to a model."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from weft.spec.part import Name, Part, Text
+
+#: Characters that make one token, roughly, in any language; used where nobody counts exactly.
+CHARACTERS_PER_TOKEN: Final = 4
 
 
 class VariablesIngredient(Part):
@@ -40,3 +43,8 @@ class LiteralIngredient(Part):
 Ingredient: TypeAlias = Annotated[
     VariablesIngredient | HistoryIngredient | LiteralIngredient, Field(discriminator="kind")
 ]
+
+
+def estimate(text: str) -> int:
+    """Return about how many tokens a text takes."""
+    return (len(text) + CHARACTERS_PER_TOKEN - 1) // CHARACTERS_PER_TOKEN

@@ -1,10 +1,9 @@
-"""The orchestrator: how the team works together as a whole."""
+"""The orchestrator: how the team works together as a whole, and what a run may use."""
 
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from weft.spec.limits import Budget, LoopGuard
 from weft.spec.part import FunctionRef, Name, Part, Text
 from weft.spec.patterns import PatternOrDefault
 from weft.spec.starts import ChatStart, InitiatedBy, Start
@@ -12,6 +11,35 @@ from weft.spec.starts import ChatStart, InitiatedBy, Start
 StartupMode: TypeAlias = Literal["AgentDriven", "UserDriven", "BackendOnly"]
 Merge: TypeAlias = Literal["concatenate", "first", "majority", "collect", "custom"]
 ConditionProfile: TypeAlias = Literal["full", "strict"]
+BudgetLevel: TypeAlias = Literal["run", "user", "workflow", "tenant"]
+Recovery: TypeAlias = Literal[
+    "inject_variation", "force_rotation", "synthesize", "decompose", "escalate"
+]
+
+
+class Budget(Part):
+    """Ceilings for one level; null means no limit."""
+
+    level: BudgetLevel = "run"
+    steps: int | None = Field(default=None, ge=1)
+    tokens: int | None = Field(default=None, ge=1)
+    executions: int | None = Field(default=None, ge=1)
+    tool_calls: int | None = Field(default=None, ge=1)
+    wall_seconds: float | None = Field(default=None, gt=0)
+    cost_usd: float | None = Field(default=None, gt=0)
+    warn_share: float = Field(
+        default=0.8, gt=0, le=1, description="Warn when this share of a ceiling is used."
+    )
+
+
+class LoopGuard(Part):
+    """When a run counts as going in circles, and what is done about it, in order."""
+
+    window: int = Field(default=6, ge=3, le=20, description="How many past actions are compared.")
+    oscillation: float = Field(default=0.8, gt=0, le=1)
+    similarity: float = Field(default=0.85, gt=0, le=1)
+    score: float = Field(default=0.7, gt=0, le=1)
+    recovery: tuple[Recovery, ...] = ("inject_variation", "escalate")
 
 
 class RuntimeExtension(Part):

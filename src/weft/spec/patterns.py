@@ -47,7 +47,7 @@ _SUMMARIES: Final = (
     "a harder case moves to a stronger agent",
     "a draft is reviewed until it is accepted",
     "a lead delegates to leads who delegate to workers",
-    "agents pass the word by what was said",
+    "agents hand off by what was said",
     "each agent hands its result to the next",
     "several agents answer, an evaluator decides",
     "a hub asks specialists one after the other",

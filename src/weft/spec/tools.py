@@ -1,4 +1,4 @@
-"""Tools: the functions of a package that agents, people and the run itself call."""
+"""Tools and hooks: the functions of a package that agents, people and the run itself call."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -8,6 +8,16 @@ from weft.spec.part import JsonMap, Name, Part
 from weft.spec.triggers import LifecyclePoint
 
 Surface: TypeAlias = Literal["inline", "artifact"]
+HookType: TypeAlias = Literal[
+    "before_chat",
+    "after_chat",
+    "before_agent",
+    "after_agent",
+    "update_agent_state",
+    "process_message_before_send",
+    "process_last_received_message",
+    "process_all_messages_before_reply",
+]
 
 
 class Ui(Part):
@@ -63,3 +73,14 @@ class LifecycleTool(Part):
 
 
 Tool: TypeAlias = Annotated[AgentTool | UiTool, Field(discriminator="tool_type")]
+
+
+class Hook(Part):
+    """One function and the moment it is called at."""
+
+    hook_type: HookType
+    agent: Name | None = Field(default=None, description="Only for this agent; null means all.")
+    file: Name = Field(description="Python file under `hooks/`.")
+    function: Name
+    description: str = ""
+    integration: Name | None = Field(default=None, description="The service it talks to.")

@@ -130,7 +130,7 @@ class ToolResponseTrigger(Part):
 
 
 class HandoffTrigger(Part):
-    """Fires when the word passes from one agent to another; null stands for any."""
+    """Fires when one agent hands off to another; null stands for any."""
 
     type: Literal["handoff"] = "handoff"
     source_agent: Name | None = None

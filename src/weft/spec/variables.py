@@ -1,10 +1,156 @@
-"""Variables: every value an agent may see, with its type, its source and its rights."""
+"""Variables: every value an agent may see, with its type, its one source and its rights."""
+
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from weft.spec.part import Name, Part
-from weft.spec.sources import Source
+from weft.spec.outputs import ModelField
+from weft.spec.part import JsonMap, JsonValue, Name, Part, Text
+from weft.spec.triggers import Trigger
 from weft.spec.type_field import TypeField
+
+RefreshStrategy: TypeAlias = Literal["once", "per_phase", "on_demand"]
+WriteStrategy: TypeAlias = Literal["immediate", "on_phase_transition", "on_workflow_end"]
+FileFormat: TypeAlias = Literal["text", "json", "yaml"]
+_DEFAULT = Field(default=None, description="The value when nothing is found.")
+
+
+class StaticSource(Part):
+    """A constant that ships with the workflow."""
+
+    type: Literal["static"] = "static"
+    value: JsonValue
+
+
+class EnvironmentSource(Part):
+    """An environment variable of the deployment; absent in production."""
+
+    type: Literal["environment"] = "environment"
+    env_var: Name
+    default: JsonValue = _DEFAULT
+    required: bool = Field(default=False, description="The run does not start without it.")
+
+
+class DatabaseSource(Part):
+    """A document field that is read, never written."""
+
+    type: Literal["database"] = "database"
+    database: Name | None = Field(default=None, description="null takes the workspace's database.")
+    collection: Name
+    search_by: Name | None = Field(
+        default=None, description="Find the document whose field of this name equals the run's."
+    )
+    query_template: JsonMap | None = Field(
+        default=None, description="Find it by a query instead; `{name}` inserts a variable."
+    )
+    field: Name | None = Field(default=None, description="Take this field, as a dotted path.")
+    fields: tuple[Name, ...] = Field(default=(), description="Take an object of these fields.")
+    refresh_strategy: RefreshStrategy = "once"
+    default: JsonValue = _DEFAULT
+
+
+class EntitySource(Part):
+    """A document that the workflow reads and writes."""
+
+    type: Literal["entity"] = "entity"
+    database: Name | None = Field(default=None, description="null takes the workspace's database.")
+    collection: Name
+    search_by: Name
+    document: dict[str, ModelField] = Field(
+        default={}, alias="schema", description="The fields of the document and their types."
+    )
+    write_strategy: WriteStrategy = "immediate"
+    default: JsonValue = _DEFAULT
+
+
+class ServiceAuth(Part):
+    """How a service knows us. The secret itself is named, never written down."""
+
+    type: Literal["bearer", "basic", "header"]
+    secret_env: Name = Field(description="Environment variable that holds the secret.")
+    header: Name = Field(default="Authorization", description="The header, for type header.")
+
+
+class ServiceCache(Part):
+    """How long an answer of a service is reused."""
+
+    ttl_seconds: float = Field(gt=0)
+
+
+class ServiceRetry(Part):
+    """How often a failed call is tried again, and after how long."""
+
+    attempts: int = Field(default=3, ge=1, le=10)
+    backoff_seconds: float = Field(default=1.0, ge=0)
+
+
+class ExternalSource(Part):
+    """The answer of an HTTP service."""
+
+    type: Literal["external"] = "external"
+    service: Name
+    operation: Name
+    url: Text
+    auth: ServiceAuth | None = None
+    cache: ServiceCache | None = None
+    retry: ServiceRetry | None = None
+    field: Name | None = Field(default=None, description="Take this dotted path of the answer.")
+    default: JsonValue = _DEFAULT
+
+
+class ComputedSource(Part):
+    """A value worked out from other variables whenever one of them changes."""
+
+    type: Literal["computed"] = "computed"
+    computation: Text = Field(
+        description="A condition over the inputs, or a pure function as `module:function`."
+    )
+    inputs: tuple[Name, ...]
+    persist_to: Name | None = Field(
+        default=None, description="Entity variable whose document keeps the value as well."
+    )
+
+
+class Transition(Part):
+    """One allowed change of a state, and the event that makes it happen by itself."""
+
+    from_: JsonValue = Field(alias="from")
+    to: JsonValue
+    trigger: Trigger | None = None
+
+
+class DerivedSource(Part):
+    """A value that events set; with transitions, a state machine."""
+
+    type: Literal["derived"] = "derived"
+    default: JsonValue = Field(default=None, description="The value at the start of a run.")
+    triggers: tuple[Trigger, ...] = Field(default=(), description="Any of them may set it.")
+    transitions: tuple[Transition, ...] = Field(
+        default=(), description="If there are any, every other change is refused."
+    )
+    persist: bool = Field(default=False, description="Carry the value into the user's later runs.")
+
+
+class FileSource(Part):
+    """The content of a file inside the package or workspace."""
+
+    type: Literal["file"] = "file"
+    path: Name
+    format: FileFormat = "text"
+    default: JsonValue = _DEFAULT
+
+
+Source: TypeAlias = Annotated[
+    StaticSource
+    | EnvironmentSource
+    | DatabaseSource
+    | EntitySource
+    | ExternalSource
+    | ComputedSource
+    | DerivedSource
+    | FileSource,
+    Field(discriminator="type"),
+]
 
 
 class Variable(Part):

@@ -2,15 +2,13 @@
 
 from pydantic import Field
 
-from weft.spec.agents import Agent
+from weft.spec.agents import Agent, Handoff
 from weft.spec.board import Board
 from weft.spec.flow import Flow
-from weft.spec.handoffs import Handoff
-from weft.spec.hooks import Hook
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.outputs import OutputBinding, OutputModel
 from weft.spec.part import Name, Part
-from weft.spec.tools import LifecycleTool, Tool
+from weft.spec.tools import Hook, LifecycleTool, Tool
 from weft.spec.variables import Variable
 
 

@@ -7,7 +7,7 @@ import pytest
 from unit.check.builders_code import codes, hits, hook, only, subject
 from weft.check.hook_rules import ARGUMENTS
 from weft.findings import Place, SetValue
-from weft.spec.hooks import HookType
+from weft.spec.tools import HookType
 
 
 def watching(signature: str, hook_type: str, before: str = ""):

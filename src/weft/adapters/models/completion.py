@@ -10,8 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from weft.adapters.models.json_objects import as_object
-from weft.adapters.models.usage import read_usage
-from weft.engine.events import CUT, ToolRequest
+from weft.engine.events import CUT, NO_USAGE, ToolRequest, Usage
 from weft.errors import ModelError
 from weft.findings import Json
 from weft.ports.model import ModelReply, ModelRequest
@@ -107,13 +106,12 @@ def make_reply(
     usage: Json,
     model: str,
 ) -> ModelReply:
-    """Put a reply together from what came whole or in pieces."""
     if finish == "content_filter" and not text and not calls:
         raise ModelError("the provider's content filter withheld the reply: change what is asked")
     return ModelReply(
         text=text,
         tool_requests=tool_requests(calls, request.key, finish) if calls else (),
-        usage=read_usage(usage),
+        usage=_read_usage(usage),
         model=model,
         finish=unusual(finish),
     )
@@ -144,7 +142,7 @@ def _arguments(tool: str, given: str | dict[str, Any], finish: str | None) -> di
     try:
         value: Json = from_json(given.strip() or "{}", allow_inf_nan=False)
     except ValueError as error:
-        fault = "the reply was cut at its longest" if finish == CUT else str(error)
+        fault = "the reply was truncated (token limit)" if finish == CUT else str(error)
     else:
         fields = as_object(value)
         if fields is not None:
@@ -155,3 +153,20 @@ def _arguments(tool: str, given: str | dict[str, Any], finish: str | None) -> di
         "If that goes on, use a model that calls tools more reliably.",
         retryable=True,
     )
+
+
+def _read_usage(usage: Json) -> Usage:
+    """Return what a call took as far as the provider says it understandably."""
+    fields = as_object(usage)
+    if fields is None:
+        return NO_USAGE
+    details = as_object(fields.get("prompt_tokens_details")) or {}
+    return Usage(
+        input_tokens=_count(fields.get("prompt_tokens")),
+        output_tokens=_count(fields.get("completion_tokens")),
+        cached_tokens=_count(details.get("cached_tokens")),
+    )
+
+
+def _count(value: Json) -> int | None:
+    return value if type(value) is int and value >= 0 else None

@@ -33,7 +33,6 @@ QUOTED: Final = 500
 
 
 def status_fault(status: int, headers: Mapping[str, str], raw: bytes) -> ModelError:
-    """Turn an answer that is no completion into an error."""
     said, code = _said(raw)
     answered = f"the provider answered {status}" + (f": {said.rstrip('.')}" if said else "")
     return ModelError(
@@ -71,7 +70,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _remedy(status: int, code: object, headers: Mapping[str, str]) -> str:
-    """Say what to do about an answer."""
     if code in _EXHAUSTED:
         return _EMPTY
     if 300 <= status < 400:

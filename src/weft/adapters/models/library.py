@@ -7,13 +7,19 @@ from pydantic_ai import exceptions
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import (
     ModelMessage,
+    ModelRequestPart,
     ModelResponse,
+    ModelResponsePart,
     PartDeltaEvent,
     PartStartEvent,
+    SystemPromptPart,
     TextPart,
     TextPartDelta,
     ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
 )
+from pydantic_ai.messages import ModelRequest as RequestMessage
 from pydantic_ai.models import Model as AnyModel
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
@@ -21,11 +27,10 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
 from weft.adapters.models.completion import RawCall, tool_requests, unusual
-from weft.adapters.models.library_messages import as_messages
 from weft.adapters.models.strict_schema import strict_schema
 from weft.engine.events import NO_USAGE, Usage
 from weft.errors import ModelError
-from weft.ports.model import ModelReply, ModelRequest
+from weft.ports.model import ChatMessage, ModelReply, ModelRequest
 
 #: The tool through which a model without structured output of its own gives it.
 _OUTPUT_TOOL: Final = "final_result"
@@ -39,6 +44,9 @@ _PASSING: Final = (
     exceptions.ModelRequestTimeout,
 )
 _PASSING_STATUS: Final = frozenset({408, 409, 425, 429})
+
+#: What an agent hears that speaks first: these providers refuse to answer to nothing.
+_BEGIN: Final = "Begin."
 
 
 class LibraryModel:
@@ -67,7 +75,6 @@ class LibraryModel:
         return _reply(whole, request)
 
     async def close(self) -> None:
-        """Close what the library holds open."""
         if self._open:
             self._open = False
             await self._model.__aexit__(None, None, None)
@@ -165,3 +172,47 @@ def _usage(whole: ModelResponse) -> Usage:
     if usage.unmeasured_requests or not usage.has_values():
         return NO_USAGE
     return Usage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
+
+
+def as_messages(messages: Sequence[ChatMessage]) -> list[ModelMessage]:
+    """Translate a conversation; what is said to the model between two replies goes together."""
+    translated: list[ModelMessage] = []
+    waiting: list[ModelRequestPart] = []
+    tools: dict[str, str] = {}
+    for message in messages:
+        if message["role"] != "assistant":
+            waiting.append(_heard(message, tools))
+            continue
+        if waiting:
+            translated.append(RequestMessage(parts=waiting))
+            waiting = []
+        translated.append(ModelResponse(parts=_spoken(message)))
+        for call in message.get("tool_calls", ()):
+            tools[call["id"]] = call["function"]["name"]
+    if not any(message["role"] != "system" for message in messages):
+        waiting.append(UserPromptPart(_BEGIN))
+    if waiting:
+        translated.append(RequestMessage(parts=waiting))
+    return translated
+
+
+def _heard(message: ChatMessage, tools: dict[str, str]) -> ModelRequestPart:
+    content = message["content"] or ""
+    match message["role"]:
+        case "system":
+            return SystemPromptPart(content)
+        case "tool":
+            call = message.get("tool_call_id", "")
+            return ToolReturnPart(tools.get(call, "unknown"), content, tool_call_id=call)
+        case _:
+            return UserPromptPart(content)
+
+
+def _spoken(message: ChatMessage) -> list[ModelResponsePart]:
+    parts: list[ModelResponsePart] = []
+    if message["content"]:
+        parts.append(TextPart(message["content"]))
+    for call in message.get("tool_calls", ()):
+        function = call["function"]
+        parts.append(ToolCallPart(function["name"], function["arguments"], tool_call_id=call["id"]))
+    return parts

@@ -26,7 +26,6 @@ class TimeLimited:
         self._seconds = seconds
 
     async def reply(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
-        """Return the answer; raises ModelError if it does not come in time."""
         try:
             async with asyncio.timeout(self._seconds) as limit:
                 return await self._model.reply(request, self._extending(limit, on_text))
@@ -64,6 +63,5 @@ class Limited:
         self._places = asyncio.Semaphore(at_once)
 
     async def reply(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
-        """Wait for a place, then ask."""
         async with self._places:
             return await self._model.reply(request, on_text)

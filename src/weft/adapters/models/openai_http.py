@@ -9,29 +9,34 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from io import BytesIO
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import (
     ClientConnectorCertificateError,
     ClientConnectorError,
     ClientError,
     ClientResponse,
+    ClientSession,
     ClientSSLError,
+    ClientTimeout,
+    DummyCookieJar,
     InvalidURL,
+    TCPConnector,
 )
 from multidict import CIMultiDict
+from pydantic_core import PydanticSerializationError, to_json
 from yarl import URL
 
-from weft.adapters.models.bodies import BodyWriter
 from weft.adapters.models.completion import read_completion
-from weft.adapters.models.connections import Connections
 from weft.adapters.models.faults import provider_fault, status_fault
 from weft.adapters.models.stream import StreamReader
+from weft.adapters.models.strict_schema import strict_schema
 from weft.errors import ModelError, UsageError
-from weft.ports.model import ModelReply, ModelRequest
+from weft.ports.model import ModelReply, ModelRequest, OutputSchema, ToolSchema
 
 #: A reply longer than this is not a reply.
 MOST_BYTES: Final = 32 * 1024 * 1024
+
 #: aiohttp sends larger bodies piece by piece if they come as a file.
 _WHOLE_BYTES: Final = 1024 * 1024
 
@@ -40,6 +45,70 @@ _LINGER_SECONDS: Final = 1.0
 
 #: Faults of the connection that will be the same next time.
 _LASTING: Final = (InvalidURL, ClientConnectorCertificateError, ClientSSLError)
+
+#: Seconds in which a connection must stand; how long the answer may take is another's matter.
+CONNECT_SECONDS: Final = 15.0
+
+#: How many sets of tools and outputs one model is asked with before the encoded ones are dropped.
+MOST_TAILS: Final = 512
+
+#: What is encoded once: the tools and the output, kept so that their identities stay theirs.
+_Tail = tuple[tuple[ToolSchema, ...], OutputSchema | None, bytes]
+
+
+class Connections:
+    """One pool for every model of a registry, opened when it is first used."""
+
+    def __init__(self) -> None:
+        self._session: ClientSession | None = None
+
+    def session(self) -> ClientSession:
+        """Return the pool; needs a running event loop the first time."""
+        if self._session is None:
+            # How many calls run at once is limited per model, not per pool. Cookies are refused:
+            # no model server needs them, and looking them up costs something in every call.
+            self._session = ClientSession(
+                connector=TCPConnector(limit=0, keepalive_timeout=60, ttl_dns_cache=300),
+                cookie_jar=DummyCookieJar(),
+                timeout=ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+            )
+        return self._session
+
+    async def close(self) -> None:
+        """Let go of every connection; the pool may be used again, on another event loop too."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+
+class BodyWriter:
+    """Writes the requests to one model."""
+
+    def __init__(self, model: str) -> None:
+        self._head = b'{"model":' + to_json(model) + b',"messages":'
+        self._tails: dict[tuple[int, int, bool], _Tail] = {}
+
+    def body(self, request: ModelRequest, *, stream: bool) -> bytes:
+        try:
+            messages = to_json(list(request.messages))
+        except PydanticSerializationError as error:
+            raise ModelError(f"a message cannot be written as JSON: {error}") from error
+        return b"".join((self._head, messages, self._tail(request, stream=stream)))
+
+    def _tail(self, request: ModelRequest, *, stream: bool) -> bytes:
+        """Return all that follows the messages: the same for every call of an agent.
+
+        Schemas cannot be hashed cheaply, so they are known by identity: whoever asks with the same
+        objects each time pays for encoding them once.
+        """
+        key = (id(request.tools), id(request.output), stream)
+        known = self._tails.get(key)
+        if known is None:
+            if len(self._tails) >= MOST_TAILS:
+                self._tails.clear()
+            encoded = _encode_tail(request.tools, request.output, stream=stream)
+            known = self._tails[key] = (request.tools, request.output, encoded)
+        return known[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +134,6 @@ class Endpoint:
         return base.with_path(path, keep_query=True).with_user(None)
 
     def headers(self) -> CIMultiDict[str]:
-        """Return the headers of every request."""
         headers = CIMultiDict({"Content-Type": "application/json", "User-Agent": "weft"})
         if self.key is not None:
             if not (self.key.isascii() and self.key.isprintable()):
@@ -188,3 +256,20 @@ async def _let_end(response: ClientResponse) -> None:
 
 def _endless() -> ModelError:
     return ModelError(f"the reply is longer than {MOST_BYTES // 1024 // 1024} MiB")
+
+
+def _encode_tail(
+    tools: tuple[ToolSchema, ...], output: OutputSchema | None, *, stream: bool
+) -> bytes:
+    fields: dict[str, Any] = {}
+    if tools:
+        fields["tools"] = [{"type": "function", "function": tool} for tool in tools]
+        fields["tool_choice"] = "auto"
+    if output is not None:
+        schema, strict = strict_schema(output.schema)
+        described = {"name": output.name, "schema": schema, "strict": strict}
+        fields["response_format"] = {"type": "json_schema", "json_schema": described}
+    if stream:
+        fields["stream"] = True
+        fields["stream_options"] = {"include_usage": True}
+    return b"," + to_json(fields)[1:] if fields else b"}"

@@ -41,7 +41,7 @@ def _fault(request: ModelRequest, reply: ModelReply) -> str | None:
     for call in reply.tool_requests:
         if call.tool not in known:
             near = nearest(call.tool, known)
-            there = f"did you mean {near}?" if near else f"there is: {', '.join(known) or 'none'}"
+            there = f"did you mean {near}?" if near else f"available: {', '.join(known) or 'none'}"
             return f"calls {call.tool}, which is not among its tools; {there}"
         try:
             to_json(call.arguments)

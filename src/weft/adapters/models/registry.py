@@ -2,29 +2,28 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from weft.adapters.models.limits import Limited, TimeLimited
-from weft.adapters.models.open_library import not_installed, open_library
-from weft.adapters.models.prices import Price, Priced, PriceList
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY, Library, Provider
 from weft.adapters.models.retry import RETRIES, Retrying, RetryPolicy
+from weft.adapters.models.usage import Price, Priced, PriceList
 from weft.errors import SetupError, UsageError
 from weft.ids import nearest
 from weft.ports.clock import Clock
 from weft.ports.model import Model
 
 if TYPE_CHECKING:
-    from weft.adapters.models.connections import Connections
     from weft.adapters.models.library import LibraryModel
+    from weft.adapters.models.openai_http import Connections
 
 #: Makes the model of a name; it is given what follows the colon, if anything does.
 Factory = Callable[[str], Model]
 
 #: What a name begins with that is the address of a server.
 _ADDRESSES: Final = ("http", "https")
-
 _NO_KEY: Final = "without a key: sample makes up replies, you lets you give them"
 
 
@@ -79,11 +78,9 @@ class ModelRegistry:
         return self._models[name]
 
     def knows(self, kind: str) -> bool:
-        """Tell whether models of this kind can be made here."""
         return kind in {*self._factories, *_ADDRESSES, *self._providers, *THROUGH_LIBRARY}
 
     async def close(self) -> None:
-        """Close every connection."""
         models, self._libraries = self._libraries, []
         self._models = {}
         for model in models:
@@ -114,8 +111,11 @@ class ModelRegistry:
     def _compatible(self, name: str, provider: Provider, model: str) -> Model:
         try:
             # An extra that takes longer to load than all of Weft, and not every run needs it.
-            from weft.adapters.models.connections import Connections  # noqa: PLC0415
-            from weft.adapters.models.openai_http import ChatModel, Endpoint  # noqa: PLC0415
+            from weft.adapters.models.openai_http import (  # noqa: PLC0415
+                ChatModel,
+                Connections,
+                Endpoint,
+            )
         except ImportError as error:
             raise not_installed(name, "models", error) from error
         key = self._settings.get(provider.key_setting) if provider.key_setting else None
@@ -162,9 +162,38 @@ class ModelRegistry:
             return UsageError(
                 f"{name} names no provider", hint=f"write the provider first, like openai:{name}"
             )
-        there = f"did you mean {near}?" if near else f"there is: {', '.join(known)}"
+        there = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
         return UsageError(f"there is no model provider {kind}", hint=there)
 
 
 def _missing(name: str, what: str, setting: str) -> SetupError:
     return SetupError(f"{name} needs {what}", hint=f"set {setting}; {_NO_KEY}")
+
+
+def not_installed(name: str, extra: str, error: ImportError) -> SetupError:
+    return SetupError(
+        f"{name} needs a library that is not installed: {error.name or error}",
+        hint=f'install it: pip install "weft-agents[{extra}]"',
+    )
+
+
+def open_library(
+    name: str, library: Library, model: str, settings: Mapping[str, str]
+) -> "LibraryModel":
+    """Load the classes of a provider and make a model of it.
+
+    Raises SetupError that says what to install if they are not there.
+    """
+    try:
+        models: Any = import_module(f"pydantic_ai.models.{library.module}")
+        providers: Any = import_module(f"pydantic_ai.providers.{library.module}")
+    except ImportError as error:
+        raise not_installed(name, library.module, error) from error
+    # Needs the library itself, so it cannot be loaded sooner.
+    from weft.adapters.models.library import LibraryModel  # noqa: PLC0415
+
+    given = {argument: settings[it] for argument, it in library.arguments if settings.get(it)}
+    provider = getattr(providers, library.provider)(**given)
+    options = {"max_retries": 0} if library.repeats else None
+    inner = getattr(models, library.model)(model, provider=provider, settings=options)
+    return LibraryModel(inner, secrets=tuple(given.values()))

@@ -53,18 +53,27 @@ class Retrying:
         """Return the first answer; raises the last error when no further attempt may be made."""
         listener = Listener(on_text)
         last = self._clock.now() + self._policy.deadline * 1000
+        most = self._policy.attempts
+        failed: tuple[str, ...] = ()
         attempt = 1
         while True:
             try:
-                return await self._model.reply(request, listener.ear())
+                reply = await self._model.reply(request, listener.ear())
+                return replace(reply, retries=failed) if failed else reply
             except ModelError as error:
+                failed += (f"attempt {attempt} of {most}: {error}",)
                 attempt += 1
                 at = self._next_attempt(error, attempt)
-                if not error.retryable or attempt > self._policy.attempts or at > last:
+                if not error.retryable or attempt > most or at > last:
                     if attempt == 2:
                         raise
                     text = f"{error} (attempts: {attempt - 1})"
-                    raise _tried(error, text, attempt - 1) from error
+                    raise _tried(error, text, attempt - 1, failed) from error
+                if request.on_retry:
+                    seconds = (at - self._clock.now()) / 1000
+                    request.on_retry(
+                        f"attempt {attempt} of {most} in {seconds:.1f} s, after: {error}"
+                    )
             await self._clock.sleep_until(round(at))
 
     def _next_attempt(self, error: ModelError, attempt: int) -> float:
@@ -90,10 +99,19 @@ class WithFallback:
         except ModelError as first:
             try:
                 reply = await self._fallback.reply(request, listener.ear())
-                return replace(reply, instead_of=f"{self._name}, which gave no answer: {first}")
             except ModelError as second:
                 text = f"{str(first).rstrip('.')}. The fallback failed too: {second}"
-                raise _tried(second, text, first.attempts + second.attempts) from second
+                retries = self._retries(first, second.retries)
+                raise _tried(second, text, first.attempts + second.attempts, retries) from second
+            return replace(
+                reply,
+                instead_of=f"{self._name}, which gave no answer: {first}",
+                retries=self._retries(first, reply.retries),
+            )
+
+    def _retries(self, first: ModelError, then: tuple[str, ...]) -> tuple[str, ...]:
+        """Put the attempts of both models one after the other; those of the first bear its name."""
+        return (*(f"{self._name}, {it}" for it in first.retries), *then)
 
 
 class Listener:
@@ -120,8 +138,8 @@ class Listener:
         return hear
 
 
-def _tried(error: ModelError, text: str, attempts: int) -> ModelError:
-    """Return an error that says what all attempts together came to."""
+def _tried(error: ModelError, text: str, attempts: int, retries: tuple[str, ...]) -> ModelError:
     whole = ModelError(text, retryable=error.retryable, after_seconds=error.after_seconds)
     whole.attempts = attempts
+    whole.retries = retries
     return whole

@@ -14,7 +14,6 @@ from weft.engine.conditions import UNKNOWN
 from weft.engine.trigger_index import Setting
 from weft.findings import Json
 from weft.spec.conditions import And, Condition, names
-from weft.spec.sources import DerivedSource
 from weft.spec.triggers import (
     AgentTextTrigger,
     ToolCallTrigger,
@@ -24,6 +23,7 @@ from weft.spec.triggers import (
 )
 from weft.spec.type_meaning import mismatch
 from weft.spec.types import Ref, TypeExpr
+from weft.spec.variables import DerivedSource
 
 #: Of more combinations of arguments than this, only some are tried.
 _MOST_MOVES: Final = 64

@@ -20,7 +20,7 @@ from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.ids import TERMINATE, USER
 from weft.spec.conditions import names
-from weft.spec.sources import EnvironmentSource
+from weft.spec.variables import EnvironmentSource
 
 #: A larger workflow is searched only so far.
 _MOST_POSITIONS: Final = 1000

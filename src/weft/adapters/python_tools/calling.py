@@ -7,17 +7,17 @@ from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from weft.adapters.python_tools.failures import LOG, explained
 from weft.adapters.python_tools.schemas import Signature
 from weft.adapters.python_tools.threads import Job, Threads
-from weft.adapters.python_tools.time_limit import TimeLimit
 from weft.errors import Ask, Refuse, RetryModel, ToolError, UsageError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.ports.model import ToolSchema
-from weft.ports.tools import ToolCall
+from weft.ports.tools import AskPerson, ToolCall
 from weft.runtime.asking import asking
 from weft.runtime.json_values import plain_json
 from weft.runtime.tool_options import ToolOptions
@@ -33,6 +33,53 @@ class Limits:
     grace: float = 2.0
     #: Before a failed call is made again; twice as long before each further one.
     pause: float = 0.2
+
+
+class TimeLimit:
+    """Time that runs out, except while somebody is asked; `over` is done when it has."""
+
+    def __init__(self, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._left = seconds
+        self._questions = 0
+        self.over: asyncio.Future[None] = self._loop.create_future()
+
+    def __enter__(self) -> Self:
+        self._run()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._timer.cancel()
+        self.over.cancel()
+
+    def pausing(self, ask: AskPerson) -> AskPerson:
+        """Return a way to ask that stops the clock; several questions may be open at once."""
+
+        async def asked(tool: str, payload: Json, seconds: float | None, otherwise: Json) -> Json:
+            if not self._questions:
+                self._timer.cancel()
+                self._left -= self._loop.time() - self._began
+            self._questions += 1
+            try:
+                return await ask(tool, payload, seconds, otherwise)
+            finally:
+                self._questions -= 1
+                if not self._questions and not self.over.done():
+                    self._run()
+
+        return asked
+
+    def _run(self) -> None:
+        self._began = self._loop.time()
+        self._timer = self._loop.call_later(self._left, self._expire)
+
+    def _expire(self) -> None:
+        self.over.set_result(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +103,6 @@ class PythonTools:
         self._limits = limits
 
     def schema(self, tool: str) -> ToolSchema:
-        """Return how a model sees a tool."""
         return self._find(tool).signature.schema
 
     async def call(self, call: ToolCall) -> Json:

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
+from weft.adapters.python_tools.modules import ROOT
 from weft.errors import Ask, Refuse, RetryModel, ToolError
 
 LOG: Final = logging.getLogger("weft.tools")
@@ -26,17 +27,28 @@ def explained(tool: str) -> Generator[None]:
         raise ToolError(f"{tool} tried to end the process, which no tool may do") from error
     except BaseException as error:  # libraries in other languages raise what is no Exception
         _report(tool, error)
-        raise ToolError(f"{tool} failed: {told(error)}") from error
+        raise ToolError(f"{tool} failed: {told(error, place=_place(error))}") from error
 
 
-def told(error: BaseException) -> str:
-    """Say what an exception says: its type and its message, in one line if it is one."""
-    name = type(error).__name__
+def told(error: BaseException, *, place: str = "") -> str:
+    """Say what an exception says: its type, its place and its message, in one line if it is one."""
+    name = type(error).__name__ + (f" at {place}" if place else "")
     try:
         text = str(error)
     except Exception:  # noqa: BLE001 - the author's own text fails to be made
         text = "its message cannot be read"
     return f"{name}: {text[:_MOST_TOLD]}" if text else name
+
+
+def _place(error: BaseException) -> str:
+    """Return the innermost line of the package's own files that an error came through."""
+    place = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        version, _, path = frame.f_code.co_filename.partition("/")
+        module = str(frame.f_globals.get("__name__"))
+        if module.startswith(f"{ROOT}.{version}."):
+            place = f"{path}:{line}"
+    return place
 
 
 def _report(tool: str, error: BaseException) -> None:

@@ -45,7 +45,6 @@ class PackageFinder(MetaPathFinder):
         self._packages: dict[str, PackageCode] = {}
 
     def add(self, digest: str, files: Mapping[str, bytes]) -> PackageCode:
-        """Make the code of a package importable."""
         name = _free_name(f"{ROOT}.d{digest[:16]}")
         package = PackageCode(name, dict(files), package_builtins(name, files))
         self._packages[name] = package
@@ -72,7 +71,6 @@ class PackageFinder(MetaPathFinder):
         path: Sequence[str] | None = None,  # noqa: ARG002 - the signature of every finder
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
-        """Say where a module of a package is to be found."""
         root, *parts = fullname.split(".")
         if root != ROOT:
             return None
@@ -90,11 +88,9 @@ class _CodeLoader(ExecutionLoader):
         self._path = path
 
     def get_filename(self, fullname: str) -> str:  # noqa: ARG002 - one file for each loader
-        """Return how the file is called in tracebacks."""
         return self._package.file_name(self._path)
 
     def get_source(self, fullname: str) -> str:  # noqa: ARG002
-        """Return the text of the file."""
         return decode_source(self._package.files[self._path])
 
     def is_package(self, fullname: str) -> bool:  # noqa: ARG002

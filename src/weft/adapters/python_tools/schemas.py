@@ -1,6 +1,7 @@
 """What a model is told about a function, and how its arguments are read. Worked out once."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from inspect import Parameter
@@ -11,7 +12,6 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, to_jsonable_python
 from typing_extensions import TypedDict
 
-from weft.adapters.python_tools.docstrings import parameter_texts, summary
 from weft.errors import RetryModel
 from weft.findings import Json
 from weft.ports.model import ToolSchema
@@ -20,15 +20,16 @@ from weft.runtime.json_values import own_copy
 
 #: A type hint is whatever an author writes: a class, an alias, a special form.
 Hint: TypeAlias = Any
-
 _CONTEXT: Final = "context_variables"
 _SHORT_CONTEXT: Final = "context"
 
-#: Of many faults a model is told the first ones: mending those often mends the others.
+#: Of many faults a model is told the first ones: fixing those often fixes the others.
 _MOST_FAULTS: Final = 10
 
 #: Keys of a schema that hold values, not schemas.
 _PLAIN_VALUES: Final = frozenset({"default", "const", "enum", "examples", "required"})
+_SECTION: Final = re.compile(r"(?:Args|Arguments|Parameters):\s*\Z")
+_ENTRY: Final = re.compile(r"\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?:\s*(?P<text>.*)\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +197,36 @@ def _inside(key: str, value: Any) -> Any:  # noqa: ANN401 - a schema is whatever
             return [_inside("", it) for it in cast("list[Any]", value)]
         case _:
             return value
+
+
+def summary(function: Callable[..., Any]) -> str:
+    return (inspect.getdoc(function) or "").partition("\n")[0].strip()
+
+
+def parameter_texts(function: Callable[..., Any]) -> dict[str, str]:
+    """Return what stands below "Args:" for each parameter, each as one line."""
+    texts: dict[str, list[str]] = {}
+    entry: list[str] = []
+    margin = 0
+    for indent, line in _section((inspect.getdoc(function) or "").splitlines()):
+        margin = margin or indent
+        found = _ENTRY.match(line) if indent <= margin else None
+        if found is None:
+            entry.append(line)
+        else:
+            entry = texts.setdefault(found["name"], [])
+            entry.append(found["text"])
+    return {name: " ".join(filter(None, lines)) for name, lines in texts.items()}
+
+
+def _section(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines of the section on arguments with their indent; it ends where that ends."""
+    inside = False
+    for line in lines:
+        text = line.strip()
+        indent = len(line) - len(line.lstrip())
+        if inside and text and not indent:
+            return
+        if inside and text:
+            yield indent, text
+        inside = inside or _SECTION.match(line) is not None

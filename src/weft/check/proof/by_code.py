@@ -30,8 +30,13 @@ from weft.check.proof.happenings import (
 from weft.check.subject import Subject
 from weft.check.variable_writes import Write
 from weft.engine.conditions import UNKNOWN
-from weft.spec.sources import DatabaseSource, DerivedSource, EntitySource, ExternalSource
-from weft.spec.variables import Variable
+from weft.spec.variables import (
+    DatabaseSource,
+    DerivedSource,
+    EntitySource,
+    ExternalSource,
+    Variable,
+)
 
 
 def written(subject: Subject, variables: Mapping[str, Variable]) -> Iterator[Happening]:

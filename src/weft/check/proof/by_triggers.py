@@ -9,9 +9,8 @@ from weft.check.proof.firings import Firing, Reader
 from weft.check.proof.happenings import Doubt, Happening, Setting, When
 from weft.check.proof.texts import together
 from weft.check.subject import Subject
-from weft.spec.sources import DerivedSource
 from weft.spec.triggers import Match
-from weft.spec.variables import Variable
+from weft.spec.variables import DerivedSource, Variable
 
 _Fired: TypeAlias = tuple[Firing, Setting]
 

@@ -30,7 +30,7 @@ from weft.check.variable_writes import Write
 from weft.engine.conditions import UNKNOWN
 from weft.engine.writes import access_error
 from weft.findings import Json
-from weft.spec.sources import DerivedSource
+from weft.spec.variables import DerivedSource
 
 #: The file in which the code of a function stands, and its name there.
 FunctionPlace: TypeAlias = tuple[str, str]

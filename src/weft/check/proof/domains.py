@@ -8,16 +8,16 @@ from weft.check.proof.happenings import Happening, Setting
 from weft.check.proof.samples import Questions, samples
 from weft.engine.conditions import UNKNOWN, same
 from weft.findings import Json
-from weft.spec.sources import (
+from weft.spec.types import print_type
+from weft.spec.variables import (
     ComputedSource,
     DerivedSource,
     EnvironmentSource,
     Source,
     StaticSource,
     Transition,
+    Variable,
 )
-from weft.spec.types import print_type
-from weft.spec.variables import Variable
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ from weft.check.proof.happenings import (
 from weft.check.subject import Subject
 from weft.engine.conditions import UNKNOWN
 from weft.findings import Json
-from weft.spec.sources import DerivedSource
 from weft.spec.tools import LifecyclePoint, UiTool
 from weft.spec.triggers import (
     AgentTextTrigger,
@@ -40,7 +39,7 @@ from weft.spec.triggers import (
     UserTextTrigger,
 )
 from weft.spec.types import TypeExpr
-from weft.spec.variables import Variable
+from weft.spec.variables import DerivedSource, Variable
 
 #: Turns beyond this one are not counted one by one.
 MOST_TURNS: Final = 16

@@ -26,7 +26,7 @@ from weft.errors import ExpressionError
 from weft.ids import FUNCTION_REF
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition, names
-from weft.spec.sources import ComputedSource
+from weft.spec.variables import ComputedSource
 
 
 @dataclass(frozen=True, slots=True)

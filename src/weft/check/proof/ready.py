@@ -8,9 +8,8 @@ from weft.check.proof.ground import computations
 from weft.check.proof.happenings import automatic_calls
 from weft.check.subject import Subject
 from weft.ids import FUNCTION_REF, TERMINATE, USER
+from weft.spec.agents import Handoff
 from weft.spec.conditions import names
-from weft.spec.handoffs import Handoff
-from weft.spec.sources import ComputedSource, DerivedSource
 from weft.spec.triggers import (
     AgentTextTrigger,
     AgentTurnCountTrigger,
@@ -21,6 +20,7 @@ from weft.spec.triggers import (
     Trigger,
     UiResponseTrigger,
 )
+from weft.spec.variables import ComputedSource, DerivedSource
 
 
 def obstacle(subject: Subject) -> str | None:

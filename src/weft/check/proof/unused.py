@@ -8,7 +8,7 @@ from weft.check.proof.chart import Chart, Nodes, Point
 from weft.check.proof.witness import show
 from weft.check.subject import Subject
 from weft.engine.routing import RoutingRule
-from weft.spec.handoffs import Handoff
+from weft.spec.agents import Handoff
 
 #: More values of a variable are not listed.
 _MOST_VALUES: Final = 6

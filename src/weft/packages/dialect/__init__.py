@@ -1,0 +1,1 @@
+"""Older spellings of package files: read, respelled and migrated."""

@@ -1,0 +1,177 @@
+"""Rewriting a package to the one written spelling."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, cast
+
+from weft.errors import PackageError
+from weft.findings import Path as SpecPath
+from weft.findings import Remove, is_error
+from weft.packages.archive.staging import replace_all
+from weft.packages.dialect.respelling import missing_wrapper, respell, respelling_edits
+from weft.packages.edit import edits
+from weft.packages.edit.edits import Edited, settled
+from weft.packages.edit.rewrite import child, is_list, is_map
+from weft.packages.package import DeclaredFile
+from weft.packages.reader import read_package
+from weft.packages.text.documents import Document, Format, parse_text
+from weft.packages.text.index import Data, Node
+from weft.packages.writer import file_data, schema_pointer
+
+#: How a line begins that holds nothing but a comment.
+_COMMENT: Final = ("#", "//", "/*")
+_HEAD: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*+")
+_LINE_START: Final = re.compile(r"^(?=[^\r\n])", re.MULTILINE)
+_INDENT: Final = re.compile(r"\n([ \t]+)\S")
+_NEXT_LINE: Final = re.compile(r"[ \t\r]*\n([ \t]*)(?=\S)")
+_POINTER: Final = "# yaml-language-server: $schema="
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """What a rewrite would change: new texts by file name, and every change in words."""
+
+    folder: Path
+    texts: dict[str, str]
+    changes: dict[str, tuple[str, ...]]
+
+
+def plan_migration(folder: Path) -> Migration:
+    """Work out how a package is rewritten; nothing is touched.
+
+    A package that cannot be read is refused: what is not understood cannot be rewritten.
+    """
+    package = read_package(folder)
+    errors = tuple(finding for finding in package.findings if is_error(finding))
+    if errors:
+        raise PackageError(f"{folder} cannot be rewritten before it can be read", errors)
+    texts: dict[str, str] = {}
+    changes: dict[str, tuple[str, ...]] = {}
+    written = file_data(package.spec)
+    for stem, declared in package.files.items():
+        # A file that declares nothing may be one that would not be written at all.
+        now = written.get(stem, {})
+        said = tuple(_changes(declared, now))
+        if said:
+            respell(declared.rewrite.data, now)
+            edited = _edited(stem, declared)
+            texts[declared.name] = edited.text
+            named = _named_schema(stem, declared.document, edited)
+            changes[declared.name] = (*said, *named, *_losses(declared.document, edited))
+    return Migration(folder, texts, changes)
+
+
+def _edited(stem: str, declared: DeclaredFile) -> edits.Edited:
+    """Respell a file, put the wrapper around it that it may lack, and let editors find its schema.
+
+    What points at the schema already stays, outside of the wrapper.
+    """
+    document, pointer = declared.document, schema_pointer(stem)
+    wrapper = missing_wrapper(declared.rewrite)
+    changes = respelling_edits(declared)
+    if wrapper:
+        given = child(parse_text(document.text, document.format).data, "$schema")
+        pointer = given if isinstance(given, str) else pointer
+        changes = changes if given is None else (*changes, Remove(("$schema",)))
+    edited = edits.apply(document, changes)
+    if wrapper:
+        around = put_around(edited.text, document.format, wrapper)
+        edited = edits.Edited(around.text, edited.anew or around.anew)
+    return edits.Edited(point_at_schema(edited.text, document.format, pointer), edited.anew)
+
+
+def carry_out(migrations: Iterable[Migration]) -> None:
+    """Write what was planned for several packages; if anything fails, all stay as they were."""
+    replace_all(
+        {
+            plan.folder / name: text.encode()
+            for plan in migrations
+            for name, text in plan.texts.items()
+        }
+    )
+
+
+def _named_schema(stem: str, document: Document, edited: edits.Edited) -> Iterator[str]:
+    pointer = schema_pointer(stem)
+    if pointer in edited.text and pointer not in document.text:
+        yield "it now names its schema, for editors"
+
+
+def _losses(document: Document, edited: edits.Edited) -> Iterator[str]:
+    """Say what of the author's file is not kept."""
+    if edited.anew:
+        yield "rewritten whole: comments and layout are not kept"
+    elif not _comments(document.text) <= _comments(edited.text):
+        yield "comments inside the rewritten parts are not kept"
+
+
+def _comments(text: str) -> set[str]:
+    lines = (line.strip() for line in text.splitlines())
+    return {line for line in lines if line.startswith(_COMMENT)}
+
+
+def _changes(declared: DeclaredFile, written: object) -> Iterator[str]:
+    for change in declared.rewrite.changes:
+        place = declared.document.place(change.path, key=True)
+        yield f"line {place.line}: {change.message}"
+    for path, before, after in _respelt(declared.rewrite.data, written, ()):
+        origin = declared.rewrite.came_from(path)
+        yield f'line {declared.document.place(origin).line}: "{before}" is now "{after}"'
+
+
+def _respelt(
+    read: object, written: object, path: SpecPath
+) -> Iterator[tuple[SpecPath, object, object]]:
+    """Find the values that mean the same and are written otherwise now, such as type names."""
+    if is_map(written):
+        for key, value in written.items():
+            yield from _respelt(child(read, key), value, (*path, key))
+    elif is_list(written):
+        for index, value in enumerate(written):
+            yield from _respelt(child(read, index), value, (*path, index))
+    elif isinstance(read, str) and read != written:
+        yield path, read, written
+
+
+def put_around(text: str, form: Format, key: str) -> Edited:
+    """Put all that a file holds under a key."""
+    wanted: Data = {key: parse_text(text, form).data}
+    around = _json_around if form == "json" else _yaml_around
+    return settled(text, around(text, key, _newline(text)), form, wanted)
+
+
+def _json_around(text: str, key: str, newline: str) -> str:
+    content = text.strip()
+    if "\n" not in content:
+        return f'{{"{key}": {content}}}{newline}'
+    unit = _INDENT.search(content)
+    indent = unit[1] if unit else "  "
+    moved = _LINE_START.sub(indent, content).removeprefix(indent)
+    return f'{{{newline}{indent}"{key}": {moved}{newline}}}{newline}'
+
+
+def _yaml_around(text: str, key: str, newline: str) -> str:
+    head = _HEAD.match(text)
+    end = head.end() if head else 0
+    return f"{text[:end]}{key}:{newline}{_LINE_START.sub('  ', text[end:])}"
+
+
+def point_at_schema(text: str, form: Format, pointer: str) -> str:
+    """Let editors find the schema of a file, unless it says already where that is."""
+    parsed, newline = parse_text(text, form), _newline(text)
+    held = cast("dict[str, Data]", parsed.data)
+    if "$schema" in held or (form == "yaml" and _POINTER in text):
+        return text
+    if form == "yaml":
+        return f"{_POINTER}{pointer}{newline}{text}"
+    at = (parsed.root or Node(0, 0)).start + 1
+    below = _NEXT_LINE.match(text, at)
+    gap = newline + below[1] if below else ""
+    apart = ("," if below else ", ") if held else ""
+    return f'{text[:at]}{gap}"$schema": "{pointer}"{apart}{text[at:]}'
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"

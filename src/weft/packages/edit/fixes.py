@@ -1,0 +1,89 @@
+"""Applying safe fixes to the files they concern."""
+
+from collections.abc import Iterable
+
+from weft.findings import (
+    AppendItem,
+    Edit,
+    Finding,
+    Fix,
+    Remove,
+    RenameKey,
+    SetValue,
+)
+from weft.findings import Path as SpecPath
+from weft.packages.archive.staging import replace_files
+from weft.packages.edit import edits
+from weft.packages.layout import file_path
+from weft.packages.package import Package
+from weft.packages.text.documents import Document, read_text
+from weft.packages.writer import file_text
+
+
+def apply_fixes(package: Package, findings: Iterable[Finding]) -> tuple[Fix, ...]:
+    """Apply the fixes of a package's findings, at most one to a file, and return those applied.
+
+    One at a time: a fix is worked out on the text as it was read, so the next one waits until the
+    package has been read again.
+    """
+    applied: list[Fix] = []
+    texts: dict[str, bytes] = {}
+    for fix in (finding.fix for finding in findings if finding.fix):
+        changed = fixed_texts(package, fix)
+        if changed and texts.keys().isdisjoint(changed):
+            texts.update((name, text.encode()) for name, text in changed.items())
+            applied.append(fix)
+    replace_files(package.folder, texts)
+    return tuple(applied)
+
+
+def fixed_texts(package: Package, fix: Fix) -> dict[str, str]:
+    """Return the new text of every file of a package that a fix would change, and write nothing."""
+    grouped: dict[str, list[Edit]] = {}
+    for edit in fix.edits:
+        name, placed = _place(package, fix, edit)
+        grouped.setdefault(name, []).append(placed)
+    documents = {declared.name: declared.document for declared in package.files.values()}
+    for name, found in grouped.items():
+        if name not in documents and _can_begin(package, name, found):
+            documents[name] = _begun(name)
+    return {
+        name: edits.apply(documents[name], found).text
+        for name, found in grouped.items()
+        if name in documents
+    }
+
+
+def _can_begin(package: Package, name: str, found: list[Edit]) -> bool:
+    """Tell whether a file can be begun with these edits: it is not there, and they only add."""
+    adding = all(isinstance(edit, SetValue | AppendItem) for edit in found)
+    named = all(isinstance(step, str) for edit in found for step in edit.path)
+    return adding and named and not (package.folder / name).exists()
+
+
+def _begun(name: str) -> Document:
+    """Return a declared file with nothing in it yet; edits put the objects around what they add."""
+    return read_text(name, file_text(name.partition(".")[0], {}, "json"))
+
+
+def _place(package: Package, fix: Fix, edit: Edit) -> tuple[str, Edit]:
+    """Turn an edit of the spec into an edit of the file the value stands in."""
+    if fix.file is not None:
+        return fix.file, edit
+    kind, inner = file_path(edit.path, entry=isinstance(edit, RenameKey | Remove))
+    declared = package.files.get(kind.stem)
+    if declared is None:
+        return f"{kind.stem}.json", _moved(edit, inner)
+    return declared.name, _moved(edit, declared.rewrite.came_from(inner))
+
+
+def _moved(edit: Edit, path: SpecPath) -> Edit:
+    match edit:
+        case SetValue():
+            return SetValue(path, edit.value)
+        case AppendItem():
+            return AppendItem(path, edit.value)
+        case RenameKey():
+            return RenameKey(path, edit.key)
+        case _:
+            return Remove(path)

@@ -1,0 +1,215 @@
+"""One declared file: its text, the data in it, and where in the text each value stands."""
+
+import codecs
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from typing import Final, Literal, TypeAlias, cast
+
+from weft.catalogue import CATALOGUE
+from weft.findings import Finding, Json, Path, Place, is_error
+from weft.packages.text import json_text
+from weft.packages.text.index import Container, Data, Fault, Node, Parsed, line_column
+
+Format: TypeAlias = Literal["json", "yaml"]
+
+#: The longest file that is read. Larger ones are refused by their size, before they are opened.
+MAX_BYTES: Final = 2 * 1024 * 1024
+
+_CONTROLS: Final = bytes(code for code in range(32) if code not in b"\t\n\r")
+_CONTROL: Final = re.compile(f"[{re.escape(_CONTROLS.decode())}]")
+_HEX: Final = "[0-9a-fA-F]"
+_PAIR: Final = rf"\\u[dD][89abAB]{_HEX}{{2}}\\u[dD][c-fC-F]{_HEX}{{2}}"
+
+#: How one character of a string is written, by the quote that opens it.
+_UNITS: Final = {
+    '"': re.compile(rf"{_PAIR}|\\x{_HEX}{{2}}|\\u{_HEX}{{4}}|\\U{_HEX}{{8}}|\\.|."),
+    "'": re.compile(r"''|."),
+}
+_PROPERTIES: Final = re.compile(r"(?:[&!]\S*\s+)*")
+_LITERAL: Final = re.compile(r"\|[-+]?[ \t]*(?:#[^\n]*)?\r?\n((?:[ ]*\r?\n)*)( +)")
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """One file as read. `data` is None where a finding of severity error says why.
+
+    Whoever moves containers of `data` about, or changes them in place, can still ask for places:
+    `origin` tells where a container first stood, provided it was asked for before the first change.
+    """
+
+    file: str
+    text: str
+    format: Format
+    data: Json
+    findings: tuple[Finding, ...] = ()
+    root: Node | None = field(default=None, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether the file could be read; a warning does not count against it."""
+        return not any(is_error(finding) for finding in self.findings)
+
+    @cached_property
+    def index(self) -> Node:
+        """Where everything stands, as offsets into the text; made when first asked for."""
+        return self.root or parse_text(self.text, self.format).root or Node(0, 0)
+
+    @cached_property
+    def _containers(self) -> list[tuple[Path, Container]]:
+        # Held for as long as the document lives: an id is only good while its object exists.
+        return _containers(cast("Data", self.data))
+
+    @cached_property
+    def origin(self) -> dict[int, Path]:
+        """The path at which each object and list of `data` first stood, by its `id`.
+
+        Ask before changing `data`: the answer is computed once and then stays.
+        """
+        return {id(container): path for path, container in self._containers}
+
+    def place(self, path: Path, *, key: bool = False, offset: int | None = None) -> Place:
+        """Return where a value stands, or its key, or the character `offset` of a string.
+
+        A path that does not exist gives the place of its deepest part that does. The mark is as
+        long as the value or key is on its first line, or one character at an offset.
+        """
+        node, found = self._find(path)
+        start, end = node.start, node.end
+        if found and key and node.key_start >= 0:
+            start, end = node.key_start, node.key_end
+        elif found and offset is not None:
+            start = _inside(self.text, node, offset)
+            end = start + 1
+        return Place(self.file, *line_column(self.text, start), _width(self.text, start, end))
+
+    def _find(self, path: Path) -> tuple[Node, bool]:
+        node = self.index
+        for part in path:
+            child = (node.children or {}).get(part)
+            if child is None:
+                return node, False
+            node = child
+        return node, True
+
+
+def too_large(file: str, size: int) -> Finding | None:
+    """Return the finding for a file of `size` bytes that is too long to be read, or None."""
+    if size <= MAX_BYTES:
+        return None
+    message = f"the file is {size:,} bytes long; at most {MAX_BYTES:,} are read"
+    hint = ("move large content to a data file of your own",)
+    return Finding("SCHEMA001", "error", message, Place(file, 1, 1), hint=hint)
+
+
+def decode(raw: bytes) -> tuple[str, Fault | None]:
+    """Turn the bytes of a file into text; on a fault, the text before it and the fault."""
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "", _encoding("the file is saved as UTF-16, not as UTF-8", 0)
+    body = raw.removeprefix(codecs.BOM_UTF8)
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        before = body[: error.start].decode()
+        at = error.start + len(raw) - len(body)
+        message = f"byte 0x{raw[at]:02x} at offset {at} is not UTF-8"
+        return before, _encoding(message, len(before))
+    control = None if len(body.translate(None, _CONTROLS)) == len(body) else _CONTROL.search(text)
+    if control is None:
+        return text, None
+    message = f"the control character {control[0]!a} cannot stand in a file"
+    return text, _encoding(message, control.start())
+
+
+def read(file: str, raw: bytes) -> Document:
+    """Read the bytes of one declared file; whatever they are, the result is a document."""
+    if refusal := too_large(file, len(raw)):
+        return Document(file, "", format_of(file), None, (refusal,), Node(0, 0))
+    text, fault = decode(raw)
+    if fault:
+        refusal = finding(file, text, fault)
+        return Document(file, text, format_of(file), None, (refusal,), Node(0, 0))
+    return read_text(file, text)
+
+
+def read_text(file: str, text: str) -> Document:
+    """Read the text of one declared file; its name tells JSON from YAML."""
+    form = format_of(file)
+    parsed = json_text.load(text) if form == "json" else parse_text(text, form)
+    findings = tuple(finding(file, text, fault) for fault in parsed.faults)
+    return Document(file, text, form, parsed.data, findings, parsed.root)
+
+
+def parse_text(text: str, form: Format) -> Parsed:
+    if form == "json":
+        return json_text.parse(text)
+    # Deferred: most packages are written in JSON, and loading the YAML library takes its time.
+    from weft.packages.text import yaml_text  # noqa: PLC0415
+
+    return yaml_text.parse(text)
+
+
+def format_of(file: str) -> Format:
+    return "json" if file.lower().endswith(".json") else "yaml"
+
+
+def finding(file: str, text: str, fault: Fault) -> Finding:
+    """Turn a fault at an offset into a finding at a line and column."""
+    width = _width(text, fault.start, fault.start + fault.length)
+    place = Place(file, *line_column(text, fault.start), width)
+    severity = CATALOGUE[fault.code].severity
+    return Finding(fault.code, severity, fault.message, place, fault.cause, fault.hint)
+
+
+def _encoding(message: str, start: int) -> Fault:
+    return Fault("SCHEMA001", message, start, hint=("save the file as UTF-8 text",))
+
+
+def _containers(data: Data) -> list[tuple[Path, Container]]:
+    found: list[tuple[Path, Container]] = [((), data)] if isinstance(data, dict | list) else []
+    for path, container in found:  # grows while it is walked, so depth is no matter
+        entries: Iterable[tuple[str | int, Data]] = (
+            container.items() if isinstance(container, dict) else enumerate(container)
+        )
+        found.extend(
+            ((*path, key), value) for key, value in entries if isinstance(value, dict | list)
+        )
+    return found
+
+
+def _width(text: str, start: int, end: int) -> int:
+    """Return how many characters of its first line a piece of text takes, at least 1."""
+    return max(len(text[start:end].split("\n", 1)[0].rstrip()), 1)
+
+
+def _inside(text: str, node: Node, offset: int) -> int:
+    """Return where a character of a string stands; its start where lines are folded into one."""
+    properties = _PROPERTIES.match(text, node.start, node.end)
+    begin = properties.end() if properties else node.start
+    literal = _LITERAL.match(text, begin, node.end)
+    if literal:
+        return _inside_literal(text, literal, node.end, offset)
+    raw = text[begin : node.end]
+    if node.children is not None or "\n" in raw or raw.startswith("*"):
+        return begin
+    units = _UNITS.get(raw[:1])
+    if units is None:
+        return min(begin + offset, node.end)
+    at = begin + 1
+    for unit in islice(units.finditer(text, at, node.end - 1), offset):
+        at = unit.end()
+    return at
+
+
+def _inside_literal(text: str, literal: re.Match[str], end: int, offset: int) -> int:
+    at, indent = literal.start(1), len(literal[2])
+    for line in text[at:end].split("\n"):
+        margin = min(len(line.removesuffix("\r")), indent)
+        width = len(line.removesuffix("\r")) - margin
+        if offset <= width:
+            return at + margin + offset
+        offset -= width + 1
+        at += len(line) + 1
+    return end

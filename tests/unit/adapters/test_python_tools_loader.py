@@ -1,0 +1,287 @@
+"""The code of a package is imported from its pinned content, and every fault of it is named."""
+
+import gc
+import linecache
+import sys
+import traceback
+import weakref
+
+import pytest
+
+from tool_play import Bench, digest_of, play, until, write
+from weft.adapters.python_tools.modules import PackageFinder
+from weft.errors import ToolError
+
+
+@pytest.fixture
+def bench(tmp_path):
+    made = Bench(tmp_path)
+    yield made
+    made.loader.close()
+
+
+def own_modules() -> set[str]:
+    return {name for name in sys.modules if name.startswith("weft_packages.")}
+
+
+def test_old_content_keeps_working_after_the_file_changes(bench):
+    old = bench.load("def version() -> int:\n    return 1\n", "version")
+    new = bench.load("def version() -> int:\n    return 2\n", "version")
+    assert [play(old, "version"), play(new, "version")] == [1, 2]
+
+
+def test_a_late_import_of_old_content_finds_old_content(bench):
+    late = """
+        def version() -> int:
+            from .number import NUMBER
+            return NUMBER
+    """
+    old = bench.load(late, "version", files={"tools/number.py": "NUMBER = 1"})
+    write(bench.folder, {"tools/number.py": "NUMBER = 2"})
+    assert play(old, "version") == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from .shared import NUMBER",
+        "from . import shared; NUMBER = shared.NUMBER",
+        "from tools.shared import NUMBER",
+        "from tools import shared; NUMBER = shared.NUMBER",
+        "import tools.shared; NUMBER = tools.shared.NUMBER",
+        "import tools.shared as other; NUMBER = other.NUMBER",
+        "from shared import NUMBER",
+        "import shared; NUMBER = shared.NUMBER",
+        "import deep.down; NUMBER = deep.down.NUMBER",
+        "from workflows.Support.tools.shared import NUMBER",
+        "from workflows.Support.tools import shared; NUMBER = shared.NUMBER",
+        "from workflows.Support import tools; from tools import shared; NUMBER = shared.NUMBER",
+        "import workflows.Support.tools.shared; NUMBER = workflows.Support.tools.shared.NUMBER",
+        "import workflows.Support.tools.shared as other; NUMBER = other.NUMBER",
+        "from .deep.down import NUMBER",
+        "from tools.deep import NUMBER",
+        "from ..hooks.masks import NUMBER",
+        "from hooks.masks import NUMBER",
+    ],
+)
+def test_files_of_a_package_import_each_other(bench, line):
+    before = list(sys.path)
+    tools = bench.load(
+        f"{line}\ndef number() -> int:\n    return NUMBER\n",
+        "number",
+        files={
+            "tools/shared.py": "NUMBER = 5",
+            "tools/deep/__init__.py": "from .down import NUMBER",
+            "tools/deep/down.py": "from ..shared import NUMBER",
+            "hooks/masks.py": "NUMBER = 5",
+            "tools/Card.jsx": "export default 1",
+        },
+    )
+    assert play(tools, "number") == 5
+    assert sys.path == before
+    assert "tools" not in sys.modules
+    assert "shared" not in sys.modules
+
+
+def test_a_file_named_like_a_module_of_python_does_not_hide_it(bench):
+    text = "import json\ndef text() -> str:\n    return json.dumps([1])\n"
+    assert play(bench.load(text, "text", files={"tools/json.py": "NUMBER = 1"}), "text") == "[1]"
+
+
+def test_a_library_called_workflows_is_not_mistaken_for_the_package(bench, tmp_path, monkeypatch):
+    library = tmp_path.parent / f"{tmp_path.name}-library"
+    write(library, {"workflows/__init__.py": "", "workflows/events.py": "START = 4"})
+    monkeypatch.syspath_prepend(library)
+    for name in [it for it in sys.modules if it.partition(".")[0] == "workflows"]:
+        monkeypatch.delitem(sys.modules, name)
+    text = """
+        import workflows
+        from workflows.events import START
+        def f() -> list[object]:
+            import workflows.events
+            return [START, workflows.events.START]
+    """
+    assert bench.call(text, "f") == [4, 4]
+    for name in [it for it in sys.modules if it.partition(".")[0] == "workflows"]:
+        del sys.modules[name]
+
+
+def test_every_fault_is_named(bench):
+    code = write(
+        bench.folder,
+        {
+            "tools/sound.py": "def fine() -> int:\n    return 1\nclass Thing: ...\nlimit = 3\n",
+            "tools/typo.py": "def f(:\n    ...\n",
+            "tools/needy.py": "x = 1\nimport no_such_library\n",
+            "tools/lost.py": "from .nowhere import x\n",
+            "tools/broken.py": "from .helper import half\n",
+            "tools/helper.py": "def half(): ...\n\nvalue = 1 / 0\n",
+            "tools/quits.py": "raise SystemExit(3)\n",
+            "tools/odd.py": "# -*- coding: nonsense -*-\n",
+        },
+    )
+    functions = {
+        "fine": ("sound.py", "fine"),
+        "fin": ("tools/sound.py", "fin"),
+        "zebra": ("sound.py", "zebra"),
+        "thing": ("sound.py", "Thing"),
+        "limit": ("sound.py", "limit"),
+        "gone": ("soud.py", "fine"),
+        "away": ("qqqqqqqq.py", "fine"),
+        "typo": ("typo.py", "f"),
+        "needy": ("needy.py", "f"),
+        "lost": ("lost.py", "f"),
+        "broken": ("broken.py", "f"),
+        "quits": ("quits.py", "f"),
+        "odd": ("odd.py", "f"),
+    }
+    before = own_modules()
+    with pytest.raises(Exception, match="the code of the package has 12 faults: ") as caught:
+        bench.loader.load(digest_of(code), code, functions)
+    found = {(it.code, str(it.place)): (it.message, it.hint[0]) for it in caught.value.findings}
+    assert [(it.code, str(it.place)) for it in caught.value.findings] == [
+        ("TOOL002", "tools/sound.py"),
+        ("TOOL002", "tools/sound.py"),
+        ("TOOL002", "tools/sound.py"),
+        ("TOOL002", "tools/sound.py"),
+        ("TOOL001", "tools/soud.py"),
+        ("TOOL001", "tools/qqqqqqqq.py"),
+        ("TOOL003", "tools/typo.py:1:7"),
+        ("LINK001", "tools/needy.py:2"),
+        ("LINK001", "tools/lost.py:1"),
+        ("LINK001", "tools/helper.py:3"),
+        ("LINK001", "tools/quits.py:1"),
+        ("TOOL003", "tools/odd.py"),
+    ]
+    messages = [(it.message, it.hint[0]) for it in caught.value.findings]
+    assert messages[0] == ("tools/sound.py does not define fin", "did you mean fine?")
+    assert messages[1] == ("tools/sound.py does not define zebra", "define zebra in tools/sound.py")
+    assert messages[2][0] == "tools/sound.py has Thing, which is no function"
+    assert messages[3][0] == "tools/sound.py has limit, which is no function"
+    assert messages[4][1] == "did you mean tools/sound.py?"
+    assert messages[5][1] == "write tools/qqqqqqqq.py, or correct the file"
+    assert found["LINK001", "tools/needy.py:2"] == (
+        "tools/needy.py cannot be imported: ModuleNotFoundError: No module named 'no_such_library'",
+        "install no_such_library where Weft runs, or do without it",
+    )
+    assert found["LINK001", "tools/lost.py:1"] == (
+        "tools/lost.py cannot be imported: ModuleNotFoundError: No module named 'tools.nowhere'",
+        "correct the name in the import, or add the file to the package",
+    )
+    assert "ZeroDivisionError: division by zero" in found["LINK001", "tools/helper.py:3"][0]
+    assert "SystemExit: 3" in found["LINK001", "tools/quits.py:1"][0]
+    assert own_modules() == before
+
+
+def test_a_wrong_option_of_a_tool_is_told_with_what_was_meant(bench):
+    [fault] = bench.refused(
+        """
+        from weft import tool
+
+        @tool(efect="read")
+        def find() -> int:
+            return 1
+        """,
+        "find",
+    ).findings
+    assert fault.message == (
+        "tools/main.py cannot be imported: UsageError: nothing is known of a tool as efect"
+    )
+    assert (fault.place.line, fault.hint) == (3, ("did you mean effect?",))
+
+
+def test_one_fault_is_told_in_the_singular(bench):
+    assert str(bench.refused("", "f")) == (
+        "the code of the package has 1 fault: tools/main.py does not define f"
+    )
+
+
+def test_a_package_that_failed_can_be_loaded_when_it_is_mended(bench):
+    bench.refused("def f(): ...", "g")
+    assert play(bench.load("def g() -> int:\n    return 3\n", "g"), "g") == 3
+
+
+def test_the_same_digest_is_loaded_once(bench):
+    first = bench.load("def f(): ...\n", "f")
+    assert bench.load("def f(): ...\n", "f") is first
+
+
+def test_unloading_frees_the_code(bench):
+    code = write(bench.folder, {"tools/main.py": "class Mark: ...\ndef f():\n    1 / 0\n"})
+    digest = digest_of(code)
+    tools = bench.loader.load(digest, code, {"f": ("main.py", "f")})
+    (name,) = [it for it in own_modules() if it.endswith(".tools.main")]
+    mark = weakref.ref(sys.modules[name].Mark)
+    with pytest.raises(ToolError):
+        play(tools, "f")
+    assert any(it.endswith("tools/main.py") and digest[:16] in it for it in linecache.cache)
+    bench.loader.unload(digest)
+    bench.loader.unload("never loaded")
+    del tools
+    until(lambda: gc.collect() >= 0 and mark() is None)
+    assert not any(digest[:16] in it for it in (*sys.modules, *linecache.cache))
+    assert not any(isinstance(it, PackageFinder) for it in sys.meta_path)
+
+
+def test_unloading_one_package_leaves_the_others(bench):
+    code = write(bench.folder, {"tools/main.py": "def f() -> int:\n    return 1\n"})
+    bench.loader.load("first", code, {"f": ("main.py", "f")})
+    late = write(
+        bench.folder,
+        {
+            "tools/main.py": "def f() -> int:\n    from .other import X\n    return X\n",
+            "tools/other.py": "X = 2\n",
+        },
+    )
+    second = bench.loader.load("second", late, {"f": ("main.py", "f")})
+    bench.loader.unload("first")
+    assert play(second, "f") == 2
+
+
+def test_two_loaders_hold_the_same_package_apart(bench, tmp_path):
+    other = Bench(tmp_path)
+    text = "calls = []\ndef f() -> int:\n    calls.append(1)\n    return len(calls)\n"
+    mine, theirs = bench.load(text, "f"), other.load(text, "f")
+    assert [play(mine, "f"), play(mine, "f"), play(theirs, "f")] == [1, 2, 1]
+    other.loader.close()
+    assert play(mine, "f") == 3
+
+
+def test_a_traceback_shows_the_file_and_its_lines(bench):
+    tools = bench.load("def f() -> None:\n    # one\n    raise KeyError('gone')\n", "f")
+    with pytest.raises(ToolError) as caught:
+        play(tools, "f")
+    frame = traceback.extract_tb(caught.value.__cause__.__traceback__)[-1]
+    assert frame.filename.endswith("/tools/main.py")
+    assert (frame.lineno, frame.line) == (3, "raise KeyError('gone')")
+
+
+def test_what_code_prints_does_not_reach_the_output_stream(bench, capsys):
+    text = """
+        import sys
+        print("loading")
+        def f() -> None:
+            print("calling", end="")
+            print("on purpose", file=sys.stdout)
+    """
+    bench.call(text, "f")
+    assert capsys.readouterr() == ("on purpose\n", "loading\ncalling")
+
+
+def test_a_package_has_the_usual_names_around_it(bench):
+    text = """
+        def f() -> list[str]:
+            from weft_packages import nothing
+    """
+    with pytest.raises(
+        ToolError, match=r"ImportError at tools/main\.py:2: cannot import name 'nothing'"
+    ):
+        bench.call(text, "f")
+    assert bench.call("def f() -> str:\n    return __import__('json').dumps([])", "f") == "[]"
+    assert bench.call("def f() -> str:\n    return __name__ + __file__", "f").count("main") == 2
+
+
+def test_finder_leaves_modules_of_others_alone():
+    finder = PackageFinder()
+    assert finder.find_spec("json") is None
+    assert finder.find_spec("weft_packages.unknown.tools") is None

@@ -1,0 +1,102 @@
+from weft.diagrams import draw
+from weft.diagrams.mermaid import escaped
+from weft.spec.workflow import WorkflowSpec
+
+SPEC = WorkflowSpec.model_validate(
+    {
+        "orchestrator": {"workflow_name": "Desk", "initial_agent": "Router"},
+        "agents": [
+            {"agent_name": "Router", "agent_type": "router"},
+            {"agent_name": "Clerk"},
+        ],
+        "handoffs": [
+            {
+                "source_agent": "Router",
+                "target_agent": "Clerk",
+                "condition": 'topic == "bill"',
+            },
+            {
+                "source_agent": "Clerk",
+                "target_agent": "Ghost",
+                "condition": "lost",
+                "condition_scope": "pre",
+            },
+            {"source_agent": "Clerk", "target_agent": "terminate"},
+        ],
+    }
+)
+
+LEGEND = (
+    "    Note over n0,n3: dashed arrow#58; hands off before the agent replies"
+    "<br/>otherwise#58; none of the conditions before it holds"
+    "<br/>by default#58; no rule says it, the default of the workflow does"
+    "<br/>after the user's answer the agent that asked goes on"
+)
+
+
+def test_a_graph_is_a_flowchart():
+    assert draw(SPEC, kind="graph", form="mermaid").splitlines() == [
+        "flowchart LR",
+        '    n0(["start<br/>a chat is opened"])',
+        '    n1["Router<br/>router"]',
+        '    n2["Clerk<br/>worker"]',
+        '    n3["Ghost<br/>not declared"]',
+        '    n4(["user"])',
+        '    n5(("end"))',
+        '    n0 -->|"the user speaks first"| n1',
+        '    n1 -->|"topic == #34;bill#34;"| n2',
+        '    n1 -->|"otherwise, by default"| n4',
+        '    n2 -.->|"lost"| n3',
+        '    n2 -->|"always"| n5',
+        "    classDef undeclared stroke-dasharray:4 3",
+        "    class n3 undeclared",
+    ]
+
+
+def test_a_sequence_is_a_sequence_diagram():
+    assert draw(SPEC, kind="sequence", form="mermaid").splitlines() == [
+        "sequenceDiagram",
+        "    title Desk",
+        "    actor n0 as user",
+        "    participant n1 as Router<br/>router",
+        "    participant n2 as Clerk<br/>worker",
+        "    participant n3 as Ghost<br/>not declared",
+        "    n0->>n1: a chat is opened",
+        "    alt topic == #34;bill#34;",
+        "        n1->>n2: hands over",
+        "        opt lost, before Clerk replies",
+        "            n2-->>n3: hands over",
+        "        end",
+        "        Note over n2: the run ends",
+        "    else otherwise, by default",
+        "        n1->>n0: waits for the user",
+        "    end",
+        LEGEND,
+    ]
+
+
+def test_without_anything_to_explain_there_is_no_legend():
+    spec = WorkflowSpec.model_validate(
+        {
+            "orchestrator": {"workflow_name": "W", "initial_agent": "A"},
+            "agents": [{"agent_name": "A"}],
+            "handoffs": [{"source_agent": "A", "target_agent": "terminate"}],
+        }
+    )
+    text = draw(spec, kind="sequence", form="mermaid")
+    assert text.endswith("Note over n1: the run ends\n")
+    assert draw(spec).endswith('    n1 -->|"always"| n2\n')
+
+
+def test_no_character_keeps_a_meaning():
+    assert escaped('a_1 (x, y) = "b"') == "a_1 (x, y) = #34;b#34;"
+    assert escaped("end;[]{}|<>:`%&#") == (
+        "end#59;#91;#93;#123;#125;#124;#60;#62;#58;#96;#37;#38;#35;"
+    )
+    assert escaped("größe 名 😀") == "größe 名 #128512;"
+    # Mermaid marks numbers with this letter and with these signs while it reads.
+    assert escaped("\ufb02°°34¶ß") == "#64258;#176;#176;34#182;ß"
+
+
+def test_the_same_spec_gives_the_same_text():
+    assert draw(SPEC) == draw(SPEC.model_copy(deep=True))

@@ -1,0 +1,39 @@
+"""What a model refuses, where the location has steps that are not in the data."""
+
+import pytest
+from pydantic import ValidationError
+
+from weft.packages.edit.rewrite import Rewrite
+from weft.packages.problems import problems
+from weft.packages.reader import without_unknown
+from weft.spec.part import Part
+
+
+class Left(Part):
+    x: int
+
+
+class Right(Part):
+    y: int
+
+
+class Whole(Part):
+    either: Left | Right | None = None
+
+
+def test_members_of_a_union_without_tags_are_all_named():
+    with pytest.raises(ValidationError) as caught:
+        Whole.model_validate({"either": {"x": "text"}}, strict=True)
+    found = {(it.code, it.path) for it in problems(caught.value, Whole)}
+    assert ("SCHEMA007", ("either", "Left", "x")) in found
+    assert ("SCHEMA009", ("either", "Right", "y")) in found
+
+
+def test_a_key_that_only_one_member_of_a_union_does_not_know_is_kept():
+    data = {"either": {"x": "text"}}
+    with pytest.raises(ValidationError) as caught:
+        Whole.model_validate(data, strict=True)
+    unknown = [it for it in problems(caught.value, Whole) if it.code == "SCHEMA008"]
+    assert [it.path for it in unknown] == [("either", "Right", "x")]
+    assert without_unknown(Rewrite(data, {}), unknown, ()) is False
+    assert data == {"either": {"x": "text"}}
