@@ -309,7 +309,7 @@ def stuck(weft, desk, typed, monkeypatch) -> str:
     typed("hi", "/quit")
     weft("chat", "Desk", "--model", "you")
     typed("hello?", "anybody?")
-    monkeypatch.setattr("weft.cli.conversing.PATIENCE", 0.2)
+    monkeypatch.setattr("weft.cli.chat.conversation.PATIENCE", 0.2)
     return weft("runs", "list", "--json").data["runs"][0]["run"]
 
 
@@ -328,8 +328,8 @@ def test_a_person_who_types_where_nothing_is_asked(weft, stuck, monkeypatch):
     os.close(writer)
     with os.fdopen(reader) as keyboard:
         monkeypatch.setattr("sys.stdin", keyboard)
-        monkeypatch.setattr("weft.cli.person.is_there", lambda: True)
-        monkeypatch.setattr("weft.cli.conversing.is_there", lambda: True)
+        monkeypatch.setattr("weft.cli.chat.person.is_there", lambda: True)
+        monkeypatch.setattr("weft.cli.chat.conversation.is_there", lambda: True)
         result = weft("chat", "--run", "last")
     assert result.code == 4
     assert "the run asks nothing at present; Ctrl-C leaves\n" in result.err

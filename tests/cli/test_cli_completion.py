@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from weft.cli.command_line import build_app
-from weft.cli.completing import SLOTS
-from weft.cli.verbs import VERB_NAMES, VERBS
+from weft.cli.commands.table import VERB_NAMES, VERBS
+from weft.cli.completion import SLOTS
 from weft.packages.schemas import SCHEMA_NAMES
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from desk_play import make_desk
 from weft.app.hosts import open_host
-from weft.cli import narrator
-from weft.cli.answering_models import models_line
-from weft.cli.event_lines import event_data, summary
-from weft.cli.narrator import JsonLines, Storyteller, words_of
+from weft.cli.chat import terminal_view
+from weft.cli.chat.terminal_view import JsonLines, Storyteller
+from weft.cli.models import models_line
+from weft.cli.pages.event_lines import summary, words_of
 from weft.cli.settings import Settings
 from weft.cli.streams import Streams
 from weft.engine.events import (
@@ -39,6 +39,7 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.runtime.followers import TextDelta
+from weft.wire.events import event_data
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +260,7 @@ def test_words_that_are_there_at_once_come_whole(workflow, capsys, model: str):
 
 
 def test_notes_fit_the_terminal(workflow, capsys, monkeypatch):
-    monkeypatch.setattr(narrator.sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(terminal_view.sys.stderr, "isatty", lambda: True)
     teller = Storyteller(Streams(Settings(columns=30)), workflow)
     teller.tell(Event(1, 0, "engine", 0, ToolCalled("a", "look_up", {"name": "x" * 99})))
     assert capsys.readouterr().err == '    tool look_up(name="xxxx...\n'

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from weft.cli.codes import CODES
-from weft.cli.exits import Exit
-from weft.cli.failure import Failure
-from weft.cli.machine_formats import failure_document, finding_data, github, report_document
-from weft.cli.render_findings import (
+from weft.cli.failure import Exit, Failure
+from weft.cli.formats.documents import failure_document, github, report_document
+from weft.cli.formats.report import (
+    Mended,
+    NotPerformed,
+    Report,
     concise,
     failure_text,
     full,
@@ -19,8 +21,7 @@ from weft.cli.render_findings import (
     not_performed_line,
     summary,
 )
-from weft.cli.report import Mended, NotPerformed, Report
-from weft.cli.sarif import sarif
+from weft.cli.formats.sarif import sarif
 from weft.cli.streams import colored, plain
 from weft.findings import (
     AppendItem,
@@ -32,6 +33,7 @@ from weft.findings import (
     RenameKey,
     SetValue,
 )
+from weft.wire.findings import finding_data
 
 FIX = Fix("add it", (Remove(("agents", 0)),))
 ERROR = Finding(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from desk_play import make_desk
-from weft.cli.verbs import VERBS
+from weft.cli.commands.table import VERBS
 
 
 @pytest.fixture

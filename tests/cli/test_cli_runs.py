@@ -123,7 +123,7 @@ def test_a_run_that_has_not_moved_for_long_is_told(weft, desk, typed, monkeypatc
     shown = weft("runs", "show", run).out
     assert "  status    running\n" in shown
     assert f"  resume    {command}      if no process works on it\n" in shown
-    monkeypatch.setattr("weft.cli.runs_page._STILL", -1)
+    monkeypatch.setattr("weft.cli.pages.runs._STILL", -1)
     assert f"run {run[-8:]} has not moved for a while; " in weft("runs", "list").err
     assert weft("runs", "list").err.endswith(f": {command}\n")
     shown = weft("runs", "show", run).out
@@ -248,7 +248,7 @@ def test_tail_ends_with_the_run(desk, runs):
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_tail_of_a_run_that_waits_ends_where_nobody_is_there(weft, runs, form, monkeypatch):
-    monkeypatch.setattr("weft.cli.verb_runs.PATIENCE", 0.2)
+    monkeypatch.setattr("weft.cli.commands.runs.PATIENCE", 0.2)
     result = weft("runs", "tail", runs[2], *form)
     assert result.code == 4
     assert (
@@ -289,7 +289,7 @@ def test_draining_a_turn_that_waits(weft, runs):
 def test_draining_a_turn_that_nobody_works_on(weft, desk, typed, monkeypatch):
     typed()
     weft("run", "Desk", "hi", "--model", "you")
-    monkeypatch.setattr("weft.cli.verb_runs_work._MOMENT", 0.2)
+    monkeypatch.setattr("weft.cli.commands.runs_control._MOMENT", 0.2)
     result = weft("runs", "cancel", "last", "--drain")
     run = weft("runs", "list", "--json").data["runs"][0]
     assert run["status"] == "running"

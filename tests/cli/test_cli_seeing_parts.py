@@ -11,18 +11,16 @@ import pytest
 from desk_play import make_desk
 from terminal_play import Terminal
 from weft.app.hosts import LOCAL, open_host
-from weft.cli import person
-from weft.cli.conversing import AtTerminal, Session, converse
-from weft.cli.event_lines import event_data
-from weft.cli.following import following
+from weft.cli.chat import person
+from weft.cli.chat.conversation import AtTerminal, Session, converse
+from weft.cli.chat.follow_run import work_on
+from weft.cli.chat.human_model import ModelPerson
+from weft.cli.chat.subscription import following
 from weft.cli.hosting import Place, place_of
-from weft.cli.inspect_page import run_page
-from weft.cli.model_person import ModelPerson
-from weft.cli.run_end import row_data, work_on
-from weft.cli.runs_page import print_list, run_text
+from weft.cli.pages.inspect import run_page, turn_page
+from weft.cli.pages.runs import print_list, run_text
 from weft.cli.settings import Settings
 from weft.cli.streams import Streams
-from weft.cli.turn_page import turn_page
 from weft.engine.events import Event, Usage, VariableSet
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import Request
@@ -33,6 +31,8 @@ from weft.inspect.turn_records import ModelCall, ToolUse
 from weft.inspect.variables import Cause, ValueRefused
 from weft.ports.model import ModelRequest, OutputSchema, ToolSchema
 from weft.runtime.signals import Answer, Stop
+from weft.wire.events import event_data
+from weft.wire.rows import run_data
 
 ROW = RunRow(
     run="01m7hbrfyen97jxf8fradkd4wb",
@@ -101,12 +101,12 @@ def test_one_run_at_a_glance(seen):
 
 
 def test_a_sum_that_lacks_a_part_is_none_for_programs():
-    told = row_data(ROW, [])
+    told = run_data(ROW, [])
     assert (told["input_tokens"], told["output_tokens"], told["cost_usd"]) == (None, None, None)
     assert (told["uncounted"], told["unpriced"]) == (1, 1)
-    counted = row_data(ROW._replace(uncounted=0), [])
+    counted = run_data(ROW._replace(uncounted=0), [])
     assert (counted["input_tokens"], counted["output_tokens"], counted["cost_usd"]) == (1, 2, None)
-    assert row_data(ROW._replace(unpriced=0), [])["cost_usd"] == 0.5
+    assert run_data(ROW._replace(unpriced=0), [])["cost_usd"] == 0.5
 
 
 def test_a_page_of_troubles(seen):
@@ -190,7 +190,7 @@ def test_a_prompt_that_is_not_what_was_sent(seen):
 
 def test_the_value_of_a_secret_is_not_in_the_data_of_an_event(seen, monkeypatch):
     _, workflow, _ = seen
-    monkeypatch.setattr("weft.cli.event_lines.is_secret", lambda *_: True)
+    monkeypatch.setattr("weft.wire.events.is_secret", lambda *_: True)
     event = Event(1, 0, "engine", 0, VariableSet("limit", 4711, "start"))
     assert "4711" not in str(event_data(event, workflow))
 

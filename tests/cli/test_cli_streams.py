@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from weft.cli import app, command_line, help_page, streams
+from weft.cli import app, command_line, streams
 from weft.cli.app import main
 from weft.cli.codes import CODES
-from weft.cli.exits import Exit
-from weft.cli.failure import failure_of
+from weft.cli.failure import Exit, failure_of
+from weft.cli.pages import help as help_page
 from weft.cli.settings import Settings, nearest_workspace, read_settings
-from weft.cli.streams import OutputLost, Streams, clean
+from weft.cli.streams import OutputLost, Streams
+from weft.cli.text import clean
 from weft.errors import CheckFailed, ExpressionError, PackageError, UsageError
 from weft.findings import Finding, Place
 

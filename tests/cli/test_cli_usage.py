@@ -6,8 +6,8 @@ import pytest
 from cyclopts import CycloptsError
 
 from weft import __version__
+from weft.cli.commands.table import VERB_NAMES
 from weft.cli.usage import usage_failure
-from weft.cli.verbs import VERB_NAMES
 
 
 def test_bare_weft_prints_help_and_exits_2(weft):

@@ -8,6 +8,9 @@ from pathlib import Path
 from traceback import format_exception
 
 import weft
+from weft.cli.commands.table import VERB_NAMES
+from weft.cli.failure import Exit, Failure
+from weft.cli.streams import Streams
 
 
 def full_story(error: Exception) -> str:
@@ -37,3 +40,18 @@ def _without_values(words: Sequence[str], verbs: Sequence[str]) -> list[str]:
         word.partition("=")[0] if word.startswith("-") else word if word in verbs else "..."
         for word in words
     ]
+
+
+def bug_failure(error: Exception, words: Sequence[str]) -> Failure:
+    """Write a report, and say that Weft itself failed and where the report is."""
+    if {"-v", "--verbose"} & set(words):
+        Streams().problem(full_story(error))
+    try:
+        remedy = f"please report it and attach {write_report(error, words, verbs=VERB_NAMES)}"
+    except OSError as refusal:
+        remedy = f"please report it; no report could be written: {refusal.strerror}"
+    return Failure(
+        Exit.BUG,
+        f"Weft stopped because of an error of its own ({type(error).__name__})",
+        hint=(remedy, "see where it happened: add --verbose"),
+    )

@@ -7,12 +7,12 @@ from typing import Annotated, Final
 from cyclopts import App, CycloptsError, Group, Parameter
 
 import weft
-from weft.cli.exits import Exit
-from weft.cli.failure import CommandFailed
-from weft.cli.help_page import HelpPage
+from weft.cli.commands.table import VERB_NAMES, VERBS, Verb
+from weft.cli.failure import CommandFailed, Exit
+from weft.cli.pages.help import HelpPage
 from weft.cli.settings import read_settings
-from weft.cli.streams import Streams, clean
-from weft.cli.verbs import VERB_NAMES, VERBS, Verb
+from weft.cli.streams import Streams
+from weft.cli.text import clean
 
 _ABOUT: Final = """Check, run, inspect and ship packages of language-model agents.
 
@@ -83,7 +83,7 @@ def run(words: Sequence[str]) -> Exit:
     """Carry out a command."""
     if set(words) == {"--version", "--json"}:  # the library would print it for people
         # Deferred: hardly ever asked for.
-        from weft.cli.machine_formats import document  # noqa: PLC0415
+        from weft.cli.formats.documents import document  # noqa: PLC0415
 
         Streams().result(document({"version": weft.__version__}))
         return Exit.DONE
@@ -143,6 +143,10 @@ def _launcher(app: App) -> Callable[..., Exit]:
         )
         streams = Streams(settings)
         streams.detail(clean(f"workspace: {settings.workspace.resolve()}"))
-        return verb(*bound.args, **bound.kwargs, streams=streams)
+        # Deferred: help pages log nothing.
+        from weft.cli.log import logged  # noqa: PLC0415
+
+        with logged(streams):
+            return verb(*bound.args, **bound.kwargs, streams=streams)
 
     return launch

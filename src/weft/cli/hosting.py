@@ -1,35 +1,22 @@
-"""The host a verb works with: that of the workspace, with the runs it keeps."""
+"""The host a command works with: that of the workspace, and the runs it keeps."""
 
-import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Final, TypeAlias
-
-from cyclopts import Parameter
+from typing import Final
 
 from weft.adapters.models.person import Ask
 from weft.adapters.sqlite.errors import on_read_only_disk
-from weft.app.hosts import JOURNAL, open_host
-from weft.cli.failure import not_found, remedy, setup, usage
-from weft.cli.own_output import output_kept
-from weft.cli.package_files import DetailLog
-from weft.cli.places import how_to_start
-from weft.cli.streams import Streams
+from weft.app.hosts import JOURNAL, LOCAL, open_host
+from weft.cli.failure import CommandFailed, not_found, remedy, setup, usage
+from weft.cli.paths import how_to_start
+from weft.cli.streams import Streams, output_kept
+from weft.engine.rows import RequestRow, RunRow
 from weft.errors import RunGivenUp, StoreError
+from weft.ports.scope import Scope
 from weft.runtime.host import Host
-
-#: The option that every verb has which works with runs.
-JournalFile: TypeAlias = Annotated[
-    Path | None,
-    Parameter(
-        name="--journal",
-        metavar="FILE",
-        help="Keep runs in this file; else in .weft/journal.db of the workspace.",
-    ),
-]
 
 #: What a program may name instead of a file, and SQLite as well: runs that nobody keeps.
 _IN_MEMORY: Final = Path(":memory:")
@@ -84,9 +71,6 @@ def place_of(streams: Streams, journal: Path | None, *, must_exist: bool = False
             how_to_start(place.workspace),
             "or name the folder with your packages: weft --workspace DIR",
         )
-    # What the layers below log is told by the verb as well, in plain words.
-    handler = DetailLog(streams) if streams.settings.verbose else logging.NullHandler()
-    logging.getLogger("weft").handlers = [handler]
     return place
 
 
@@ -118,3 +102,78 @@ def _look(place: Place) -> str:
 def _is_upward(path: Path) -> bool:
     """Tell whether a workspace is one that is found from here without being named."""
     return set(path.parts) == {".."}
+
+
+#: How much of an identity is shown in a list: the end, since beginnings are those of the time.
+SHORT: Final = 8
+
+#: How many runs are looked at when a part of an identity is given.
+_PAGE: Final = 500
+
+#: No more than this many candidates are named.
+_MOST: Final = 4
+
+
+def short(run: str) -> str:
+    """Return the part of an identity that tells it from others."""
+    return run[-SHORT:]
+
+
+async def find_run(host: Host, typed: str, scope: Scope = LOCAL) -> RunRow:
+    """Return the run a person means."""
+    name = typed.strip().lower()
+    if not name:
+        raise usage("the name of the run is empty", "name a run, or `last`")
+    if name == "last":
+        newest = await host.runs(scope=scope, limit=1)
+        if not newest:
+            raise not_found("there is no run yet", "start one: weft run NAME hello")
+        return newest[0]
+    found = await _matching(host, name, scope)
+    if not found:
+        raise not_found(f'there is no run "{typed}"', "see what there is: weft runs list")
+    if len(found) > 1:
+        named = ", ".join(row.run for row in found[:_MOST])
+        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        raise usage(
+            f'"{typed}" could be one of {len(found)} runs', f"write more of it: {named}{more}"
+        )
+    return found[0]
+
+
+async def find_request(host: Host, row: RunRow, typed: str | None, place: Place) -> RequestRow:
+    """Return the open question of a run that a person means: by its end, or the only one."""
+    asked = await host.requests(scope=LOCAL, run=row.run)
+    if not asked:
+        raise _asks_nothing(row, place)
+    matching = [it for it in asked if typed is None or it.id.endswith(typed)]
+    if len(matching) == 1:
+        return matching[0]
+    names = ", ".join(it.id for it in asked)
+    if matching:
+        raise usage(f"run {row.run} asks {len(matching)} questions", f"name one of: {names}")
+    raise not_found(f'run {row.run} has no open question "{typed}"', f"it asks: {names}")
+
+
+def _asks_nothing(row: RunRow, place: Place) -> CommandFailed:
+    if row.status == "ended":
+        look = f"look at it: weft inspect {row.run}{place.options}"
+        return usage(f"run {row.run} has ended, and asks nothing", look)
+    return usage(
+        f"run {row.run} has something to do, and asks nothing at present",
+        f"if no process works on it, take it up: weft runs resume {row.run}{place.options}",
+        f"else wait until it asks: weft runs tail {row.run}{place.options}",
+    )
+
+
+async def _matching(host: Host, name: str, scope: Scope) -> list[RunRow]:
+    found: list[RunRow] = []
+    before: str | None = None
+    while page := await host.runs(scope=scope, before=before, limit=_PAGE):
+        for row in page:
+            if row.run.lower() == name:
+                return [row]
+            if row.run.lower().startswith(name) or row.run.lower().endswith(name):
+                found.append(row)
+        before = page[-1].run
+    return found

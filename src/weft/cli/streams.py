@@ -1,24 +1,20 @@
 """Where output goes: results to stdout, everything else to stderr, colour only for a person."""
 
 import os
-import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Final, TextIO, TypeAlias
+from typing import Any, Final, TextIO, TypeAlias, cast
 
-from weft.cli.columns import padded, width
-from weft.cli.exits import Exit
-from weft.cli.failure import CommandFailed, Failure
-from weft.cli.own_output import results
+from weft.cli.failure import CommandFailed, Exit, Failure
 from weft.cli.settings import Settings
+from weft.cli.text import clean, padded, width
 
 #: Gives a text a style of rich, or leaves it as it is where colour is not wanted.
 Paint: TypeAlias = Callable[[str, str], str]
 
-#: Characters that would move the cursor, change colours or turn the direction of writing.
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 #: The width of a file or pipe: it has none.
 _ENDLESS: Final = 1000
@@ -30,16 +26,6 @@ class OutputLost(CommandFailed):
     def __init__(self, error: OSError) -> None:
         reason = (error.strerror or type(error).__name__).lower()
         super().__init__(Failure(Exit.SETUP, f"the output cannot be written: {reason}"))
-
-
-def clean(text: str) -> str:
-    """Write control characters out, so that a file cannot play with the terminal it is shown on."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-def clean_lines(text: str) -> str:
-    """Do the same for text of several lines, which stay lines."""
-    return "\n".join(clean(line.expandtabs(4)) for line in text.replace("\r\n", "\n").split("\n"))
 
 
 def plain(text: str, style: str) -> str:  # noqa: ARG001 - the signature of every Paint
@@ -170,3 +156,42 @@ def _lose(stream: TextIO, error: OSError) -> None:
     silence(stream)
     if stream is results() and not isinstance(error, BrokenPipeError):
         raise OutputLost(error) from error
+
+
+#: The stream that results go to while a host is open; nothing where `sys.stdout` is still it.
+_KEPT: Final[list[TextIO]] = []
+
+
+def results() -> TextIO:
+    """Return the stream that results of a command are written to."""
+    return _KEPT[0] if _KEPT else sys.stdout
+
+
+@contextmanager
+def output_kept() -> Generator[None]:
+    """Keep the output stream to ourselves: meanwhile `sys.stdout` writes to the error stream."""
+    if _KEPT:
+        yield
+        return
+    real = sys.stdout
+    _KEPT.append(real)
+    sys.stdout = cast("TextIO", _Aside(real))
+    try:
+        yield
+    finally:
+        sys.stdout = real
+        _KEPT.clear()
+
+
+class _Aside:
+    """Looks like the output stream, so that `input` edits lines, and writes to the error stream."""
+
+    def __init__(self, real: TextIO) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a stream has
+        return getattr(self._real if name in _LOOK else sys.stderr, name)
+
+
+#: What tells where a stream leads, and how text is written there.
+_LOOK: Final = frozenset({"fileno", "isatty", "encoding", "errors"})

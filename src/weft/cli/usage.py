@@ -14,8 +14,7 @@ from cyclopts.exceptions import (
 )
 from cyclopts.token import Token
 
-from weft.cli.exits import Exit
-from weft.cli.failure import Failure
+from weft.cli.failure import Exit, Failure
 from weft.ids import nearest
 
 #: What people call some verbs elsewhere.
