@@ -189,7 +189,7 @@ def test_a_name_that_is_not_there_gets_a_suggestion(weft, workspace):
 
 
 def test_a_name_like_no_other_lists_what_there_is(weft, workspace):
-    assert "hint:  there are: Support\n" in weft("check", "Xyzzy").err
+    assert "hint:  available: Support\n" in weft("check", "Xyzzy").err
 
 
 def test_a_path_that_is_not_there(weft, workspace):

@@ -391,10 +391,10 @@ def test_a_run_that_nobody_works_on(weft, kept, monkeypatch):
     weft("run", "Desk", "hi", "--model", "you")
     left = weft("runs", "show", "last", "--json").data["run"]["run"]
     assert journal_line(weft)[1][0] == "ok"
-    monkeypatch.setattr("weft.cli.pages.runs._STILL", -1)
+    monkeypatch.setattr("weft.cli.pages.runs._STALLED_AFTER", -1)
     code, line = journal_line(weft)
     assert (code, line[0]) == (0, "warn")
-    assert line[2].endswith(" events, 1 run that nobody seems to work on")
+    assert line[2].endswith(" events, 1 run that no process seems to work on")
     assert line[3] == f"weft runs resume {left}"
     change("UPDATE runs SET app = 'shop'")
     assert journal_line(weft)[1][0] == "ok"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.cli.app import main
-from weft.cli.commands.table import VERB_NAMES
+from weft.cli.commands.table import COMMAND_NAMES
 from weft.cli.formats.documents import github
 from weft.cli.formats.frames import SourceLines, frame
 from weft.cli.streams import plain
@@ -39,7 +39,9 @@ OPTIONS = [
     "--version",
 ]
 WORDS = st.one_of(
-    st.sampled_from([*VERB_NAMES, *OPTIONS, "Support", ".", "SCHEMA001", "agents", "bash", "json"]),
+    st.sampled_from(
+        [*COMMAND_NAMES, *OPTIONS, "Support", ".", "SCHEMA001", "agents", "bash", "json"]
+    ),
     st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6),
 )
 

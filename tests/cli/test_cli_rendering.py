@@ -11,13 +11,13 @@ from weft.cli.codes import CODES
 from weft.cli.failure import Exit, Failure
 from weft.cli.formats.documents import failure_document, github, report_document
 from weft.cli.formats.report import (
-    Mended,
+    AppliedFix,
     NotPerformed,
     Report,
     concise,
     failure_text,
+    fixed_lines,
     full,
-    mended_lines,
     not_performed_line,
     summary,
 )
@@ -104,7 +104,7 @@ def test_summary(report: Report, line: str):
 
 
 def test_what_was_mended():
-    assert mended_lines([Mended("a/agents.json", "add it")], plain) == [
+    assert fixed_lines([AppliedFix("a/agents.json", "add it")], plain) == [
         "fixed a/agents.json: add it"
     ]
 
@@ -140,7 +140,9 @@ def test_failure_names_the_page_that_tells_more():
 
 def test_report_document():
     refused = NotPerformed("S", Path("workflows/S"), ("the flow", "the board"))
-    report = Report((ERROR, WARNING), 8, 1, 0.18749, (Mended("f", "t"),), not_performed=(refused,))
+    report = Report(
+        (ERROR, WARNING), 8, 1, 0.18749, (AppliedFix("f", "t"),), not_performed=(refused,)
+    )
     data = json.loads(report_document(report))
     assert data["schema_version"] == 1
     assert data["summary"] == {

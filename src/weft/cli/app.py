@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NoReturn
 
-from weft.cli.commands.table import VERBS
+from weft.cli.commands.table import COMMANDS
 from weft.cli.failure import Exit, Failure, failure_of
 from weft.cli.settings import fallback_settings, library_completes
 from weft.cli.streams import OutputLost, Streams, finish, prepare, silence
@@ -42,7 +42,7 @@ def _outcome(words: list[str]) -> Exit:
         Streams().problem("stopped")
         return Exit.INTERRUPTED
     except OutputLost as error:
-        return _tell(error.failure, json=False)
+        return _print_failure(error.failure, json=False)
 
 
 def _end_process(outcome: Exit) -> NoReturn:
@@ -71,17 +71,17 @@ def _carry_out(words: list[str]) -> Exit:
         silence(sys.stdout)
         outcome = Exit.DONE
     except (WeftError, OSError) as error:
-        outcome = _tell(_with_page(failure_of(error), words), json=_asks_for_json(words))
+        outcome = _print_failure(_with_page(failure_of(error), words), json=_asks_for_json(words))
     except Exception as error:  # noqa: BLE001 - the outermost place: nobody sees a traceback unasked
         # Deferred: this never happens.
         from weft.cli.bug_report import bug_failure  # noqa: PLC0415
 
-        outcome = _tell(bug_failure(error, words), json=_asks_for_json(words))
+        outcome = _print_failure(bug_failure(error, words), json=_asks_for_json(words))
     finish()
     return outcome
 
 
-def _tell(failure: Failure, *, json: bool) -> Exit:
+def _print_failure(failure: Failure, *, json: bool) -> Exit:
     """Print why a command ends."""
     # Deferred: only a command that fails pays for it.
     from weft.cli.formats.documents import failure_document  # noqa: PLC0415
@@ -96,18 +96,18 @@ def _tell(failure: Failure, *, json: bool) -> Exit:
 
 
 def _with_page(failure: Failure, words: list[str]) -> Failure:
-    """Name the page that tells how the verb is used, where it was used wrongly."""
+    """Name the page that tells how the command is used, where it was used wrongly."""
     if failure.exit != Exit.USAGE:
         return failure
     return replace(failure, more=" ".join(["weft", *_verb(words), "--help"]))
 
 
 def _verb(words: list[str]) -> list[str]:
-    """Return the verb that was used, and which part of it; nothing if there is none."""
+    """Return the command that was used, and which part of it; nothing if there is none."""
     for place, word in enumerate(words):
-        verb = next((it for it in VERBS if it.name == word), None)
-        if verb is not None:
-            parts = {it.name for it in verb.parts}
+        command = next((it for it in COMMANDS if it.name == word), None)
+        if command is not None:
+            parts = {it.name for it in command.parts}
             return [word, *[it for it in words[place + 1 :] if it in parts][:1]]
     return []
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from weft.cli.codes import CODES, FAMILIES
-from weft.cli.commands.table import VERB_NAMES
+from weft.cli.commands.table import COMMAND_NAMES
 from weft.cli.settings import PACKAGES, nearest_workspace
 
 #: The kinds of files `weft schema` knows, written out because asking for them loads every model.
@@ -32,7 +32,7 @@ SCHEMAS: Final = (
 )
 
 
-class Given(Protocol):
+class OptionValue(Protocol):
     """The value of an option that stands before the cursor."""
 
     @property
@@ -41,7 +41,7 @@ class Given(Protocol):
         ...
 
 
-class Question(Protocol):
+class Cursor(Protocol):
     """What is known when a word is to be completed."""
 
     @property
@@ -49,32 +49,32 @@ class Question(Protocol):
         """The word so far."""
         ...
 
-    def get(self, name: str) -> Given | None:
+    def get(self, name: str) -> OptionValue | None:
         """Return what was given for another option."""
         ...
 
 
-def package_names(question: Question) -> dict[str, str]:
+def package_names(cursor: Cursor) -> dict[str, str]:
     """Offer the packages of the workspace by name; they are not read."""
-    given = question.get("--workspace")
+    given = cursor.get("--workspace")
     workspace = Path(given.raw) if given and given.raw else nearest_workspace(Path.cwd())
     folder = workspace / PACKAGES
     found = sorted(folder.iterdir()) if folder.is_dir() else []
     return {it.name: "" for it in found if it.name[0] != "." and it.is_dir()}
 
 
-def codes(question: Question) -> dict[str, str]:  # noqa: ARG001 - the signature of all of these
+def codes(cursor: Cursor) -> dict[str, str]:  # noqa: ARG001 - the signature of all of these
     """Offer every code with its title, and the families."""
     return {**dict.fromkeys(FAMILIES, "family"), **{it.code: it.title for it in CODES.values()}}
 
 
-def code_lists(question: Question) -> dict[str, str]:
+def code_lists(cursor: Cursor) -> dict[str, str]:
     """Offer codes to go on with a list that has commas between them."""
-    before, comma, _ = question.incomplete.rpartition(",")
-    return {f"{before}{comma}{code}": title for code, title in codes(question).items()}
+    before, comma, _ = cursor.incomplete.rpartition(",")
+    return {f"{before}{comma}{code}": title for code, title in codes(cursor).items()}
 
 
-def patterns(question: Question) -> dict[str, str]:  # noqa: ARG001
+def patterns(cursor: Cursor) -> dict[str, str]:  # noqa: ARG001
     """Offer the patterns by number and by name."""
     # Deferred: the other candidates do without it.
     from weft.spec.patterns import PATTERNS  # noqa: PLC0415
@@ -83,14 +83,14 @@ def patterns(question: Question) -> dict[str, str]:  # noqa: ARG001
     return {**numbers, **{it.name: it.summary for it in PATTERNS}}
 
 
-def schemas(question: Question) -> dict[str, str]:  # noqa: ARG001
+def schemas(cursor: Cursor) -> dict[str, str]:  # noqa: ARG001
     """Offer the kinds of files that have a schema."""
     return dict.fromkeys(SCHEMAS, "")
 
 
-#: By verb and option, where no option means the words after the verb. Tests hold this against what
-#: the verbs declare.
-SLOTS: Final[dict[tuple[str, str], Callable[[Question], dict[str, str]]]] = {
+#: By command and option, where no option means the words after the command. Tests hold this
+#: against what the commands declare.
+SLOTS: Final[dict[tuple[str, str], Callable[[Cursor], dict[str, str]]]] = {
     ("chat", ""): package_names,
     ("check", ""): package_names,
     ("check", "--select"): code_lists,
@@ -124,7 +124,7 @@ class _Line:
         return _Given(pairs[name]) if name in pairs else None
 
     def plain(self) -> Iterator[str]:
-        """Yield the words that are not the name of a workspace, which may be that of a verb."""
+        """Yield the words that are not the name of a workspace, which may be that of a command."""
         for previous, word in pairwise(("", *self.before)):
             if previous != "--workspace":
                 yield word
@@ -137,9 +137,9 @@ def answer(words: Sequence[str]) -> str:
     and its description may follow.
     """
     line = _read(words)
-    verb = next((word for word in line.plain() if word in VERB_NAMES), "")
+    command = next((word for word in line.plain() if word in COMMAND_NAMES), "")
     last = line.before[-1] if line.before else ""
-    source = SLOTS.get((verb, last if last in _OPTIONS else ""))
+    source = SLOTS.get((command, last if last in _OPTIONS else ""))
     offered = source(line) if source else {}
     records = (
         _flat(value) + (f"\t{_flat(text)}" if text else "") for value, text in offered.items()

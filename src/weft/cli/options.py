@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
-#: The option that every verb has which works with runs.
+#: The option that every command has which works with runs.
 JournalFile: TypeAlias = Annotated[
     Path | None,
     Parameter(

@@ -43,10 +43,12 @@ def locate_package(name: str, workspace: Path) -> Path:
 
 def locate_packages(names: tuple[str, ...], workspace: Path) -> list[Path]:
     """Return the folders of all packages at the places a person names, or of the workspace."""
-    return [package for place in places(names, workspace) for package in find_packages(place)]
+    return [
+        package for place in named_folders(names, workspace) for package in find_packages(place)
+    ]
 
 
-def places(names: tuple[str, ...], workspace: Path) -> list[Path]:
+def named_folders(names: tuple[str, ...], workspace: Path) -> list[Path]:
     """Return the folders a person names, or the workspace; each must hold a package at least."""
     named = [locate(name, workspace) for name in names] or [workspace]
     unique = list({place.resolve(): place for place in named}.values())
@@ -93,7 +95,7 @@ def _packages(workspace: Path) -> dict[str, Path]:
 
 def _what_there_is(known: dict[str, Path]) -> str:
     if known:
-        return f"there are: {', '.join(known)}"
+        return f"available: {', '.join(known)}"
     return "make a package: weft new Example --pattern 1"
 
 
@@ -109,11 +111,11 @@ def digest_on_disk(folder: Path) -> str:
 
 def write_file(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
-    refuse_no_file(path, example="out.txt")
+    require_file_path(path, example="out.txt")
     replace_files(path.parent, {path.name: text.encode()})
 
 
-def refuse_no_file(path: Path, *, example: str) -> None:
+def require_file_path(path: Path, *, example: str) -> None:
     """Refuse the name of a folder where that of a file is wanted, and one in no folder."""
     if path.is_dir():
         raise usage(f"{path} is a folder", f"name a file in it, such as {path / example}")

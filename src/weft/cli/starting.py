@@ -125,7 +125,7 @@ def _value(compiled: CompiledWorkflow, name: str, text: str) -> Json:
     variable = compiled.variables.get(name)
     if variable is None:
         near = nearest(name, compiled.variables)
-        there = f"there is: {', '.join(compiled.variables) or 'none'}"
+        there = f"available: {', '.join(compiled.variables) or 'none'}"
         raise not_found(f"there is no variable {name}", f"did you mean {near}?" if near else there)
     try:
         return coerce_text(variable.type, text, models=compiled.models)
@@ -151,7 +151,7 @@ def _unfit(name: str, type_: TypeExpr, remedy: str) -> CommandFailed:
 _SHORT: Final = 8
 
 
-def tell_if_changed(streams: Streams, row: RunRow) -> None:
+def warn_if_changed(streams: Streams, row: RunRow) -> None:
     """Say so if the package of a run is there and is not what the run was started with."""
     folders = {it.resolve().name: it for it in find_packages(streams.settings.workspace)}
     folder = folders.get(row.workflow)

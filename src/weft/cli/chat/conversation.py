@@ -6,11 +6,11 @@ from typing import Final, Literal
 
 from weft.app.hosts import LOCAL
 from weft.cli.chat.form import ask_form, shown_payload
-from weft.cli.chat.person import Left, Person, is_there
-from weft.cli.chat.slash_commands import Inspecting, is_command, obey, said
-from weft.cli.chat.subscription import Following
-from weft.cli.chat.terminal_view import JsonLines, Narrator, Storyteller
-from weft.cli.hosting import Place
+from weft.cli.chat.person import Person, UserLeft, stdin_is_terminal
+from weft.cli.chat.slash_commands import Inspecting, is_command, run_command, said
+from weft.cli.chat.subscription import Subscription
+from weft.cli.chat.terminal_view import JsonLines, RunView, TerminalView
+from weft.cli.hosting import JournalLocation
 from weft.cli.streams import Streams
 from weft.cli.text import clean
 from weft.engine.events import Event
@@ -27,27 +27,27 @@ PATIENCE: Final = 3.0
 
 @dataclass
 class Session:
-    """The run a verb works on, and what is to be known of it when the person leaves."""
+    """The run a command works on, and what is to be known of it when the person leaves."""
 
     streams: Streams
-    place: Place
+    location: JournalLocation
     run: str = ""
     #: What kind of question of the run is being answered, so that the run waits.
     asking: Literal["", "chat", "ui"] = ""
     #: Whether this process works on the run; another one may be at it, or none.
     ours: bool = True
-    #: The last event that was told.
-    told: int = 0
+    #: The last event that was printed.
+    printed: int = 0
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def tell(self, seq: int) -> None:
-        """Note that everything up to an event is told."""
-        self.told = seq
+    def mark_printed(self, seq: int) -> None:
+        """Note that everything up to an event is printed."""
+        self.printed = seq
         self._news.set()
 
-    async def has_told(self, seq: int) -> None:
-        """Return when everything up to an event is told, so that what follows is understood."""
-        while self.told < seq:
+    async def until_printed(self, seq: int) -> None:
+        """Return when everything up to an event is printed, so that what follows is understood."""
+        while self.printed < seq:
             self._news.clear()
             await self._news.wait()
 
@@ -90,7 +90,7 @@ class AtTerminal:
         return await ask_form(form.answer_schema, self._field, tell, fault, field_fault)
 
     async def _field(self, prompt: str) -> str:
-        """Read what a field of a form is filled in with, and in a chat obey commands on the way."""
+        """Read the value of a form field; in a chat, carry out commands on the way."""
         line = await self.person.line(prompt)
         if self.inspect is None:
             return line
@@ -104,7 +104,7 @@ class AtTerminal:
     async def _message(self, request: RequestRow) -> Signal | None:
         # An answer to this question: one that comes too late must not be taken for the next.
         text = (await self._text()).strip()
-        if not is_there():
+        if not stdin_is_terminal():
             self.streams.note(f"you: {clean(text)}")
         if self.inspect is not None and is_command(text):
             return await self._command(text, self.inspect)
@@ -118,11 +118,11 @@ class AtTerminal:
         return text
 
     async def _command(self, text: str, inspect: Inspecting) -> Signal | None:
-        match await obey(text, self.streams, inspect):
+        match await run_command(text, self.streams, inspect):
             case "stop":
                 return Stop()
             case "quit":
-                raise Left("end")
+                raise UserLeft("end")
             case "again":
                 return None
 
@@ -136,8 +136,8 @@ class AtTerminal:
 async def converse(
     host: Host,
     session: Session,
-    news: Following,
-    narrator: Narrator,
+    news: Subscription,
+    view: RunView,
     answering: AtTerminal | None,
 ) -> RunRow:
     """Go along with a run until it has ended, or waits and nobody is there to be asked.
@@ -145,7 +145,7 @@ async def converse(
     A run that nobody seems to work on is waited for only while somebody is there.
     """
     while True:
-        row = await _until_rest(host, session, news, narrator, answering)
+        row = await _until_rest(host, session, news, view, answering)
         asked = await host.requests(scope=LOCAL, run=session.run)
         if row.status != "waiting" or answering is None:
             return row
@@ -161,30 +161,30 @@ async def converse(
 async def _until_rest(
     host: Host,
     session: Session,
-    news: Following,
-    narrator: Narrator,
+    news: Subscription,
+    view: RunView,
     answering: AtTerminal | None,
 ) -> RunRow:
     """Tell what happens in a run until it waits for a person, has ended, or does not move."""
     row = await host.run(session.run, scope=LOCAL)
     listener: AtTerminal | None = None
-    while session.told < row.seq or row.status == "running":
+    while session.printed < row.seq or row.status == "running":
         if not session.ours and listener is None and not await news.soon(PATIENCE):
-            session.streams.problem(not_moving(session.run, session.place))
-            if answering is None or not is_there():
+            session.streams.problem(not_moving(session.run, session.location))
+            if answering is None or not stdin_is_terminal():
                 break
             listener = answering
         item = await _item(news, listener)
         if item is None:
             break
-        narrator.tell(item)
+        view.show(item)
         if isinstance(item, Event):
-            session.tell(item.seq)
+            session.mark_printed(item.seq)
             row = await host.run(session.run, scope=LOCAL)
     return row
 
 
-async def _item(news: Following, listener: AtTerminal | None) -> Event | TextDelta | None:
+async def _item(news: Subscription, listener: AtTerminal | None) -> Event | TextDelta | None:
     """Wait for what comes next; where the person listens as well, the person can leave."""
     if listener is None:
         return await news.item()
@@ -196,11 +196,11 @@ async def _item(news: Following, listener: AtTerminal | None) -> Event | TextDel
         await asyncio.gather(listening, return_exceptions=True)
 
 
-def not_moving(run: str, place: Place) -> str:
+def not_moving(run: str, location: JournalLocation) -> str:
     """Say that a run does not move, and what to do if that stays so."""
     return (
         f"run {run} is not moving: another process may be working on it; "
-        f"if none is: weft runs resume {run}{place.options}"
+        f"if none is: weft runs resume {run}{location.options}"
     )
 
 
@@ -210,16 +210,16 @@ async def _deliver(host: Host, session: Session, signal: Signal) -> None:
         await host.deliver(session.run, signal, scope=LOCAL)
         session.ours = True
     except UsageError as error:
-        session.streams.problem(clean(f"not taken: {error}"))
+        session.streams.problem(clean(f"rejected: {error}"))
 
 
-def narrator_for(
+def view_for(
     streams: Streams, workflow: Workflow, *, model: str | None = None, echo: bool = False
-) -> Narrator:
+) -> RunView:
     """Return whoever tells what happens: to a program, or to a person."""
     if streams.settings.json:
         return JsonLines(streams, workflow)
-    return Storyteller(streams, workflow, model=model or "", echo=echo)
+    return TerminalView(streams, workflow, model=model or "", echo=echo)
 
 
 def _anything(_value: object) -> str | None:

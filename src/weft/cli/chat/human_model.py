@@ -17,7 +17,7 @@ _LAST: Final = 4
 _LINES: Final = 12
 
 
-class ModelPerson:
+class HumanModel:
     """Answers for every agent by asking the person."""
 
     def __init__(
@@ -92,7 +92,7 @@ def _call(request: ModelRequest, typed: str) -> ToolRequest:
     known = {tool.name: tool for tool in request.tools}
     if name not in known:
         near = nearest(name, known)
-        there = f"did you mean {near}?" if near else f"there is: {', '.join(known) or 'none'}"
+        there = f"did you mean {near}?" if near else f"available: {', '.join(known) or 'none'}"
         raise ValueError(f"{request.agent} has no tool {name}; {there}")
     arguments: Any = _json(rest) if rest.strip() else {}
     fault = _fault({"type": "object", **known[name].parameters}, arguments)

@@ -25,7 +25,7 @@ T = TypeVar("T")
 MANY: Final = 1000
 
 
-class Left(Exception):
+class UserLeft(Exception):
     """The person has left: at the end of what there was to read, or with Ctrl-C."""
 
     def __init__(self, how: Literal["end", "interrupt"]) -> None:
@@ -86,7 +86,7 @@ class Person:
         await asyncio.Event().wait()
 
 
-def is_there() -> bool:
+def stdin_is_terminal() -> bool:
     """Tell whether a person sits at the other end of stdin."""
     # None where the caller closed it.
     return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
@@ -96,11 +96,11 @@ def read_line(prompt: str) -> str:
     """Read one line; raise EOFError when there are no more."""
     if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
         raise EOFError
-    if is_there() and sys.stdout.isatty():
+    if stdin_is_terminal() and sys.stdout.isatty():
         with contextlib.suppress(ImportError):  # some systems have no line editing
             _edit_lines()
         return input(prompt)
-    if is_there():
+    if stdin_is_terminal():
         _show(prompt)
     return _read_plainly()
 
@@ -117,7 +117,7 @@ def unread_lines() -> int:
 
     What may come later is not waited for; many lines are counted as MANY.
     """
-    if sys.stdin is None or is_there():  # pyright: ignore[reportUnnecessaryComparison]
+    if sys.stdin is None or stdin_is_terminal():  # pyright: ignore[reportUnnecessaryComparison]
         return 0
     with _without_waiting():
         lines = islice(iter(sys.stdin.readline, ""), MANY)
@@ -155,7 +155,7 @@ def _show(prompt: str) -> None:
 def with_person(work: Callable[[Person], Coroutine[Any, Any, T]]) -> T:
     """Carry work out that may ask the person, and return what it returns.
 
-    Raises Left when the person goes: the work is stopped first, and has closed what it opened.
+    Raises UserLeft when the person goes: the work is stopped first, and has closed what it opened.
     """
     questions: SimpleQueue[Any] = SimpleQueue()
     started: SimpleQueue[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = SimpleQueue()
@@ -181,7 +181,7 @@ def with_person(work: Callable[[Person], Coroutine[Any, Any, T]]) -> T:
         with contextlib.suppress(RuntimeError):  # the work may have ended just now
             loop.call_soon_threadsafe(task.cancel)
         _wait(questions)
-        raise Left("end" if isinstance(gone, EOFError) else "interrupt") from None
+        raise UserLeft("end" if isinstance(gone, EOFError) else "interrupt") from None
     if finished.error is not None:
         raise finished.error
     return finished.value  # pyright: ignore[reportReturnType] - what the work returned

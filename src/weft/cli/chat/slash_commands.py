@@ -9,13 +9,13 @@ from weft.cli.text import clean
 #: Prints what is known of a run.
 Inspecting: TypeAlias = Callable[[], Awaitable[None]]
 
-COMMANDS: Final = """\
+SLASH_COMMANDS: Final = """\
   /inspect   what happened so far, and why
   /stop      end the run
-  /quit      leave; the run waits and can be gone on with
+  /quit      leave; the run waits and can be continued
   /help      this list
   //text     say something that begins with a slash
-  text\\      a backslash at the end of a line goes on in the next"""
+  text\\      a backslash at the end of a line continues it in the next"""
 
 
 def is_command(text: str) -> bool:
@@ -28,7 +28,7 @@ def said(text: str) -> str:
     return text[1:] if text.startswith("//") else text
 
 
-async def obey(
+async def run_command(
     text: str, streams: Streams, inspect: Inspecting
 ) -> Literal["stop", "quit", "again"]:
     """Carry out a command; to end a run or to leave it is up to whoever asked."""
@@ -40,7 +40,7 @@ async def obey(
         case "/inspect":
             await inspect()
         case "/help":
-            streams.problem(COMMANDS)
+            streams.problem(SLASH_COMMANDS)
         case _:
-            streams.problem(f"there is no command {clean(text)}; there is:\n{COMMANDS}")
+            streams.problem(f"unknown command {clean(text)}; available:\n{SLASH_COMMANDS}")
     return "again"

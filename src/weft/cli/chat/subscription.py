@@ -1,4 +1,4 @@
-"""Following a run without a gap: what is said is heard from the moment following begins."""
+"""Following a run without a gap: nothing is missed from the moment of subscribing."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -13,7 +13,7 @@ from weft.runtime.host import Host
 _Events: TypeAlias = AsyncGenerator[Event | TextDelta]
 
 
-class Following:
+class Subscription:
     """The events of a run and what is being said, one after the other.
 
     The next one is waited for at all times, even while a person is asked: a host streams the words
@@ -46,11 +46,11 @@ class Following:
 
 
 @asynccontextmanager
-async def following(host: Host, run: str, *, after: int = 0) -> AsyncGenerator[Following]:
+async def subscribed(host: Host, run: str, *, after: int = 0) -> AsyncGenerator[Subscription]:
     """Follow a run for a while."""
     events = cast("_Events", host.events(run, scope=LOCAL, after=after, follow=True))
     async with aclosing(events):
-        news = Following(events)
+        news = Subscription(events)
         try:
             # One step of the event loop, in which following begins.
             await asyncio.sleep(0)

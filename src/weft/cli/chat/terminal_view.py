@@ -1,4 +1,4 @@
-"""Telling what happens in a run while it happens: words on stdout, everything else on stderr."""
+"""A run shown while it happens: what agents say on stdout, everything else on stderr."""
 
 import json
 import sys
@@ -36,7 +36,7 @@ from weft.runtime.followers import TextDelta
 from weft.runtime.workflow import Workflow
 from weft.wire.events import event_data
 
-#: What is told of the work on a run, beside what is said; the second ones stand under a turn.
+#: What is shown of the work on a run, beside what is said; the second ones stand under a turn.
 _STEPS: Final[tuple[type[EventData], ...]] = (TurnStarted, RunForked, RequestExpired, StopAsked)
 _DETAILS: Final[tuple[type[EventData], ...]] = (
     ToolCalled,
@@ -52,16 +52,16 @@ _DETAILS: Final[tuple[type[EventData], ...]] = (
 _MARGIN: Final = "    "
 
 
-class Narrator(Protocol):
-    """Is told everything that happens."""
+class RunView(Protocol):
+    """Shows everything that happens in a run."""
 
-    def tell(self, item: Event | TextDelta) -> None:
-        """Take in one more thing."""
+    def show(self, item: Event | TextDelta) -> None:
+        """Show one more event or piece of text."""
         ...
 
 
-class Storyteller:
-    """Tells a person."""
+class TerminalView:
+    """Shows a run to a person."""
 
     def __init__(
         self, streams: Streams, workflow: Workflow, *, model: str = "", echo: bool = False
@@ -79,7 +79,7 @@ class Storyteller:
         self._instead_of = ""
         self._columns = streams.settings.columns if sys.stderr.isatty() else None
 
-    def tell(self, item: Event | TextDelta) -> None:
+    def show(self, item: Event | TextDelta) -> None:
         """Print what a person wants to know of it."""
         if isinstance(item, TextDelta):
             self._piece(item)
@@ -112,7 +112,7 @@ class Storyteller:
         if isinstance(event.data, _STEPS):
             self._note(summary(event, self._workflow), "")
         elif isinstance(event.data, _DETAILS):
-            # Why the word passes on is worth a second line, what a tool returned is not.
+            # Why a turn is handed off is worth a second line, what a tool returned is not.
             most = 3 if isinstance(event.data, HandedOff | ModelFailed | ToolFailed) else 1
             self._note(summary(event, self._workflow), _MARGIN, most)
 
@@ -191,13 +191,13 @@ def _badge(answerer: str) -> str:
 
 
 class JsonLines:
-    """Tells a program: one line of JSON for each event."""
+    """Shows a run to a program: one line of JSON for each event."""
 
     def __init__(self, streams: Streams, workflow: Workflow) -> None:
         self._streams = streams
         self._workflow = workflow
 
-    def tell(self, item: Event | TextDelta) -> None:
+    def show(self, item: Event | TextDelta) -> None:
         """Print an event; pieces of text come again with the reply they belong to."""
         if isinstance(item, Event):
             self._streams.result(document_line({"event": event_data(item, self._workflow)}))

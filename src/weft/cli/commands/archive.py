@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from weft.cli.completion import package_names
 from weft.cli.failure import CommandFailed, Exit, Failure, not_found, usage
 from weft.cli.formats.documents import document, failure_data
-from weft.cli.paths import locate_package, refuse_no_file
+from weft.cli.paths import locate_package, require_file_path
 from weft.cli.streams import Streams
 from weft.cli.text import clean, counted
 from weft.packages.archive import Import, export_package, import_package
@@ -34,7 +34,7 @@ def export(
     """Write a package to a zip file."""
     folder = locate_package(name, streams.settings.workspace)
     target = output or Path(f"{folder.resolve().name}.zip")
-    refuse_no_file(target, example=f"{folder.resolve().name}.zip")
+    require_file_path(target, example=f"{folder.resolve().name}.zip")
     if target.resolve().is_relative_to(folder.resolve()):
         elsewhere = folder.parent / target.name if folder.parts else Path("..") / target.name
         command = f"weft export {quote(name)} -o {quote(str(elsewhere))}"
@@ -67,7 +67,7 @@ def import_(
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Install or update a package from a zip file and show what changes."""
-    _refuse_no_file(file)
+    _require_zip(file)
     workspace = streams.settings.workspace
     imported = import_package(file, workspace, dry_run=dry_run, force=force)
     refusal = _refusal(imported, file) if imported.lost and not force else None
@@ -88,7 +88,7 @@ def import_(
     return Exit.DONE
 
 
-def _refuse_no_file(file: Path) -> None:
+def _require_zip(file: Path) -> None:
     if file.is_dir():
         export = f"make a zip file of it: weft export {quote(str(file))}"
         hint = export if is_package(file) else "name a zip file that weft export wrote"

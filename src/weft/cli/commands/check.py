@@ -16,17 +16,17 @@ from weft.cli.completion import code_lists, package_names
 from weft.cli.failure import CommandFailed, Exit, setup, usage
 from weft.cli.formats.documents import github, report_document
 from weft.cli.formats.report import (
-    Mended,
+    AppliedFix,
     NotPerformed,
     Report,
     concise,
     failure_text,
+    fixed_lines,
     full,
-    mended_lines,
     not_performed_line,
     summary,
 )
-from weft.cli.paths import locate_packages, places
+from weft.cli.paths import locate_packages, named_folders
 from weft.cli.streams import Streams
 from weft.cli.text import clean
 from weft.findings import Finding, Fix
@@ -139,7 +139,7 @@ def _watch(request: _Request, streams: Streams) -> Exit:
             f"--watch prints one report after the other, which {request.form} cannot hold",
             "leave --watch out, or use --format concise",
         )
-    watched = places(request.names, streams.settings.workspace)
+    watched = named_folders(request.names, streams.settings.workspace)
 
     def again() -> None:
         try:
@@ -158,13 +158,13 @@ def _look(request: _Request, streams: Streams) -> Report:
     """Read, mend if asked to, and check."""
     began = perf_counter()
     workspace = streams.settings.workspace
-    found = places(request.names, workspace)
-    mended: tuple[Mended, ...] = ()
+    found = named_folders(request.names, workspace)
+    fixed: tuple[AppliedFix, ...] = ()
     if request.fix:
-        mended = tuple(
+        fixed = tuple(
             it
             for folder in locate_packages(request.names, workspace)
-            for it in mend_package(folder, request.selection, profile=request.profile)
+            for it in fix_package(folder, request.selection, profile=request.profile)
         )
     progress = Progress(streams, "packages checked")
     reviews = [review(it, profile=request.profile, on_package=progress) for it in found]
@@ -180,7 +180,7 @@ def _look(request: _Request, streams: Streams) -> Report:
         files=sum(it.files for it in reviews),
         packages=len(packages),
         seconds=perf_counter() - began,
-        mended=mended,
+        fixed=fixed,
         folders=tuple(package.folder for package in packages),
         not_performed=_not_performed(packages),
     )
@@ -212,7 +212,7 @@ def _print(report: Report, form: Form, streams: Streams) -> None:
 
 
 def _print_text(report: Report, form: Form, streams: Streams) -> None:
-    for line in mended_lines(report.mended, streams.paint):
+    for line in fixed_lines(report.fixed, streams.paint):
         streams.result(line)
     if report.findings:
         if form == "full":
@@ -227,7 +227,7 @@ def _print_text(report: Report, form: Form, streams: Streams) -> None:
 MOST_ROUNDS: Final = 500
 
 
-def mend_package(folder: Path, selection: Selection, *, profile: Profile) -> tuple[Mended, ...]:
+def fix_package(folder: Path, selection: Selection, *, profile: Profile) -> tuple[AppliedFix, ...]:
     """Apply the safe fixes of a package's wanted findings, reading it anew after each round.
 
     Two fixes that undo each other would go on for ever: a text that was there before ends it.
@@ -235,7 +235,7 @@ def mend_package(folder: Path, selection: Selection, *, profile: Profile) -> tup
     # Deferred: checking is far more frequent than fixing.
     from weft.packages.fixes import mend  # noqa: PLC0415
 
-    mended: list[Mended] = []
+    fixed: list[AppliedFix] = []
     seen: set[tuple[str, ...]] = set()
     for _ in range(MOST_ROUNDS):
         package = read_package(folder)
@@ -247,8 +247,8 @@ def mend_package(folder: Path, selection: Selection, *, profile: Profile) -> tup
         applied = mend(package, wanted)
         if not applied:
             break
-        mended += [Mended(_file(package, fix), fix.title) for fix in applied]
-    return tuple(mended)
+        fixed += [AppliedFix(_file(package, fix), fix.title) for fix in applied]
+    return tuple(fixed)
 
 
 def _wanted(package: Package, selection: Selection, *, profile: Profile) -> list[Finding]:

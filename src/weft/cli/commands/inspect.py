@@ -9,17 +9,17 @@ from cyclopts import Parameter
 from pydantic_core import to_jsonable_python
 
 from weft.app.hosts import LOCAL
-from weft.cli.chat.conversation import Session, narrator_for
-from weft.cli.chat.follow_run import go_along, host_for, work_on
+from weft.cli.chat.conversation import Session, view_for
+from weft.cli.chat.follow_run import follow_run, interactive_host, run_session
 from weft.cli.chat.person import Person
 from weft.cli.failure import CommandFailed, Exit, Failure, usage
 from weft.cli.formats.documents import document
-from weft.cli.hosting import Place, find_run, hosted, place_of
+from weft.cli.hosting import JournalLocation, find_run, hosted, locate_journal
 from weft.cli.models import models_line
 from weft.cli.options import Given, JournalFile, ModelName, Seed
 from weft.cli.pages.inspect import comparison_page, run_page, turn_page
-from weft.cli.pages.runs import told_how_it_stands
-from weft.cli.starting import model_name, read_values, tell_if_changed
+from weft.cli.pages.runs import print_status
+from weft.cli.starting import model_name, read_values, warn_if_changed
 from weft.cli.streams import Streams
 from weft.cli.text import clean, counted
 from weft.engine.events import Event, RunForked
@@ -69,26 +69,26 @@ def inspect(
         raise usage(f'"{turn}" is not the number of a turn', "write RUN@1 for the first turn")
     if against is not None and not at:
         raise usage("--against compares two turns", f"name the other one: {name}@2 --against 1")
-    place = place_of(streams, journal, must_exist=True)
-    recorded = asyncio.run(_read(place, name))
+    location = locate_journal(streams, journal, must_exist=True)
+    recorded = asyncio.run(_read(location, name))
     if not at:
-        return _print_run(recorded, place, streams)
+        return _print_run(recorded, location, streams)
     return _print_turn(recorded, int(turn), against, streams)
 
 
-async def _read(place: Place, name: str) -> Recorded:
-    async with hosted(place) as host:
+async def _read(location: JournalLocation, name: str) -> Recorded:
+    async with hosted(location) as host:
         return await read_recorded(host, name)
 
 
-def _print_run(recorded: Recorded, place: Place, streams: Streams) -> Exit:
+def _print_run(recorded: Recorded, location: JournalLocation, streams: Streams) -> Exit:
     told = inspect_run(recorded.workflow, recorded.run, recorded.events)
     if streams.settings.json:
         streams.result(document({"inspection": to_jsonable_python(told)}))
     else:
         streams.result(run_page(told, streams))
         if told.turns:
-            command = f"weft inspect {recorded.run}@1{place.options}"
+            command = f"weft inspect {recorded.run}@1{location.options}"
             streams.note(f"\nsee what an agent was sent: {command}")
     return Exit.DONE
 
@@ -122,7 +122,7 @@ def replay(
     ] = False,
     fork: Annotated[
         int | None,
-        Parameter(metavar="TURN", help="Take this turn anew, as a run of its own."),
+        Parameter(metavar="TURN", help="Repeat this turn, as a run of its own."),
     ] = None,
     given: Given = (),
     model: ModelName = None,
@@ -137,26 +137,26 @@ def replay(
         )
     if fork is not None and check:
         raise usage("--check and --fork cannot be asked for at once", "keep one of them")
-    place = place_of(streams, journal, must_exist=True)
+    location = locate_journal(streams, journal, must_exist=True)
     if fork is not None:
-        return _fork(Session(streams, place), run, fork, given, model, seed)
+        return _fork(Session(streams, location), run, fork, given, model, seed)
     if check:
-        return _check(asyncio.run(_read(place, run)), place, streams)
-    asyncio.run(_tell(run, place, streams))
+        return _check(asyncio.run(_read(location, run)), location, streams)
+    asyncio.run(_tell(run, location, streams))
     return Exit.DONE
 
 
-async def _tell(name: str, place: Place, streams: Streams) -> None:
-    async with hosted(place) as host:
+async def _tell(name: str, location: JournalLocation, streams: Streams) -> None:
+    async with hosted(location) as host:
         recorded = await read_recorded(host, name)
-        narrator = narrator_for(streams, recorded.workflow, echo=True)
+        view = view_for(streams, recorded.workflow, echo=True)
         for event in recorded.events:
-            narrator.tell(event)
+            view.show(event)
         row = await host.run(recorded.run, scope=LOCAL)
-        told_how_it_stands(streams, place, row, await host.requests(scope=LOCAL, run=row.run))
+        print_status(streams, location, row, await host.requests(scope=LOCAL, run=row.run))
 
 
-def _check(recorded: Recorded, place: Place, streams: Streams) -> Exit:
+def _check(recorded: Recorded, location: JournalLocation, streams: Streams) -> Exit:
     found = check_replay(recorded.workflow, recorded.run, recorded.events)
     events = len(recorded.events)
     if streams.settings.json:
@@ -169,7 +169,7 @@ def _check(recorded: Recorded, place: Place, streams: Streams) -> Exit:
     for mismatch in found:
         _print(mismatch, streams)
     fact = f"run {recorded.run} would go another way now, from event {found[0].seq} on"
-    hint = f"look at it: weft inspect {recorded.run}{place.options}"
+    hint = f"look at it: weft inspect {recorded.run}{location.options}"
     raise CommandFailed(Failure(Exit.FAILED, fact, hint=(hint,)))
 
 
@@ -184,10 +184,10 @@ def _fork(
     session: Session, typed: str, turn: int, given: Given, model: str | None, seed: int
 ) -> Exit:
     async def work(person: Person) -> Exit:
-        async with host_for(session, person, seed) as host:
+        async with interactive_host(session, person, seed) as host:
             parent = await find_run(host, typed)
             workflow = await host.workflow(parent.run, scope=LOCAL)
-            tell_if_changed(session.streams, parent)
+            warn_if_changed(session.streams, parent)
             session.run = await host.fork(
                 parent.run,
                 scope=LOCAL,
@@ -198,12 +198,12 @@ def _fork(
             )
             state = await host.state(session.run, scope=LOCAL)
             models = models_line(workflow, state.model, begins=True)
-            for note in (f"run {session.run} goes on from turn {turn} of {parent.run}", models):
+            for note in (f"run {session.run} continues from turn {turn} of {parent.run}", models):
                 session.streams.note(session.streams.paint_error(note, "dim"))
-            session.told = await _copied(host, session.run)
-            return await go_along(host, session, person)
+            session.printed = await _copied(host, session.run)
+            return await follow_run(host, session, person)
 
-    return work_on(session, work)
+    return run_session(session, work)
 
 
 async def _copied(host: Host, child: str) -> int:

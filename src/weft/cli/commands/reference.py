@@ -101,7 +101,7 @@ def _text(entry: Rule, streams: Streams) -> str:
         "",
         streams.prose(entry.why),
         "",
-        paint("To mend it:", "cyan"),
+        paint("To fix it:", "cyan"),
         streams.prose(entry.fix),
         "",
         paint("Example:", "cyan"),

@@ -7,17 +7,17 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from weft.app.hosts import LOCAL
-from weft.cli.chat.conversation import AtTerminal, Session, converse, narrator_for
-from weft.cli.chat.follow_run import go_along, host_for, print_run, work_on
-from weft.cli.chat.person import MANY, Person, is_there, unread_lines
-from weft.cli.chat.subscription import following
+from weft.cli.chat.conversation import AtTerminal, Session, converse, view_for
+from weft.cli.chat.follow_run import follow_run, interactive_host, print_run, run_session
+from weft.cli.chat.person import MANY, Person, stdin_is_terminal, unread_lines
+from weft.cli.chat.subscription import subscribed
 from weft.cli.completion import package_names
 from weft.cli.failure import Exit, usage
-from weft.cli.hosting import find_run, place_of
+from weft.cli.hosting import find_run, locate_journal
 from weft.cli.models import models_line
 from weft.cli.options import Given, JournalFile, ModelName, Seed
-from weft.cli.pages.runs import outcome_text, take_anew, told_how_it_stands
-from weft.cli.starting import package_to_run, read_message, start_run, tell_if_changed
+from weft.cli.pages.runs import outcome_text, print_status, repeat_turn
+from weft.cli.starting import package_to_run, read_message, start_run, warn_if_changed
 from weft.cli.streams import Streams
 from weft.cli.text import clean, counted
 from weft.engine.rows import RequestRow, RunRow
@@ -40,16 +40,16 @@ def run(
     if message is not None:
         read_message(message, "say something, or leave it out and the workflow begins without")
     folder = package_to_run(streams, name)
-    session = Session(streams, place_of(streams, journal))
+    session = Session(streams, locate_journal(streams, journal))
 
     async def work(person: Person) -> Exit:
-        async with host_for(session, person, seed) as host:
+        async with interactive_host(session, person, seed) as host:
             session.run = await start_run(
                 host, streams, folder, message=message, given=given, model=model
             )
-            return await go_along(host, session, person)
+            return await follow_run(host, session, person)
 
-    return work_on(session, work)
+    return run_session(session, work)
 
 
 def chat(
@@ -62,7 +62,7 @@ def chat(
     model: ModelName = None,
     run: Annotated[
         str | None,
-        Parameter(metavar="RUN", help="Go on with this run: its name, the end of it, or last."),
+        Parameter(metavar="RUN", help="Continue this run: its name, the end of it, or last."),
     ] = None,
     seed: Seed = 0,
     journal: JournalFile = None,
@@ -77,10 +77,10 @@ def chat(
             "change a run from a turn on: weft replay RUN --fork TURN",
         )
     folder = None if name is None else package_to_run(streams, name)
-    session = Session(streams, place_of(streams, journal, must_exist=folder is None))
+    session = Session(streams, locate_journal(streams, journal, must_exist=folder is None))
 
     async def work(person: Person) -> Exit:
-        async with host_for(session, person, seed) as host:
+        async with interactive_host(session, person, seed) as host:
             if folder is not None:
                 session.run = await start_run(host, streams, folder, given=given, model=model)
             else:
@@ -89,7 +89,7 @@ def chat(
             asks = await host.requests(scope=LOCAL, run=row.run)
         return _closed(session, row, asks)
 
-    return work_on(session, work)
+    return run_session(session, work)
 
 
 async def _go_back_to(host: Host, session: Session, typed: str) -> None:
@@ -100,41 +100,41 @@ async def _go_back_to(host: Host, session: Session, typed: str) -> None:
     workflow = await host.workflow(row.run, scope=LOCAL)
     models = models_line(workflow, state.model, begins=False)
     session.streams.note(session.streams.paint_error(clean(models), "dim"))
-    tell_if_changed(session.streams, row)
+    warn_if_changed(session.streams, row)
 
 
 async def _talk(host: Host, session: Session, person: Person, *, went_on: bool) -> RunRow:
     streams = session.streams
     workflow = await host.workflow(session.run, scope=LOCAL)
     state = await host.state(session.run, scope=LOCAL)
-    if is_there():
+    if stdin_is_terminal():
         streams.note("Ctrl-C leaves, /help lists what else you can do.")
-    narrator = narrator_for(streams, workflow, model=state.model)
+    view = view_for(streams, workflow, model=state.model)
     if went_on:
         await _tell_again(host, session, workflow)
     answering = AtTerminal(person, streams, workflow, partial(print_run, host, session))
-    async with following(host, session.run, after=session.told) as news:
-        return await converse(host, session, news, narrator, answering)
+    async with subscribed(host, session.run, after=session.printed) as news:
+        return await converse(host, session, news, view, answering)
 
 
 async def _tell_again(host: Host, session: Session, workflow: Workflow) -> None:
     """Tell a run from its beginning, with what the user said."""
-    teller = narrator_for(session.streams, workflow, echo=True)
+    view = view_for(session.streams, workflow, echo=True)
     async for item in host.events(session.run, scope=LOCAL):
-        teller.tell(item)
-        session.told += 1
+        view.show(item)
+        session.printed += 1
 
 
 def _closed(session: Session, row: RunRow, requests: Sequence[RequestRow]) -> Exit:
     streams = session.streams
     if streams.settings.json:
-        told_how_it_stands(streams, session.place, row, requests)
+        print_status(streams, session.location, row, requests)
     if row.status != "ended":  # it does not move, which was told
         return Exit.WAITING
     streams.note(streams.paint_error(outcome_text(row), "bold"))
-    streams.note(f"  inspect: weft inspect {row.run}{session.place.options}")
+    streams.note(f"  inspect: weft inspect {row.run}{session.location.options}")
     if row.outcome == "failed" and row.turns:
-        streams.note(f"  {take_anew(session.place, row)}")
+        streams.note(f"  {repeat_turn(session.location, row)}")
     unread = unread_lines()
     if unread:
         more = " or more" if unread == MANY else ""

@@ -10,14 +10,14 @@ from cyclopts import Parameter
 
 from weft.app.hosts import LOCAL
 from weft.cli.chat.conversation import PATIENCE, not_moving
-from weft.cli.chat.person import is_there, read_line
-from weft.cli.chat.subscription import following
+from weft.cli.chat.person import read_line, stdin_is_terminal
+from weft.cli.chat.subscription import subscribed
 from weft.cli.failure import Exit, usage
 from weft.cli.formats.documents import document, document_line
-from weft.cli.hosting import Place, find_run, hosted, place_of
+from weft.cli.hosting import JournalLocation, find_run, hosted, locate_journal
 from weft.cli.options import JournalFile, RunName
 from weft.cli.pages.event_lines import summary
-from weft.cli.pages.runs import print_list, run_text, tell_of_still_runs, waiting_text
+from weft.cli.pages.runs import note_stalled_runs, print_list, run_text, waiting_text
 from weft.cli.paths import how_to_start
 from weft.cli.streams import Streams, finish
 from weft.cli.text import at_time, clean, counted, shortened
@@ -49,20 +49,22 @@ def list_runs(
     """List runs, newest first."""
     if limit < 1:
         raise usage(f"--limit {limit} would show nothing", "give a number above 0")
-    place = place_of(streams, journal, must_exist=journal is not None)
+    location = locate_journal(streams, journal, must_exist=journal is not None)
     if streams.settings.json:
-        kept = place.file.is_file()
-        page = asyncio.run(_page(place, status, workflow, limit)) if kept else []
+        kept = location.file.is_file()
+        page = asyncio.run(_page(location, status, workflow, limit)) if kept else []
         streams.result(document({"runs": page}))
         return Exit.DONE
     # One more than is shown tells whether there are more.
-    found = asyncio.run(_rows(place, status, workflow, limit + 1)) if place.file.is_file() else []
+    found = (
+        asyncio.run(_rows(location, status, workflow, limit + 1)) if location.file.is_file() else []
+    )
     rows = found[:limit]
     if rows:
         print_list(rows, streams)
-        tell_of_still_runs(rows, place, streams)
+        note_stalled_runs(rows, location, streams)
     else:
-        streams.note(_no_runs(place, status, workflow))
+        streams.note(_no_runs(location, status, workflow))
     if len(found) > limit:
         streams.note(f"there are more runs than these {limit}: --limit N shows more")
     return Exit.DONE
@@ -76,16 +78,16 @@ def show(
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Show one run at a glance, and the questions it asks."""
-    place = place_of(streams, journal, must_exist=True)
+    location = locate_journal(streams, journal, must_exist=True)
 
     async def read() -> str:
-        async with hosted(place) as host:
+        async with hosted(location) as host:
             row = await find_run(host, run)
             requests = await host.requests(scope=LOCAL, run=row.run)
             if streams.settings.json:
                 return document({"run": run_data(row, requests)})
             workflow = await host.workflow(row.run, scope=LOCAL)
-            return run_text(row, requests, workflow, place, streams)
+            return run_text(row, requests, workflow, location, streams)
 
     streams.result(asyncio.run(read()))
     return Exit.DONE
@@ -100,14 +102,14 @@ def tail(
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Print the events of a run, and go on as they come until it has ended."""
-    place = place_of(streams, journal, must_exist=True)
+    location = locate_journal(streams, journal, must_exist=True)
 
     async def read() -> Exit:
-        async with hosted(place) as host:
+        async with hosted(location) as host:
             row = await find_run(host, run)
             workflow = await host.workflow(row.run, scope=LOCAL)
-            leaves = partial(_leaves, host, row.run, place, streams)
-            async with following(host, row.run, after=after) as news:
+            leaves = partial(_leaves, host, row.run, location, streams)
+            async with subscribed(host, row.run, after=after) as news:
                 while await news.soon(PATIENCE) or not await leaves():
                     item = await news.item()
                     if item is None:
@@ -119,23 +121,23 @@ def tail(
     return asyncio.run(read())
 
 
-async def _leaves(host: Host, run: str, place: Place, streams: Streams) -> bool:
+async def _leaves(host: Host, run: str, location: JournalLocation, streams: Streams) -> bool:
     """Say why a run does not go on; tell whether it cannot, and nobody is there to see it wait."""
     row = await host.run(run, scope=LOCAL)
     if row.status == "running":
-        streams.problem(not_moving(run, place))
+        streams.problem(not_moving(run, location))
         return False
     asked = await host.requests(scope=LOCAL, run=run)
     if asked:
-        streams.problem(waiting_text(streams, place, row, asked))
-    return bool(asked) and not is_there()
+        streams.problem(waiting_text(streams, location, row, asked))
+    return bool(asked) and not stdin_is_terminal()
 
 
-def _no_runs(place: Place, status: str | None, workflow: str | None) -> str:
+def _no_runs(location: JournalLocation, status: str | None, workflow: str | None) -> str:
     """Say that there are no runs of the kind that was asked for, and of what there are."""
-    everything = asyncio.run(_rows(place, None, None, _MANY)) if place.file.is_file() else []
+    everything = asyncio.run(_rows(location, None, None, _MANY)) if location.file.is_file() else []
     if not everything:
-        return f"no runs; {how_to_start(place.workspace)}"
+        return f"no runs; {how_to_start(location.workspace)}"
     kind = " ".join(["no", *([status] if status else []), "runs"])
     if workflow is None:
         return f"{kind}; see all: weft runs list"
@@ -156,20 +158,20 @@ def _print(event: Event, workflow: Workflow, streams: Streams) -> None:
 
 
 async def _rows(
-    place: Place,
+    location: JournalLocation,
     status: _Status | None,
     workflow: str | None,
     limit: int,
 ) -> list[RunRow]:
-    async with hosted(place) as host:
+    async with hosted(location) as host:
         return await host.runs(scope=LOCAL, status=status, workflow=workflow, limit=limit)
 
 
 async def _page(
-    place: Place, status: _Status | None, workflow: str | None, limit: int
+    location: JournalLocation, status: _Status | None, workflow: str | None, limit: int
 ) -> list[dict[str, Any]]:
     """Return runs with what each of them asks, in two queries however many they are."""
-    async with hosted(place) as host:
+    async with hosted(location) as host:
         rows = await host.runs(scope=LOCAL, status=status, workflow=workflow, limit=limit)
         return runs_data(rows, await host.requests(scope=LOCAL))
 
@@ -192,18 +194,18 @@ def prune(
         str, Parameter(metavar="SPAN", help="Runs that ended longer ago than this: 30d, 12h, 2w.")
     ],
     dry_run: Annotated[
-        bool, Parameter(help="Tell what would be removed, and remove nothing.")
+        bool, Parameter(help="Show what would be removed, and remove nothing.")
     ] = False,
     yes: Annotated[bool, Parameter(help="Do not ask before removing.")] = False,
     journal: JournalFile = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Remove runs that ended long ago, with everything that belongs to them alone."""
-    place = place_of(streams, journal, must_exist=True)
+    location = locate_journal(streams, journal, must_exist=True)
     before = time.time_ns() // 1_000_000 - milliseconds(older_than)
 
     async def work(*, dry: bool) -> Pruned:
-        async with hosted(place) as host:
+        async with hosted(location) as host:
             return await host.prune(scope=LOCAL, ended_before=before, dry_run=dry)
 
     found = asyncio.run(work(dry=True))
@@ -224,7 +226,7 @@ def prune(
 def _agreed(found: Pruned, streams: Streams, *, yes: bool) -> bool:
     if yes:
         return True
-    if not is_there() or streams.settings.json:
+    if not stdin_is_terminal() or streams.settings.json:
         raise usage("removing runs cannot be undone", "look first: --dry-run", "then: --yes")
     try:
         typed = read_line(f"Remove {_counts(found)}? (y/n): ")

@@ -9,15 +9,15 @@ from cyclopts import Parameter
 
 from weft.app.hosts import LOCAL
 from weft.cli.chat.conversation import AtTerminal, Session
-from weft.cli.chat.follow_run import go_along_with, host_for, work_on
-from weft.cli.chat.person import Person, is_there
-from weft.cli.chat.subscription import following
+from weft.cli.chat.follow_run import follow_from, interactive_host, run_session
+from weft.cli.chat.person import Person, stdin_is_terminal
+from weft.cli.chat.subscription import subscribed
 from weft.cli.failure import Exit, usage
 from weft.cli.formats.documents import document
-from weft.cli.hosting import find_request, find_run, hosted, place_of
+from weft.cli.hosting import find_request, find_run, hosted, locate_journal
 from weft.cli.options import JournalFile, RunName, Seed
-from weft.cli.pages.runs import outcome_text, take_anew
-from weft.cli.starting import read_message, tell_if_changed
+from weft.cli.pages.runs import outcome_text, repeat_turn
+from weft.cli.starting import read_message, warn_if_changed
 from weft.cli.streams import Streams
 from weft.engine.events import Event, TurnStarted
 from weft.engine.rows import RequestRow, RunRow
@@ -36,15 +36,15 @@ def cancel(
     run: RunName,
     /,
     *,
-    drain: Annotated[bool, Parameter(help="Let the turn under way come to its end first.")] = False,
+    drain: Annotated[bool, Parameter(help="Let the current turn end first.")] = False,
     journal: JournalFile = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """End a run."""
-    place = place_of(streams, journal, must_exist=True)
+    location = locate_journal(streams, journal, must_exist=True)
 
     async def work() -> tuple[RunRow, list[RequestRow]]:
-        async with hosted(place) as host:
+        async with hosted(location) as host:
             row = await find_run(host, run)
             await host.deliver(row.run, Stop("after_turn" if drain else "now"), scope=LOCAL)
             try:
@@ -61,8 +61,8 @@ def cancel(
     elif row.status == "waiting":
         streams.result(f"run {row.run} ends after the turn that waits for a person")
     else:
-        resume = f"weft runs resume {row.run}{place.options}"
-        streams.result(f"run {row.run} ends after its turn; if nobody works on it: {resume}")
+        resume = f"weft runs resume {row.run}{location.options}"
+        streams.result(f"run {row.run} ends after its turn; if no process works on it: {resume}")
     return Exit.DONE
 
 
@@ -75,23 +75,23 @@ def resume(
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Take up a run that had something to do when its process ended, and go along with it."""
-    session = Session(streams, place_of(streams, journal, must_exist=True))
+    session = Session(streams, locate_journal(streams, journal, must_exist=True))
 
     async def work(person: Person) -> Exit:
-        async with host_for(session, person, seed) as host:
+        async with interactive_host(session, person, seed) as host:
             row = await find_run(host, run)
             if row.status == "ended":
-                look = f"look at it: weft inspect {row.run}{session.place.options}"
-                raise usage(outcome_text(row), take_anew(session.place, row) or look)
-            tell_if_changed(streams, row)
-            session.run, session.told = row.run, await _before_turn(host, row)
-            note = f"run {row.run} of {row.workflow} goes on"
+                look = f"look at it: weft inspect {row.run}{session.location.options}"
+                raise usage(outcome_text(row), repeat_turn(session.location, row) or look)
+            warn_if_changed(streams, row)
+            session.run, session.printed = row.run, await _before_turn(host, row)
+            note = f"run {row.run} of {row.workflow} continues"
             streams.note(streams.paint_error(note, "dim"))
-            async with following(host, row.run, after=session.told) as news:
+            async with subscribed(host, row.run, after=session.printed) as news:
                 await host.resume(row.run, scope=LOCAL, streamed=True)
-                return await go_along_with(host, session, person, news)
+                return await follow_from(host, session, person, news)
 
-    return work_on(session, work)
+    return run_session(session, work)
 
 
 async def _before_turn(host: Host, row: RunRow) -> int:
@@ -119,22 +119,22 @@ def answer(
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Answer a question of a run, and go along with it; without an answer, a form asks for it."""
-    session = Session(streams, place_of(streams, journal, must_exist=True))
+    session = Session(streams, locate_journal(streams, journal, must_exist=True))
     question, value = _read_words(text, json_value)
 
     async def work(person: Person) -> Exit:
-        async with host_for(session, person, seed) as host:
+        async with interactive_host(session, person, seed) as host:
             row = await find_run(host, run)
-            request = await find_request(host, row, question, session.place)
-            tell_if_changed(streams, row)
-            session.run, session.told, session.asking = row.run, row.seq, request.kind
+            request = await find_request(host, row, question, session.location)
+            warn_if_changed(streams, row)
+            session.run, session.printed, session.asking = row.run, row.seq, request.kind
             signal = await _answer(host, session, person, request, value)
-            async with following(host, row.run, after=row.seq) as news:
+            async with subscribed(host, row.run, after=row.seq) as news:
                 await host.deliver(row.run, signal, scope=LOCAL)
                 session.asking = ""
-                return await go_along_with(host, session, person, news)
+                return await follow_from(host, session, person, news)
 
-    return work_on(session, work)
+    return run_session(session, work)
 
 
 def _read_words(words: tuple[str, ...], json_value: str | None) -> tuple[str | None, Json]:
@@ -171,7 +171,7 @@ async def _answer(
     """Return what is to be let into the run: the given answer, or one that a form asks for."""
     workflow = await host.workflow(session.run, scope=LOCAL)
     if value is None:
-        if not is_there() or session.streams.settings.json:
+        if not stdin_is_terminal() or session.streams.settings.json:
             raise usage("an answer is missing", "weft runs answer RUN TEXT, or --json-value JSON")
         signal = None
         while signal is None:
@@ -190,6 +190,6 @@ async def _answer(
     if fault:
         raise usage(
             f"the answer does not fit what {request.tool} asks for: {fault}",
-            f"see what it takes: weft runs show {session.run}{session.place.options}",
+            f"see what it takes: weft runs show {session.run}{session.location.options}",
         )
     return Answer(request.id, value)

@@ -1,12 +1,12 @@
-"""The verbs of `weft`, as a table: what a help page says without loading any of them."""
+"""The commands of `weft`, as a table: what a help page says without loading any of them."""
 
 from dataclasses import dataclass
 from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
-    """One verb: its name, what is written after it, what it does, and how it is used."""
+class Command:
+    """One command: its name, what is written after it, what it does, and how it is used."""
 
     name: str
     usage: str
@@ -14,57 +14,57 @@ class Verb:
     examples: tuple[str, ...]
     #: The module in this folder and the function, if not both are called as the command.
     place: str = ""
-    #: The verbs it consists of; then it does nothing itself.
-    parts: "tuple[Verb, ...]" = ()
+    #: The commands it consists of; then it does nothing itself.
+    parts: "tuple[Command, ...]" = ()
 
     @property
     def target(self) -> str:
-        """Where the function stands that carries the verb out."""
+        """Where the function stands that carries the command out."""
         return f"weft.cli.commands.{self.place or f'{self.name}:{self.name}'}"
 
 
 _RUNS: Final = (
-    Verb(
+    Command(
         "list",
         "[OPTIONS]",
         "List runs, newest first.",
         ("weft runs list", "weft runs list --status waiting --workflow Returns"),
         "runs:list_runs",
     ),
-    Verb(
+    Command(
         "show",
         "RUN [OPTIONS]",
         "Show one run, what it asks, and how that is answered.",
         ("weft runs show last",),
         "runs:show",
     ),
-    Verb(
+    Command(
         "tail",
         "RUN [OPTIONS]",
-        "Print the events of a run, and go on as they come until it has ended.\n\n"
-        "Exits with 4 where the run waits for a person and nobody is there.",
+        "Print the events of a run, and follow it until it has ended.\n\n"
+        "Exits with 4 where the run waits for a person and stdin is not a terminal.",
         ("weft runs tail last", "weft runs tail last --after 20 --json"),
         "runs:tail",
     ),
-    Verb(
+    Command(
         "cancel",
         "RUN [OPTIONS]",
-        "End a run now, or after the turn under way.",
+        "End a run now, or after its current turn.",
         ("weft runs cancel last", "weft runs cancel last --drain"),
         "runs_control:cancel",
     ),
-    Verb(
+    Command(
         "resume",
         "RUN [OPTIONS]",
-        "Take up one run that had something to do when its process ended.\n\n"
-        "Nothing else takes up runs of itself. Be sure that no other process works on it.",
+        "Continue a run that had work to do when its process ended.\n\n"
+        "No run is continued automatically. Make sure that no other process works on it.",
         ("weft runs resume last",),
         "runs_control:resume",
     ),
-    Verb(
+    Command(
         "answer",
         "RUN [QUESTION] [TEXT] [OPTIONS]",
-        "Answer a question of a run, and go along with it; without an answer, ask for it.",
+        "Answer a question of a run, and follow it; without an answer, ask for one.",
         (
             "weft runs answer last 'My invoice is wrong'",
             """weft runs answer last --json-value '{"approved": true}'""",
@@ -72,7 +72,7 @@ _RUNS: Final = (
         ),
         "runs_control:answer",
     ),
-    Verb(
+    Command(
         "prune",
         "--older-than SPAN [OPTIONS]",
         "Remove runs that ended long ago.",
@@ -81,25 +81,25 @@ _RUNS: Final = (
     ),
 )
 
-VERBS: Final = (
-    Verb(
+COMMANDS: Final = (
+    Command(
         "init",
         "[DIR] [OPTIONS]",
         "Make a workspace with two example packages.",
         ("weft init shop", "weft init shop --force      write the examples anew"),
         "create:init",
     ),
-    Verb(
+    Command(
         "new",
         "NAME [OPTIONS]",
         "Make a package from the template of a pattern.",
         ("weft new Returns --pattern 6", "weft new Returns --pattern FeedbackLoop"),
         "create:new",
     ),
-    Verb(
+    Command(
         "check",
         "[PATHS...] [OPTIONS]",
-        "Check packages and say how to mend them.",
+        "Check packages and say how to fix them.",
         (
             "weft check",
             "weft check Returns --fix",
@@ -107,39 +107,39 @@ VERBS: Final = (
             "weft check --format sarif > weft.sarif",
         ),
     ),
-    Verb(
+    Command(
         "explain",
         "[CODE] [OPTIONS]",
-        "Explain a code: what it means, why it matters, how to mend it.",
+        "Explain a code: what it means, why it matters, how to fix it.",
         ("weft explain HAND001", "weft explain HAND", "weft explain --all --format markdown"),
         "reference:explain",
     ),
-    Verb(
+    Command(
         "diagram",
         "NAME [OPTIONS]",
         "Draw a workflow.",
         ("weft diagram Returns", "weft diagram Returns --kind sequence --format svg -o out.svg"),
     ),
-    Verb(
+    Command(
         "run",
         "NAME [MESSAGE] [OPTIONS]",
         "Run a workflow: what agents say on stdout, what they do on stderr.\n\n"
-        "Runs of other processes are left alone; take one up with `weft runs resume`. With --json, "
-        "one line for each event and at last one for the run. Exits with 4 where a question is "
-        "open and nobody is there to be asked.",
+        "Runs of other processes are left alone; continue one with `weft runs resume`. With "
+        "--json, one line for each event and at last one for the run. Exits with 4 where a "
+        "question is open and stdin is not a terminal.",
         (
             "weft run HelloWorld hello --model sample",
             "weft run CustomerSupportRouter 'I was charged twice' --set urgency=high",
             "weft run HelloWorld hello --model openai:gpt-5-mini --json",
         ),
     ),
-    Verb(
+    Command(
         "chat",
         "[NAME] [OPTIONS]",
         "Talk with a workflow; without a terminal, every line of stdin is a message.\n\n"
-        "A backslash at the end of a line goes on in the next. Questions of UI tools are asked as "
-        "a form; their answer may be one line of JSON. Leave with Ctrl-C: the run waits, and goes "
-        "on with --run. With --json, one line for each event and at last one for the run.",
+        "A backslash at the end of a line continues it in the next. Questions of UI tools are "
+        "asked as a form; their answer may be one line of JSON. Leave with Ctrl-C: the run waits; "
+        "continue it with --run. With --json, one line for each event and at last one for the run.",
         (
             "weft chat HelloWorld --model sample",
             "weft chat HelloWorld --model you      you answer for the model",
@@ -148,23 +148,23 @@ VERBS: Final = (
         ),
         "run:chat",
     ),
-    Verb(
+    Command(
         "runs",
         "COMMAND [OPTIONS]",
         "List, show, follow, answer, end and remove runs.",
         ("weft runs list", "weft runs show last"),
         parts=_RUNS,
     ),
-    Verb(
+    Command(
         "inspect",
         "RUN[@TURN] [OPTIONS]",
         "Show what happened in a run and why, or what an agent was sent in a turn.",
         ("weft inspect last", "weft inspect last@2", "weft inspect last@3 --against 2"),
     ),
-    Verb(
+    Command(
         "replay",
         "RUN [OPTIONS]",
-        "Tell a run again from its journal, check it, or take a turn anew as a fork.",
+        "Show a run again from its journal, check it, or repeat a turn as a fork.",
         (
             "weft replay last",
             "weft replay last --check",
@@ -172,27 +172,27 @@ VERBS: Final = (
         ),
         "inspect:replay",
     ),
-    Verb(
+    Command(
         "migrate",
         "[PATHS...] [OPTIONS]",
         "Rewrite older spellings to the present one.",
         ("weft migrate --dry-run", "weft migrate Returns"),
     ),
-    Verb(
+    Command(
         "schema",
         "[NAME] [OPTIONS]",
         "Print the JSON Schemas of package files.",
         ("weft schema", "weft schema agents", "weft schema --write schemas"),
         "reference:schema",
     ),
-    Verb(
+    Command(
         "export",
         "NAME [OPTIONS]",
         "Write a package to a zip file with a manifest of hashes.",
         ("weft export Returns", "weft export Returns -o returns.zip"),
         "archive:export",
     ),
-    Verb(
+    Command(
         "import",
         "FILE [OPTIONS]",
         "Install or update a package from a zip file.",
@@ -202,13 +202,13 @@ VERBS: Final = (
         ),
         "archive:import_",
     ),
-    Verb(
+    Command(
         "doctor",
         "[OPTIONS]",
-        "Look at the setup and name the command that mends it.",
+        "Look at the setup and name the command that fixes it.",
         ("weft doctor",),
     ),
-    Verb(
+    Command(
         "completion",
         "SHELL",
         "Print a script that lets a shell complete weft commands.",
@@ -222,4 +222,4 @@ VERBS: Final = (
     ),
 )
 
-VERB_NAMES: Final = tuple(verb.name for verb in VERBS)
+COMMAND_NAMES: Final = tuple(command.name for command in COMMANDS)

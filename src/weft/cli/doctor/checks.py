@@ -202,9 +202,9 @@ def kept_runs(workspace: Path, file: Path | None = None) -> Diagnosis:
         )
     # Deferred: some Pythons are built without what it needs.
     from weft.cli.doctor.journal import journal_check  # noqa: PLC0415
-    from weft.cli.hosting import Place  # noqa: PLC0415
+    from weft.cli.hosting import JournalLocation  # noqa: PLC0415
 
-    return journal_check(Place(workspace, file))
+    return journal_check(JournalLocation(workspace, file))
 
 
 def _holds(file: Path, text: str) -> bool:

@@ -13,7 +13,7 @@ from weft.findings import Finding, is_error
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class AppliedFix:
     """One safe fix that was applied, and the file it changed."""
 
     file: str
@@ -37,7 +37,7 @@ class Report:
     files: int
     packages: int
     seconds: float
-    mended: tuple[Mended, ...] = ()
+    fixed: tuple[AppliedFix, ...] = ()
     #: The folders of the packages.
     folders: tuple[Path, ...] = ()
     not_performed: tuple[NotPerformed, ...] = ()
@@ -78,9 +78,9 @@ def concise(findings: Iterable[Finding], paint: Paint) -> str:
     )
 
 
-def mended_lines(mended: Iterable[Mended], paint: Paint) -> list[str]:
-    """Say what was mended, one line for each fix."""
-    return [f"{paint('fixed', 'bold green')} {it.file}: {paint(it.title, '')}" for it in mended]
+def fixed_lines(fixed: Iterable[AppliedFix], paint: Paint) -> list[str]:
+    """Say what was fixed, one line for each fix."""
+    return [f"{paint('fixed', 'bold green')} {it.file}: {paint(it.title, '')}" for it in fixed]
 
 
 def not_performed_line(it: NotPerformed) -> str:

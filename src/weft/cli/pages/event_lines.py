@@ -36,20 +36,20 @@ from weft.inspect.handoffs import HandoffRecord, handoff_record
 from weft.inspect.variables import UNSHOWN, is_secret
 from weft.runtime.workflow import Workflow
 
-#: Why the word went where it went, for handoffs that no condition decided.
+#: Why a turn was handed off, where no condition decided it.
 _WHY: Final = {
     "rule": "a rule without a condition",
     "fallback": "no other rule applies",
-    "pattern": "so the pattern has it",
-    "default": "nobody else is named",
-    "start": "so the run begins",
-    "reply_limit": "it has had its replies in a row",
+    "pattern": "the pattern says so",
+    "default": "no rule names another",
+    "start": "the run starts with it",
+    "reply_limit": "it reached its limit of replies in a row",
 }
 
 #: Why a reply ended before it was done.
 _ENDS: Final = {
-    CUT: "was cut at its longest",
-    "content_filter": "was cut by the provider's content filter",
+    CUT: "was truncated (token limit)",
+    "content_filter": "was truncated by the provider's content filter",
 }
 
 
@@ -59,7 +59,7 @@ def summary(event: Event, workflow: Workflow) -> str:
 
 
 def reason_of(record: HandoffRecord) -> str:
-    """Say why the word passed on."""
+    """Say why a turn was handed off."""
     return record.condition or _WHY[record.why]
 
 
@@ -78,11 +78,11 @@ def _arguments(arguments: Mapping[str, Json]) -> str:
 
 
 def _started(_event: Event, data: RunStarted, _workflow: Workflow) -> str:
-    return f"{data.workflow} begins" + (f": {data.message}" if data.message else "")
+    return f"{data.workflow} starts" + (f": {data.message}" if data.message else "")
 
 
 def _forked(_event: Event, data: RunForked, _workflow: Workflow) -> str:
-    return f"goes its own way after event {data.seq} of run {data.parent}"
+    return f"forked from run {data.parent} after event {data.seq}"
 
 
 def _shown(_event: Event, data: MessageShown, _workflow: Workflow) -> str:
@@ -118,7 +118,7 @@ def _failed(_event: Event, data: ModelFailed, _workflow: Workflow) -> str:
 
 
 def _refused(_event: Event, data: OutputRefused, _workflow: Workflow) -> str:
-    return f"the reply is not taken: {data.fault}"
+    return f"the reply is rejected: {data.fault}"
 
 
 def _called(_event: Event, data: ToolCalled, _workflow: Workflow) -> str:
@@ -130,10 +130,10 @@ def _returned(event: Event, data: ToolReturned, _workflow: Workflow) -> str:
 
 
 def _tool_failed(event: Event, data: ToolFailed, _workflow: Workflow) -> str:
-    verb = "refused" if data.kind == "refused" else "failed"
+    what = "refused" if data.kind == "refused" else "failed"
     tool = event.actor.removeprefix("tool:") if event.actor.startswith("tool:") else "the tool"
     # Where the code of a tool has failed, the text says so itself.
-    return data.error if data.error.startswith(f"{tool} ") else f"{tool} {verb}: {data.error}"
+    return data.error if data.error.startswith(f"{tool} ") else f"{tool} {what}: {data.error}"
 
 
 def _set(_event: Event, data: VariableSet, workflow: Workflow) -> str:
@@ -156,7 +156,7 @@ def _answered(_event: Event, data: RequestAnswered, _workflow: Workflow) -> str:
 
 
 def _expired(_event: Event, _data: RequestExpired, _workflow: Workflow) -> str:
-    return "nobody answered in time"
+    return "no answer in time"
 
 
 def _turn_ended(_event: Event, _data: TurnEnded, _workflow: Workflow) -> str:

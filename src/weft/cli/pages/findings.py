@@ -12,7 +12,7 @@ _ABOUT: Final = {
     "NAME": "Whether names are well formed and stand for one thing each.",
     "TOOL": "Whether every tool has code and the code fits.",
     "BIND": "Whether the files agree on who the agents are.",
-    "HAND": "Whether the word can be passed on as the handoffs say.",
+    "HAND": "Whether turns can be handed off as declared.",
     "EXPO": "Whether agents see the variables their prompts speak of.",
     "VAR": "Whether variables are declared so that they can have a value.",
     "STATE": "Whether state machines can move as declared.",
@@ -64,7 +64,7 @@ def _section(entry: Rule) -> Iterator[str]:
     yield ""
     yield _escaped(entry.why)
     yield ""
-    yield f"To mend it: {_escaped(entry.fix)}"
+    yield f"To fix it: {_escaped(entry.fix)}"
     yield ""
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", entry.example) or [""]))
     yield f"{fence}text"

@@ -34,11 +34,11 @@ def run_page(told: RunInspection, streams: Streams) -> str:
         page.line("none")
     page.title("Turns")
     for record in told.opening:
-        page.line(_passing(record))
+        page.line(_handoff(record))
     for turn in told.turns:
         add_turn(page, turn)
     if not told.turns:
-        page.line("nobody has had the word yet")
+        page.line("no agent has taken a turn yet")
     if told.requests:
         page.title("Open questions")
         for request in told.requests:
@@ -58,7 +58,7 @@ def add_turn(page: Page, turn: TurnRecord) -> None:
     if turn.variables:
         page.line(f"set {', '.join(turn.variables)}", 5)
     for record in turn.handoffs:
-        page.line(_passing(record), 5)
+        page.line(_handoff(record), 5)
 
 
 def _facts(told: RunInspection) -> list[str]:
@@ -71,7 +71,7 @@ def _facts(told: RunInspection) -> list[str]:
     facts.append(f"{counted(spent.calls, 'model call')}, {spent.tokens}, cost {spent.cost}")
     facts.append(f"package {told.digest[:12]}")
     if told.other_package:
-        facts.append("looked at with another version of the package")
+        facts.append("shown with another version of the package")
     if told.parent:
         facts.append(f"forked from run {told.parent}")
     return facts
@@ -124,7 +124,7 @@ def _call(call: ModelCall) -> str:
         if call.instead_of:
             said.append(who_stood_in(call.model, call.instead_of))
     if call.refused:
-        said.append(f"not taken: {call.refused}")
+        said.append(f"rejected: {call.refused}")
     return ", ".join(said)
 
 
@@ -135,7 +135,7 @@ def _tool(use: ToolUse) -> str:
     return f"tool {use.tool}{' (automatic)' if use.auto else ''}: {what}{took}"
 
 
-def _passing(record: HandoffRecord) -> str:
+def _handoff(record: HandoffRecord) -> str:
     return f"{record.source} -> {record.target}, because {reason_of(record)}"
 
 

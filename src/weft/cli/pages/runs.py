@@ -7,7 +7,7 @@ from typing import Final
 
 from weft.cli.failure import CommandFailed, Exit, Failure, code_of
 from weft.cli.formats.documents import document_line
-from weft.cli.hosting import Place, short
+from weft.cli.hosting import JournalLocation, short
 from weft.cli.pages.page import Page
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, clean, shortened, value_text
@@ -24,7 +24,7 @@ _NARROW: Final = 72
 _LEAST_WORDS: Final = 12
 
 #: Seconds after which a run that is under way and has not changed may have lost its process.
-_STILL: Final = 60
+_STALLED_AFTER: Final = 60
 
 _HEAD: Final = ("RUN", "STATUS", "WORKFLOW", "STARTED", "TURNS", "FIRST WORDS")
 
@@ -51,7 +51,7 @@ def run_text(
     row: RunRow,
     requests: Sequence[RequestRow],
     workflow: Workflow,
-    place: Place,
+    location: JournalLocation,
     streams: Streams,
 ) -> str:
     """Return one run at a glance, with its open questions and how they are answered."""
@@ -81,11 +81,11 @@ def run_text(
     }
     page.lines(f"{name:<9} {value}" for name, value in facts.items() if value)
     if row.status == "running":  # a process that was killed could not tell anybody
-        command = f"weft runs resume {row.run}{place.options}"
+        command = f"weft runs resume {row.run}{location.options}"
         page.text(f"resume    {command}      if no process works on it", 2)
     for request in requests:
         _put_question(page, request, workflow)
-        page.text(f"answer    {answer_command(place, row, request, len(requests))}", 2)
+        page.text(f"answer    {answer_command(location, row, request, len(requests))}", 2)
     return str(page)
 
 
@@ -103,18 +103,18 @@ def _put_question(page: Page, request: RequestRow, workflow: Workflow) -> None:
             page.text(f"takes     {value_text(form.answer_schema)}", 2)
 
 
-def tell_of_still_runs(rows: Sequence[RunRow], place: Place, streams: Streams) -> None:
+def note_stalled_runs(rows: Sequence[RunRow], location: JournalLocation, streams: Streams) -> None:
     """Name the command that takes up a run which seems to have lost its process."""
-    still = [row.run for row in rows if is_still(row)]
+    still = [row.run for row in rows if is_stalled(row)]
     if still:
         what = f"run {short(still[0])} has" if len(still) == 1 else f"{len(still)} runs have"
-        command = f"weft runs resume {still[0] if len(still) == 1 else 'RUN'}{place.options}"
+        command = f"weft runs resume {still[0] if len(still) == 1 else 'RUN'}{location.options}"
         streams.note(f"{what} not moved for a while; if no process works on it: {command}")
 
 
-def is_still(row: RunRow) -> bool:
+def is_stalled(row: RunRow) -> bool:
     """Tell whether a run is under way and has not changed for long."""
-    return row.status == "running" and time.time() - row.changed_at / 1000 > _STILL
+    return row.status == "running" and time.time() - row.changed_at / 1000 > _STALLED_AFTER
 
 
 def _cells(row: RunRow, form: str) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def _status(row: RunRow) -> str:
 
 
 def _whole_status(row: RunRow) -> str:
-    if is_still(row):
+    if is_stalled(row):
         return f"running, but nothing has happened since {at_time(row.changed_at)}"
     return f"{_status(row)}: {row.reason}" if row.reason else _status(row)
 
@@ -146,19 +146,21 @@ _OUTCOMES: Final = {
 }
 
 
-def concluded(streams: Streams, place: Place, row: RunRow, requests: Sequence[RequestRow]) -> Exit:
+def print_outcome(
+    streams: Streams, location: JournalLocation, row: RunRow, requests: Sequence[RequestRow]
+) -> Exit:
     """Tell what a run came to, and return the exit code for it."""
     if streams.settings.json:
         streams.result(document_line({"run": run_data(row, requests)}))
         return _exit_of(row)
     if row.status == "ended":
-        return _ended(streams, place, row)
-    streams.problem(waiting_text(streams, place, row, requests))
+        return _ended(streams, location, row)
+    streams.problem(waiting_text(streams, location, row, requests))
     return Exit.WAITING
 
 
-def told_how_it_stands(
-    streams: Streams, place: Place, row: RunRow, requests: Sequence[RequestRow]
+def print_status(
+    streams: Streams, location: JournalLocation, row: RunRow, requests: Sequence[RequestRow]
 ) -> None:
     """Tell what a run has come to so far, to whoever only looks at it."""
     if streams.settings.json:
@@ -166,13 +168,13 @@ def told_how_it_stands(
         return
     if row.status == "ended":
         fact = outcome_text(row)
-        next_step = f"inspect: weft inspect {row.run}{place.options}"
+        next_step = f"inspect: weft inspect {row.run}{location.options}"
     elif requests:
         fact = f"run {row.run} waits for {waited_for(requests)}"
-        next_step = f"answer: {answer_command(place, row, requests[0], len(requests))}"
+        next_step = f"answer: {answer_command(location, row, requests[0], len(requests))}"
     else:
         fact = f"run {row.run} is not over, and asks nothing at present"
-        next_step = f"if no process works on it: weft runs resume {row.run}{place.options}"
+        next_step = f"if no process works on it: weft runs resume {row.run}{location.options}"
     style = "bold green" if row.outcome == "completed" else "bold"
     streams.note(streams.paint_error(fact, style))
     streams.note(f"  {next_step}")
@@ -183,24 +185,24 @@ def outcome_text(row: RunRow) -> str:
     return f"run {row.run} {_OUTCOMES[row.outcome or 'failed']}: {row.reason}"
 
 
-def take_anew(place: Place, row: RunRow) -> str:
+def repeat_turn(location: JournalLocation, row: RunRow) -> str:
     """Say how to go on from the turn in which a run failed, or from the first; nothing without."""
     if not row.turns:
         return ""
     turn = row.turns if row.outcome == "failed" else 1
-    return f"take turn {turn} anew: weft replay {row.run} --fork {turn}{place.options}"
+    return f"repeat turn {turn}: weft replay {row.run} --fork {turn}{location.options}"
 
 
 def waiting_text(
-    streams: Streams, place: Place, row: RunRow, requests: Sequence[RequestRow]
+    streams: Streams, location: JournalLocation, row: RunRow, requests: Sequence[RequestRow]
 ) -> str:
     """Say what a run waits for, and which commands answer it."""
     paint = streams.paint_error
     head = paint(f"waiting[{code_of(Exit.WAITING)}]", "bold yellow")
     lines = [f"{head}: {paint(f'run {row.run} waits for {waited_for(requests)}', 'bold')}"]
     commands = {
-        "answer": answer_command(place, row, requests[0], len(requests)),
-        "chat": f"weft chat --run {row.run}{place.options}",
+        "answer": answer_command(location, row, requests[0], len(requests)),
+        "chat": f"weft chat --run {row.run}{location.options}",
         "more": f"weft explain {code_of(Exit.WAITING)}",
     }
     return "\n".join(
@@ -215,11 +217,11 @@ def waited_for(requests: Sequence[RequestRow]) -> str:
     return f"an answer to {', '.join(dict.fromkeys(it.tool or '' for it in requests))}"
 
 
-def answer_command(place: Place, row: RunRow, request: RequestRow, asked: int) -> str:
+def answer_command(location: JournalLocation, row: RunRow, request: RequestRow, asked: int) -> str:
     """Return the command that answers an open question; it is named where there are several."""
     name = f" {quote(request.id)}" if asked > 1 else ""
     value = "TEXT" if request.kind == "chat" else "--json-value JSON"
-    return f"weft runs answer {row.run}{name} {value}{place.options}"
+    return f"weft runs answer {row.run}{name} {value}{location.options}"
 
 
 def _exit_of(row: RunRow) -> Exit:
@@ -228,12 +230,12 @@ def _exit_of(row: RunRow) -> Exit:
     return Exit.DONE if row.outcome == "completed" else Exit.FAILED
 
 
-def _ended(streams: Streams, place: Place, row: RunRow) -> Exit:
-    inspect = f"weft inspect {row.run}{place.options}"
+def _ended(streams: Streams, location: JournalLocation, row: RunRow) -> Exit:
+    inspect = f"weft inspect {row.run}{location.options}"
     if row.outcome != "completed":
         hint = [f"see what happened: {inspect}"]
         if row.outcome == "failed" and row.turns:
-            hint.append(take_anew(place, row))
+            hint.append(repeat_turn(location, row))
         raise CommandFailed(Failure(Exit.FAILED, outcome_text(row), hint=tuple(hint)))
     streams.note(streams.paint_error(outcome_text(row), "bold green"))
     streams.note(f"  inspect: {inspect}")

@@ -8,7 +8,7 @@ import pytest
 from desk_play import make_desk
 from weft.app.hosts import open_host
 from weft.cli.chat import terminal_view
-from weft.cli.chat.terminal_view import JsonLines, Storyteller
+from weft.cli.chat.terminal_view import JsonLines, TerminalView
 from weft.cli.models import models_line
 from weft.cli.pages.event_lines import summary, words_of
 from weft.cli.settings import Settings
@@ -62,9 +62,9 @@ def workflow(tmp_path_factory):
 STOOD_IN = "answers instead of a:b, which is busy"
 
 CASES = [
-    (RunStarted("Desk", "d", "local", "me", {}, "hi"), "Desk begins: hi"),
-    (RunStarted("Desk", "d", "local", "me", {}), "Desk begins"),
-    (RunForked("r1", 5), "goes its own way after event 5 of run r1"),
+    (RunStarted("Desk", "d", "local", "me", {}, "hi"), "Desk starts: hi"),
+    (RunStarted("Desk", "d", "local", "me", {}), "Desk starts"),
+    (RunForked("r1", 5), "forked from run r1 after event 5"),
     (MessageShown("Hello"), "Hello"),
     (TurnStarted("Clerk", 2), "turn 2: Clerk"),
     (
@@ -79,15 +79,15 @@ CASES = [
     (ModelReplied(1, 1, "Hi", (ToolRequest("a", "look_up", {}),)), "Hi; asks for look_up"),
     (ModelReplied(1, 1, "", (ToolRequest("a", "look_up", {}),)), "asks for look_up"),
     (ModelReplied(1, 1, " \n"), "says nothing"),
-    (ModelReplied(1, 1, "Onc", finish="length"), "Onc; the reply was cut at its longest"),
+    (ModelReplied(1, 1, "Onc", finish="length"), "Onc; the reply was truncated (token limit)"),
     (
         ModelReplied(1, 1, "", finish="content_filter"),
-        "says nothing; the reply was cut by the provider's content filter",
+        "says nothing; the reply was truncated by the provider's content filter",
     ),
     (ModelReplied(1, 1, "Hi", finish="pause"), "Hi; the reply ended with pause"),
     (ModelReplied(1, 1, "Hi", instead_of="a:b, which is busy"), "another model " + STOOD_IN),
     (ModelFailed(1, 1, "no"), "the model gave no answer: no"),
-    (OutputRefused(1, 1, "bad"), "the reply is not taken: bad"),
+    (OutputRefused(1, 1, "bad"), "the reply is rejected: bad"),
     (ToolCalled("a", "look_up", {"name": "Ann"}), 'tool look_up(name="Ann")'),
     (ToolReturned("a", [1]), "look_up returned [1]"),
     (ToolFailed("a", "no"), "look_up failed: no"),
@@ -98,10 +98,10 @@ CASES = [
     (RequestOpened("q", "chat", "Clerk"), "waits for the user"),
     (RequestOpened("q", "ui", "Clerk", "approve", payload=1), "approve asks a person: 1"),
     (RequestAnswered("q", {"a": 1}, "me"), 'me answers: {"a": 1}'),
-    (RequestExpired("q"), "nobody answered in time"),
+    (RequestExpired("q"), "no answer in time"),
     (TurnEnded("Clerk", 1), ""),
     (HandedOff("Clerk", "terminate", "rule", 0), "Clerk -> terminate, because done"),
-    (HandedOff("Clerk", "user", "reply_limit"), "because it has had its replies in a row"),
+    (HandedOff("Clerk", "user", "reply_limit"), "because it reached its limit of replies in a row"),
     (StopAsked("now", "me"), "me stops the run"),
     (StopAsked("after_turn", "me"), "me stops the run after this turn"),
     (RunEnded("completed", "done"), "completed: done"),
@@ -126,7 +126,7 @@ def test_a_tool_that_failed_before_it_was_called(workflow):
 
 @pytest.fixture
 def teller(workflow):
-    return Storyteller(Streams(Settings(terminal=True)), workflow, model="openai:gpt-5")
+    return TerminalView(Streams(Settings(terminal=True)), workflow, model="openai:gpt-5")
 
 
 def assembled(seq: int) -> Event:
@@ -138,25 +138,25 @@ def replied(seq: int, text: str) -> Event:
 
 
 def test_words_are_told_as_they_come_and_not_twice(teller, capsys):
-    teller.tell(assembled(4))
-    teller.tell(TextDelta("r", 4, 0, "Hel"))
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "Hel"))
     assert capsys.readouterr().out == "Clerk: Hel"
-    teller.tell(TextDelta("r", 4, 3, "lo\x1b"))
-    teller.tell(replied(4, "Hello\x1b you"))
-    teller.tell(TextDelta("r", 4, 5, "late"))
+    teller.show(TextDelta("r", 4, 3, "lo\x1b"))
+    teller.show(replied(4, "Hello\x1b you"))
+    teller.show(TextDelta("r", 4, 5, "late"))
     assert capsys.readouterr().out == "lo\\x1b you\n"
 
 
 def test_words_that_are_cut_off_end_their_line(teller, capsys):
-    teller.tell(assembled(4))
-    teller.tell(TextDelta("r", 4, 0, "Hel"))
-    teller.tell(Event(5, 0, "agent:Clerk", 4, ModelFailed(1, 1, "cut off")))
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "Hel"))
+    teller.show(Event(5, 0, "agent:Clerk", 4, ModelFailed(1, 1, "cut off")))
     printed = capsys.readouterr()
     assert printed.out == "Clerk: Hel\n"
     assert "the model gave no answer: cut off" in printed.err
 
 
-CUT = "    the reply of Clerk was cut at its longest\n"
+CUT = "    the reply of Clerk was truncated (token limit)\n"
 
 
 @pytest.mark.parametrize(
@@ -170,16 +170,16 @@ CUT = "    the reply of Clerk was cut at its longest\n"
     ],
 )
 def test_a_reply_that_is_empty_or_cut_is_told(teller, capsys, reply, out: str, err: str):
-    teller.tell(assembled(4))
-    teller.tell(Event(5, 0, "agent:Clerk", 4, reply))
+    teller.show(assembled(4))
+    teller.show(Event(5, 0, "agent:Clerk", 4, reply))
     assert tuple(capsys.readouterr()) == (out, err)
 
 
 def test_another_model_that_stands_in_is_told_once(teller, capsys):
     def reply(instead_of: str = "a:b, which is busy") -> tuple[str, ...]:
         data = ModelReplied(1, 1, "Hi", model="sample", answerer="sample", instead_of=instead_of)
-        teller.tell(assembled(4))
-        teller.tell(Event(5, 0, "agent:Clerk", 4, data))
+        teller.show(assembled(4))
+        teller.show(Event(5, 0, "agent:Clerk", 4, data))
         return tuple(capsys.readouterr())
 
     said = "Clerk (sample): Hi\n"
@@ -191,29 +191,29 @@ def test_another_model_that_stands_in_is_told_once(teller, capsys):
 
 def test_another_model_that_stands_in_and_is_heard_in_pieces(teller, capsys):
     data = ModelReplied(1, 1, "Hi", model="b", instead_of="a:b, which is busy")
-    teller.tell(assembled(4))
-    teller.tell(TextDelta("r", 4, 0, "H"))
-    teller.tell(Event(5, 0, "agent:Clerk", 4, data))
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "H"))
+    teller.show(Event(5, 0, "agent:Clerk", 4, data))
     assert tuple(capsys.readouterr()) == ("Clerk: Hi\n", f"    b {STOOD_IN}\n")
 
 
 def test_words_that_came_in_pieces_and_were_cut_are_told_to_be(teller, capsys):
-    teller.tell(assembled(4))
-    teller.tell(TextDelta("r", 4, 0, "Onc"))
-    teller.tell(Event(5, 0, "agent:Clerk", 4, ModelReplied(1, 1, "Once", finish="length")))
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "Onc"))
+    teller.show(Event(5, 0, "agent:Clerk", 4, ModelReplied(1, 1, "Once", finish="length")))
     assert tuple(capsys.readouterr()) == ("Clerk: Once\n", CUT)
 
 
 def test_pieces_of_a_call_nobody_knows_are_left_out(teller, capsys):
-    teller.tell(TextDelta("r", 9, 0, "what?"))
+    teller.show(TextDelta("r", 9, 0, "what?"))
     assert capsys.readouterr().out == ""
 
 
 def test_words_of_somebody_else_than_expected_carry_their_badge_at_the_end(teller, capsys):
-    teller.tell(assembled(4))
-    teller.tell(TextDelta("r", 4, 0, "Hel"))
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "Hel"))
     reply = ModelReplied(1, 1, "Hello", answerer="sample")
-    teller.tell(Event(5, 0, "agent:Clerk", 4, reply))
+    teller.show(Event(5, 0, "agent:Clerk", 4, reply))
     assert capsys.readouterr().out == "Clerk: Hello (sample)\n"
 
 
@@ -222,11 +222,11 @@ def test_the_usual_model_has_its_badge_in_a_terminal(
     workflow, capsys, monkeypatch, usual: str, badge: str
 ):
     monkeypatch.setenv("WEFT_MODEL", usual)
-    teller = Storyteller(Streams(Settings(terminal=True)), workflow)
-    teller.tell(assembled(4))
-    teller.tell(TextDelta("r", 4, 0, "Hel"))
+    teller = TerminalView(Streams(Settings(terminal=True)), workflow)
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "Hel"))
     reply = ModelReplied(1, 1, "Hello", answerer=badge.strip(" ()"))
-    teller.tell(Event(5, 0, "agent:Clerk", 4, reply))
+    teller.show(Event(5, 0, "agent:Clerk", 4, reply))
     assert capsys.readouterr().out == f"Clerk{badge}: Hello\n"
 
 
@@ -253,27 +253,27 @@ def test_several_models_are_named(workflow, monkeypatch):
 
 @pytest.mark.parametrize("model", ["sample", "you", "replay:r1"])
 def test_words_that_are_there_at_once_come_whole(workflow, capsys, model: str):
-    teller = Storyteller(Streams(Settings(terminal=True)), workflow, model=model)
-    teller.tell(assembled(4))
-    teller.tell(TextDelta("r", 4, 0, "Hel"))
+    teller = TerminalView(Streams(Settings(terminal=True)), workflow, model=model)
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "Hel"))
     assert capsys.readouterr().out == ""
 
 
 def test_notes_fit_the_terminal(workflow, capsys, monkeypatch):
     monkeypatch.setattr(terminal_view.sys.stderr, "isatty", lambda: True)
-    teller = Storyteller(Streams(Settings(columns=30)), workflow)
-    teller.tell(Event(1, 0, "engine", 0, ToolCalled("a", "look_up", {"name": "x" * 99})))
+    teller = TerminalView(Streams(Settings(columns=30)), workflow)
+    teller.show(Event(1, 0, "engine", 0, ToolCalled("a", "look_up", {"name": "x" * 99})))
     assert capsys.readouterr().err == '    tool look_up(name="xxxx...\n'
-    teller.tell(Event(1, 0, "engine", 0, HandedOff("Clerk", "user", "reply_limit")))
+    teller.show(Event(1, 0, "engine", 0, HandedOff("Clerk", "user", "reply_limit")))
     assert capsys.readouterr().err == (
-        "    Clerk -> user, because it\n      has had its replies in a\n      row\n"
+        "    Clerk -> user, because it\n      reached its limit of\n      replies in a row\n"
     )
 
 
 def test_pieces_are_no_lines_of_json(workflow, capsys):
     lines = JsonLines(Streams(Settings(json=True)), workflow)
-    lines.tell(TextDelta("r", 4, 0, "Hel"))
-    lines.tell(replied(4, "Hello"))
+    lines.show(TextDelta("r", 4, 0, "Hel"))
+    lines.show(replied(4, "Hello"))
     assert [json.loads(it)["event"]["seq"] for it in capsys.readouterr().out.splitlines()] == [5]
 
 
