@@ -15,8 +15,7 @@ import pytest
 import yaml
 
 from desk_play import make_desk
-from weft.cli.doctor import checks
-from weft.cli.doctor.checks import Diagnosis
+from weft.cli.doctor import Diagnosis, checks
 from weft.errors import StoreError
 
 

@@ -10,10 +10,7 @@ import pytest
 from weft.cli.codes import CODES
 from weft.cli.failure import Exit, Failure
 from weft.cli.formats.documents import failure_document, github, report_document
-from weft.cli.formats.report import (
-    AppliedFix,
-    NotPerformed,
-    Report,
+from weft.cli.formats.findings_text import (
     concise,
     failure_text,
     fixed_lines,
@@ -21,6 +18,7 @@ from weft.cli.formats.report import (
     not_performed_line,
     summary,
 )
+from weft.cli.formats.report import AppliedFix, NotPerformed, Report
 from weft.cli.formats.sarif import sarif
 from weft.cli.streams import colored, plain
 from weft.findings import (

@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 outcome = _outcome(words)
             if outcome == Exit.INTERRUPTED and argv is None:
                 _end_process(outcome)
-        except KeyboardInterrupt:  # another one, while the first was told
+        except KeyboardInterrupt:  # another one, while the first was reported
             outcome = Exit.INTERRUPTED
         else:
             return outcome
@@ -85,7 +85,7 @@ def _print_failure(failure: Failure, *, json: bool) -> Exit:
     """Print why a command ends."""
     # Deferred: only a command that fails pays for it.
     from weft.cli.formats.documents import failure_document  # noqa: PLC0415
-    from weft.cli.formats.report import failure_text  # noqa: PLC0415
+    from weft.cli.formats.findings_text import failure_text  # noqa: PLC0415
 
     streams = Streams(fallback_settings(json=json))
     if json:
@@ -96,13 +96,13 @@ def _print_failure(failure: Failure, *, json: bool) -> Exit:
 
 
 def _with_page(failure: Failure, words: list[str]) -> Failure:
-    """Name the page that tells how the command is used, where it was used wrongly."""
+    """Name the help page of a command that was used wrongly."""
     if failure.exit != Exit.USAGE:
         return failure
-    return replace(failure, more=" ".join(["weft", *_verb(words), "--help"]))
+    return replace(failure, more=" ".join(["weft", *_used_command(words), "--help"]))
 
 
-def _verb(words: list[str]) -> list[str]:
+def _used_command(words: list[str]) -> list[str]:
     """Return the command that was used, and which part of it; nothing if there is none."""
     for place, word in enumerate(words):
         command = next((it for it in COMMANDS if it.name == word), None)

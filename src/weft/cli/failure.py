@@ -1,4 +1,4 @@
-"""A command that cannot be carried out: its exit code, and how that is told."""
+"""A command that cannot be carried out: its exit code, and why."""
 
 import errno
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Exit(IntEnum):
     USAGE = 2
     #: Something about this machine is in the way; `weft doctor` can tell what.
     SETUP = 3
-    #: A run waits for a person, and nobody is there to be asked.
+    #: A run waits for a person, and there is none to ask.
     WAITING = 4
     NOT_FOUND = 6
     #: What is to be made is already there, or is not what it was.
@@ -48,7 +48,7 @@ class Failure:
     findings: tuple[Finding, ...] = ()
     #: The run that stopped, where it is one.
     run: str = ""
-    #: The command that tells more; where none is given, the one that explains the code.
+    #: The command that says more; where none is given, the one that explains the code.
     more: str = ""
 
     @property
@@ -86,7 +86,7 @@ def setup(message: str, *hint: str, cause: tuple[str, ...] = ()) -> CommandFaile
 
 
 def failure_of(error: WeftError | OSError) -> Failure:
-    """Tell what an exception of the layers below means for the command."""
+    """Return what an exception of the layers below means for the command."""
     match error:
         case CommandFailed():
             return error.failure

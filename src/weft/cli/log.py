@@ -43,7 +43,7 @@ class DetailLog(logging.Handler):
 
     def _packages(self) -> list[tuple[str, str]]:
         # Deferred: most commands log nothing, and reading packages takes a while to load.
-        from weft.cli.paths import digest_on_disk  # noqa: PLC0415
+        from weft.cli.starting import digest_on_disk  # noqa: PLC0415
         from weft.packages.workspace import find_packages  # noqa: PLC0415
 
         folders = find_packages(self._streams.settings.workspace)

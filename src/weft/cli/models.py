@@ -1,4 +1,4 @@
-"""Which model answers for an agent, as it is told to a person."""
+"""Which model answers for an agent, as it is shown to a person."""
 
 from typing import Final
 
@@ -31,8 +31,8 @@ def models_line(workflow: Workflow, named: str | None, *, begins: bool) -> str:
     notes = [note for kind, note in _BADGED.items() if any(_is_kind(it, kind) for it in names)]
     if notes and begins:
         notes.append("--model names another")
-    told = f"model{'s' if len(names) > 1 else ''}: {', '.join(names)}"
-    return f"{told} ({'; '.join(notes)})" if notes else told
+    line = f"model{'s' if len(names) > 1 else ''}: {', '.join(names)}"
+    return f"{line} ({'; '.join(notes)})" if notes else line
 
 
 def _is_kind(model: str, kind: str) -> bool:

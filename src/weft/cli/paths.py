@@ -1,4 +1,4 @@
-"""From what a person names to what is meant: packages by name or path, files to write."""
+"""From what a person names to the packages meant: a path, a file in a package, or a name."""
 
 from pathlib import Path
 from shlex import quote
@@ -6,10 +6,7 @@ from shlex import quote
 from weft.cli.failure import CommandFailed, Exit, Failure, not_found, usage
 from weft.ids import nearest
 from weft.packages.left_out import left_out
-from weft.packages.reader import read_package
-from weft.packages.staging import replace_files
 from weft.packages.workspace import find_packages, is_package
-from weft.spec.canonical import digest
 
 
 def locate(name: str, workspace: Path) -> Path:
@@ -101,27 +98,3 @@ def _what_there_is(known: dict[str, Path]) -> str:
 
 def _shown(folder: Path) -> str:
     return str(folder) if folder.parts else "the current folder"
-
-
-def digest_on_disk(folder: Path) -> str:
-    """Return the digest of a package as it is now, with errors or without."""
-    package = read_package(folder)
-    return digest(package.spec, package.code)
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
-    require_file_path(path, example="out.txt")
-    replace_files(path.parent, {path.name: text.encode()})
-
-
-def require_file_path(path: Path, *, example: str) -> None:
-    """Refuse the name of a folder where that of a file is wanted, and one in no folder."""
-    if path.is_dir():
-        raise usage(f"{path} is a folder", f"name a file in it, such as {path / example}")
-    if path.parent.exists() and not path.parent.is_dir():
-        raise usage(f"{path.parent} is a file, so nothing can be in it", "name another place")
-    if not path.parent.exists():
-        # Not made unasked: it is more often misspelt than missing.
-        hint = f"make it: mkdir -p {quote(str(path.parent))}"
-        raise not_found(f"there is no folder {path.parent}", hint)

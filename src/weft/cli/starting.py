@@ -1,7 +1,7 @@
 """Starting a run from the command line: its package, its values, its first message."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -11,7 +11,7 @@ from weft.app.hosts import LOCAL
 from weft.cli.failure import CommandFailed, not_found, usage
 from weft.cli.hosting import find_run
 from weft.cli.models import models_line
-from weft.cli.paths import digest_on_disk, locate_package
+from weft.cli.paths import locate_package
 from weft.cli.streams import Streams
 from weft.cli.text import clean
 from weft.engine.compiled import CompiledWorkflow, compile_workflow
@@ -22,8 +22,12 @@ from weft.ids import nearest
 from weft.packages.reader import read_package
 from weft.packages.workspace import find_packages
 from weft.runtime.host import Host
+from weft.spec.canonical import digest
 from weft.spec.type_meaning import coerce_text
 from weft.spec.types import LiteralOf, OptionalOf, TypeExpr, print_type
+
+#: How much of a digest is shown.
+_SHORT: Final = 8
 
 
 def package_to_run(streams: Streams, name: str) -> Path:
@@ -62,7 +66,8 @@ async def start_run(
             streamed=True,
         )
     except LinkError as error:
-        raise LinkError(str(error), placed(error.findings, folder)) from error
+        findings = tuple(_placed(it, folder) for it in error.findings)
+        raise LinkError(str(error), findings) from error
     models = models_line(await host.workflow(run, scope=LOCAL), chosen, begins=True)
     for line in (f"run {run} of {folder.name}", models):
         streams.note(streams.paint_error(clean(line), "dim"))
@@ -82,12 +87,8 @@ def _name(folder: Path) -> str:
     return folder.resolve().name
 
 
-def placed(findings: Iterable[Finding], folder: Path) -> tuple[Finding, ...]:
-    """Return findings about code with the files of a package named from the current folder on."""
-    return tuple(_placed(it, folder) for it in findings)
-
-
 def _placed(finding: Finding, folder: Path) -> Finding:
+    """Return a finding about code of a package, with its file named from the current folder on."""
     file = folder / finding.place.file
     if not file.is_file():
         return finding
@@ -147,10 +148,6 @@ def _unfit(name: str, type_: TypeExpr, remedy: str) -> CommandFailed:
     )
 
 
-#: How much of a digest is told.
-_SHORT: Final = 8
-
-
 def warn_if_changed(streams: Streams, row: RunRow) -> None:
     """Say so if the package of a run is there and is not what the run was started with."""
     folders = {it.resolve().name: it for it in find_packages(streams.settings.workspace)}
@@ -161,3 +158,9 @@ def warn_if_changed(streams: Streams, row: RunRow) -> None:
         kept = row.digest[:_SHORT]
         note = f"the package {row.workflow} has changed since; this run keeps {kept}"
         streams.note(streams.paint_error(clean(note), "yellow"))
+
+
+def digest_on_disk(folder: Path) -> str:
+    """Return the digest of a package as it is now, with errors or without."""
+    package = read_package(folder)
+    return digest(package.spec, package.code)

@@ -5,10 +5,12 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
 from textwrap import fill
 from typing import Any, Final, TextIO, TypeAlias, cast
 
-from weft.cli.failure import CommandFailed, Exit, Failure
+from weft.cli.failure import CommandFailed, Exit, Failure, not_found, usage
 from weft.cli.settings import Settings
 from weft.cli.text import clean, padded, width
 
@@ -78,12 +80,12 @@ class Streams:
         finish()
 
     def note(self, text: str) -> None:
-        """Tell a person what was done or may be done next; programs and the quiet see nothing."""
+        """Print what was done or may be done next; programs and the quiet see nothing."""
         if not (self.settings.quiet or self.settings.json):
             _write(sys.stderr, text)
 
     def detail(self, text: str) -> None:
-        """Tell what only somebody who asked for details wants to know."""
+        """Print what is wanted only with --verbose."""
         if self.settings.verbose:
             _write(sys.stderr, text)
 
@@ -195,3 +197,24 @@ class _Aside:
 
 #: What tells where a stream leads, and how text is written there.
 _LOOK: Final = frozenset({"fileno", "isatty", "encoding", "errors"})
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    # Deferred: most commands write no file.
+    from weft.packages.staging import replace_files  # noqa: PLC0415
+
+    require_file_path(path, example="out.txt")
+    replace_files(path.parent, {path.name: text.encode()})
+
+
+def require_file_path(path: Path, *, example: str) -> None:
+    """Refuse the name of a folder where that of a file is wanted, and one in no folder."""
+    if path.is_dir():
+        raise usage(f"{path} is a folder", f"name a file in it, such as {path / example}")
+    if path.parent.exists() and not path.parent.is_dir():
+        raise usage(f"{path.parent} is a file, so nothing can be in it", "name another place")
+    if not path.parent.exists():
+        # Not made unasked: it is more often misspelt than missing.
+        hint = f"make it: mkdir -p {quote(str(path.parent))}"
+        raise not_found(f"there is no folder {path.parent}", hint)

@@ -12,7 +12,6 @@ from weft.findings import Json
 #: Characters that would move the cursor, change colours or turn the direction of writing.
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
-
 _CUT: Final = "..."
 
 #: Text is never folded to less than this.

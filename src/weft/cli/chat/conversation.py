@@ -1,4 +1,4 @@
-"""A run and a person: what happens is told, what is asked is answered, until it ends."""
+"""A run and a person: what happens is shown, what is asked is answered, until it ends."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal, Stop
 from weft.runtime.workflow import Workflow
 
-#: Seconds after which a run that others work on, or nobody, is said not to move.
+#: Seconds after which a run that this process does not work on is said not to move.
 PATIENCE: Final = 3.0
 
 
@@ -140,16 +140,16 @@ async def converse(
     view: RunView,
     answering: AtTerminal | None,
 ) -> RunRow:
-    """Go along with a run until it has ended, or waits and nobody is there to be asked.
+    """Follow a run until it has ended, or waits and there is no person to ask.
 
-    A run that nobody seems to work on is waited for only while somebody is there.
+    A run that no process seems to work on is waited for only at a terminal.
     """
     while True:
         row = await _until_rest(host, session, news, view, answering)
         asked = await host.requests(scope=LOCAL, run=session.run)
         if row.status != "waiting" or answering is None:
             return row
-        if not asked:  # somebody else has answered it in the meantime
+        if not asked:  # it was answered elsewhere in the meantime
             continue
         session.asking = asked[0].kind
         signal = await answering(asked[0])
@@ -165,7 +165,7 @@ async def _until_rest(
     view: RunView,
     answering: AtTerminal | None,
 ) -> RunRow:
-    """Tell what happens in a run until it waits for a person, has ended, or does not move."""
+    """Show what happens in a run until it waits for a person, has ended, or does not move."""
     row = await host.run(session.run, scope=LOCAL)
     listener: AtTerminal | None = None
     while session.printed < row.seq or row.status == "running":
@@ -205,7 +205,7 @@ def not_moving(run: str, location: JournalLocation) -> str:
 
 
 async def _deliver(host: Host, session: Session, signal: Signal) -> None:
-    """Let an answer in; one that comes too late is told, and the run goes on."""
+    """Deliver an answer; one that comes too late is rejected, and the run continues."""
     try:
         await host.deliver(session.run, signal, scope=LOCAL)
         session.ours = True
@@ -216,7 +216,7 @@ async def _deliver(host: Host, session: Session, signal: Signal) -> None:
 def view_for(
     streams: Streams, workflow: Workflow, *, model: str | None = None, echo: bool = False
 ) -> RunView:
-    """Return whoever tells what happens: to a program, or to a person."""
+    """Return the view for a program, or for a person."""
     if streams.settings.json:
         return JsonLines(streams, workflow)
     return TerminalView(streams, workflow, model=model or "", echo=echo)

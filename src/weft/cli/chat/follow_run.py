@@ -57,15 +57,15 @@ async def print_run(host: Host, session: Session) -> None:
     """Print what is known of the run."""
     workflow = await host.workflow(session.run, scope=LOCAL)
     events = [it async for it in host.events(session.run, scope=LOCAL)]
-    told = inspect_run(workflow, session.run, [it for it in events if isinstance(it, Event)])
+    inspection = inspect_run(workflow, session.run, [it for it in events if isinstance(it, Event)])
     if session.streams.settings.json:
-        session.streams.result(document_line({"inspection": to_jsonable_python(told)}))
+        session.streams.result(document_line({"inspection": to_jsonable_python(inspection)}))
     else:
-        session.streams.result(run_page(told, session.streams))
+        session.streams.result(run_page(inspection, session.streams))
 
 
 async def follow_run(host: Host, session: Session, person: Person) -> Exit:
-    """Tell what happens and ask what is asked, to the end or to where nobody can be asked."""
+    """Show what happens and ask what is asked, to the end or until no one can be asked."""
     async with subscribed(host, session.run, after=session.printed) as news:
         return await follow_from(host, session, person, news)
 

@@ -70,12 +70,12 @@ class TerminalView:
         self._workflow = workflow
         self._audience = Audience(workflow.spec)
         self._model = model
-        #: Whether what the user said is told as well.
+        #: Whether what the user said is shown as well.
         self._echo = echo
         #: Who speaks at which call, and how much of it stands in the line under way.
         self._callers: dict[int, str] = {}
         self._spoken: tuple[int, int] | None = None
-        #: What was told last of a model that did not answer.
+        #: What was shown last of a model that did not answer.
         self._instead_of = ""
         self._columns = streams.settings.columns if sys.stderr.isatty() else None
 
@@ -150,7 +150,7 @@ class TerminalView:
             self._note(f"the reply of {agent} {how_it_ended(data.finish)}", _MARGIN)
 
     def _stood_in(self, data: ModelReplied) -> None:
-        """Tell that another model answers than was to, once for as long as that stays so."""
+        """Show that another model answers than was to, once for as long as that stays so."""
         if data.instead_of and data.instead_of != self._instead_of:
             self._note(who_stood_in(data.model, data.instead_of), _MARGIN, most=3)
         self._instead_of = data.instead_of

@@ -9,8 +9,8 @@ from cyclopts import Parameter
 from weft.cli.completion import package_names
 from weft.cli.failure import CommandFailed, Exit, Failure, not_found, usage
 from weft.cli.formats.documents import document, failure_data
-from weft.cli.paths import locate_package, require_file_path
-from weft.cli.streams import Streams
+from weft.cli.paths import locate_package
+from weft.cli.streams import Streams, require_file_path
 from weft.cli.text import clean, counted
 from weft.packages.archive import Import, export_package, import_package
 from weft.packages.workspace import is_package

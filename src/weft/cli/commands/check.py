@@ -15,10 +15,7 @@ from weft.cli.codes import CODES, meant_by
 from weft.cli.completion import code_lists, package_names
 from weft.cli.failure import CommandFailed, Exit, setup, usage
 from weft.cli.formats.documents import github, report_document
-from weft.cli.formats.report import (
-    AppliedFix,
-    NotPerformed,
-    Report,
+from weft.cli.formats.findings_text import (
     concise,
     failure_text,
     fixed_lines,
@@ -26,6 +23,7 @@ from weft.cli.formats.report import (
     not_performed_line,
     summary,
 )
+from weft.cli.formats.report import AppliedFix, NotPerformed, Report
 from weft.cli.paths import locate_packages, named_folders
 from weft.cli.streams import Streams
 from weft.cli.text import clean
@@ -33,6 +31,12 @@ from weft.findings import Finding, Fix
 from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.review import Reviewed, review, review_package
+
+#: A round applies one fix to a file at most; no package has use for more rounds than this.
+MOST_ROUNDS: Final = 500
+
+#: Seconds between two lines; work that takes less is reported when it is done.
+EVERY: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,7 @@ def _watch(request: _Request, streams: Streams) -> Exit:
 
 
 def _look(request: _Request, streams: Streams) -> Report:
-    """Read, mend if asked to, and check."""
+    """Read, fix if asked to, and check."""
     began = perf_counter()
     workspace = streams.settings.workspace
     found = named_folders(request.names, workspace)
@@ -173,10 +177,10 @@ def _look(request: _Request, streams: Streams) -> Report:
         for package in packages:
             digest = read_package(package.folder).digest
             streams.detail(clean(f"checked {package.folder}: {package.name} {digest}"))
-    # Places may overlap, as in `weft check . workflows/Support`: each finding is told once.
-    told = {repr(finding): finding for it in reviews for finding in it.findings}
+    # Places may overlap, as in `weft check . workflows/Support`: each finding is reported once.
+    found_once = {repr(finding): finding for it in reviews for finding in it.findings}
     return Report(
-        findings=sort_findings(filter(request.selection.keeps, told.values())),
+        findings=sort_findings(filter(request.selection.keeps, found_once.values())),
         files=sum(it.files for it in reviews),
         packages=len(packages),
         seconds=perf_counter() - began,
@@ -197,7 +201,7 @@ def _print(report: Report, form: Form, streams: Streams) -> None:
         case "json":
             streams.result(report_document(report))
         case "sarif":
-            # Deferred: it needs all that mends a package.
+            # Deferred: it needs all that fixes a package.
             from weft.cli.formats.sarif import sarif  # noqa: PLC0415
 
             streams.result(sarif(report.findings, report.folders))
@@ -221,10 +225,6 @@ def _print_text(report: Report, form: Form, streams: Streams) -> None:
             streams.result(concise(report.findings, streams.paint))
     if not streams.settings.quiet:
         streams.result(summary(report))
-
-
-#: A round applies one fix to a file at most; no package has use for more rounds than this.
-MOST_ROUNDS: Final = 500
 
 
 def fix_package(folder: Path, selection: Selection, *, profile: Profile) -> tuple[AppliedFix, ...]:
@@ -263,12 +263,8 @@ def _file(package: Package, fix: Fix) -> str:
     return package.locate(fix.edits[0].path).file
 
 
-#: Seconds between two lines; work that takes less is told when it is done.
-EVERY: Final = 2.0
-
-
 class Progress:
-    """Is told after each piece of work; now and then tells whoever sits at a terminal."""
+    """Is called after each piece of work; now and then prints a line at a terminal."""
 
     def __init__(self, streams: Streams, doing: str) -> None:
         self._streams = streams

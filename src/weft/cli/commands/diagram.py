@@ -8,8 +8,8 @@ from cyclopts import Parameter
 from weft.cli.completion import package_names
 from weft.cli.failure import Exit, usage
 from weft.cli.formats.documents import document
-from weft.cli.paths import locate_package, write_file
-from weft.cli.streams import Streams
+from weft.cli.paths import locate_package
+from weft.cli.streams import Streams, write_file
 from weft.cli.text import clean
 from weft.diagrams.drawing import Form, Kind, draw
 from weft.errors import PackageError

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from weft.cli.doctor.checks import Diagnosis, diagnose
+from weft.cli.doctor import Diagnosis
+from weft.cli.doctor.checks import diagnose
 from weft.cli.failure import Exit
 from weft.cli.formats.documents import document
 from weft.cli.streams import Streams
@@ -19,7 +20,7 @@ def doctor(
     ] = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
-    """Look at the setup and name the command that mends it."""
+    """Look at the setup and name the command that fixes it."""
     found = list(diagnose(streams.settings.workspace, journal))
     failed = any(it.state == "fail" for it in found)
     if streams.settings.json:

@@ -45,8 +45,8 @@ async def read_recorded(host: Host, typed: str) -> Recorded:
     """Read the run a person means."""
     row = await find_run(host, typed)
     workflow = await host.workflow(row.run, scope=LOCAL)
-    told = [it async for it in host.events(row.run, scope=LOCAL)]
-    return Recorded(row.run, [it for it in told if isinstance(it, Event)], workflow)
+    events = [it async for it in host.events(row.run, scope=LOCAL)]
+    return Recorded(row.run, [it for it in events if isinstance(it, Event)], workflow)
 
 
 def inspect(
@@ -82,27 +82,27 @@ async def _read(location: JournalLocation, name: str) -> Recorded:
 
 
 def _print_run(recorded: Recorded, location: JournalLocation, streams: Streams) -> Exit:
-    told = inspect_run(recorded.workflow, recorded.run, recorded.events)
+    inspection = inspect_run(recorded.workflow, recorded.run, recorded.events)
     if streams.settings.json:
-        streams.result(document({"inspection": to_jsonable_python(told)}))
+        streams.result(document({"inspection": to_jsonable_python(inspection)}))
     else:
-        streams.result(run_page(told, streams))
-        if told.turns:
+        streams.result(run_page(inspection, streams))
+        if inspection.turns:
             command = f"weft inspect {recorded.run}@1{location.options}"
             streams.note(f"\nsee what an agent was sent: {command}")
     return Exit.DONE
 
 
 def _print_turn(recorded: Recorded, turn: int, against: int | None, streams: Streams) -> Exit:
-    told = inspect_turn(recorded.workflow, recorded.run, recorded.events, turn)
+    inspection = inspect_turn(recorded.workflow, recorded.run, recorded.events, turn)
     if against is None:
         if streams.settings.json:
-            streams.result(document({"turn": to_jsonable_python(told)}))
+            streams.result(document({"turn": to_jsonable_python(inspection)}))
         else:
-            streams.result(turn_page(told, streams))
+            streams.result(turn_page(inspection, streams))
         return Exit.DONE
     other = inspect_turn(recorded.workflow, recorded.run, recorded.events, against)
-    compared = compare_turns(other, told)
+    compared = compare_turns(other, inspection)
     if streams.settings.json:
         streams.result(document({"comparison": to_jsonable_python(compared)}))
     else:
@@ -130,7 +130,7 @@ def replay(
     journal: JournalFile = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
-    """Tell a run again, check it, or fork it."""
+    """Show a run again, check it, or fork it."""
     if fork is None and (given or model):
         raise usage(
             "--set and --model go with --fork", "weft replay RUN --fork TURN --set NAME=VALUE"
@@ -142,11 +142,11 @@ def replay(
         return _fork(Session(streams, location), run, fork, given, model, seed)
     if check:
         return _check(asyncio.run(_read(location, run)), location, streams)
-    asyncio.run(_tell(run, location, streams))
+    asyncio.run(_show(run, location, streams))
     return Exit.DONE
 
 
-async def _tell(name: str, location: JournalLocation, streams: Streams) -> None:
+async def _show(name: str, location: JournalLocation, streams: Streams) -> None:
     async with hosted(location) as host:
         recorded = await read_recorded(host, name)
         view = view_for(streams, recorded.workflow, echo=True)

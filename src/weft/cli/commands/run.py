@@ -36,7 +36,7 @@ def run(
     journal: JournalFile = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
-    """Start a workflow and go along with it."""
+    """Start a workflow and follow it."""
     if message is not None:
         read_message(message, "say something, or leave it out and the workflow begins without")
     folder = package_to_run(streams, name)
@@ -111,14 +111,14 @@ async def _talk(host: Host, session: Session, person: Person, *, went_on: bool) 
         streams.note("Ctrl-C leaves, /help lists what else you can do.")
     view = view_for(streams, workflow, model=state.model)
     if went_on:
-        await _tell_again(host, session, workflow)
+        await _show_again(host, session, workflow)
     answering = AtTerminal(person, streams, workflow, partial(print_run, host, session))
     async with subscribed(host, session.run, after=session.printed) as news:
         return await converse(host, session, news, view, answering)
 
 
-async def _tell_again(host: Host, session: Session, workflow: Workflow) -> None:
-    """Tell a run from its beginning, with what the user said."""
+async def _show_again(host: Host, session: Session, workflow: Workflow) -> None:
+    """Show a run from its beginning, with what the user said."""
     view = view_for(session.streams, workflow, echo=True)
     async for item in host.events(session.run, scope=LOCAL):
         view.show(item)
@@ -129,7 +129,7 @@ def _closed(session: Session, row: RunRow, requests: Sequence[RequestRow]) -> Ex
     streams = session.streams
     if streams.settings.json:
         print_status(streams, session.location, row, requests)
-    if row.status != "ended":  # it does not move, which was told
+    if row.status != "ended":  # it does not move, which was printed
         return Exit.WAITING
     streams.note(streams.paint_error(outcome_text(row), "bold"))
     streams.note(f"  inspect: weft inspect {row.run}{session.location.options}")

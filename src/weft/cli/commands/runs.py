@@ -33,6 +33,10 @@ from weft.wire.rows import run_data, runs_data
 #: How many runs are looked at for what runs there are.
 _MANY: Final = 500
 
+#: Spans of time as people write them: 30d, 12h, 2w.
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_SPAN: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smhdw])")
+
 _Status: TypeAlias = Literal["running", "waiting", "ended"]
 
 
@@ -121,73 +125,6 @@ def tail(
     return asyncio.run(read())
 
 
-async def _leaves(host: Host, run: str, location: JournalLocation, streams: Streams) -> bool:
-    """Say why a run does not go on; tell whether it cannot, and nobody is there to see it wait."""
-    row = await host.run(run, scope=LOCAL)
-    if row.status == "running":
-        streams.problem(not_moving(run, location))
-        return False
-    asked = await host.requests(scope=LOCAL, run=run)
-    if asked:
-        streams.problem(waiting_text(streams, location, row, asked))
-    return bool(asked) and not stdin_is_terminal()
-
-
-def _no_runs(location: JournalLocation, status: str | None, workflow: str | None) -> str:
-    """Say that there are no runs of the kind that was asked for, and of what there are."""
-    everything = asyncio.run(_rows(location, None, None, _MANY)) if location.file.is_file() else []
-    if not everything:
-        return f"no runs; {how_to_start(location.workspace)}"
-    kind = " ".join(["no", *([status] if status else []), "runs"])
-    if workflow is None:
-        return f"{kind}; see all: weft runs list"
-    names = ", ".join(sorted({row.workflow for row in everything}))
-    return f"{kind} of {workflow}; there are runs of: {names}"
-
-
-def _print(event: Event, workflow: Workflow, streams: Streams) -> None:
-    if streams.settings.json:
-        streams.result(document_line({"event": event_data(event, workflow)}))
-    else:
-        kind = type(event.data).__name__
-        told = clean(f"{event.seq:>4}  {at_time(event.at, '%H:%M:%S')}  {kind:<16}  ")
-        line = told + clean(summary(event, workflow))
-        terminal = streams.settings.terminal
-        streams.result((shortened(line, streams.settings.columns) if terminal else line).rstrip())
-    finish()
-
-
-async def _rows(
-    location: JournalLocation,
-    status: _Status | None,
-    workflow: str | None,
-    limit: int,
-) -> list[RunRow]:
-    async with hosted(location) as host:
-        return await host.runs(scope=LOCAL, status=status, workflow=workflow, limit=limit)
-
-
-async def _page(
-    location: JournalLocation, status: _Status | None, workflow: str | None, limit: int
-) -> list[dict[str, Any]]:
-    """Return runs with what each of them asks, in two queries however many they are."""
-    async with hosted(location) as host:
-        rows = await host.runs(scope=LOCAL, status=status, workflow=workflow, limit=limit)
-        return runs_data(rows, await host.requests(scope=LOCAL))
-
-
-_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-_SPAN: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smhdw])")
-
-
-def milliseconds(text: str) -> int:
-    """Read a span of time."""
-    found = _SPAN.fullmatch(text.strip().lower())
-    if found is None:
-        raise usage(f'"{text}" is no span of time', "write a number and s, m, h, d or w: 30d")
-    return round(float(found[1]) * _SECONDS[found[2]] * 1000)
-
-
 def prune(
     *,
     older_than: Annotated[
@@ -221,6 +158,69 @@ def prune(
     else:
         streams.result(f"{'removed' if removed else 'to be removed'}: {_counts(found)}")
     return Exit.DONE
+
+
+async def _leaves(host: Host, run: str, location: JournalLocation, streams: Streams) -> bool:
+    """Say why a run does not move; return whether it waits and stdin is not a terminal."""
+    row = await host.run(run, scope=LOCAL)
+    if row.status == "running":
+        streams.problem(not_moving(run, location))
+        return False
+    asked = await host.requests(scope=LOCAL, run=run)
+    if asked:
+        streams.problem(waiting_text(streams, location, row, asked))
+    return bool(asked) and not stdin_is_terminal()
+
+
+def _no_runs(location: JournalLocation, status: str | None, workflow: str | None) -> str:
+    """Say that there are no runs of the kind that was asked for, and of what there are."""
+    everything = asyncio.run(_rows(location, None, None, _MANY)) if location.file.is_file() else []
+    if not everything:
+        return f"no runs; {how_to_start(location.workspace)}"
+    kind = " ".join(["no", *([status] if status else []), "runs"])
+    if workflow is None:
+        return f"{kind}; see all: weft runs list"
+    names = ", ".join(sorted({row.workflow for row in everything}))
+    return f"{kind} of {workflow}; there are runs of: {names}"
+
+
+def _print(event: Event, workflow: Workflow, streams: Streams) -> None:
+    if streams.settings.json:
+        streams.result(document_line({"event": event_data(event, workflow)}))
+    else:
+        kind = type(event.data).__name__
+        head = clean(f"{event.seq:>4}  {at_time(event.at, '%H:%M:%S')}  {kind:<16}  ")
+        line = head + clean(summary(event, workflow))
+        terminal = streams.settings.terminal
+        streams.result((shortened(line, streams.settings.columns) if terminal else line).rstrip())
+    finish()
+
+
+async def _rows(
+    location: JournalLocation,
+    status: _Status | None,
+    workflow: str | None,
+    limit: int,
+) -> list[RunRow]:
+    async with hosted(location) as host:
+        return await host.runs(scope=LOCAL, status=status, workflow=workflow, limit=limit)
+
+
+async def _page(
+    location: JournalLocation, status: _Status | None, workflow: str | None, limit: int
+) -> list[dict[str, Any]]:
+    """Return runs with what each of them asks, in two queries however many they are."""
+    async with hosted(location) as host:
+        rows = await host.runs(scope=LOCAL, status=status, workflow=workflow, limit=limit)
+        return runs_data(rows, await host.requests(scope=LOCAL))
+
+
+def milliseconds(text: str) -> int:
+    """Read a span of time."""
+    found = _SPAN.fullmatch(text.strip().lower())
+    if found is None:
+        raise usage(f'"{text}" is no span of time', "write a number and s, m, h, d or w: 30d")
+    return round(float(found[1]) * _SECONDS[found[2]] * 1000)
 
 
 def _agreed(found: Pruned, streams: Streams, *, yes: bool) -> bool:

@@ -26,7 +26,7 @@ from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal, Stop
 from weft.wire.rows import run_data
 
-#: For how many seconds a run is waited for that ends after its turn: nobody may be working on it.
+#: Seconds to wait for a run that ends after its turn: no process may be working on it.
 _MOMENT: Final = 2.0
 
 _AS_JSON: Final = "write it as JSON, in single quotes, or leave it out: then a form asks for it"
@@ -74,7 +74,7 @@ def resume(
     journal: JournalFile = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
-    """Take up a run that had something to do when its process ended, and go along with it."""
+    """Continue a run that had work to do when its process ended, and follow it."""
     session = Session(streams, locate_journal(streams, journal, must_exist=True))
 
     async def work(person: Person) -> Exit:
@@ -95,7 +95,7 @@ def resume(
 
 
 async def _before_turn(host: Host, row: RunRow) -> int:
-    """Return the event before the turn under way: that one is told from its beginning."""
+    """Return the event before the current turn, which is shown from its beginning."""
     turn = (await host.state(row.run, scope=LOCAL)).turn
     if turn is None:
         return row.seq
@@ -118,7 +118,7 @@ def answer(
     journal: JournalFile = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
-    """Answer a question of a run, and go along with it; without an answer, a form asks for it."""
+    """Answer a question of a run, and follow it; without an answer, a form asks for it."""
     session = Session(streams, locate_journal(streams, journal, must_exist=True))
     question, value = _read_words(text, json_value)
 

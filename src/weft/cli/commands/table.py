@@ -112,7 +112,6 @@ COMMANDS: Final = (
         "[CODE] [OPTIONS]",
         "Explain a code: what it means, why it matters, how to fix it.",
         ("weft explain HAND001", "weft explain HAND", "weft explain --all --format markdown"),
-        "reference:explain",
     ),
     Command(
         "diagram",
@@ -183,7 +182,6 @@ COMMANDS: Final = (
         "[NAME] [OPTIONS]",
         "Print the JSON Schemas of package files.",
         ("weft schema", "weft schema agents", "weft schema --write schemas"),
-        "reference:schema",
     ),
     Command(
         "export",
@@ -218,7 +216,7 @@ COMMANDS: Final = (
             "weft completion fish > ~/.config/fish/completions/weft.fish",
             "weft completion powershell | Out-String | Invoke-Expression      in $PROFILE",
         ),
-        "reference:completion",
+        "schema:completion",
     ),
 )
 

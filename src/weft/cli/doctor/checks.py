@@ -5,12 +5,11 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
-from typing import Final, Literal
+from typing import Final
 
 import yaml
 
@@ -19,6 +18,7 @@ from weft.adapters.system_clock import SystemClock
 from weft.app.models import ANY_MODEL, NO_MODEL
 from weft.app.registries import open_registry
 from weft.app.settings import durability_of, tool_limits
+from weft.cli.doctor import Diagnosis
 from weft.cli.failure import refusal, remedy
 from weft.cli.models import is_badged
 from weft.cli.settings import PACKAGES
@@ -31,17 +31,6 @@ from weft.packages.schemas import schema_files
 from weft.packages.shipped import EXAMPLES, shipped_folder
 from weft.packages.workspace import is_package
 from weft.spec.patterns import PATTERNS
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """What one check came to; `remedy` is the command or act that mends it."""
-
-    state: Literal["ok", "warn", "fail"]
-    subject: str
-    fact: str
-    remedy: str = ""
-
 
 #: Less free space than this is soon used up.
 _LEAST_FREE: Final = 200 * 1024 * 1024
@@ -220,8 +209,8 @@ def models_check() -> Diagnosis:
     except UsageError as error:
         return Diagnosis("fail", "models", str(error), error.hint or "")
     keys = [name for name in _key_settings() if settings.get(name)]
-    told = f"keys: {', '.join(keys)}" if keys else "no key is set"
-    return Diagnosis("ok", "models", f"{usual} where none is named; {told}")
+    known = f"keys: {', '.join(keys)}" if keys else "no key is set"
+    return Diagnosis("ok", "models", f"{usual} where none is named; {known}")
 
 
 def _refuse_wrong(settings: Mapping[str, str], usual: str) -> None:

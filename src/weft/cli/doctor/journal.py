@@ -5,7 +5,7 @@ from shlex import quote
 from weft.adapters.sqlite.errors import on_read_only_disk
 from weft.adapters.sqlite.health import Health, examine
 from weft.app.hosts import LOCAL
-from weft.cli.doctor.checks import Diagnosis
+from weft.cli.doctor import Diagnosis
 from weft.cli.hosting import JournalLocation
 from weft.cli.pages.runs import is_stalled
 from weft.cli.text import counted
@@ -13,7 +13,7 @@ from weft.errors import StoreError
 
 
 def journal_check(location: JournalLocation) -> Diagnosis:
-    """Read everything that is kept, and name the runs that nobody works on."""
+    """Read everything that is kept, and name the runs that no process works on."""
     file = location.file
     blocked = location.blocked
     if blocked:

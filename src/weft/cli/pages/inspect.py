@@ -22,26 +22,28 @@ _INNER: Final = frozenset({"TurnStarted", "TurnEnded", "ContextAssembled"})
 _MOST_LINKS: Final = 4
 
 
-def run_page(told: RunInspection, streams: Streams) -> str:
+def run_page(inspection: RunInspection, streams: Streams) -> str:
     """Return the page of a run."""
     page = Page(streams)
-    page.title(f"run {told.run} of {told.workflow}: {told.outcome or told.status}")
-    page.lines(_facts(told))
+    page.title(
+        f"run {inspection.run} of {inspection.workflow}: {inspection.outcome or inspection.status}"
+    )
+    page.lines(_facts(inspection))
     page.title("Variables")
-    for variable in told.variables:
+    for variable in inspection.variables:
         _variable(page, variable)
-    if not told.variables:
+    if not inspection.variables:
         page.line("none")
     page.title("Turns")
-    for record in told.opening:
+    for record in inspection.opening:
         page.line(_handoff(record))
-    for turn in told.turns:
+    for turn in inspection.turns:
         add_turn(page, turn)
-    if not told.turns:
+    if not inspection.turns:
         page.line("no agent has taken a turn yet")
-    if told.requests:
+    if inspection.requests:
         page.title("Open questions")
-        for request in told.requests:
+        for request in inspection.requests:
             what = "a message" if request.kind == "chat" else f"{request.tool}"
             page.line(f"{request.id}: {what}, since {at_time(request.opened_at)}")
     return str(page)
@@ -61,19 +63,18 @@ def add_turn(page: Page, turn: TurnRecord) -> None:
         page.line(_handoff(record), 5)
 
 
-def _facts(told: RunInspection) -> list[str]:
-    spent = told.spent
-    seconds = (told.changed_at - told.started_at) / 1000
-    facts = [told.reason] if told.reason else []
-    facts.append(
-        f"started {at_time(told.started_at)}, {seconds:.1f} s, {counted(told.seq, 'event')}"
-    )
+def _facts(inspection: RunInspection) -> list[str]:
+    spent = inspection.spent
+    seconds = (inspection.changed_at - inspection.started_at) / 1000
+    facts = [inspection.reason] if inspection.reason else []
+    started, events = at_time(inspection.started_at), counted(inspection.seq, "event")
+    facts.append(f"started {started}, {seconds:.1f} s, {events}")
     facts.append(f"{counted(spent.calls, 'model call')}, {spent.tokens}, cost {spent.cost}")
-    facts.append(f"package {told.digest[:12]}")
-    if told.other_package:
+    facts.append(f"package {inspection.digest[:12]}")
+    if inspection.other_package:
         facts.append("shown with another version of the package")
-    if told.parent:
-        facts.append(f"forked from run {told.parent}")
+    if inspection.parent:
+        facts.append(f"forked from run {inspection.parent}")
     return facts
 
 
@@ -139,44 +140,49 @@ def _handoff(record: HandoffRecord) -> str:
     return f"{record.source} -> {record.target}, because {reason_of(record)}"
 
 
-def turn_page(told: TurnInspection, streams: Streams) -> str:
+def turn_page(inspection: TurnInspection, streams: Streams) -> str:
     """Return the page of a turn."""
     page = Page(streams)
-    page.title(f"run {told.run}, turn {told.record.number}: {told.record.agent}")
-    add_turn(page, told.record)
-    if told.values:
+    page.title(f"run {inspection.run}, turn {inspection.record.number}: {inspection.record.agent}")
+    add_turn(page, inspection.record)
+    if inspection.values:
         page.title("Variables when the turn began")
-        for name, value in told.values.items():
+        for name, value in inspection.values.items():
             page.line(f"{name} = {value}")
-    if told.sets:
+    if inspection.sets:
         page.title("Set in this turn")
-        for it in told.sets:
+        for it in inspection.sets:
             page.line(f"{it.name} = {it.shown}  (by {it.writer}, event {it.seq})")
-    for prompt in told.prompts:
+    for prompt in inspection.prompts:
         _prompt(page, prompt)
     return str(page)
 
 
-def comparison_page(told: TurnComparison, streams: Streams) -> str:
+def comparison_page(comparison: TurnComparison, streams: Streams) -> str:
     """Return what differs between two turns, as a page."""
     page = Page(streams)
-    page.title(f"{told.before} compared with {told.after}")
-    if told.values:
+    page.title(f"{comparison.before} compared with {comparison.after}")
+    if comparison.values:
         page.title("Variables")
-        for value in told.values:
+        for value in comparison.values:
             old = "(none)" if value.before is None else value.before
             page.line(f"{value.name}: {old} -> {'(none)' if value.after is None else value.after}")
-    for part in told.slices:
+    for part in comparison.slices:
         page.title(f"{part.kind} {part.origin}: {part.change}".replace(" :", ":"))
         page.text("\n".join(part.diff[2:]), 2)
     for title, items in (
-        ("Left out only in the second", told.newly_left_out),
-        ("Left out only in the first", told.no_longer_left_out),
+        ("Left out only in the second", comparison.newly_left_out),
+        ("Left out only in the first", comparison.no_longer_left_out),
     ):
         if items:
             page.title(title)
             page.lines(left_out_text(it) for it in items)
-    if not (told.values or told.slices or told.newly_left_out or told.no_longer_left_out):
+    if not (
+        comparison.values
+        or comparison.slices
+        or comparison.newly_left_out
+        or comparison.no_longer_left_out
+    ):
         page.line("both agents were sent the same")
     return str(page)
 

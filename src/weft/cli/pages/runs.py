@@ -80,7 +80,7 @@ def run_text(
         "words": row.preview,
     }
     page.lines(f"{name:<9} {value}" for name, value in facts.items() if value)
-    if row.status == "running":  # a process that was killed could not tell anybody
+    if row.status == "running":  # a process that was killed could not say so
         command = f"weft runs resume {row.run}{location.options}"
         page.text(f"resume    {command}      if no process works on it", 2)
     for request in requests:
@@ -104,7 +104,7 @@ def _put_question(page: Page, request: RequestRow, workflow: Workflow) -> None:
 
 
 def note_stalled_runs(rows: Sequence[RunRow], location: JournalLocation, streams: Streams) -> None:
-    """Name the command that takes up a run which seems to have lost its process."""
+    """Name the command that continues a run which seems to have lost its process."""
     still = [row.run for row in rows if is_stalled(row)]
     if still:
         what = f"run {short(still[0])} has" if len(still) == 1 else f"{len(still)} runs have"
@@ -137,7 +137,7 @@ def _whole_status(row: RunRow) -> str:
     return f"{_status(row)}: {row.reason}" if row.reason else _status(row)
 
 
-#: What an outcome is called where it is told.
+#: What an outcome is called in messages.
 _OUTCOMES: Final = {
     "completed": "completed",
     "failed": "failed",
@@ -149,7 +149,7 @@ _OUTCOMES: Final = {
 def print_outcome(
     streams: Streams, location: JournalLocation, row: RunRow, requests: Sequence[RequestRow]
 ) -> Exit:
-    """Tell what a run came to, and return the exit code for it."""
+    """Print what a run came to, and return the exit code for it."""
     if streams.settings.json:
         streams.result(document_line({"run": run_data(row, requests)}))
         return _exit_of(row)
@@ -162,7 +162,7 @@ def print_outcome(
 def print_status(
     streams: Streams, location: JournalLocation, row: RunRow, requests: Sequence[RequestRow]
 ) -> None:
-    """Tell what a run has come to so far, to whoever only looks at it."""
+    """Print what a run has come to so far."""
     if streams.settings.json:
         streams.result(document_line({"run": run_data(row, requests)}))
         return
