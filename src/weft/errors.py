@@ -113,12 +113,13 @@ class RunError(WeftError):
 
 
 class RunGivenUp(RunError):
-    """Nobody works on a run any more, since it could not be written or read."""
+    """A run stopped, since it could not be written or read."""
 
     def __init__(self, run: str, fault: Exception) -> None:
         self.run = run
         self.fact = f"run {run} stopped: {fault}. Recorded events are safe"
-        super().__init__(f"{self.fact}. After fixing this, continue with: weft runs resume {run}")
+        resume = f"weft runs resume {run}"
+        super().__init__(f"{self.fact}. After fixing this, continue with: {resume}")
 
 
 class ReplayMismatch(RunError):

@@ -133,7 +133,7 @@ def test_a_full_disk_is_explained_and_the_run_goes_on_when_there_is_room(tmp_pat
     path = tmp_path / "journal.db"
     first, fault, resumed, last = told_by(DISK, str(path))
     assert first == resumed == last == "completed"
-    assert "could not go on" in fault
+    assert "stopped: " in fault
     assert "disk" in fault
     assert "weft runs resume" in fault
     assert look(path, "PRAGMA integrity_check") == [("ok",)]

@@ -41,14 +41,14 @@ def test_it_ends_with_the_lines(weft, desk, typed):
     typed("hi", "Hello there")
     result = weft("chat", "HelloWorld", "--model", "you")
     assert result.code == 4
-    assert "  go on: weft chat --run " in result.err
+    assert "  continue: weft chat --run " in result.err
 
 
 def test_a_line_that_is_no_text_is_not_taken(weft, desk, typed):
     typed("caf\udce9", "hi", "BYE")
     result = weft("chat", "Desk", "--model", "you")
     assert result.code == 0
-    assert "not taken: the message is not valid Unicode text\n" in result.err
+    assert "rejected: the message is not valid Unicode text\n" in result.err
     assert "you: hi\n" in result.err
 
 
@@ -122,7 +122,7 @@ def test_commands_in_a_form(weft, desk, typed):
     result = weft("chat", "Desk", "--model", "you")
     assert result.code == 0
     assert "  /stop      end the run\n" in result.err
-    assert "there is no command /nonsense; there is:\n" in result.err
+    assert "unknown command /nonsense; available:\n" in result.err
     assert "write y or n" not in result.err
     assert "of Desk: waiting\n" in result.out
     assert 'approve returned {"approved": true, "note": "/quit"}' in result.err
@@ -132,7 +132,7 @@ def test_a_form_can_be_left_and_come_back_to(weft, desk, typed):
     typed("hi", '!approve {"what": "x"}', "y", "/quit")
     result = weft("chat", "Desk", "--model", "you")
     assert result.code == 4
-    assert "  go on: weft chat --run " in result.err
+    assert "  continue: weft chat --run " in result.err
     typed("n", "", "BYE")
     result = weft("chat", "--run", "last")
     assert result.code == 0
@@ -169,7 +169,7 @@ def test_commands(weft, desk, typed):
     result = weft("chat", "Desk", "--model", "you")
     assert result.code == 0
     assert "  /stop      end the run\n" in result.err
-    assert "there is no command /nonsense; there is:\n" in result.err
+    assert "unknown command /nonsense; available:\n" in result.err
     assert "of Desk: waiting\n" in result.out
     assert "user: /slash" in result.err
 
@@ -287,7 +287,7 @@ def test_commands_where_the_person_answers_for_the_model(weft, desk, typed):
     result = weft("chat", "Desk", "--model", "you")
     assert result.code == 0
     assert result.err.count("  /stop      end the run\n") == 2
-    assert "there is no command /nonsense; there is:\n" in result.err
+    assert "unknown command /nonsense; available:\n" in result.err
     assert "of Desk: running\n" in result.out
     assert "Clerk (you): /slash\n" in result.out
     assert "Clerk (you): /stop" not in result.out
@@ -299,7 +299,7 @@ def test_leaving_where_the_person_answers_for_the_model(weft, desk, typed, verb:
     typed(*(["hi"] if verb[0] == "chat" else []), "/quit", "not a reply")
     result = weft(*verb, "--model", "you")
     assert result.code == 4
-    assert "  go on: weft runs resume " in result.err
+    assert "  continue: weft runs resume " in result.err
     assert weft("runs", "list", "--json").data["runs"][0]["status"] == "running"
 
 
@@ -309,7 +309,7 @@ def stuck(weft, desk, typed, monkeypatch) -> str:
     typed("hi", "/quit")
     weft("chat", "Desk", "--model", "you")
     typed("hello?", "anybody?")
-    monkeypatch.setattr("weft.cli.conversing.PATIENCE", 0.2)
+    monkeypatch.setattr("weft.cli.chat.conversation.PATIENCE", 0.2)
     return weft("runs", "list", "--json").data["runs"][0]["run"]
 
 
@@ -328,12 +328,12 @@ def test_a_person_who_types_where_nothing_is_asked(weft, stuck, monkeypatch):
     os.close(writer)
     with os.fdopen(reader) as keyboard:
         monkeypatch.setattr("sys.stdin", keyboard)
-        monkeypatch.setattr("weft.cli.person.is_there", lambda: True)
-        monkeypatch.setattr("weft.cli.conversing.is_there", lambda: True)
+        monkeypatch.setattr("weft.cli.chat.person.stdin_is_terminal", lambda: True)
+        monkeypatch.setattr("weft.cli.chat.conversation.stdin_is_terminal", lambda: True)
         result = weft("chat", "--run", "last")
     assert result.code == 4
     assert "the run asks nothing at present; Ctrl-C leaves\n" in result.err
-    assert f"  go on: weft runs resume {stuck}\n" in result.err
+    assert f"  continue: weft runs resume {stuck}\n" in result.err
 
 
 @pytest.mark.parametrize(("key", "code"), [(b"\x04", 4), (b"\x03", 130)])
@@ -344,7 +344,7 @@ def test_a_person_can_leave_a_run_that_does_not_move(desk, stuck, key: bytes, co
         terminal.wait_for("the run asks nothing at present; Ctrl-C leaves\n")
         terminal.press(key)
         assert terminal.end() == code
-        assert f"  go on: weft runs resume {stuck}\n" in terminal.shown
+        assert f"  continue: weft runs resume {stuck}\n" in terminal.shown
 
 
 def test_a_run_that_moves_on_after_all_asks_its_question(desk, stuck):
@@ -379,7 +379,7 @@ def test_in_a_terminal(desk):
         terminal.wait_for("you: ")
         terminal.press(b"\x03")
         assert terminal.end() == 130
-        assert "  go on: weft chat --run " in terminal.shown
+        assert "  continue: weft chat --run " in terminal.shown
     with Terminal("chat", "--run", "last", cwd=desk, columns=40) as terminal:
         terminal.wait_for("Clerk (you): Bought.\n")
         terminal.wait_for("you: ")
@@ -399,7 +399,7 @@ def test_whoever_leaves_a_form_chose_to(desk):
         terminal.wait_for("approved (y/n): ")
         terminal.press(b"\x04")
         assert terminal.end() == 0
-        assert "  go on: weft chat --run " in terminal.shown
+        assert "  continue: weft chat --run " in terminal.shown
 
 
 def test_ctrl_c_while_a_model_thinks(desk):
@@ -407,7 +407,7 @@ def test_ctrl_c_while_a_model_thinks(desk):
         terminal.wait_for("Clerk says: ")
         terminal.press(b"\x03")
         assert terminal.end() == 130
-        assert "  go on: weft runs resume " in terminal.shown
+        assert "  continue: weft runs resume " in terminal.shown
         assert "Traceback" not in terminal.shown
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.cli import fixing, progress, verb_check
-from weft.cli.sarif import sarif
-from weft.cli.watching import watch_folders
+from weft.cli.commands import check
+from weft.cli.commands.check import watch_folders
+from weft.cli.formats.sarif import sarif
 from weft.findings import AppendItem, Finding, Fix, Place, SetValue
 from weft.packages.review import Review
 
@@ -189,7 +189,7 @@ def test_a_name_that_is_not_there_gets_a_suggestion(weft, workspace):
 
 
 def test_a_name_like_no_other_lists_what_there_is(weft, workspace):
-    assert "hint:  there are: Support\n" in weft("check", "Xyzzy").err
+    assert "hint:  available: Support\n" in weft("check", "Xyzzy").err
 
 
 def test_a_path_that_is_not_there(weft, workspace):
@@ -316,7 +316,7 @@ def test_fix_ends_when_two_fixes_undo_each_other(weft, support, monkeypatch):
         fix = Fix("change it", (SetValue(("orchestrator", "max_turns"), turns),))
         return (Finding("SCHEMA008", "error", "m", Place("f"), fix=fix),)
 
-    monkeypatch.setattr(fixing, "review_package", quarrel)
+    monkeypatch.setattr(check, "review_package", quarrel)
     result = weft("check", "--fix", "--json")
     assert result.code == 0
     changed = {"file": "workflows/Support/orchestrator.json", "title": "change it"}
@@ -329,8 +329,8 @@ def test_fix_has_an_end_in_any_case(weft, support, monkeypatch):
         fix = Fix("change it", (SetValue(("orchestrator", "max_turns"), turns),))
         return (Finding("SCHEMA008", "error", "m", Place("f"), fix=fix),)
 
-    monkeypatch.setattr(fixing, "review_package", never_content)
-    monkeypatch.setattr(fixing, "MOST_ROUNDS", 7)
+    monkeypatch.setattr(check, "review_package", never_content)
+    monkeypatch.setattr(check, "MOST_ROUNDS", 7)
     assert len(weft("check", "--fix", "--json").data["fixed"]) == 7
 
 
@@ -341,7 +341,7 @@ def test_profile_reaches_the_rules(weft, workspace, monkeypatch):
         asked.append(profile)
         return Review((), (), 0)
 
-    monkeypatch.setattr(verb_check, "review", review)
+    monkeypatch.setattr(check, "review", review)
     weft("check")
     weft("check", "--profile", "production")
     assert asked == ["development", "production"]
@@ -521,11 +521,11 @@ def test_fix_takes_the_declared_name_of_an_agent(weft, support, make_package, wr
 
 def test_long_work_is_told_at_a_terminal(weft, workspace, make_package, monkeypatch):
     make_package(workspace / "workflows" / "Other")
-    monkeypatch.setattr(progress, "EVERY", 0.0)
+    monkeypatch.setattr(check, "EVERY", 0.0)
     assert "packages checked" not in weft("check").err
-    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(check.sys.stderr, "isatty", lambda: True)
     result = weft("check", "--no-color")
     assert result.err == "packages checked: 1 of 2\npackages checked: 2 of 2\n"
     assert weft("check", "--quiet").err == weft("check", "--json").err == ""
-    monkeypatch.setattr(progress, "EVERY", 60.0)
+    monkeypatch.setattr(check, "EVERY", 60.0)
     assert weft("check").err == ""

@@ -6,8 +6,8 @@ import pytest
 
 from weft.catalogue import CATALOGUE
 from weft.cli.codes import CODES, FAMILIES
-from weft.cli.exits import Exit, code_of
-from weft.cli.findings_page import findings_page
+from weft.cli.failure import Exit, code_of
+from weft.cli.pages.findings import findings_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from weft.cli.command_line import build_app
-from weft.cli.completing import SLOTS
-from weft.cli.verbs import VERB_NAMES, VERBS
+from weft.cli.commands.table import COMMAND_NAMES, COMMANDS
+from weft.cli.completion import SLOTS
 from weft.packages.writer import SCHEMA_NAMES
 
 
@@ -16,7 +16,7 @@ from weft.packages.writer import SCHEMA_NAMES
 def test_every_script_offers_all_verbs_and_options(weft, shell_name: str):
     result = weft("completion", shell_name)
     assert result.code == 0
-    assert all(verb in result.out for verb in VERB_NAMES)
+    assert all(verb in result.out for verb in COMMAND_NAMES)
     assert weft("completion", shell_name, "--json").data["script"] + "\n" == result.out
     for option in ("strict", "dry-run", "pattern", "workspace"):
         assert option in result.out
@@ -117,7 +117,7 @@ def test_names_that_would_break_the_form_are_flattened(weft, workspace):
 def slots() -> Iterator[tuple[str, str]]:
     """Every place where a verb declares that it has something to offer."""
     app = build_app()
-    for verb in VERBS:
+    for verb in COMMANDS:
         for part in verb.parts or (None,):
             command = app[verb.name][part.name] if part else app[verb.name]
             for argument in command.assemble_argument_collection():

@@ -15,8 +15,7 @@ import pytest
 import yaml
 
 from desk_play import make_desk
-from weft.cli import doctor_checks
-from weft.cli.diagnosis import Diagnosis
+from weft.cli.doctor import Diagnosis, checks
 from weft.errors import StoreError
 
 
@@ -121,7 +120,7 @@ def test_doctor_as_json(weft, workspace):
 
 
 def test_a_failure_exits_3(weft, workspace, monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor_checks, "shipped_folder", lambda: tmp_path / "nowhere")
+    monkeypatch.setattr(checks, "shipped_folder", lambda: tmp_path / "nowhere")
     result = weft("doctor")
     assert result.code == 3
     assert "fail\ttemplates\tmissing: HelloWorld" in result.out
@@ -131,12 +130,12 @@ def test_a_failure_exits_3(weft, workspace, monkeypatch, tmp_path):
 
 def test_yaml_without_its_fast_reader(monkeypatch):
     monkeypatch.setattr(yaml, "__with_libyaml__", False)
-    assert doctor_checks.libyaml().state == "warn"
+    assert checks.libyaml().state == "warn"
 
 
 def test_python_without_sqlite(monkeypatch):
-    monkeypatch.setattr(doctor_checks, "find_spec", lambda _: None)
-    assert doctor_checks.sqlite().fact == "this Python has no sqlite3 module"
+    monkeypatch.setattr(checks, "find_spec", lambda _: None)
+    assert checks.sqlite().fact == "this Python has no sqlite3 module"
 
 
 def test_sqlite_without_full_text_search(monkeypatch):
@@ -148,14 +147,14 @@ def test_sqlite_without_full_text_search(monkeypatch):
 
     real = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda name: real(name, factory=Poor))
-    found = doctor_checks.sqlite()
+    found = checks.sqlite()
     assert found.state == "warn"
     assert found.fact.endswith(" without FTS5")
 
 
 def test_no_watching(monkeypatch):
-    monkeypatch.setattr(doctor_checks, "find_spec", lambda _: None)
-    assert doctor_checks.watching().remedy == "pip install 'weft[watch]'"
+    monkeypatch.setattr(checks, "find_spec", lambda _: None)
+    assert checks.watching().remedy == "pip install 'weft[watch]'"
 
 
 @pytest.mark.parametrize(("name", "state"), [("UTF-8", "ok"), ("utf8", "ok"), ("ascii", "warn")])
@@ -164,12 +163,12 @@ def test_encoding(monkeypatch, name: str, state: str):
         encoding = name
 
     monkeypatch.setattr(sys, "stdout", Stream())
-    assert doctor_checks.encoding().state == state
+    assert checks.encoding().state == state
 
 
 def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):
     monkeypatch.setattr("os.access", lambda *_: False)
-    found = doctor_checks.writable(tmp_path)
+    found = checks.writable(tmp_path)
     assert found.state == "fail"
     assert found.remedy == f"chmod u+wx {tmp_path}"
 
@@ -178,7 +177,7 @@ def test_a_folder_on_a_read_only_file_system(monkeypatch, tmp_path):
     mounted = namedtuple("mounted", "f_flag")  # noqa: PYI024
     monkeypatch.setattr("os.access", lambda *_: False)
     monkeypatch.setattr("os.statvfs", lambda _: mounted(os.ST_RDONLY | os.ST_NOSUID))
-    found = doctor_checks.writable(tmp_path)
+    found = checks.writable(tmp_path)
     assert (found.state, found.fact) == ("fail", f"{tmp_path} is on a read-only file system")
     assert "chmod" not in found.remedy
 
@@ -186,7 +185,7 @@ def test_a_folder_on_a_read_only_file_system(monkeypatch, tmp_path):
 def test_little_room(monkeypatch, tmp_path):
     usage = namedtuple("usage", "total used free")  # noqa: PYI024
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1, 1, 1024 * 1024))
-    assert doctor_checks.free_space(tmp_path) == Diagnosis(
+    assert checks.free_space(tmp_path) == Diagnosis(
         "warn", "disk", "1 MiB free", "make room on the disk of the workspace"
     )
 
@@ -205,19 +204,19 @@ def test_little_room_where_runs_are_kept(weft, workspace, monkeypatch, tmp_path_
 
 
 def test_no_workspace(tmp_path):
-    found = doctor_checks.packages(tmp_path)
+    found = checks.packages(tmp_path)
     assert (found.state, found.remedy) == ("warn", "weft init my-workspace")
 
 
 def test_a_workspace_without_packages(tmp_path):
     (tmp_path / "workflows").mkdir()
-    found = doctor_checks.packages(tmp_path)
+    found = checks.packages(tmp_path)
     assert (found.state, found.remedy) == ("warn", "weft new Example --pattern 1")
 
 
 def test_a_workspace_with_errors(support, workspace):
     (support / "agents.json").unlink()
-    found = doctor_checks.packages(workspace)
+    found = checks.packages(workspace)
     assert (found.state, found.remedy) == ("warn", "weft check")
 
 
@@ -225,8 +224,8 @@ def test_a_workspace_that_cannot_be_read(workspace, monkeypatch):
     def refuse(path):
         raise PermissionError(13, "Permission denied", "workflows/Support")
 
-    monkeypatch.setattr(doctor_checks, "review", refuse)
-    found = doctor_checks.packages(workspace)
+    monkeypatch.setattr(checks, "review", refuse)
+    found = checks.packages(workspace)
     assert (found.state, found.fact) == (
         "fail",
         "workflows/Support cannot be used: permission denied",
@@ -251,7 +250,7 @@ def test_schemas_of_another_version(weft, workspace):
     weft("schema", "--write", "schemas")
     (workspace / "schemas" / "agents.schema.json").write_text("{}")
     (workspace / "schemas" / "tools.schema.json").unlink()
-    found = doctor_checks.schemas(workspace)
+    found = checks.schemas(workspace)
     assert found.state == "warn"
     assert found.fact == "not of this version: agents.schema.json, tools.schema.json"
 
@@ -391,10 +390,10 @@ def test_a_run_that_nobody_works_on(weft, kept, monkeypatch):
     weft("run", "Desk", "hi", "--model", "you")
     left = weft("runs", "show", "last", "--json").data["run"]["run"]
     assert journal_line(weft)[1][0] == "ok"
-    monkeypatch.setattr("weft.cli.runs_page._STILL", -1)
+    monkeypatch.setattr("weft.cli.pages.runs._STALLED_AFTER", -1)
     code, line = journal_line(weft)
     assert (code, line[0]) == (0, "warn")
-    assert line[2].endswith(" events, 1 run that nobody seems to work on")
+    assert line[2].endswith(" events, 1 run that no process seems to work on")
     assert line[3] == f"weft runs resume {left}"
     change("UPDATE runs SET app = 'shop'")
     assert journal_line(weft)[1][0] == "ok"
@@ -426,7 +425,7 @@ def test_a_journal_that_is_busy(weft, kept, monkeypatch):
     def busy(path):
         raise StoreError("another process is writing to it", retryable=True)
 
-    monkeypatch.setattr("weft.cli.journal_check.examine", busy)
+    monkeypatch.setattr("weft.cli.doctor.journal.examine", busy)
     assert journal_line(weft)[1][3] == "wait a moment, then look again: weft doctor"
     JOURNAL.rename("runs.db")
     line = journal_line(weft, "--journal", "runs.db")[1]
@@ -434,5 +433,5 @@ def test_a_journal_that_is_busy(weft, kept, monkeypatch):
 
 
 def test_runs_without_sqlite(monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor_checks, "find_spec", lambda _: None)
-    assert doctor_checks.kept_runs(tmp_path).state == "warn"
+    monkeypatch.setattr(checks, "find_spec", lambda _: None)
+    assert checks.kept_runs(tmp_path).state == "warn"

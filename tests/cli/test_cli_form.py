@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.cli.columns import folded, padded, shortened, width
-from weft.cli.durations import milliseconds
+from weft.cli.chat.form import ask_form, shown_payload
+from weft.cli.commands.runs import milliseconds
 from weft.cli.failure import CommandFailed
-from weft.cli.streams import clean_lines
-from weft.cli.terminal_form import ask_form, shown_payload
+from weft.cli.text import clean_lines, folded, padded, shortened, width
 
 
 def fill(schema, *lines: str, fault=lambda _: None, field_fault=lambda _, __: None):

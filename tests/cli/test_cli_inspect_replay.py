@@ -148,7 +148,7 @@ def test_what_cannot_be_inspected(weft, told, words: list[str], code: int, fact:
 def test_a_run_in_which_nobody_has_spoken(weft, desk, typed):
     weft("run", "CustomerSupportRouter")
     out = weft("inspect", "last").out
-    assert "  nobody has had the word yet\n" in out
+    assert "  no agent has taken a turn yet\n" in out
     assert "\nOpen questions\n" in out
     assert ": a message, since " in out
 
@@ -244,7 +244,7 @@ def test_fork_takes_a_turn_anew(weft, told, typed):
     assert result.code == 0
     assert "user: hello" in result.err
     assert "You may spend 99." in result.err
-    assert f"goes on from turn 1 of {told}\n" in result.err
+    assert f"continues from turn 1 of {told}\n" in result.err
     assert "limit = 99 (by edit)" in result.err
     assert result.out == "Clerk (you): BYE\n"
     page = weft("inspect", "last").out

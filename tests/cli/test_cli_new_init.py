@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.cli import verb_init
+from weft.cli.commands import create
 from weft.errors import PackageError
 from weft.packages.shipped import EXAMPLES
 from weft.packages.writer import SCHEMA_NAMES, schema_files
@@ -176,14 +176,14 @@ def test_init_force_replaces_only_what_it_writes(weft, here):
 
 
 def test_init_leaves_nothing_when_it_fails_half_way(weft, here, monkeypatch):
-    real = verb_init.create_folder
+    real = create.create_folder
 
     def fail_at_schemas(folder, files):
         if folder.name == "schemas":
             raise PackageError(f"{folder} cannot be written: no space left on device")
         real(folder, files)
 
-    monkeypatch.setattr(verb_init, "create_folder", fail_at_schemas)
+    monkeypatch.setattr(create, "create_folder", fail_at_schemas)
     result = weft("init")
     assert result.code == 3
     assert list(here.iterdir()) == []

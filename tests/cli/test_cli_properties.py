@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.cli.app import main
-from weft.cli.frames import SourceLines, frame
-from weft.cli.machine_formats import github
-from weft.cli.streams import clean, plain
-from weft.cli.verbs import VERB_NAMES
+from weft.cli.commands.table import COMMAND_NAMES
+from weft.cli.formats.documents import github
+from weft.cli.formats.frames import SourceLines, frame
+from weft.cli.streams import plain
+from weft.cli.text import clean
 from weft.findings import Finding, Place
 
 OPTIONS = [
@@ -38,7 +39,9 @@ OPTIONS = [
     "--version",
 ]
 WORDS = st.one_of(
-    st.sampled_from([*VERB_NAMES, *OPTIONS, "Support", ".", "SCHEMA001", "agents", "bash", "json"]),
+    st.sampled_from(
+        [*COMMAND_NAMES, *OPTIONS, "Support", ".", "SCHEMA001", "agents", "bash", "json"]
+    ),
     st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6),
 )
 

@@ -8,19 +8,18 @@ from pathlib import Path
 import pytest
 
 from weft.cli.codes import CODES
-from weft.cli.exits import Exit
-from weft.cli.failure import Failure
-from weft.cli.machine_formats import failure_document, finding_data, github, report_document
-from weft.cli.render_findings import (
+from weft.cli.failure import Exit, Failure
+from weft.cli.formats.documents import failure_document, github, report_document
+from weft.cli.formats.findings_text import (
     concise,
     failure_text,
+    fixed_lines,
     full,
-    mended_lines,
     not_performed_line,
     summary,
 )
-from weft.cli.report import Mended, NotPerformed, Report
-from weft.cli.sarif import sarif
+from weft.cli.formats.report import AppliedFix, NotPerformed, Report
+from weft.cli.formats.sarif import sarif
 from weft.cli.streams import colored, plain
 from weft.findings import (
     AppendItem,
@@ -32,6 +31,7 @@ from weft.findings import (
     RenameKey,
     SetValue,
 )
+from weft.wire.findings import finding_data
 
 FIX = Fix("add it", (Remove(("agents", 0)),))
 ERROR = Finding(
@@ -102,7 +102,7 @@ def test_summary(report: Report, line: str):
 
 
 def test_what_was_mended():
-    assert mended_lines([Mended("a/agents.json", "add it")], plain) == [
+    assert fixed_lines([AppliedFix("a/agents.json", "add it")], plain) == [
         "fixed a/agents.json: add it"
     ]
 
@@ -138,7 +138,9 @@ def test_failure_names_the_page_that_tells_more():
 
 def test_report_document():
     refused = NotPerformed("S", Path("workflows/S"), ("the flow", "the board"))
-    report = Report((ERROR, WARNING), 8, 1, 0.18749, (Mended("f", "t"),), not_performed=(refused,))
+    report = Report(
+        (ERROR, WARNING), 8, 1, 0.18749, (AppliedFix("f", "t"),), not_performed=(refused,)
+    )
     data = json.loads(report_document(report))
     assert data["schema_version"] == 1
     assert data["summary"] == {

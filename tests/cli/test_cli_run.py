@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from desk_play import make_desk
-from weft.cli.verbs import VERBS
+from weft.cli.commands.table import COMMANDS
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_the_model_is_named_at_the_start(weft, desk):
     "example",
     [
         example
-        for verb in VERBS
+        for verb in COMMANDS
         if verb.name in ("run", "chat")
         for example in verb.examples
         if example.startswith("weft ") and ":" not in example and "--run" not in example
@@ -221,14 +221,14 @@ def test_a_run_that_failed_says_from_where_to_go_on(weft, desk, typed):
     failed = weft("runs", "answer", "last", "more")
     assert failed.code == 1
     run = weft("runs", "show", "last", "--json").data["run"]["run"]
-    hint = f"take turn 2 anew: weft replay {run} --fork 2\n"
+    hint = f"repeat turn 2: weft replay {run} --fork 2\n"
     assert f"  hint:  {hint}" in failed.err
     assert f"  hint:  {hint}" in weft("runs", "resume", "last").err
     assert f"  {hint}" in weft("chat", "--run", "last").err
     typed("BYE")
     anew = weft("replay", run, "--fork", "2", "--model", "you")
     assert (anew.code, anew.out) == (0, "Clerk (you): BYE\n")
-    assert "take turn" not in anew.err
+    assert "repeat turn" not in anew.err
 
 
 def test_a_run_is_replayed_by_a_part_of_its_name(weft, desk, typed):
@@ -271,7 +271,7 @@ def test_values_are_read_as_their_types_want_them(weft, desk, typed):
         (["Desk", "--set", "limit"], 2, '"limit" gives no variable', "write --set NAME=VALUE"),
         (["Desk", "--set", "limit=1", "--set", "limit=2"], 2, "limit is given twice", "keep one"),
         (["Desk", "--set", "limt=1"], 6, "there is no variable limt", "did you mean limit?"),
-        (["Desk", "--set", "qqqq=1"], 6, "there is no variable qqqq", "there is: limit, done"),
+        (["Desk", "--set", "qqqq=1"], 6, "there is no variable qqqq", "available: limit, done"),
         (["Desk", "--model", "nowhere:x"], 2, "there is no model provider nowhere", ""),
         (["Desk", "--model", "replay:zzz"], 6, 'there is no run "zzz"', "weft runs list"),
     ],
@@ -415,11 +415,16 @@ def test_a_run_that_cannot_be_written_is_gone_on_with_in_its_journal(weft, desk,
     result = weft("run", "Desk", "hi", "--model", "you", "--journal", journal)
     assert result.code == 3
     assert re.search(
-        r"error\[CLI003\]: run (\w+) could not go on: .*no room\. What was written is kept\n"
+        r"error\[CLI003\]: run (\w+) stopped: .*no room\. Recorded events are safe\n"
         rf"  hint:  see what is wrong: weft doctor --journal '{journal}'\n"
-        rf"  hint:  when .*, go on with: weft runs resume \1 --journal '{journal}'\n",
+        rf"  hint:  after fixing this, continue with: weft runs resume \1 --journal '{journal}'\n",
         result.err,
     )
+    journal.unlink()
+    error = lines_of(weft("run", "Desk", "hi", "--model", "you", "--journal", journal, "--json"))[
+        -1
+    ]
+    assert f"run {error['error']['run']} stopped: " in error["error"]["message"]
 
 
 def test_when_the_person_leaves_the_run_is_kept(weft, desk, typed):
@@ -427,7 +432,7 @@ def test_when_the_person_leaves_the_run_is_kept(weft, desk, typed):
     result = weft("run", "Desk", "hello", "--model", "you")
     assert result.code == 4
     assert "left run " in result.err
-    assert "  go on: weft runs resume " in result.err
+    assert "  continue: weft runs resume " in result.err
     typed("BYE")
     resumed = weft("runs", "resume", "last")
     assert resumed.code == 0

@@ -14,6 +14,7 @@ import pytest
 
 from desk_play import make_desk
 from terminal_play import Terminal
+from weft.runtime.host import Host
 
 
 @pytest.fixture
@@ -53,6 +54,18 @@ def test_list(weft, runs):
     assert [row[1] for row in rows] == ["waiting", "waiting", "completed"]
     assert [row[-1] for row in rows] == ["third", "second words", "first"]
     assert result.err == ""
+
+
+def test_list_for_programs_asks_once_for_all_requests(weft, runs, monkeypatch):
+    real, asked = Host.requests, []
+
+    async def requests(self: Host, **given):
+        asked.append(given)
+        return await real(self, **given)
+
+    monkeypatch.setattr(Host, "requests", requests)
+    assert len(weft("runs", "list", "--json").data["runs"]) == len(runs)
+    assert len(asked) == 1
 
 
 def test_list_for_programs_tells_what_each_run_asks(weft, runs):
@@ -123,7 +136,7 @@ def test_a_run_that_has_not_moved_for_long_is_told(weft, desk, typed, monkeypatc
     shown = weft("runs", "show", run).out
     assert "  status    running\n" in shown
     assert f"  resume    {command}      if no process works on it\n" in shown
-    monkeypatch.setattr("weft.cli.runs_page._STILL", -1)
+    monkeypatch.setattr("weft.cli.pages.runs._STALLED_AFTER", -1)
     assert f"run {run[-8:]} has not moved for a while; " in weft("runs", "list").err
     assert weft("runs", "list").err.endswith(f": {command}\n")
     shown = weft("runs", "show", run).out
@@ -132,7 +145,7 @@ def test_a_run_that_has_not_moved_for_long_is_told(weft, desk, typed, monkeypatc
     # What it was to do is to be done first.
     refused = weft("runs", "answer", run, "so")
     assert refused.code == 2
-    assert f"hint:  if no process works on it, take it up: {command}\n" in refused.err
+    assert f"hint:  if no process works on it, continue it: {command}\n" in refused.err
     typed("/quit")
     weft("run", "Desk", "hi", "--model", "you")
     assert "2 runs have not moved for a while; " in weft("runs", "list").err
@@ -218,7 +231,7 @@ def test_tail(weft, runs):
     result = weft("runs", "tail", runs[0])
     assert result.code == 0
     lines = result.out.splitlines()
-    assert re.match(r" +1  \d\d:\d\d:\d\d  RunStarted        Desk begins: first$", lines[0])
+    assert re.match(r" +1  \d\d:\d\d:\d\d  RunStarted        Desk starts: first$", lines[0])
     assert lines[-1].endswith("RunEnded          completed: All is done.")
     later = weft("runs", "tail", runs[0], "--after", "3", "--json").out.splitlines()
     assert json.loads(later[0])["event"]["seq"] == 4
@@ -248,7 +261,7 @@ def test_tail_ends_with_the_run(desk, runs):
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_tail_of_a_run_that_waits_ends_where_nobody_is_there(weft, runs, form, monkeypatch):
-    monkeypatch.setattr("weft.cli.verb_runs.PATIENCE", 0.2)
+    monkeypatch.setattr("weft.cli.commands.runs.PATIENCE", 0.2)
     result = weft("runs", "tail", runs[2], *form)
     assert result.code == 4
     assert (
@@ -289,11 +302,11 @@ def test_draining_a_turn_that_waits(weft, runs):
 def test_draining_a_turn_that_nobody_works_on(weft, desk, typed, monkeypatch):
     typed()
     weft("run", "Desk", "hi", "--model", "you")
-    monkeypatch.setattr("weft.cli.verb_runs_work._MOMENT", 0.2)
+    monkeypatch.setattr("weft.cli.commands.runs_control._MOMENT", 0.2)
     result = weft("runs", "cancel", "last", "--drain")
     run = weft("runs", "list", "--json").data["runs"][0]
     assert run["status"] == "running"
-    fact = f"run {run['run']} ends after its turn; if nobody works on it"
+    fact = f"run {run['run']} ends after its turn; if no process works on it"
     assert (result.code, result.out) == (0, f"{fact}: weft runs resume {run['run']}\n")
     typed("What else?")
     weft("runs", "resume", "last")

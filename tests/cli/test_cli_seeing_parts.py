@@ -11,18 +11,16 @@ import pytest
 from desk_play import make_desk
 from terminal_play import Terminal
 from weft.app.hosts import LOCAL, open_host
-from weft.cli import person
-from weft.cli.conversing import AtTerminal, Session, converse
-from weft.cli.event_lines import event_data
-from weft.cli.following import following
-from weft.cli.hosting import Place, place_of
-from weft.cli.inspect_page import run_page
-from weft.cli.model_person import ModelPerson
-from weft.cli.run_end import row_data, work_on
-from weft.cli.runs_page import print_list, run_text
+from weft.cli.chat import person
+from weft.cli.chat.conversation import AtTerminal, Session, converse
+from weft.cli.chat.follow_run import run_session
+from weft.cli.chat.human_model import HumanModel
+from weft.cli.chat.subscription import subscribed
+from weft.cli.hosting import JournalLocation, locate_journal
+from weft.cli.pages.inspect import run_page, turn_page
+from weft.cli.pages.runs import print_list, run_text
 from weft.cli.settings import Settings
 from weft.cli.streams import Streams
-from weft.cli.turn_page import turn_page
 from weft.engine.events import Event, Usage, VariableSet
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import Request
@@ -33,6 +31,8 @@ from weft.inspect.turn_records import ModelCall, ToolUse
 from weft.inspect.variables import Cause, ValueRefused
 from weft.ports.model import ModelRequest, OutputSchema, ToolSchema
 from weft.runtime.signals import Answer, Stop
+from weft.wire.events import event_data
+from weft.wire.rows import run_data
 
 ROW = RunRow(
     run="01m7hbrfyen97jxf8fradkd4wb",
@@ -88,7 +88,7 @@ def test_a_list_fits_the_terminal(capsys, columns: int, lines: int):
 
 
 def test_one_run_at_a_glance(seen):
-    place = Place(Settings().workspace, None)
+    place = JournalLocation(Settings().workspace, None)
     _, workflow, _ = seen
     shown = run_text(ROW, [ASKED], workflow, place, streams())
     assert "cost      at least $0.5000: the price of 1 of 2 calls is unknown" in shown
@@ -101,12 +101,12 @@ def test_one_run_at_a_glance(seen):
 
 
 def test_a_sum_that_lacks_a_part_is_none_for_programs():
-    told = row_data(ROW, [])
+    told = run_data(ROW, [])
     assert (told["input_tokens"], told["output_tokens"], told["cost_usd"]) == (None, None, None)
     assert (told["uncounted"], told["unpriced"]) == (1, 1)
-    counted = row_data(ROW._replace(uncounted=0), [])
+    counted = run_data(ROW._replace(uncounted=0), [])
     assert (counted["input_tokens"], counted["output_tokens"], counted["cost_usd"]) == (1, 2, None)
-    assert row_data(ROW._replace(unpriced=0), [])["cost_usd"] == 0.5
+    assert run_data(ROW._replace(unpriced=0), [])["cost_usd"] == 0.5
 
 
 def test_a_page_of_troubles(seen):
@@ -161,14 +161,14 @@ def test_a_page_of_troubles(seen):
     )
     page = run_page(troubled, streams())
     for line in (
-        "looked at with another version of the package",
+        "shown with another version of the package",
         "forked from run p1",
         "refused at event 9 from start: no int",
         "; not set",
         "no answer yet",
         "failed after 3 attempts: no answer",
-        'gpt, 1.00 s, says "Hi", not taken: not JSON',
-        "model, 1.00 s, says nothing, was cut at its longest",
+        'gpt, 1.00 s, says "Hi", rejected: not JSON',
+        "model, 1.00 s, says nothing, was truncated (token limit)",
         "model (script), 1.00 s",
         'gpt, 1.00 s, says "Hi", gpt answers instead of a:b, which is busy',
         "tool look_up: open",
@@ -190,7 +190,7 @@ def test_a_prompt_that_is_not_what_was_sent(seen):
 
 def test_the_value_of_a_secret_is_not_in_the_data_of_an_event(seen, monkeypatch):
     _, workflow, _ = seen
-    monkeypatch.setattr("weft.cli.event_lines.is_secret", lambda *_: True)
+    monkeypatch.setattr("weft.wire.events.is_secret", lambda *_: True)
     event = Event(1, 0, "engine", 0, VariableSet("limit", 4711, "start"))
     assert "4711" not in str(event_data(event, workflow))
 
@@ -204,7 +204,7 @@ def answered(request: ModelRequest, *lines: str, capsys) -> tuple[object, str]:
     async def no_command(_text: str) -> None:
         raise AssertionError("no line was a command")
 
-    reply = asyncio.run(ModelPerson(ask, streams(), no_command)(request))
+    reply = asyncio.run(HumanModel(ask, streams(), no_command)(request))
     return reply, capsys.readouterr().err
 
 
@@ -227,7 +227,7 @@ def test_a_person_sees_what_a_model_would(capsys):
         "  The answer is JSON of the form Verdict: ok\n",
         "this is not JSON",
         "that does not fit Verdict: ok: 1 is not of type 'boolean'",
-        "Clerk has no tool none; there is: none",
+        "Clerk has no tool none; available: none",
     ):
         assert line in shown
 
@@ -277,7 +277,7 @@ def test_leaving_with_two_questions_open(monkeypatch):
     async def work(asked: person.Person) -> None:
         await asyncio.gather(asked.line("first: "), asked.line("second: "))
 
-    with pytest.raises(person.Left) as left:
+    with pytest.raises(person.UserLeft) as left:
         person.with_person(work)
     assert left.value.how == "end"
 
@@ -293,11 +293,11 @@ def test_ctrl_c_before_there_is_a_run(monkeypatch):
         await asked.line("early: ")
 
     with pytest.raises(KeyboardInterrupt):
-        work_on(session, work)
+        run_session(session, work)
 
 
 def place_session():
-    return Session(streams(), Place(Settings().workspace, None))
+    return Session(streams(), JournalLocation(Settings().workspace, None))
 
 
 def test_a_question_of_a_tool_without_a_form(seen, capsys):
@@ -315,7 +315,7 @@ def test_a_question_of_a_tool_without_a_form(seen, capsys):
 
 
 def test_details_are_logged_for_those_who_ask(tmp_path):
-    assert place_of(streams(verbose=True, workspace=tmp_path), None).options.startswith(
+    assert locate_journal(streams(verbose=True, workspace=tmp_path), None).options.startswith(
         " --workspace "
     )
 
@@ -328,13 +328,13 @@ def test_two_people_answer_one_question(tmp_path, weft, monkeypatch):
         terminal.wait_for("you: ")
         assert weft("runs", "answer", "last", "I was first").code in {0, 4}
         terminal.type("and I second")
-        terminal.wait_for("not taken: question ")
+        terminal.wait_for("rejected: question ")
         terminal.wait_for("Clerk (sample): ")
 
 
 def test_a_run_that_another_process_ends_is_no_longer_asked_for(tmp_path):
     """Between waiting and asking somebody else may answer."""
-    session = Session(streams(), Place(tmp_path, None), run="r")
+    session = Session(streams(), JournalLocation(tmp_path, None), run="r")
     rows = iter([ROW, ROW, ROW._replace(status="ended", outcome="completed", seq=4)])
 
     class Hosted:
@@ -347,7 +347,7 @@ def test_a_run_that_another_process_ends_is_no_longer_asked_for(tmp_path):
     async def ask(_request):
         raise UsageError("nobody is to be asked")
 
-    session.tell(9)
+    session.mark_printed(9)
     row = asyncio.run(converse(Hosted(), session, None, None, ask))
     assert row.status == "ended"
 
@@ -396,7 +396,7 @@ def test_a_chat_at_a_terminal_and_another_that_comes_too_late(weft, at_terminal,
     result = weft("chat", "Desk", "--model", "sample")
     assert result.code == 130
     assert "Ctrl-C leaves, /help" in result.err
-    assert "not taken: question " in result.err
+    assert "rejected: question " in result.err
     assert "left run " in result.err
 
 
@@ -451,7 +451,7 @@ def test_following_may_be_stopped_as_it_begins(tmp_path):
             yield  # pragma: no cover - nothing ever comes
 
     async def follow():
-        async with following(Slow(), "run"):
+        async with subscribed(Slow(), "run"):
             raise AssertionError("it was stopped before")
 
     async def main():
@@ -474,11 +474,11 @@ def test_following_ends_with_the_run(tmp_path):
             if row.status != "ended":
                 await host.deliver(run, Stop(), scope=LOCAL)
             told = []
-            async with following(host, run) as news:
+            async with subscribed(host, run) as news:
                 while (item := await news.item()) is not None:
                     told.append(item)
-            session = Session(streams(), Place(tmp_path, None), run=run)
-            async with following(host, run, after=len(told)) as news:
+            session = Session(streams(), JournalLocation(tmp_path, None), run=run)
+            async with subscribed(host, run, after=len(told)) as news:
                 # Nothing is left to be told, though the session does not know.
                 row = await converse(host, session, news, None, None)
             return told, row

@@ -1,19 +1,23 @@
 """Settings, streams and what happens when the outside world interferes."""
 
 import io
+import logging
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from weft.cli import app, command_line, help_page, streams
+from weft.cli import app, command_line, streams
 from weft.cli.app import main
 from weft.cli.codes import CODES
-from weft.cli.exits import Exit
-from weft.cli.failure import failure_of
+from weft.cli.failure import Exit, failure_of
+from weft.cli.hosting import locate_journal
+from weft.cli.log import logged
+from weft.cli.pages import help as help_page
 from weft.cli.settings import Settings, nearest_workspace, read_settings
-from weft.cli.streams import OutputLost, Streams, clean
+from weft.cli.streams import OutputLost, Streams
+from weft.cli.text import clean
 from weft.errors import CheckFailed, ExpressionError, PackageError, UsageError
 from weft.findings import Finding, Place
 
@@ -318,3 +322,19 @@ def test_a_current_folder_that_is_gone(weft, workspace, monkeypatch):
     result = weft("doctor")
     assert result.code == 3
     assert result.err.startswith("error[CLI003]: the current folder no longer exists\n")
+
+
+def test_the_log_is_shown_to_those_who_ask_and_only_while_a_command_runs(capsys):
+    logger = logging.getLogger("weft")
+    before = list(logger.handlers)
+    for verbose in (True, False):
+        with logged(Streams(Settings(verbose=verbose))):
+            logger.warning("a line of the log")
+        assert capsys.readouterr().err == ("a line of the log\n" if verbose else "")
+    assert logger.handlers == before
+
+
+def test_looking_for_runs_leaves_the_log_alone(tmp_path):
+    before = list(logging.getLogger("weft").handlers)
+    locate_journal(Streams(Settings(workspace=tmp_path, verbose=True)), None)
+    assert logging.getLogger("weft").handlers == before

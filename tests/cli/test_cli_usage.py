@@ -6,8 +6,8 @@ import pytest
 from cyclopts import CycloptsError
 
 from weft import __version__
+from weft.cli.commands.table import COMMAND_NAMES
 from weft.cli.usage import usage_failure
-from weft.cli.verbs import VERB_NAMES
 
 
 def test_bare_weft_prints_help_and_exits_2(weft):
@@ -25,11 +25,11 @@ def test_help_lists_every_verb_in_order(weft):
     result = weft("--help")
     assert result.code == 0
     lines = result.out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
-    assert [line.split()[0] for line in lines] == list(VERB_NAMES)
+    assert [line.split()[0] for line in lines] == list(COMMAND_NAMES)
     assert result.out == weft("-h").out
 
 
-@pytest.mark.parametrize("verb", VERB_NAMES)
+@pytest.mark.parametrize("verb", COMMAND_NAMES)
 def test_every_verb_has_a_page_with_examples_and_global_options(weft, verb: str):
     result = weft(verb, "--help")
     assert result.code == 0
@@ -127,7 +127,7 @@ def test_failures_are_json_when_json_was_asked_for(weft, words: list[str]):
 
 def test_whatever_else_the_library_refuses_is_passed_on():
     error = CycloptsError(msg="It does not work.")
-    assert usage_failure(error, verbs=[], options=[]).message == "It does not work"
+    assert usage_failure(error, commands=[], options=[]).message == "It does not work"
 
 
 def test_python_can_start_it(monkeypatch, capsys):

@@ -8,11 +8,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NoReturn
 
-from weft.cli.exits import Exit
-from weft.cli.failure import Failure, failure_of
+from weft.cli.commands.table import COMMANDS
+from weft.cli.failure import Exit, Failure, failure_of
 from weft.cli.settings import fallback_settings, library_completes
 from weft.cli.streams import OutputLost, Streams, finish, prepare, silence
-from weft.cli.verbs import VERB_NAMES, VERBS
 from weft.errors import WeftError
 
 
@@ -29,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 outcome = _outcome(words)
             if outcome == Exit.INTERRUPTED and argv is None:
                 _end_process(outcome)
-        except KeyboardInterrupt:  # another one, while the first was told
+        except KeyboardInterrupt:  # another one, while the first was reported
             outcome = Exit.INTERRUPTED
         else:
             return outcome
@@ -43,7 +42,7 @@ def _outcome(words: list[str]) -> Exit:
         Streams().problem("stopped")
         return Exit.INTERRUPTED
     except OutputLost as error:
-        return _tell(error.failure, json=False)
+        return _print_failure(error.failure, json=False)
 
 
 def _end_process(outcome: Exit) -> NoReturn:
@@ -58,7 +57,7 @@ def _carry_out(words: list[str]) -> Exit:
     try:
         # Both deferred, so that Ctrl-C while they load is met here as well.
         if words[:1] == ["__complete"] and not library_completes():
-            from weft.cli.completing import answer  # noqa: PLC0415
+            from weft.cli.completion import answer  # noqa: PLC0415
 
             Streams().result(answer(words[1:]))
             outcome = Exit.DONE
@@ -72,18 +71,21 @@ def _carry_out(words: list[str]) -> Exit:
         silence(sys.stdout)
         outcome = Exit.DONE
     except (WeftError, OSError) as error:
-        outcome = _tell(_with_page(failure_of(error), words), json=_asks_for_json(words))
+        outcome = _print_failure(_with_page(failure_of(error), words), json=_asks_for_json(words))
     except Exception as error:  # noqa: BLE001 - the outermost place: nobody sees a traceback unasked
-        outcome = _tell(_bug(error, words), json=_asks_for_json(words))
+        # Deferred: this never happens.
+        from weft.cli.bug_report import bug_failure  # noqa: PLC0415
+
+        outcome = _print_failure(bug_failure(error, words), json=_asks_for_json(words))
     finish()
     return outcome
 
 
-def _tell(failure: Failure, *, json: bool) -> Exit:
+def _print_failure(failure: Failure, *, json: bool) -> Exit:
     """Print why a command ends."""
     # Deferred: only a command that fails pays for it.
-    from weft.cli.machine_formats import failure_document  # noqa: PLC0415
-    from weft.cli.render_findings import failure_text  # noqa: PLC0415
+    from weft.cli.formats.documents import failure_document  # noqa: PLC0415
+    from weft.cli.formats.findings_text import failure_text  # noqa: PLC0415
 
     streams = Streams(fallback_settings(json=json))
     if json:
@@ -94,37 +96,20 @@ def _tell(failure: Failure, *, json: bool) -> Exit:
 
 
 def _with_page(failure: Failure, words: list[str]) -> Failure:
-    """Name the page that tells how the verb is used, where it was used wrongly."""
+    """Name the help page of a command that was used wrongly."""
     if failure.exit != Exit.USAGE:
         return failure
-    return replace(failure, more=" ".join(["weft", *_verb(words), "--help"]))
+    return replace(failure, more=" ".join(["weft", *_used_command(words), "--help"]))
 
 
-def _verb(words: list[str]) -> list[str]:
-    """Return the verb that was used, and which part of it; nothing if there is none."""
+def _used_command(words: list[str]) -> list[str]:
+    """Return the command that was used, and which part of it; nothing if there is none."""
     for place, word in enumerate(words):
-        verb = next((it for it in VERBS if it.name == word), None)
-        if verb is not None:
-            parts = {it.name for it in verb.parts}
+        command = next((it for it in COMMANDS if it.name == word), None)
+        if command is not None:
+            parts = {it.name for it in command.parts}
             return [word, *[it for it in words[place + 1 :] if it in parts][:1]]
     return []
-
-
-def _bug(error: Exception, words: list[str]) -> Failure:
-    # Deferred: this never happens.
-    from weft.cli.bug_report import full_story, write_report  # noqa: PLC0415
-
-    if {"-v", "--verbose"} & set(words):
-        Streams().problem(full_story(error))
-    try:
-        remedy = f"please report it and attach {write_report(error, words, verbs=VERB_NAMES)}"
-    except OSError as refusal:
-        remedy = f"please report it; no report could be written: {refusal.strerror}"
-    return Failure(
-        Exit.BUG,
-        f"Weft stopped because of an error of its own ({type(error).__name__})",
-        hint=(remedy, "see where it happened: add --verbose"),
-    )
 
 
 def _asks_for_json(words: list[str]) -> bool:

@@ -22,8 +22,8 @@ _RULES: Final = (
             "is not. Packages are left as they were, and what happened in a run is kept."
         ),
         fix=(
-            "Mend what the findings above the message name, then give the command again. What "
-            "happened in a run is told by `weft inspect RUN`."
+            "Fix what the findings above the message name, then give the command again. What "
+            "happened in a run is shown by `weft inspect RUN`."
         ),
         example="weft diagram Support        while agents.json lacks a comma",
     ),
@@ -52,10 +52,10 @@ _RULES: Final = (
         severity="error",
         title="The run waits for a person",
         why=(
-            "A question is open and nobody is there to be asked: stdin is not a terminal, or the "
+            "A question is open and there is no person to ask: stdin is not a terminal, or the "
             "output is for a program. The run is kept and waits, for as long as it takes."
         ),
-        fix="Answer with the command the message names, or go on in a chat: `weft chat --run RUN`.",
+        fix="Answer with the command the message names, or in a chat: `weft chat --run RUN`.",
         example="weft run Support </dev/null        while an agent asks the customer something",
     ),
     Rule(
@@ -74,7 +74,7 @@ _RULES: Final = (
         code="CLI007",
         severity="error",
         title="Something else is already there",
-        why="Carrying out the command would overwrite what somebody else may still need.",
+        why="Carrying out the command would overwrite what may still be needed.",
         fix=(
             "Choose another name, or remove what is there if it is no longer needed. "
             "`weft import` replaces files you have changed with `--force` and keeps a backup."

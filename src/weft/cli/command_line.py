@@ -1,4 +1,4 @@
-"""The command line of `weft`; what a verb needs is imported when the verb is used."""
+"""The command line of `weft`; what a command needs is imported when the command is used."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,12 +7,12 @@ from typing import Annotated, Final
 from cyclopts import App, CycloptsError, Group, Parameter
 
 import weft
-from weft.cli.exits import Exit
-from weft.cli.failure import CommandFailed
-from weft.cli.help_page import HelpPage
+from weft.cli.commands.table import COMMAND_NAMES, COMMANDS, Command
+from weft.cli.failure import CommandFailed, Exit
+from weft.cli.pages.help import HelpPage
 from weft.cli.settings import read_settings
-from weft.cli.streams import Streams, clean
-from weft.cli.verbs import VERB_NAMES, VERBS, Verb
+from weft.cli.streams import Streams
+from weft.cli.text import clean
 
 _ABOUT: Final = """Check, run, inspect and ship packages of language-model agents.
 
@@ -51,28 +51,32 @@ def build_app() -> App:
     for flag, text in (("--help", "Print this page."), ("--version", "Print the version.")):
         app[flag].group = _EVERYWHERE
         app[flag].help = text
-    _add_verbs(app, VERBS, "weft")
+    _add_commands(app, COMMANDS, "weft")
     app.meta.suppress_keyboard_interrupt = False
     app.meta.default(_launcher(app))
     return app
 
 
-def _add_verbs(app: App, verbs: Sequence[Verb], before: str) -> None:
-    for order, verb in enumerate(verbs):
-        line = f"{before} {verb.name}"
-        page = HelpPage(verb.examples)
-        usage = f"{line} {verb.usage}"
-        if verb.parts:
+def _add_commands(app: App, commands: Sequence[Command], before: str) -> None:
+    for order, command in enumerate(commands):
+        line = f"{before} {command.name}"
+        page = HelpPage(command.examples)
+        usage = f"{line} {command.usage}"
+        if command.parts:
             group = App(
-                name=verb.name, help=verb.help, sort_key=order, usage=usage, help_formatter=page
+                name=command.name,
+                help=command.help,
+                sort_key=order,
+                usage=usage,
+                help_formatter=page,
             )
-            _add_verbs(group, verb.parts, line)
+            _add_commands(group, command.parts, line)
             app.command(group)
             continue
         app.command(
-            verb.target,
-            name=verb.name,
-            help=verb.help,
+            command.target,
+            name=command.name,
+            help=command.help,
             sort_key=order,
             usage=usage,
             help_formatter=page,
@@ -83,7 +87,7 @@ def run(words: Sequence[str]) -> Exit:
     """Carry out a command."""
     if set(words) == {"--version", "--json"}:  # the library would print it for people
         # Deferred: hardly ever asked for.
-        from weft.cli.machine_formats import document  # noqa: PLC0415
+        from weft.cli.formats.documents import document  # noqa: PLC0415
 
         Streams().result(document({"version": weft.__version__}))
         return Exit.DONE
@@ -96,10 +100,10 @@ def run(words: Sequence[str]) -> Exit:
 
         options = [name for it in app.meta.assemble_argument_collection() for name in it.names]
         before = error.command_chain or ()
-        group = next((it for it in VERBS if it.parts and it.name in before), None)
+        group = next((it for it in COMMANDS if it.parts and it.name in before), None)
         failure = usage_failure(
             error,
-            verbs=[it.name for it in group.parts] if group else VERB_NAMES,
+            commands=[it.name for it in group.parts] if group else COMMAND_NAMES,
             options=[*options, "--help", "--version"],
             group=f"{group.name} " if group else "",
         )
@@ -107,7 +111,7 @@ def run(words: Sequence[str]) -> Exit:
 
 
 def _launcher(app: App) -> Callable[..., Exit]:
-    """Return the function that reads the global options, wherever they stand, and calls a verb."""
+    """Return the function that reads global options, wherever they stand, and calls a command."""
 
     def launch(
         *words: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
@@ -134,15 +138,19 @@ def _launcher(app: App) -> Callable[..., Exit]:
         if not words:
             app.help_print([])
             return Exit.USAGE
-        verb, bound, _ = app.parse_args(words)
-        if verb == app.help_print:  # a verb that consists of others, alone
-            verb(*bound.args, **bound.kwargs)
+        command, bound, _ = app.parse_args(words)
+        if command == app.help_print:  # a command that consists of others, alone
+            command(*bound.args, **bound.kwargs)
             return Exit.USAGE
         settings = read_settings(
             workspace=workspace, json=json, quiet=quiet, verbose=verbose, no_color=no_color
         )
         streams = Streams(settings)
         streams.detail(clean(f"workspace: {settings.workspace.resolve()}"))
-        return verb(*bound.args, **bound.kwargs, streams=streams)
+        # Deferred: help pages log nothing.
+        from weft.cli.log import logged  # noqa: PLC0415
+
+        with logged(streams):
+            return command(*bound.args, **bound.kwargs, streams=streams)
 
     return launch

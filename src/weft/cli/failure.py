@@ -1,14 +1,40 @@
-"""A command that cannot be carried out, and how that is told."""
+"""A command that cannot be carried out: its exit code, and why."""
 
 import errno
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from shlex import quote
 from typing import Final
 
-from weft.cli.exits import Exit, code_of
 from weft.errors import DeclarationError, SetupError, UsageError, WeftError
 from weft.findings import Finding
+
+
+class Exit(IntEnum):
+    """The outcome of a command, as the shell sees it."""
+
+    DONE = 0
+    #: The thing asked about failed: a package has findings, a run failed, a replay differs.
+    FAILED = 1
+    #: The command was not given as it can be understood.
+    USAGE = 2
+    #: Something about this machine is in the way; `weft doctor` can tell what.
+    SETUP = 3
+    #: A run waits for a person, and there is none to ask.
+    WAITING = 4
+    NOT_FOUND = 6
+    #: What is to be made is already there, or is not what it was.
+    CONFLICT = 7
+    #: An error in Weft itself.
+    BUG = 70
+    #: Stopped with Ctrl-C.
+    INTERRUPTED = 130
+
+
+def code_of(exit_code: Exit) -> str:
+    """Return the code of the message that goes with an exit code; `weft explain` knows it."""
+    return f"CLI{exit_code:03}"
 
 
 @dataclass(frozen=True)
@@ -20,7 +46,9 @@ class Failure:
     cause: tuple[str, ...] = ()
     hint: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
-    #: The command that tells more; where none is given, the one that explains the code.
+    #: The run that stopped, where it is one.
+    run: str = ""
+    #: The command that says more; where none is given, the one that explains the code.
     more: str = ""
 
     @property
@@ -58,7 +86,7 @@ def setup(message: str, *hint: str, cause: tuple[str, ...] = ()) -> CommandFaile
 
 
 def failure_of(error: WeftError | OSError) -> Failure:
-    """Tell what an exception of the layers below means for the command."""
+    """Return what an exception of the layers below means for the command."""
     match error:
         case CommandFailed():
             return error.failure

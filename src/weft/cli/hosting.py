@@ -1,42 +1,29 @@
-"""The host a verb works with: that of the workspace, with the runs it keeps."""
+"""The host a command works with: that of the workspace, and the runs it keeps."""
 
-import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Final, TypeAlias
-
-from cyclopts import Parameter
+from typing import Final
 
 from weft.adapters.models.person import Ask
 from weft.adapters.sqlite.errors import on_read_only_disk
-from weft.app.hosts import JOURNAL, open_host
-from weft.cli.failure import not_found, remedy, setup, usage
-from weft.cli.own_output import output_kept
-from weft.cli.package_files import DetailLog
-from weft.cli.places import how_to_start
-from weft.cli.streams import Streams
+from weft.app.hosts import JOURNAL, LOCAL, open_host
+from weft.cli.failure import CommandFailed, Exit, Failure, not_found, remedy, setup, usage
+from weft.cli.paths import how_to_start
+from weft.cli.streams import Streams, output_kept
+from weft.engine.rows import RequestRow, RunRow
 from weft.errors import RunGivenUp, StoreError
+from weft.ports.scope import Scope
 from weft.runtime.host import Host
-
-#: The option that every verb has which works with runs.
-JournalFile: TypeAlias = Annotated[
-    Path | None,
-    Parameter(
-        name="--journal",
-        metavar="FILE",
-        help="Keep runs in this file; else in .weft/journal.db of the workspace.",
-    ),
-]
 
 #: What a program may name instead of a file, and SQLite as well: runs that nobody keeps.
 _IN_MEMORY: Final = Path(":memory:")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JournalLocation:
     """Where the packages are and where the runs are kept."""
 
     workspace: Path
@@ -68,36 +55,37 @@ class Place:
         )
 
 
-def place_of(streams: Streams, journal: Path | None, *, must_exist: bool = False) -> Place:
-    """Return where a verb works; `must_exist` refuses a place where no run was ever kept."""
+def locate_journal(
+    streams: Streams, journal: Path | None, *, must_exist: bool = False
+) -> JournalLocation:
+    """Return where a command works; `must_exist` refuses a place where no run was ever kept."""
     if journal == _IN_MEMORY:
         raise usage(
             "--journal :memory: would leave nothing to look at when the command has ended",
             "name a file: --journal FILE",
         )
-    place = Place(streams.settings.workspace, journal)
-    if place.blocked:
-        raise setup(place.blocked, "move it away, or name a file: --journal FILE")
-    if must_exist and not place.file.is_file():
+    location = JournalLocation(streams.settings.workspace, journal)
+    if location.blocked:
+        raise setup(location.blocked, "move it away, or name a file: --journal FILE")
+    if must_exist and not location.file.is_file():
         raise not_found(
-            f"no run was kept in {place.file} so far",
-            how_to_start(place.workspace),
+            f"no run was kept in {location.file} so far",
+            how_to_start(location.workspace),
             "or name the folder with your packages: weft --workspace DIR",
         )
-    # What the layers below log is told by the verb as well, in plain words.
-    handler = DetailLog(streams) if streams.settings.verbose else logging.NullHandler()
-    logging.getLogger("weft").handlers = [handler]
-    return place
+    return location
 
 
 @asynccontextmanager
-async def hosted(place: Place, *, seed: int = 0, person: Ask | None = None) -> AsyncGenerator[Host]:
+async def hosted(
+    location: JournalLocation, *, seed: int = 0, person: Ask | None = None
+) -> AsyncGenerator[Host]:
     """Open the host of a workspace, and close it in any case."""
     # Without a person runs are looked at, and that can be done where no folder can be made.
-    looking = person is None and place.file.is_file() and on_read_only_disk(place.file)
-    journal = place.file if looking else place.journal
+    looking = person is None and location.file.is_file() and on_read_only_disk(location.file)
+    journal = location.file if looking else location.journal
     try:
-        host = await open_host(place.workspace, journal=journal, seed=seed, person=person)
+        host = await open_host(location.workspace, journal=journal, seed=seed, person=person)
         with output_kept():
             async with host:
                 yield host
@@ -105,16 +93,94 @@ async def hosted(place: Place, *, seed: int = 0, person: Ask | None = None) -> A
         behind = error.__cause__
         if isinstance(behind, OSError) and remedy(behind):
             raise
-        raise setup(str(error), _look(place)) from error
+        raise setup(str(error), _look(location)) from error
     except RunGivenUp as error:
-        resume = f"when that is mended, go on with: weft runs resume {error.run}{place.options}"
-        raise setup(error.fact, _look(place), resume) from error
+        resume = f"after fixing this, continue with: weft runs resume {error.run}{location.options}"
+        hint = (_look(location), resume)
+        raise CommandFailed(Failure(Exit.SETUP, error.fact, hint=hint, run=error.run)) from error
 
 
-def _look(place: Place) -> str:
-    return f"see what is wrong: weft doctor{place.options}"
+def _look(location: JournalLocation) -> str:
+    return f"see what is wrong: weft doctor{location.options}"
 
 
 def _is_upward(path: Path) -> bool:
     """Tell whether a workspace is one that is found from here without being named."""
     return set(path.parts) == {".."}
+
+
+#: How much of an identity is shown in a list: the end, since beginnings are those of the time.
+SHORT: Final = 8
+
+#: How many runs are looked at when a part of an identity is given.
+_PAGE: Final = 500
+
+#: No more than this many candidates are named.
+_MOST: Final = 4
+
+
+def short(run: str) -> str:
+    """Return the part of an identity that tells it from others."""
+    return run[-SHORT:]
+
+
+async def find_run(host: Host, typed: str, scope: Scope = LOCAL) -> RunRow:
+    """Return the run a person means."""
+    name = typed.strip().lower()
+    if not name:
+        raise usage("the name of the run is empty", "name a run, or `last`")
+    if name == "last":
+        newest = await host.runs(scope=scope, limit=1)
+        if not newest:
+            raise not_found("there is no run yet", "start one: weft run NAME hello")
+        return newest[0]
+    found = await _matching(host, name, scope)
+    if not found:
+        raise not_found(f'there is no run "{typed}"', "see what there is: weft runs list")
+    if len(found) > 1:
+        named = ", ".join(row.run for row in found[:_MOST])
+        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        raise usage(
+            f'"{typed}" could be one of {len(found)} runs', f"write more of it: {named}{more}"
+        )
+    return found[0]
+
+
+async def find_request(
+    host: Host, row: RunRow, typed: str | None, location: JournalLocation
+) -> RequestRow:
+    """Return the open question of a run that a person means: by its end, or the only one."""
+    asked = await host.requests(scope=LOCAL, run=row.run)
+    if not asked:
+        raise _asks_nothing(row, location)
+    matching = [it for it in asked if typed is None or it.id.endswith(typed)]
+    if len(matching) == 1:
+        return matching[0]
+    names = ", ".join(it.id for it in asked)
+    if matching:
+        raise usage(f"run {row.run} asks {len(matching)} questions", f"name one of: {names}")
+    raise not_found(f'run {row.run} has no open question "{typed}"', f"it asks: {names}")
+
+
+def _asks_nothing(row: RunRow, location: JournalLocation) -> CommandFailed:
+    if row.status == "ended":
+        look = f"look at it: weft inspect {row.run}{location.options}"
+        return usage(f"run {row.run} has ended, and asks nothing", look)
+    return usage(
+        f"run {row.run} has something to do, and asks nothing at present",
+        f"if no process works on it, continue it: weft runs resume {row.run}{location.options}",
+        f"else wait until it asks: weft runs tail {row.run}{location.options}",
+    )
+
+
+async def _matching(host: Host, name: str, scope: Scope) -> list[RunRow]:
+    found: list[RunRow] = []
+    before: str | None = None
+    while page := await host.runs(scope=scope, before=before, limit=_PAGE):
+        for row in page:
+            if row.run.lower() == name:
+                return [row]
+            if row.run.lower().startswith(name) or row.run.lower().endswith(name):
+                found.append(row)
+        before = page[-1].run
+    return found

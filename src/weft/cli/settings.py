@@ -16,9 +16,9 @@ PACKAGES: Final = "workflows"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What holds for every verb."""
+    """What holds for every command."""
 
-    #: The folder whose packages the verbs work on, as seen from the current folder.
+    #: The folder whose packages the commands work on, as seen from the current folder.
     workspace: Path = Path()
     json: bool = False
     quiet: bool = False

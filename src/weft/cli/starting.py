@@ -1,22 +1,33 @@
-"""Starting a run from the command line."""
+"""Starting a run from the command line: its package, its values, its first message."""
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from shlex import quote
+from typing import Final
 
 from weft.app.hosts import LOCAL
-from weft.cli.answering_models import models_line
-from weft.cli.failure import usage
-from weft.cli.given_values import read_values
-from weft.cli.package_files import placed
-from weft.cli.places import locate_package
-from weft.cli.run_names import find_run
-from weft.cli.streams import Streams, clean
-from weft.engine.compiled import compile_workflow
-from weft.errors import LinkError
-from weft.findings import Json
+from weft.cli.failure import CommandFailed, not_found, usage
+from weft.cli.hosting import find_run
+from weft.cli.models import models_line
+from weft.cli.paths import locate_package
+from weft.cli.streams import Streams
+from weft.cli.text import clean
+from weft.engine.compiled import CompiledWorkflow, compile_workflow
+from weft.engine.rows import RunRow
+from weft.errors import ExpressionError, LinkError
+from weft.findings import Finding, Json
+from weft.ids import nearest
 from weft.packages.reader import read_package
 from weft.packages.workspace import find_packages
 from weft.runtime.host import Host
+from weft.spec.canonical import digest
+from weft.spec.type_meaning import coerce_text
+from weft.spec.types import LiteralOf, OptionalOf, TypeExpr, print_type
+
+#: How much of a digest is shown.
+_SHORT: Final = 8
 
 
 def package_to_run(streams: Streams, name: str) -> Path:
@@ -55,7 +66,8 @@ async def start_run(
             streamed=True,
         )
     except LinkError as error:
-        raise LinkError(str(error), placed(error.findings, folder)) from error
+        findings = tuple(_placed(it, folder) for it in error.findings)
+        raise LinkError(str(error), findings) from error
     models = models_line(await host.workflow(run, scope=LOCAL), chosen, begins=True)
     for line in (f"run {run} of {folder.name}", models):
         streams.note(streams.paint_error(clean(line), "dim"))
@@ -73,3 +85,82 @@ async def model_name(host: Host, model: str | None) -> str | None:
 def _name(folder: Path) -> str:
     """Return the name of a package, which is that of its folder, however the folder is called."""
     return folder.resolve().name
+
+
+def _placed(finding: Finding, folder: Path) -> Finding:
+    """Return a finding about code of a package, with its file named from the current folder on."""
+    file = folder / finding.place.file
+    if not file.is_file():
+        return finding
+    return replace(finding, place=replace(finding.place, file=str(file)))
+
+
+def read_message(text: str, *hint: str) -> str:
+    """Return a message; `hint` is what to do about an empty one."""
+    if not text.strip():
+        raise usage("the message is empty", *hint)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        # So Python marks bytes of a command line that the encoding of the terminal does not have.
+        raise usage(
+            "the message is not valid Unicode text", "let Python read UTF-8: export PYTHONUTF8=1"
+        ) from error
+    return text
+
+
+def read_values(compiled: CompiledWorkflow, given: Sequence[str]) -> Mapping[str, Json]:
+    """Return the values, each as the type of its variable wants it."""
+    values: dict[str, Json] = {}
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise usage(f'"{pair}" gives no variable a value', "write --set NAME=VALUE")
+        if name in values:
+            raise usage(f"{name} is given twice", "keep one of them")
+        values[name] = _value(compiled, name, text)
+    return values
+
+
+def _value(compiled: CompiledWorkflow, name: str, text: str) -> Json:
+    variable = compiled.variables.get(name)
+    if variable is None:
+        near = nearest(name, compiled.variables)
+        there = f"available: {', '.join(compiled.variables) or 'none'}"
+        raise not_found(f"there is no variable {name}", f"did you mean {near}?" if near else there)
+    try:
+        return coerce_text(variable.type, text, models=compiled.models)
+    except ExpressionError as error:
+        raise _unfit(name, variable.type, error.hint or "write a value of this type") from error
+
+
+def _unfit(name: str, type_: TypeExpr, remedy: str) -> CommandFailed:
+    chosen = type_.of if isinstance(type_, OptionalOf) else type_
+    if isinstance(chosen, LiteralOf):
+        words = [it if isinstance(it, str) else json.dumps(it) for it in chosen.values]
+        return usage(
+            f"the value given for {name} is not one of: {', '.join(words)}",
+            f"write one of them: --set {quote(f'{name}={words[0]}')}",
+        )
+    return usage(
+        f"the value given for {name} does not fit its type {print_type(type_)}",
+        f"{remedy}: --set {name}=VALUE",
+    )
+
+
+def warn_if_changed(streams: Streams, row: RunRow) -> None:
+    """Say so if the package of a run is there and is not what the run was started with."""
+    folders = {it.resolve().name: it for it in find_packages(streams.settings.workspace)}
+    folder = folders.get(row.workflow)
+    if folder is None:
+        return
+    if digest_on_disk(folder) != row.digest:
+        kept = row.digest[:_SHORT]
+        note = f"the package {row.workflow} has changed since; this run keeps {kept}"
+        streams.note(streams.paint_error(clean(note), "yellow"))
+
+
+def digest_on_disk(folder: Path) -> str:
+    """Return the digest of a package as it is now, with errors or without."""
+    package = read_package(folder)
+    return digest(package.spec, package.code)

@@ -1,24 +1,22 @@
 """Where output goes: results to stdout, everything else to stderr, colour only for a person."""
 
 import os
-import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
 from textwrap import fill
-from typing import Final, TextIO, TypeAlias
+from typing import Any, Final, TextIO, TypeAlias, cast
 
-from weft.cli.columns import padded, width
-from weft.cli.exits import Exit
-from weft.cli.failure import CommandFailed, Failure
-from weft.cli.own_output import results
+from weft.cli.failure import CommandFailed, Exit, Failure, not_found, usage
 from weft.cli.settings import Settings
+from weft.cli.text import clean, padded, width
 
 #: Gives a text a style of rich, or leaves it as it is where colour is not wanted.
 Paint: TypeAlias = Callable[[str, str], str]
 
-#: Characters that would move the cursor, change colours or turn the direction of writing.
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 #: The width of a file or pipe: it has none.
 _ENDLESS: Final = 1000
@@ -30,16 +28,6 @@ class OutputLost(CommandFailed):
     def __init__(self, error: OSError) -> None:
         reason = (error.strerror or type(error).__name__).lower()
         super().__init__(Failure(Exit.SETUP, f"the output cannot be written: {reason}"))
-
-
-def clean(text: str) -> str:
-    """Write control characters out, so that a file cannot play with the terminal it is shown on."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-def clean_lines(text: str) -> str:
-    """Do the same for text of several lines, which stay lines."""
-    return "\n".join(clean(line.expandtabs(4)) for line in text.replace("\r\n", "\n").split("\n"))
 
 
 def plain(text: str, style: str) -> str:  # noqa: ARG001 - the signature of every Paint
@@ -92,12 +80,12 @@ class Streams:
         finish()
 
     def note(self, text: str) -> None:
-        """Tell a person what was done or may be done next; programs and the quiet see nothing."""
+        """Print what was done or may be done next; programs and the quiet see nothing."""
         if not (self.settings.quiet or self.settings.json):
             _write(sys.stderr, text)
 
     def detail(self, text: str) -> None:
-        """Tell what only somebody who asked for details wants to know."""
+        """Print what is wanted only with --verbose."""
         if self.settings.verbose:
             _write(sys.stderr, text)
 
@@ -170,3 +158,63 @@ def _lose(stream: TextIO, error: OSError) -> None:
     silence(stream)
     if stream is results() and not isinstance(error, BrokenPipeError):
         raise OutputLost(error) from error
+
+
+#: The stream that results go to while a host is open; nothing where `sys.stdout` is still it.
+_KEPT: Final[list[TextIO]] = []
+
+
+def results() -> TextIO:
+    """Return the stream that results of a command are written to."""
+    return _KEPT[0] if _KEPT else sys.stdout
+
+
+@contextmanager
+def output_kept() -> Generator[None]:
+    """Keep the output stream to ourselves: meanwhile `sys.stdout` writes to the error stream."""
+    if _KEPT:
+        yield
+        return
+    real = sys.stdout
+    _KEPT.append(real)
+    sys.stdout = cast("TextIO", _Aside(real))
+    try:
+        yield
+    finally:
+        sys.stdout = real
+        _KEPT.clear()
+
+
+class _Aside:
+    """Looks like the output stream, so that `input` edits lines, and writes to the error stream."""
+
+    def __init__(self, real: TextIO) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a stream has
+        return getattr(self._real if name in _LOOK else sys.stderr, name)
+
+
+#: What tells where a stream leads, and how text is written there.
+_LOOK: Final = frozenset({"fileno", "isatty", "encoding", "errors"})
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    # Deferred: most commands write no file.
+    from weft.packages.staging import replace_files  # noqa: PLC0415
+
+    require_file_path(path, example="out.txt")
+    replace_files(path.parent, {path.name: text.encode()})
+
+
+def require_file_path(path: Path, *, example: str) -> None:
+    """Refuse the name of a folder where that of a file is wanted, and one in no folder."""
+    if path.is_dir():
+        raise usage(f"{path} is a folder", f"name a file in it, such as {path / example}")
+    if path.parent.exists() and not path.parent.is_dir():
+        raise usage(f"{path.parent} is a file, so nothing can be in it", "name another place")
+    if not path.parent.exists():
+        # Not made unasked: it is more often misspelt than missing.
+        hint = f"make it: mkdir -p {quote(str(path.parent))}"
+        raise not_found(f"there is no folder {path.parent}", hint)

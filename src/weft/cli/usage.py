@@ -14,11 +14,10 @@ from cyclopts.exceptions import (
 )
 from cyclopts.token import Token
 
-from weft.cli.exits import Exit
-from weft.cli.failure import Failure
+from weft.cli.failure import Exit, Failure
 from weft.ids import nearest
 
-#: What people call some verbs elsewhere.
+#: What people call some commands elsewhere.
 _OTHER_WORDS: Final = {
     "create": "new",
     "add": "new",
@@ -43,30 +42,32 @@ _OTHER_WORDS: Final = {
     "help": "--help",
     "version": "--version",
 }
-#: Verbs people expect because other tools have them.
+#: Commands people expect because other tools have them.
 _LATER: Final = frozenset({"serve", "generate"})
 
 
 def usage_failure(
-    error: CycloptsError, *, verbs: Iterable[str], options: Iterable[str], group: str = ""
+    error: CycloptsError, *, commands: Iterable[str], options: Iterable[str], group: str = ""
 ) -> Failure:
     """Say what could not be understood and what was probably meant.
 
-    `options` are those that stand with every verb; `group` stands before the verbs, if they are
-    parts of another.
+    `options` are those that stand with every command; `group` stands before the commands, if
+    they are parts of another.
     """
-    fact, hints = _explain(error, [f"{group}{verb}" for verb in verbs], list(options), group)
+    fact, hints = _explain(
+        error, [f"{group}{command}" for command in commands], list(options), group
+    )
     return Failure(Exit.USAGE, fact, hint=tuple(hints))
 
 
 def _explain(
-    error: CycloptsError, verbs: list[str], options: list[str], group: str
+    error: CycloptsError, commands: list[str], options: list[str], group: str
 ) -> tuple[str, Iterable[str]]:
     match error:
         case UnknownCommandError(unused_tokens=[str(word), *_]) if word.startswith("-"):
             return f"there is no option {word}", _meant(word, options)
         case UnknownCommandError(unused_tokens=[str(word), *_]):
-            return f'there is no command "{word}"', _meant_verb(f"{group}{word}", verbs)
+            return f'there is no command "{word}"', _meant_command(f"{group}{word}", commands)
         case UnknownOptionError():
             word = error.token.keyword or error.token.value
             own = [name for argument in error.argument_collection for name in argument.names]
@@ -106,12 +107,12 @@ def _wrong_value(token: Token, wanted: type | None) -> tuple[str, Iterable[str]]
     return fact, [*_meant(value, choices), f"choose one of: {', '.join(choices)}"]
 
 
-def _meant_verb(word: str, verbs: list[str]) -> list[str]:
+def _meant_command(word: str, commands: list[str]) -> list[str]:
     if word in _LATER:
         return ["this version works in the terminal; it has no server and no generator yet"]
     if word in _OTHER_WORDS:
         return [f"did you mean weft {_OTHER_WORDS[word]}?"]
-    return [f"did you mean weft {verb}?" for verb in [nearest(word, verbs)] if verb]
+    return [f"did you mean weft {command}?" for command in [nearest(word, commands)] if command]
 
 
 def _meant(word: str, candidates: Iterable[str]) -> list[str]:

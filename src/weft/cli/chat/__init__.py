@@ -1,0 +1,1 @@
+"""A run and the person at the terminal."""

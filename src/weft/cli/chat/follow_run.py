@@ -1,0 +1,122 @@
+"""Following a run that this process works on, whichever command started or resumed it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from weft.app.hosts import LOCAL
+from weft.cli.chat.conversation import AtTerminal, Session, converse, view_for
+from weft.cli.chat.human_model import HumanModel
+from weft.cli.chat.person import Person, UserLeft, stdin_is_terminal, with_person
+from weft.cli.chat.slash_commands import run_command
+from weft.cli.chat.subscription import Subscription, subscribed
+from weft.cli.failure import Exit, failure_of
+from weft.cli.formats.documents import document_line, failure_data
+from weft.cli.hosting import hosted
+from weft.cli.pages.inspect import run_page
+from weft.cli.pages.runs import print_outcome, print_status
+from weft.engine.events import Event
+from weft.errors import WeftError
+from weft.inspect.run import inspect_run
+from weft.ports.model import ModelReply, ModelRequest
+from weft.runtime.host import Host
+from weft.runtime.signals import Stop
+
+
+@asynccontextmanager
+async def interactive_host(session: Session, person: Person, seed: int) -> AsyncGenerator[Host]:
+    """Open a host on which the person may also answer for models."""
+
+    async def command(text: str) -> None:
+        match await run_command(text, session.streams, partial(print_run, host, session)):
+            case "stop":
+                # What is stopped is the very call that is being answered here.
+                await host.deliver(session.run, Stop(), scope=LOCAL)
+                await asyncio.Event().wait()
+            case "quit":
+                await person.leave()
+            case "again":
+                pass
+
+    model = HumanModel(person.line, session.streams, command)
+
+    async def ask(request: ModelRequest) -> ModelReply:
+        # The key ends with the number of the event that let the agent speak.
+        await session.until_printed(int(request.key.rpartition(":")[2]))
+        return await model(request)
+
+    async with hosted(session.location, seed=seed, person=ask) as host:
+        yield host
+
+
+async def print_run(host: Host, session: Session) -> None:
+    """Print what is known of the run."""
+    workflow = await host.workflow(session.run, scope=LOCAL)
+    events = [it async for it in host.events(session.run, scope=LOCAL)]
+    inspection = inspect_run(workflow, session.run, [it for it in events if isinstance(it, Event)])
+    if session.streams.settings.json:
+        session.streams.result(document_line({"inspection": to_jsonable_python(inspection)}))
+    else:
+        session.streams.result(run_page(inspection, session.streams))
+
+
+async def follow_run(host: Host, session: Session, person: Person) -> Exit:
+    """Show what happens and ask what is asked, to the end or until no one can be asked."""
+    async with subscribed(host, session.run, after=session.printed) as news:
+        return await follow_from(host, session, person, news)
+
+
+async def follow_from(host: Host, session: Session, person: Person, news: Subscription) -> Exit:
+    """Do the same for whoever has begun to follow before."""
+    streams = session.streams
+    state = await host.state(session.run, scope=LOCAL)
+    workflow = await host.workflow(session.run, scope=LOCAL)
+    there = stdin_is_terminal() and not streams.settings.json
+    answering = AtTerminal(person, streams, workflow) if there else None
+    view = view_for(streams, workflow, model=state.model)
+    row = await converse(host, session, news, view, answering)
+    asks = await host.requests(scope=LOCAL, run=row.run)
+    return print_outcome(streams, session.location, row, asks)
+
+
+def run_session(session: Session, work: Callable[[Person], Coroutine[Any, Any, Exit]]) -> Exit:
+    """Carry work on a run out, and say how to go on with the run when the person leaves it."""
+    try:
+        return with_person(work)
+    except UserLeft as left:
+        if not session.run:
+            raise KeyboardInterrupt from None
+        _print_how_to_continue(session)
+        if left.how == "interrupt":
+            return Exit.INTERRUPTED
+        if session.streams.settings.json:
+            asyncio.run(_print_as_left(session))
+        # Whoever is there chose to leave a question; lines that are used up leave it unanswered.
+        return Exit.DONE if session.asking and stdin_is_terminal() else Exit.WAITING
+    except WeftError as error:
+        if not (session.streams.settings.json and session.run):
+            raise
+        # Events were printed a line each, so this is one as well.
+        failure = failure_of(error)
+        session.streams.result(document_line({"error": failure_data(failure)}))
+        return failure.exit
+
+
+async def _print_as_left(session: Session) -> None:
+    """Print the run that a program has nothing more to say to."""
+    async with hosted(session.location) as host:
+        row = await host.run(session.run, scope=LOCAL)
+        asks = await host.requests(scope=LOCAL, run=session.run)
+    print_status(session.streams, session.location, row, asks)
+
+
+def _print_how_to_continue(session: Session) -> None:
+    streams, run = session.streams, session.run
+    command = "chat --run" if session.asking else "runs resume"
+    streams.note("")
+    streams.note(f"left run {run}; all recorded events are kept")
+    streams.note(f"  continue: weft {command} {run}{session.location.options}")

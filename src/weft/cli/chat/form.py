@@ -1,0 +1,225 @@
+"""Questions of UI tools as a form in the terminal, made from the schema of the answer."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias, cast
+
+from weft.cli.text import clean, clean_lines
+from weft.findings import Json
+
+#: Asks for one line.
+AskLine: TypeAlias = Callable[[str], Awaitable[str]]
+
+#: Shows a line.
+Show: TypeAlias = Callable[[str], None]
+
+#: Says what does not fit in the whole answer, and in the field of a name; None if it does.
+Fault: TypeAlias = Callable[[Json], str | None]
+FieldFault: TypeAlias = Callable[[str, Json], str | None]
+
+_YES: Final = frozenset({"y", "yes", "true", "1"})
+_NO: Final = frozenset({"n", "no", "false", "0"})
+
+#: A reference that leads to itself is followed no further than this.
+_DEEPEST: Final = 20
+
+
+class _NotFitting(Exception):
+    """What was typed is not what was asked for; the text says what is."""
+
+
+#: Stands for a value that may be left out and was.
+_NOTHING: Final = object()
+
+
+def shown_payload(payload: Json) -> list[str]:
+    """Return what a UI tool shows, as lines."""
+    if isinstance(payload, dict):
+        parts = cast("dict[str, Json]", payload)
+        return [line for name, value in parts.items() for line in _named(name, value)]
+    return clean_lines(_text(payload)).splitlines() if payload is not None else []
+
+
+async def ask_form(
+    schema: Mapping[str, Any] | None,
+    ask: AskLine,
+    show: Show,
+    fault: Fault,
+    field_fault: FieldFault,
+) -> Json:
+    """Ask for an answer that fits a schema: for a field until it does, then for all if need be.
+
+    A line that begins with a brace is the whole answer, as JSON.
+    """
+    while True:
+        answer = await _ask_once(schema or {}, ask, show, field_fault)
+        wrong = fault(answer)
+        if wrong is None:
+            return answer
+        show(f"that does not fit: {clean(wrong)}")
+
+
+async def _ask_once(
+    schema: Mapping[str, Any], ask: AskLine, show: Show, field_fault: FieldFault
+) -> Json:
+    root = resolved(schema, schema)
+    properties: Mapping[str, Any] = root.get("properties") or {}
+    if not properties:
+        return await _ask_value("answer", root, ask, show, required=True)
+    required: Sequence[str] = root.get("required") or ()
+    answer: dict[str, Json] = {}
+    for name, part in properties.items():
+        value = await _ask_value(
+            name,
+            resolved(part, schema),
+            ask,
+            show,
+            required=name in required,
+            whole=not answer,
+            fault=partial(field_fault, name),
+        )
+        if isinstance(value, _Whole):
+            return value.answer
+        if value is not _NOTHING:
+            answer[name] = value
+    return answer
+
+
+class _Whole:
+    """The whole answer, given at once."""
+
+    def __init__(self, answer: Json) -> None:
+        self.answer = answer
+
+
+async def _ask_value(
+    name: str,
+    schema: Mapping[str, Any],
+    ask: AskLine,
+    show: Show,
+    *,
+    required: bool,
+    whole: bool = False,
+    fault: Fault | None = None,
+) -> Any:  # noqa: ANN401 - JSON, or that there is none
+    choices: Sequence[Json] = schema.get("enum") or ()
+    if schema.get("description"):
+        show(clean(str(schema["description"])))
+    for number, choice in enumerate(choices, start=1):
+        show(f"  {number}  {clean(_text(choice))}")
+    prompt = _prompt(name, schema, required=required)
+    while True:
+        typed = await ask(prompt)
+        try:
+            if whole and typed.lstrip().startswith("{"):
+                return _Whole(_json(typed))
+            if not typed.strip() and ("default" in schema or not required):
+                return schema.get("default", _NOTHING)
+            value = _value(typed, schema, choices)
+            wrong = fault(value) if fault else None
+            if wrong is None:
+                return value
+            show(clean(f"{name}: {wrong}"))
+        except _NotFitting as error:
+            show(f"{clean(name)}: {error}")
+
+
+def _prompt(name: str, schema: Mapping[str, Any], *, required: bool) -> str:
+    title = str(schema.get("title") or name)
+    kind = schema.get("type")
+    notes: list[str] = []
+    if schema.get("enum"):
+        notes.append("number or value")
+    elif kind == "boolean":
+        notes.append("y/n")
+    elif kind in ("object", "array") or not isinstance(kind, str):
+        notes.append("JSON")
+    elif kind != "string":
+        notes.append(str(kind))
+    if "default" in schema:
+        default = schema["default"]
+        shown = {True: "y", False: "n"}[default] if isinstance(default, bool) else _text(default)
+        notes.append(f"Enter for {shown}")
+    elif not required:
+        notes.append("may be empty")
+    return clean(f"{title} ({', '.join(notes)}): " if notes else f"{title}: ")
+
+
+def _value(typed: str, schema: Mapping[str, Any], choices: Sequence[Json]) -> Json:
+    text = typed.strip()
+    if choices:
+        return _choice(text, choices)
+    match schema.get("type"):
+        case "string":
+            return typed
+        case "boolean":
+            if text.lower() in _YES or text.lower() in _NO:
+                return text.lower() in _YES
+            raise _NotFitting("write y or n")
+        case "integer" | "number" as kind:
+            return _number(text, whole=kind == "integer")
+        case "object" | "array" as kind:
+            value = _json(typed)
+            if type(value) is (dict if kind == "object" else list):
+                return cast("Json", value)
+            example = '{"name": "value"}' if kind == "object" else '["value"]'
+            raise _NotFitting(f"write JSON, for example {example}")
+        case _:
+            return _json_or_text(typed)
+
+
+def _choice(text: str, choices: Sequence[Json]) -> Json:
+    for choice in choices:
+        if text == _text(choice):
+            return choice
+    if text.isdecimal() and 0 < int(text) <= len(choices):
+        return choices[int(text) - 1]
+    raise _NotFitting(f"write a number from 1 to {len(choices)}, or the value itself")
+
+
+def _number(text: str, *, whole: bool) -> int | float:
+    try:
+        return int(text) if whole or text.lstrip("+-").isdecimal() else float(text)
+    except ValueError:
+        raise _NotFitting("write a whole number" if whole else "write a number") from None
+
+
+def _json(text: str) -> Json:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise _NotFitting(f"this is not JSON: {error}") from None
+
+
+def _json_or_text(text: str) -> Json:
+    """Read what no type is known for: JSON where it is, else text."""
+    try:
+        return _json(text)
+    except _NotFitting:
+        return text
+
+
+def resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Follow a reference to another place of the same schema."""
+    for _ in range(_DEEPEST):
+        reference = schema.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            break
+        found: Any = root
+        for step in reference[2:].split("/"):
+            found = found.get(step, {}) if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        schema = {**found, **{key: value for key, value in schema.items() if key != "$ref"}}
+    return schema
+
+
+def _named(name: str, value: Json) -> list[str]:
+    if isinstance(value, list):
+        items = cast("list[Json]", value)
+        return [f"{clean(name)}:", *(f"  - {clean(_text(it))}" for it in items)]
+    first, *rest = clean_lines(_text(value)).split("\n")
+    return [f"{clean(name)}: {first}", *(f"  {line}" for line in rest)]
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

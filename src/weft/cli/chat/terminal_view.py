@@ -1,0 +1,204 @@
+"""A run shown while it happens: what agents say on stdout, everything else on stderr."""
+
+import json
+import sys
+from typing import Final, Protocol
+
+from weft.cli.formats.documents import document_line
+from weft.cli.models import is_badged, model_of
+from weft.cli.pages.event_lines import how_it_ended, summary, who_stood_in, words_of
+from weft.cli.streams import Streams, finish
+from weft.cli.text import clean, clean_lines, folded
+from weft.engine.events import (
+    ContextAssembled,
+    Event,
+    EventData,
+    HandedOff,
+    MessageShown,
+    ModelFailed,
+    ModelReplied,
+    OutputRefused,
+    RequestAnswered,
+    RequestExpired,
+    RequestOpened,
+    RunForked,
+    RunStarted,
+    StopAsked,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+    TurnStarted,
+    VariableRefused,
+    VariableSet,
+)
+from weft.runtime.audience import Audience
+from weft.runtime.followers import TextDelta
+from weft.runtime.workflow import Workflow
+from weft.wire.events import event_data
+
+#: What is shown of the work on a run, beside what is said; the second ones stand under a turn.
+_STEPS: Final[tuple[type[EventData], ...]] = (TurnStarted, RunForked, RequestExpired, StopAsked)
+_DETAILS: Final[tuple[type[EventData], ...]] = (
+    ToolCalled,
+    ToolReturned,
+    ToolFailed,
+    VariableSet,
+    VariableRefused,
+    HandedOff,
+    ModelFailed,
+    OutputRefused,
+)
+
+_MARGIN: Final = "    "
+
+
+class RunView(Protocol):
+    """Shows everything that happens in a run."""
+
+    def show(self, item: Event | TextDelta) -> None:
+        """Show one more event or piece of text."""
+        ...
+
+
+class TerminalView:
+    """Shows a run to a person."""
+
+    def __init__(
+        self, streams: Streams, workflow: Workflow, *, model: str = "", echo: bool = False
+    ) -> None:
+        self._streams = streams
+        self._workflow = workflow
+        self._audience = Audience(workflow.spec)
+        self._model = model
+        #: Whether what the user said is shown as well.
+        self._echo = echo
+        #: Who speaks at which call, and how much of it stands in the line under way.
+        self._callers: dict[int, str] = {}
+        self._spoken: tuple[int, int] | None = None
+        #: What was shown last of a model that did not answer.
+        self._instead_of = ""
+        self._columns = streams.settings.columns if sys.stderr.isatty() else None
+
+    def show(self, item: Event | TextDelta) -> None:
+        """Print what a person wants to know of it."""
+        if isinstance(item, TextDelta):
+            self._piece(item)
+            return
+        data = item.data
+        match data:
+            case RunStarted(message=message):
+                if message is not None:
+                    self._echoed(message)
+            case RequestAnswered(value=value):
+                self._echoed(value if isinstance(value, str) else json.dumps(value))
+            case RequestOpened(kind="ui"):
+                if self._echo:
+                    self._note(summary(item, self._workflow), _MARGIN)
+            case MessageShown(text=text):
+                self._say(self._workflow.name, text)
+            case ContextAssembled(agent=agent):
+                self._callers = {item.seq: agent}
+            case ModelReplied():
+                self._reply(item.cause, item.actor.removeprefix("agent:"), data)
+            case _:
+                self._step(item)
+
+    def _echoed(self, text: str) -> None:
+        if self._echo and self._audience.hears_user(text):
+            self._say("you", text)
+
+    def _step(self, event: Event) -> None:
+        self._end_line()
+        if isinstance(event.data, _STEPS):
+            self._note(summary(event, self._workflow), "")
+        elif isinstance(event.data, _DETAILS):
+            # Why a turn is handed off is worth a second line, what a tool returned is not.
+            most = 3 if isinstance(event.data, HandedOff | ModelFailed | ToolFailed) else 1
+            self._note(summary(event, self._workflow), _MARGIN, most)
+
+    def _piece(self, delta: TextDelta) -> None:
+        """Print a piece of what is being said, unless it comes after its reply."""
+        agent = self._callers.get(delta.call)
+        if agent is None or not self._flows(agent):
+            return
+        if self._spoken is None:
+            self._streams.part(self._label(agent))
+            self._spoken = delta.call, 0
+        self._streams.part(clean_lines(delta.text))
+        self._spoken = delta.call, delta.offset + len(delta.text)
+
+    def _flows(self, agent: str) -> bool:
+        """Tell whether an agent's words are printed as they come."""
+        return (
+            self._streams.settings.terminal
+            and self._workflow.views[agent].output is None
+            and not is_badged(model_of(self._workflow, agent, self._model))
+            and self._audience.hears_at_once(agent)
+        )
+
+    def _reply(self, call: int, agent: str, data: ModelReplied) -> None:
+        self._callers.pop(call, None)
+        if self._spoken is not None and self._spoken[0] == call:
+            # Another model may have stepped in for the one that was named.
+            self._streams.part(clean_lines(data.text[self._spoken[1] :]) + _badge(data.answerer))
+            self._end_line()
+            self._stood_in(data)
+        else:
+            self._stood_in(data)
+            self._words(agent, data)
+        if data.finish:
+            self._note(f"the reply of {agent} {how_it_ended(data.finish)}", _MARGIN)
+
+    def _stood_in(self, data: ModelReplied) -> None:
+        """Show that another model answers than was to, once for as long as that stays so."""
+        if data.instead_of and data.instead_of != self._instead_of:
+            self._note(who_stood_in(data.model, data.instead_of), _MARGIN, most=3)
+        self._instead_of = data.instead_of
+
+    def _words(self, agent: str, data: ModelReplied) -> None:
+        text = words_of(data.text)
+        if not (data.text.strip() or data.tool_requests):
+            self._note(f"{agent} says nothing", _MARGIN)
+        elif text.strip() and self._audience.hears(agent, data.text):
+            self._say(agent, text, data.answerer)
+        elif text.strip():
+            self._note(f"{agent} says, unseen by users: {text}", _MARGIN)
+
+    def _say(self, who: str, text: str, answerer: str = "model") -> None:
+        self._end_line()
+        self._streams.result(self._label(who, answerer) + clean_lines(text))
+        finish()
+
+    def _label(self, who: str, answerer: str = "model") -> str:
+        return f"{self._streams.paint(who, 'bold')}{_badge(answerer)}: "
+
+    def _note(self, text: str, margin: str, most: int = 1) -> None:
+        lines = [margin + clean(text)]
+        if self._columns is not None:
+            lines = folded(lines[0], self._columns, most=most)
+        for line in lines:
+            self._streams.note(self._streams.paint_error(line, "dim" if margin else "cyan"))
+
+    def _end_line(self) -> None:
+        if self._spoken is not None:
+            self._streams.result("")
+            self._spoken = None
+
+
+def _badge(answerer: str) -> str:
+    """Return what stands beside words that no model has said."""
+    return "" if answerer == "model" else f" ({answerer})"
+
+
+class JsonLines:
+    """Shows a run to a program: one line of JSON for each event."""
+
+    def __init__(self, streams: Streams, workflow: Workflow) -> None:
+        self._streams = streams
+        self._workflow = workflow
+
+    def show(self, item: Event | TextDelta) -> None:
+        """Print an event; pieces of text come again with the reply they belong to."""
+        if isinstance(item, Event):
+            self._streams.result(document_line({"event": event_data(item, self._workflow)}))
+            finish()

@@ -1,0 +1,1 @@
+"""The commands of `weft`, one file for each group."""

@@ -1,0 +1,240 @@
+"""weft runs list, show, tail and prune: the runs that are kept."""
+
+import asyncio
+import re
+import time
+from functools import partial
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from cyclopts import Parameter
+
+from weft.app.hosts import LOCAL
+from weft.cli.chat.conversation import PATIENCE, not_moving
+from weft.cli.chat.person import read_line, stdin_is_terminal
+from weft.cli.chat.subscription import subscribed
+from weft.cli.failure import Exit, usage
+from weft.cli.formats.documents import document, document_line
+from weft.cli.hosting import JournalLocation, find_run, hosted, locate_journal
+from weft.cli.options import JournalFile, RunName
+from weft.cli.pages.event_lines import summary
+from weft.cli.pages.runs import note_stalled_runs, print_list, run_text, waiting_text
+from weft.cli.paths import how_to_start
+from weft.cli.streams import Streams, finish
+from weft.cli.text import at_time, clean, counted, shortened
+from weft.engine.events import Event
+from weft.engine.rows import RunRow
+from weft.findings import Json
+from weft.ports.journal import Pruned
+from weft.runtime.host import Host
+from weft.runtime.workflow import Workflow
+from weft.wire.events import event_data
+from weft.wire.rows import run_data, runs_data
+
+#: How many runs are looked at for what runs there are.
+_MANY: Final = 500
+
+#: Spans of time as people write them: 30d, 12h, 2w.
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_SPAN: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smhdw])")
+
+_Status: TypeAlias = Literal["running", "waiting", "ended"]
+
+
+def list_runs(
+    *,
+    status: Annotated[_Status | None, Parameter(help="Only these.")] = None,
+    workflow: Annotated[
+        str | None, Parameter(metavar="NAME", help="Only the runs of this workflow.")
+    ] = None,
+    limit: Annotated[int, Parameter(help="How many, the newest first.")] = 20,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """List runs, newest first."""
+    if limit < 1:
+        raise usage(f"--limit {limit} would show nothing", "give a number above 0")
+    location = locate_journal(streams, journal, must_exist=journal is not None)
+    if streams.settings.json:
+        kept = location.file.is_file()
+        page = asyncio.run(_page(location, status, workflow, limit)) if kept else []
+        streams.result(document({"runs": page}))
+        return Exit.DONE
+    # One more than is shown tells whether there are more.
+    found = (
+        asyncio.run(_rows(location, status, workflow, limit + 1)) if location.file.is_file() else []
+    )
+    rows = found[:limit]
+    if rows:
+        print_list(rows, streams)
+        note_stalled_runs(rows, location, streams)
+    else:
+        streams.note(_no_runs(location, status, workflow))
+    if len(found) > limit:
+        streams.note(f"there are more runs than these {limit}: --limit N shows more")
+    return Exit.DONE
+
+
+def show(
+    run: RunName,
+    /,
+    *,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """Show one run at a glance, and the questions it asks."""
+    location = locate_journal(streams, journal, must_exist=True)
+
+    async def read() -> str:
+        async with hosted(location) as host:
+            row = await find_run(host, run)
+            requests = await host.requests(scope=LOCAL, run=row.run)
+            if streams.settings.json:
+                return document({"run": run_data(row, requests)})
+            workflow = await host.workflow(row.run, scope=LOCAL)
+            return run_text(row, requests, workflow, location, streams)
+
+    streams.result(asyncio.run(read()))
+    return Exit.DONE
+
+
+def tail(
+    run: RunName,
+    /,
+    *,
+    after: Annotated[int, Parameter(metavar="N", help="Begin after this event.")] = 0,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """Print the events of a run, and go on as they come until it has ended."""
+    location = locate_journal(streams, journal, must_exist=True)
+
+    async def read() -> Exit:
+        async with hosted(location) as host:
+            row = await find_run(host, run)
+            workflow = await host.workflow(row.run, scope=LOCAL)
+            leaves = partial(_leaves, host, row.run, location, streams)
+            async with subscribed(host, row.run, after=after) as news:
+                while await news.soon(PATIENCE) or not await leaves():
+                    item = await news.item()
+                    if item is None:
+                        return Exit.DONE
+                    if isinstance(item, Event):
+                        _print(item, workflow, streams)
+            return Exit.WAITING
+
+    return asyncio.run(read())
+
+
+def prune(
+    *,
+    older_than: Annotated[
+        str, Parameter(metavar="SPAN", help="Runs that ended longer ago than this: 30d, 12h, 2w.")
+    ],
+    dry_run: Annotated[
+        bool, Parameter(help="Show what would be removed, and remove nothing.")
+    ] = False,
+    yes: Annotated[bool, Parameter(help="Do not ask before removing.")] = False,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """Remove runs that ended long ago, with everything that belongs to them alone."""
+    location = locate_journal(streams, journal, must_exist=True)
+    before = time.time_ns() // 1_000_000 - milliseconds(older_than)
+
+    async def work(*, dry: bool) -> Pruned:
+        async with hosted(location) as host:
+            return await host.prune(scope=LOCAL, ended_before=before, dry_run=dry)
+
+    found = asyncio.run(work(dry=True))
+    wanted = found.runs > 0 and not dry_run
+    removed = wanted and _agreed(found, streams, yes=yes)
+    if removed:
+        found = asyncio.run(work(dry=False))
+    if streams.settings.json:
+        counts: dict[str, Json] = {"runs": found.runs, "events": found.events, "bytes": found.bytes}
+        streams.result(document({**counts, "removed": removed}))
+    elif wanted and not removed:
+        streams.result("nothing removed")
+    else:
+        streams.result(f"{'removed' if removed else 'to be removed'}: {_counts(found)}")
+    return Exit.DONE
+
+
+async def _leaves(host: Host, run: str, location: JournalLocation, streams: Streams) -> bool:
+    """Say why a run does not move; return whether it waits and stdin is not a terminal."""
+    row = await host.run(run, scope=LOCAL)
+    if row.status == "running":
+        streams.problem(not_moving(run, location))
+        return False
+    asked = await host.requests(scope=LOCAL, run=run)
+    if asked:
+        streams.problem(waiting_text(streams, location, row, asked))
+    return bool(asked) and not stdin_is_terminal()
+
+
+def _no_runs(location: JournalLocation, status: str | None, workflow: str | None) -> str:
+    """Say that there are no runs of the kind that was asked for, and of what there are."""
+    everything = asyncio.run(_rows(location, None, None, _MANY)) if location.file.is_file() else []
+    if not everything:
+        return f"no runs; {how_to_start(location.workspace)}"
+    kind = " ".join(["no", *([status] if status else []), "runs"])
+    if workflow is None:
+        return f"{kind}; see all: weft runs list"
+    names = ", ".join(sorted({row.workflow for row in everything}))
+    return f"{kind} of {workflow}; there are runs of: {names}"
+
+
+def _print(event: Event, workflow: Workflow, streams: Streams) -> None:
+    if streams.settings.json:
+        streams.result(document_line({"event": event_data(event, workflow)}))
+    else:
+        kind = type(event.data).__name__
+        head = clean(f"{event.seq:>4}  {at_time(event.at, '%H:%M:%S')}  {kind:<16}  ")
+        line = head + clean(summary(event, workflow))
+        terminal = streams.settings.terminal
+        streams.result((shortened(line, streams.settings.columns) if terminal else line).rstrip())
+    finish()
+
+
+async def _rows(
+    location: JournalLocation,
+    status: _Status | None,
+    workflow: str | None,
+    limit: int,
+) -> list[RunRow]:
+    async with hosted(location) as host:
+        return await host.runs(scope=LOCAL, status=status, workflow=workflow, limit=limit)
+
+
+async def _page(
+    location: JournalLocation, status: _Status | None, workflow: str | None, limit: int
+) -> list[dict[str, Any]]:
+    """Return runs with what each of them asks, in two queries however many they are."""
+    async with hosted(location) as host:
+        rows = await host.runs(scope=LOCAL, status=status, workflow=workflow, limit=limit)
+        return runs_data(rows, await host.requests(scope=LOCAL))
+
+
+def milliseconds(text: str) -> int:
+    """Read a span of time."""
+    found = _SPAN.fullmatch(text.strip().lower())
+    if found is None:
+        raise usage(f'"{text}" is no span of time', "write a number and s, m, h, d or w: 30d")
+    return round(float(found[1]) * _SECONDS[found[2]] * 1000)
+
+
+def _agreed(found: Pruned, streams: Streams, *, yes: bool) -> bool:
+    if yes:
+        return True
+    if not stdin_is_terminal() or streams.settings.json:
+        raise usage("removing runs cannot be undone", "look first: --dry-run", "then: --yes")
+    try:
+        typed = read_line(f"Remove {_counts(found)}? (y/n): ")
+    except EOFError:
+        return False
+    return typed.strip().lower() in {"y", "yes"}
+
+
+def _counts(found: Pruned) -> str:
+    runs, events = counted(found.runs, "run"), counted(found.events, "event")
+    return f"{runs}, {events}, {found.bytes:,} bytes"

@@ -1,0 +1,195 @@
+"""weft runs cancel, resume and answer: let a run go on, or end it."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from weft.app.hosts import LOCAL
+from weft.cli.chat.conversation import AtTerminal, Session
+from weft.cli.chat.follow_run import follow_from, interactive_host, run_session
+from weft.cli.chat.person import Person, stdin_is_terminal
+from weft.cli.chat.subscription import subscribed
+from weft.cli.failure import Exit, usage
+from weft.cli.formats.documents import document
+from weft.cli.hosting import find_request, find_run, hosted, locate_journal
+from weft.cli.options import JournalFile, RunName, Seed
+from weft.cli.pages.runs import outcome_text, repeat_turn
+from weft.cli.starting import read_message, warn_if_changed
+from weft.cli.streams import Streams
+from weft.engine.events import Event, TurnStarted
+from weft.engine.rows import RequestRow, RunRow
+from weft.findings import Json
+from weft.runtime.host import Host
+from weft.runtime.signals import Answer, Signal, Stop
+from weft.wire.rows import run_data
+
+#: Seconds to wait for a run that ends after its turn: no process may be working on it.
+_MOMENT: Final = 2.0
+
+_AS_JSON: Final = "write it as JSON, in single quotes, or leave it out: then a form asks for it"
+
+
+def cancel(
+    run: RunName,
+    /,
+    *,
+    drain: Annotated[bool, Parameter(help="Let the current turn end first.")] = False,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """End a run."""
+    location = locate_journal(streams, journal, must_exist=True)
+
+    async def work() -> tuple[RunRow, list[RequestRow]]:
+        async with hosted(location) as host:
+            row = await find_run(host, run)
+            await host.deliver(row.run, Stop("after_turn" if drain else "now"), scope=LOCAL)
+            try:
+                row = await asyncio.wait_for(host.settled(row.run, scope=LOCAL), _MOMENT)
+            except TimeoutError:
+                row = await host.run(row.run, scope=LOCAL)
+            return row, await host.requests(scope=LOCAL, run=row.run)
+
+    row, requests = asyncio.run(work())
+    if streams.settings.json:
+        streams.result(document({"run": run_data(row, requests)}))
+    elif row.status == "ended":
+        streams.result(outcome_text(row))
+    elif row.status == "waiting":
+        streams.result(f"run {row.run} ends after the turn that waits for a person")
+    else:
+        resume = f"weft runs resume {row.run}{location.options}"
+        streams.result(f"run {row.run} ends after its turn; if no process works on it: {resume}")
+    return Exit.DONE
+
+
+def resume(
+    run: RunName,
+    /,
+    *,
+    seed: Seed = 0,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """Continue a run that had work to do when its process ended, and follow it."""
+    session = Session(streams, locate_journal(streams, journal, must_exist=True))
+
+    async def work(person: Person) -> Exit:
+        async with interactive_host(session, person, seed) as host:
+            row = await find_run(host, run)
+            if row.status == "ended":
+                look = f"look at it: weft inspect {row.run}{session.location.options}"
+                raise usage(outcome_text(row), repeat_turn(session.location, row) or look)
+            warn_if_changed(streams, row)
+            session.run, session.printed = row.run, await _before_turn(host, row)
+            note = f"run {row.run} of {row.workflow} continues"
+            streams.note(streams.paint_error(note, "dim"))
+            async with subscribed(host, row.run, after=session.printed) as news:
+                await host.resume(row.run, scope=LOCAL, streamed=True)
+                return await follow_from(host, session, person, news)
+
+    return run_session(session, work)
+
+
+async def _before_turn(host: Host, row: RunRow) -> int:
+    """Return the event before the current turn, which is shown from its beginning."""
+    turn = (await host.state(row.run, scope=LOCAL)).turn
+    if turn is None:
+        return row.seq
+    events = [it async for it in host.events(row.run, scope=LOCAL)]
+    starts = [it.seq for it in events if isinstance(it, Event) and isinstance(it.data, TurnStarted)]
+    return max(starts) - 1
+
+
+def answer(
+    run: RunName,
+    /,
+    *text: Annotated[
+        str, Parameter(help="The answer; QUESTION before it names one if there are several.")
+    ],
+    json_value: Annotated[
+        str | None,
+        Parameter(metavar="JSON", help="The answer as JSON, or @FILE with it."),
+    ] = None,
+    seed: Seed = 0,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """Answer a question of a run, and follow it; without an answer, a form asks for it."""
+    session = Session(streams, locate_journal(streams, journal, must_exist=True))
+    question, value = _read_words(text, json_value)
+
+    async def work(person: Person) -> Exit:
+        async with interactive_host(session, person, seed) as host:
+            row = await find_run(host, run)
+            request = await find_request(host, row, question, session.location)
+            warn_if_changed(streams, row)
+            session.run, session.printed, session.asking = row.run, row.seq, request.kind
+            signal = await _answer(host, session, person, request, value)
+            async with subscribed(host, row.run, after=row.seq) as news:
+                await host.deliver(row.run, signal, scope=LOCAL)
+                session.asking = ""
+                return await follow_from(host, session, person, news)
+
+    return run_session(session, work)
+
+
+def _read_words(words: tuple[str, ...], json_value: str | None) -> tuple[str | None, Json]:
+    """Tell the name of a question from the answer; the answer may be a text, JSON, or missing."""
+    if len(words) > 2 or (len(words) == 2 and json_value is not None):
+        raise usage("there is more than a question and an answer", "put quotes around the answer")
+    if json_value is not None:
+        return (words[0] if words else None), _Json(_read_json(json_value))
+    if len(words) == 2:
+        return words[0], words[1]
+    return None, words[0] if words else None
+
+
+class _Json:
+    """An answer that is JSON already."""
+
+    def __init__(self, value: Json) -> None:
+        self.value = value
+
+
+def _read_json(text: str) -> Json:
+    try:
+        raw = Path(text[1:]).read_text(encoding="utf-8-sig") if text.startswith("@") else text
+        return json.loads(raw)
+    except UnicodeDecodeError as error:
+        raise usage(f"{text[1:]} is not UTF-8 text", "save the file as UTF-8") from error
+    except ValueError as error:
+        raise usage(f"the answer is not JSON: {error}", _AS_JSON) from error
+
+
+async def _answer(
+    host: Host, session: Session, person: Person, request: RequestRow, value: Json
+) -> Signal:
+    """Return what is to be let into the run: the given answer, or one that a form asks for."""
+    workflow = await host.workflow(session.run, scope=LOCAL)
+    if value is None:
+        if not stdin_is_terminal() or session.streams.settings.json:
+            raise usage("an answer is missing", "weft runs answer RUN TEXT, or --json-value JSON")
+        signal = None
+        while signal is None:
+            signal = await AtTerminal(person, session.streams, workflow)(request)
+        return signal
+    if request.kind == "chat" and isinstance(value, str):
+        return Answer(request.id, read_message(value, "say something, or leave it: it waits"))
+    form = workflow.forms.get(request.tool or "")
+    schema = (form.answer_schema if form else None) or {}
+    text = schema.get("type") == "string" or not schema  # anything
+    if isinstance(value, _Json):
+        value = value.value
+    elif not text:
+        value = _read_json(str(value))
+    fault = form.answer_fault(value) if form else None
+    if fault:
+        raise usage(
+            f"the answer does not fit what {request.tool} asks for: {fault}",
+            f"see what it takes: weft runs show {session.run}{session.location.options}",
+        )
+    return Answer(request.id, value)

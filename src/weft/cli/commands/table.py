@@ -1,0 +1,223 @@
+"""The commands of `weft`, as a table: what a help page says without loading any of them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: its name, what is written after it, what it does, and how it is used."""
+
+    name: str
+    usage: str
+    help: str
+    examples: tuple[str, ...]
+    #: The module in this folder and the function, if not both are called as the command.
+    place: str = ""
+    #: The commands it consists of; then it does nothing itself.
+    parts: "tuple[Command, ...]" = ()
+
+    @property
+    def target(self) -> str:
+        """Where the function stands that carries the command out."""
+        return f"weft.cli.commands.{self.place or f'{self.name}:{self.name}'}"
+
+
+_RUNS: Final = (
+    Command(
+        "list",
+        "[OPTIONS]",
+        "List runs, newest first.",
+        ("weft runs list", "weft runs list --status waiting --workflow Returns"),
+        "runs:list_runs",
+    ),
+    Command(
+        "show",
+        "RUN [OPTIONS]",
+        "Show one run, what it asks, and how that is answered.",
+        ("weft runs show last",),
+        "runs:show",
+    ),
+    Command(
+        "tail",
+        "RUN [OPTIONS]",
+        "Print the events of a run, and follow it until it has ended.\n\n"
+        "Exits with 4 where the run waits for a person and stdin is not a terminal.",
+        ("weft runs tail last", "weft runs tail last --after 20 --json"),
+        "runs:tail",
+    ),
+    Command(
+        "cancel",
+        "RUN [OPTIONS]",
+        "End a run now, or after its current turn.",
+        ("weft runs cancel last", "weft runs cancel last --drain"),
+        "runs_control:cancel",
+    ),
+    Command(
+        "resume",
+        "RUN [OPTIONS]",
+        "Continue a run that had work to do when its process ended.\n\n"
+        "No run is continued automatically. Make sure that no other process works on it.",
+        ("weft runs resume last",),
+        "runs_control:resume",
+    ),
+    Command(
+        "answer",
+        "RUN [QUESTION] [TEXT] [OPTIONS]",
+        "Answer a question of a run, and follow it; without an answer, ask for one.",
+        (
+            "weft runs answer last 'My invoice is wrong'",
+            """weft runs answer last --json-value '{"approved": true}'""",
+            "weft runs answer last      asks with a form",
+        ),
+        "runs_control:answer",
+    ),
+    Command(
+        "prune",
+        "--older-than SPAN [OPTIONS]",
+        "Remove runs that ended long ago.",
+        ("weft runs prune --older-than 30d --dry-run", "weft runs prune --older-than 2w --yes"),
+        "runs:prune",
+    ),
+)
+
+COMMANDS: Final = (
+    Command(
+        "init",
+        "[DIR] [OPTIONS]",
+        "Make a workspace with two example packages.",
+        ("weft init shop", "weft init shop --force      write the examples anew"),
+        "create:init",
+    ),
+    Command(
+        "new",
+        "NAME [OPTIONS]",
+        "Make a package from the template of a pattern.",
+        ("weft new Returns --pattern 6", "weft new Returns --pattern FeedbackLoop"),
+        "create:new",
+    ),
+    Command(
+        "check",
+        "[PATHS...] [OPTIONS]",
+        "Check packages and say how to fix them.",
+        (
+            "weft check",
+            "weft check Returns --fix",
+            "weft check --select HAND,EXPO003 --format concise",
+            "weft check --format sarif > weft.sarif",
+        ),
+    ),
+    Command(
+        "explain",
+        "[CODE] [OPTIONS]",
+        "Explain a code: what it means, why it matters, how to fix it.",
+        ("weft explain HAND001", "weft explain HAND", "weft explain --all --format markdown"),
+    ),
+    Command(
+        "diagram",
+        "NAME [OPTIONS]",
+        "Draw a workflow.",
+        ("weft diagram Returns", "weft diagram Returns --kind sequence --format svg -o out.svg"),
+    ),
+    Command(
+        "run",
+        "NAME [MESSAGE] [OPTIONS]",
+        "Run a workflow: what agents say on stdout, what they do on stderr.\n\n"
+        "Runs of other processes are left alone; continue one with `weft runs resume`. With "
+        "--json, one line for each event and at last one for the run. Exits with 4 where a "
+        "question is open and stdin is not a terminal.",
+        (
+            "weft run HelloWorld hello --model sample",
+            "weft run CustomerSupportRouter 'I was charged twice' --set urgency=high",
+            "weft run HelloWorld hello --model openai:gpt-5-mini --json",
+        ),
+    ),
+    Command(
+        "chat",
+        "[NAME] [OPTIONS]",
+        "Talk with a workflow; without a terminal, every line of stdin is a message.\n\n"
+        "A backslash at the end of a line continues it in the next. Questions of UI tools are "
+        "asked as a form; their answer may be one line of JSON. Leave with Ctrl-C: the run waits; "
+        "continue it with --run. With --json, one line for each event and at last one for the run.",
+        (
+            "weft chat HelloWorld --model sample",
+            "weft chat HelloWorld --model you      you answer for the model",
+            "weft chat --run last",
+            "printf 'hello\\nbye\\n' | weft chat HelloWorld",
+        ),
+        "run:chat",
+    ),
+    Command(
+        "runs",
+        "COMMAND [OPTIONS]",
+        "List, show, follow, answer, end and remove runs.",
+        ("weft runs list", "weft runs show last"),
+        parts=_RUNS,
+    ),
+    Command(
+        "inspect",
+        "RUN[@TURN] [OPTIONS]",
+        "Show what happened in a run and why, or what an agent was sent in a turn.",
+        ("weft inspect last", "weft inspect last@2", "weft inspect last@3 --against 2"),
+    ),
+    Command(
+        "replay",
+        "RUN [OPTIONS]",
+        "Show a run again from its journal, check it, or repeat a turn as a fork.",
+        (
+            "weft replay last",
+            "weft replay last --check",
+            "weft replay last --fork 2 --set urgency=high --model sample",
+        ),
+        "inspect:replay",
+    ),
+    Command(
+        "migrate",
+        "[PATHS...] [OPTIONS]",
+        "Rewrite older spellings to the present one.",
+        ("weft migrate --dry-run", "weft migrate Returns"),
+    ),
+    Command(
+        "schema",
+        "[NAME] [OPTIONS]",
+        "Print the JSON Schemas of package files.",
+        ("weft schema", "weft schema agents", "weft schema --write schemas"),
+    ),
+    Command(
+        "export",
+        "NAME [OPTIONS]",
+        "Write a package to a zip file with a manifest of hashes.",
+        ("weft export Returns", "weft export Returns -o returns.zip"),
+        "archive:export",
+    ),
+    Command(
+        "import",
+        "FILE [OPTIONS]",
+        "Install or update a package from a zip file.",
+        (
+            "weft import returns.zip --dry-run",
+            "weft import returns.zip --force      replaces own changes, keeps a backup",
+        ),
+        "archive:import_",
+    ),
+    Command(
+        "doctor",
+        "[OPTIONS]",
+        "Look at the setup and name the command that fixes it.",
+        ("weft doctor",),
+    ),
+    Command(
+        "completion",
+        "SHELL",
+        "Print a script that lets a shell complete weft commands.",
+        (
+            'eval "$(weft completion bash)"      in ~/.bashrc',
+            'eval "$(weft completion zsh)"       in ~/.zshrc, after compinit',
+            "weft completion fish > ~/.config/fish/completions/weft.fish",
+            "weft completion powershell | Out-String | Invoke-Expression      in $PROFILE",
+        ),
+        "schema:completion",
+    ),
+)
+
+COMMAND_NAMES: Final = tuple(command.name for command in COMMANDS)

@@ -1,0 +1,1 @@
+"""Findings and results in the formats that people, editors and programs read."""

@@ -1,0 +1,49 @@
+"""Options that several commands have, the same in each of them."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+from cyclopts import Parameter
+
+#: The option that every command has which works with runs.
+JournalFile: TypeAlias = Annotated[
+    Path | None,
+    Parameter(
+        name="--journal",
+        metavar="FILE",
+        help="Keep runs in this file; else in .weft/journal.db of the workspace.",
+    ),
+]
+
+
+RunName = Annotated[
+    str, Parameter(help="A run: its name, a unique beginning or end of it, or last.")
+]
+
+
+#: The model of a run that begins, or of a fork.
+ModelName: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        name="--model",
+        metavar="NAME",
+        help="Answers for every agent: PROVIDER:MODEL, sample, you, or replay:RUN.",
+    ),
+]
+
+Seed: TypeAlias = Annotated[
+    int, Parameter(name="--seed", help="Another number makes the model sample reply otherwise.")
+]
+
+
+#: The option with which values are given.
+Given: TypeAlias = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--set",
+        metavar="NAME=VALUE",
+        help="Give a variable a value: text as it is, lists and objects as JSON; may be repeated.",
+        consume_multiple=False,
+        negative="",
+    ),
+]

@@ -1,0 +1,1 @@
+"""What commands show to people, as pages and lines of text."""

@@ -1,0 +1,214 @@
+"""What happened in a run as a page; one turn with the exact prompt; two turns side by side."""
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from weft.cli.pages.event_lines import how_it_ended, reason_of, who_stood_in, words_of
+from weft.cli.pages.page import Page
+from weft.cli.streams import Streams
+from weft.cli.text import at_time, counted, value_text
+from weft.context.segment import LeftOut, Segment
+from weft.inspect.comparison import TurnComparison
+from weft.inspect.handoffs import HandoffRecord
+from weft.inspect.run import RunInspection
+from weft.inspect.turn import Prompt, TurnInspection
+from weft.inspect.turn_records import ModelCall, ToolUse, TurnRecord
+from weft.inspect.variables import Cause, VariableRecord
+
+#: Events that only stand between a cause and what it leads to.
+_INNER: Final = frozenset({"TurnStarted", "TurnEnded", "ContextAssembled"})
+
+_MOST_LINKS: Final = 4
+
+
+def run_page(inspection: RunInspection, streams: Streams) -> str:
+    """Return the page of a run."""
+    page = Page(streams)
+    page.title(
+        f"run {inspection.run} of {inspection.workflow}: {inspection.outcome or inspection.status}"
+    )
+    page.lines(_facts(inspection))
+    page.title("Variables")
+    for variable in inspection.variables:
+        _variable(page, variable)
+    if not inspection.variables:
+        page.line("none")
+    page.title("Turns")
+    for record in inspection.opening:
+        page.line(_handoff(record))
+    for turn in inspection.turns:
+        add_turn(page, turn)
+    if not inspection.turns:
+        page.line("no agent has taken a turn yet")
+    if inspection.requests:
+        page.title("Open questions")
+        for request in inspection.requests:
+            what = "a message" if request.kind == "chat" else f"{request.tool}"
+            page.line(f"{request.id}: {what}, since {at_time(request.opened_at)}")
+    return str(page)
+
+
+def add_turn(page: Page, turn: TurnRecord) -> None:
+    """Add what happened in a turn."""
+    took = "" if turn.seconds is None else f"  {turn.seconds:.2f} s"
+    page.line(f"{turn.number}  {turn.agent}{took}", style="bold")
+    for call in turn.calls:
+        page.line(_call(call), 5)
+    for use in turn.tools:
+        page.line(_tool(use), 5)
+    if turn.variables:
+        page.line(f"set {', '.join(turn.variables)}", 5)
+    for record in turn.handoffs:
+        page.line(_handoff(record), 5)
+
+
+def _facts(inspection: RunInspection) -> list[str]:
+    spent = inspection.spent
+    seconds = (inspection.changed_at - inspection.started_at) / 1000
+    facts = [inspection.reason] if inspection.reason else []
+    started, events = at_time(inspection.started_at), counted(inspection.seq, "event")
+    facts.append(f"started {started}, {seconds:.1f} s, {events}")
+    facts.append(f"{counted(spent.calls, 'model call')}, {spent.tokens}, cost {spent.cost}")
+    facts.append(f"package {inspection.digest[:12]}")
+    if inspection.other_package:
+        facts.append("shown with another version of the package")
+    if inspection.parent:
+        facts.append(f"forked from run {inspection.parent}")
+    return facts
+
+
+def _variable(page: Page, variable: VariableRecord) -> None:
+    shown = variable.shown if variable.secret else value_text(variable.value)
+    page.line(f"{variable.name} = {shown}")
+    origin = f"{variable.source}, {variable.type}"
+    if not variable.history:
+        page.line(f"{origin}; not set", 6, "dim")
+    else:
+        last = variable.history[-1]
+        sets = sum(it.writer != "package" for it in variable.history)
+        times = f", {sets} times in all" if sets > 1 else ""
+        page.line(f"{origin}; set by {last.writer} at event {last.seq}{times}", 6, "dim")
+        if len(variable.causes) > 1:
+            page.line(f"because of {_chain(variable.causes[1:])}", 6, "dim")
+    for refused in variable.refused:
+        page.line(f"refused at event {refused.seq} from {refused.writer}: {refused.fault}", 6)
+
+
+def _chain(causes: Sequence[Cause]) -> str:
+    """Say what led to something; the middle of a long chain tells the least."""
+    links = [f"{it.kind} {it.seq} ({it.actor})" for it in causes if it.kind not in _INNER]
+    if len(links) > _MOST_LINKS:
+        links = [*links[: _MOST_LINKS - 1], "...", links[-1]]
+    return " <- ".join(links)
+
+
+def _call(call: ModelCall) -> str:
+    sent = "" if call.sent_tokens is None else f"about {counted(call.sent_tokens, 'token')} "
+    said = [f"call {call.call}: {sent}sent"]
+    if call.answered is None:
+        said.append("no answer yet")
+    elif call.error is not None:
+        said.append(f"failed after {counted(call.attempts, 'attempt')}: {call.error}")
+    else:
+        badge = "" if call.answerer == "model" else f" ({call.answerer})"
+        said.append(f"{call.model or 'model'}{badge if call.answerer != call.model else ''}")
+        said.append(f"{call.seconds:.2f} s")
+        if call.tools:
+            said.append(f"asks for {', '.join(call.tools)}")
+        if call.text.strip():
+            said.append(f'says "{" ".join(words_of(call.text).split())}"')
+        elif not call.tools:
+            said.append("says nothing")
+        if call.finish:
+            said.append(how_it_ended(call.finish))
+        if call.instead_of:
+            said.append(who_stood_in(call.model, call.instead_of))
+    if call.refused:
+        said.append(f"rejected: {call.refused}")
+    return ", ".join(said)
+
+
+def _tool(use: ToolUse) -> str:
+    took = "" if use.seconds is None else f" ({use.seconds:.2f} s)"
+    result = use.error if use.error is not None else value_text(use.value)
+    what = "open" if use.outcome == "open" else f"{use.outcome} {result}"
+    return f"tool {use.tool}{' (automatic)' if use.auto else ''}: {what}{took}"
+
+
+def _handoff(record: HandoffRecord) -> str:
+    return f"{record.source} -> {record.target}, because {reason_of(record)}"
+
+
+def turn_page(inspection: TurnInspection, streams: Streams) -> str:
+    """Return the page of a turn."""
+    page = Page(streams)
+    page.title(f"run {inspection.run}, turn {inspection.record.number}: {inspection.record.agent}")
+    add_turn(page, inspection.record)
+    if inspection.values:
+        page.title("Variables when the turn began")
+        for name, value in inspection.values.items():
+            page.line(f"{name} = {value}")
+    if inspection.sets:
+        page.title("Set in this turn")
+        for it in inspection.sets:
+            page.line(f"{it.name} = {it.shown}  (by {it.writer}, event {it.seq})")
+    for prompt in inspection.prompts:
+        _prompt(page, prompt)
+    return str(page)
+
+
+def comparison_page(comparison: TurnComparison, streams: Streams) -> str:
+    """Return what differs between two turns, as a page."""
+    page = Page(streams)
+    page.title(f"{comparison.before} compared with {comparison.after}")
+    if comparison.values:
+        page.title("Variables")
+        for value in comparison.values:
+            old = "(none)" if value.before is None else value.before
+            page.line(f"{value.name}: {old} -> {'(none)' if value.after is None else value.after}")
+    for part in comparison.slices:
+        page.title(f"{part.kind} {part.origin}: {part.change}".replace(" :", ":"))
+        page.text("\n".join(part.diff[2:]), 2)
+    for title, items in (
+        ("Left out only in the second", comparison.newly_left_out),
+        ("Left out only in the first", comparison.no_longer_left_out),
+    ):
+        if items:
+            page.title(title)
+            page.lines(left_out_text(it) for it in items)
+    if not (
+        comparison.values
+        or comparison.slices
+        or comparison.newly_left_out
+        or comparison.no_longer_left_out
+    ):
+        page.line("both agents were sent the same")
+    return str(page)
+
+
+def left_out_text(item: LeftOut) -> str:
+    """Say what was left out and why."""
+    rest = {k: v for k, v in item.items() if k not in ("kind", "origin", "reason")}
+    what = f" {json.dumps(rest, ensure_ascii=False)}" if rest else ""
+    return f"{item.get('kind')} {item.get('origin')}{what}: {item.get('reason')}"
+
+
+def _prompt(page: Page, prompt: Prompt) -> None:
+    page.title(f"Call {prompt.call}: sent about {counted(prompt.tokens, 'token')}")
+    for part in prompt.slices:
+        page.line(_slice(part), style="cyan")
+        page.text(part.text)
+    page.title(f"Left out of call {prompt.call}")
+    page.lines(left_out_text(it) for it in prompt.left_out)
+    if not prompt.left_out:
+        page.line("nothing")
+    if prompt.same:
+        page.line(f"digest {prompt.recorded[:12]} matches: these are the bytes that were sent")
+    else:
+        page.line(f"digest {prompt.digest[:12]} is not {prompt.recorded[:12]}: {prompt.note}")
+
+
+def _slice(part: Segment) -> str:
+    who = f" {part.role}" if part.role else ""
+    return f"[{part.kind} {part.origin}]{who}, {counted(part.tokens, 'token')}"

@@ -1,0 +1,242 @@
+"""Runs in a list, one run at a glance, and what a run came to or waits for."""
+
+import time
+from collections.abc import Sequence
+from shlex import quote
+from typing import Final
+
+from weft.cli.failure import CommandFailed, Exit, Failure, code_of
+from weft.cli.formats.documents import document_line
+from weft.cli.hosting import JournalLocation, short
+from weft.cli.pages.page import Page
+from weft.cli.streams import Streams
+from weft.cli.text import at_time, clean, shortened, value_text
+from weft.engine.rows import RequestRow, RunRow
+from weft.engine.state import Spent
+from weft.inspect.run import spending
+from weft.runtime.workflow import Workflow
+from weft.wire.rows import run_data
+
+#: Below this width a run takes two lines.
+_NARROW: Final = 72
+
+#: The first words are cut to what room there is, but never to less than this.
+_LEAST_WORDS: Final = 12
+
+#: Seconds after which a run that is under way and has not changed may have lost its process.
+_STALLED_AFTER: Final = 60
+
+_HEAD: Final = ("RUN", "STATUS", "WORKFLOW", "STARTED", "TURNS", "FIRST WORDS")
+
+
+def print_list(rows: Sequence[RunRow], streams: Streams) -> None:
+    """Print runs: with tabs and whole for programs, to the width of the terminal for people."""
+    if not streams.settings.terminal:
+        streams.rows([(row.run, *_cells(row, "%Y-%m-%dT%H:%M:%S%z")) for row in rows])
+    elif streams.settings.columns < _NARROW:
+        for row in rows:
+            status, workflow, started, _, words = _cells(row, "%m-%d %H:%M")
+            streams.result(f"{short(row.run)}  {status}  {started}")
+            second = clean(f"  {workflow}: {words}" if words else f"  {workflow}")
+            streams.result(shortened(second, streams.settings.columns))
+    else:
+        table = [(short(row.run), *_cells(row, "%m-%d %H:%M")) for row in rows]
+        taken = max(sum(len(cell) + 2 for cell in row[:-1]) for row in (_HEAD, *table))
+        room = max(streams.settings.columns - taken - 8, _LEAST_WORDS)
+        cut = [(*row[:-1], shortened(clean(row[-1]), room)) for row in table]
+        streams.rows([_HEAD, *cut])
+
+
+def run_text(
+    row: RunRow,
+    requests: Sequence[RequestRow],
+    workflow: Workflow,
+    location: JournalLocation,
+    streams: Streams,
+) -> str:
+    """Return one run at a glance, with its open questions and how they are answered."""
+    page = Page(streams)
+    page.title(f"run {row.run}")
+    spent = spending(
+        Spent(
+            calls=row.calls,
+            input_tokens=row.input_tokens,
+            output_tokens=row.output_tokens,
+            cost_usd=row.cost_usd,
+            unpriced=row.unpriced,
+            uncounted=row.uncounted,
+        )
+    )
+    facts = {
+        "workflow": f"{row.workflow} {row.digest[:12]}",
+        "status": _whole_status(row),
+        "started": at_time(row.started_at),
+        "changed": at_time(row.changed_at),
+        "events": str(row.seq),
+        "turns": str(row.turns),
+        "calls": f"{row.calls}, {spent.tokens}",
+        "cost": spent.cost,
+        "parent": row.parent,
+        "words": row.preview,
+    }
+    page.lines(f"{name:<9} {value}" for name, value in facts.items() if value)
+    if row.status == "running":  # a process that was killed could not say so
+        command = f"weft runs resume {row.run}{location.options}"
+        page.text(f"resume    {command}      if no process works on it", 2)
+    for request in requests:
+        _put_question(page, request, workflow)
+        page.text(f"answer    {answer_command(location, row, request, len(requests))}", 2)
+    return str(page)
+
+
+def _put_question(page: Page, request: RequestRow, workflow: Workflow) -> None:
+    """Put an open question on a page: who asks, until when, what is shown and what is taken."""
+    what = "waits for a message" if request.kind == "chat" else f"{request.tool} asks"
+    page.title(f"{request.agent}: {what}")
+    page.line(f"question  {request.id}")
+    if request.expires_at is not None:
+        page.line(f"expires   {at_time(request.expires_at)}")
+    if request.kind == "ui":
+        page.text(f"shows     {value_text(request.payload)}", 2)
+        form = workflow.forms.get(request.tool or "")
+        if form and form.answer_schema is not None:
+            page.text(f"takes     {value_text(form.answer_schema)}", 2)
+
+
+def note_stalled_runs(rows: Sequence[RunRow], location: JournalLocation, streams: Streams) -> None:
+    """Name the command that continues a run which seems to have lost its process."""
+    still = [row.run for row in rows if is_stalled(row)]
+    if still:
+        what = f"run {short(still[0])} has" if len(still) == 1 else f"{len(still)} runs have"
+        command = f"weft runs resume {still[0] if len(still) == 1 else 'RUN'}{location.options}"
+        streams.note(f"{what} not moved for a while; if no process works on it: {command}")
+
+
+def is_stalled(row: RunRow) -> bool:
+    """Tell whether a run is under way and has not changed for long."""
+    return row.status == "running" and time.time() - row.changed_at / 1000 > _STALLED_AFTER
+
+
+def _cells(row: RunRow, form: str) -> tuple[str, ...]:
+    return (
+        _status(row),
+        row.workflow,
+        at_time(row.started_at, form),
+        str(row.turns),
+        " ".join(row.preview.split()),
+    )
+
+
+def _status(row: RunRow) -> str:
+    return row.outcome or row.status
+
+
+def _whole_status(row: RunRow) -> str:
+    if is_stalled(row):
+        return f"running, but nothing has happened since {at_time(row.changed_at)}"
+    return f"{_status(row)}: {row.reason}" if row.reason else _status(row)
+
+
+#: What an outcome is called in messages.
+_OUTCOMES: Final = {
+    "completed": "completed",
+    "failed": "failed",
+    "cancelled": "was stopped",
+    "max_turns": "used up its turns",
+}
+
+
+def print_outcome(
+    streams: Streams, location: JournalLocation, row: RunRow, requests: Sequence[RequestRow]
+) -> Exit:
+    """Print what a run came to, and return the exit code for it."""
+    if streams.settings.json:
+        streams.result(document_line({"run": run_data(row, requests)}))
+        return _exit_of(row)
+    if row.status == "ended":
+        return _ended(streams, location, row)
+    streams.problem(waiting_text(streams, location, row, requests))
+    return Exit.WAITING
+
+
+def print_status(
+    streams: Streams, location: JournalLocation, row: RunRow, requests: Sequence[RequestRow]
+) -> None:
+    """Print what a run has come to so far."""
+    if streams.settings.json:
+        streams.result(document_line({"run": run_data(row, requests)}))
+        return
+    if row.status == "ended":
+        fact = outcome_text(row)
+        next_step = f"inspect: weft inspect {row.run}{location.options}"
+    elif requests:
+        fact = f"run {row.run} waits for {waited_for(requests)}"
+        next_step = f"answer: {answer_command(location, row, requests[0], len(requests))}"
+    else:
+        fact = f"run {row.run} is not over, and asks nothing at present"
+        next_step = f"if no process works on it: weft runs resume {row.run}{location.options}"
+    style = "bold green" if row.outcome == "completed" else "bold"
+    streams.note(streams.paint_error(fact, style))
+    streams.note(f"  {next_step}")
+
+
+def outcome_text(row: RunRow) -> str:
+    """Say how a run ended."""
+    return f"run {row.run} {_OUTCOMES[row.outcome or 'failed']}: {row.reason}"
+
+
+def repeat_turn(location: JournalLocation, row: RunRow) -> str:
+    """Say how to go on from the turn in which a run failed, or from the first; nothing without."""
+    if not row.turns:
+        return ""
+    turn = row.turns if row.outcome == "failed" else 1
+    return f"repeat turn {turn}: weft replay {row.run} --fork {turn}{location.options}"
+
+
+def waiting_text(
+    streams: Streams, location: JournalLocation, row: RunRow, requests: Sequence[RequestRow]
+) -> str:
+    """Say what a run waits for, and which commands answer it."""
+    paint = streams.paint_error
+    head = paint(f"waiting[{code_of(Exit.WAITING)}]", "bold yellow")
+    lines = [f"{head}: {paint(f'run {row.run} waits for {waited_for(requests)}', 'bold')}"]
+    commands = {
+        "answer": answer_command(location, row, requests[0], len(requests)),
+        "chat": f"weft chat --run {row.run}{location.options}",
+        "more": f"weft explain {code_of(Exit.WAITING)}",
+    }
+    return "\n".join(
+        [*lines, *(f"  {paint(f'{name}:'.ljust(8), 'cyan')}{it}" for name, it in commands.items())]
+    )
+
+
+def waited_for(requests: Sequence[RequestRow]) -> str:
+    """Say what is waited for."""
+    if any(it.kind == "chat" for it in requests):
+        return "a message"
+    return f"an answer to {', '.join(dict.fromkeys(it.tool or '' for it in requests))}"
+
+
+def answer_command(location: JournalLocation, row: RunRow, request: RequestRow, asked: int) -> str:
+    """Return the command that answers an open question; it is named where there are several."""
+    name = f" {quote(request.id)}" if asked > 1 else ""
+    value = "TEXT" if request.kind == "chat" else "--json-value JSON"
+    return f"weft runs answer {row.run}{name} {value}{location.options}"
+
+
+def _exit_of(row: RunRow) -> Exit:
+    if row.status != "ended":
+        return Exit.WAITING
+    return Exit.DONE if row.outcome == "completed" else Exit.FAILED
+
+
+def _ended(streams: Streams, location: JournalLocation, row: RunRow) -> Exit:
+    inspect = f"weft inspect {row.run}{location.options}"
+    if row.outcome != "completed":
+        hint = [f"see what happened: {inspect}"]
+        if row.outcome == "failed" and row.turns:
+            hint.append(repeat_turn(location, row))
+        raise CommandFailed(Failure(Exit.FAILED, outcome_text(row), hint=tuple(hint)))
+    streams.note(streams.paint_error(outcome_text(row), "bold green"))
+    streams.note(f"  inspect: {inspect}")
+    return Exit.DONE

@@ -1,0 +1,1 @@
+"""The JSON shape of events, rows, failures and findings, for every program that reads them."""

@@ -1,0 +1,291 @@
+"""Telling what happens: words as they come, and every kind of event in one line."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from desk_play import make_desk
+from weft.app.hosts import open_host
+from weft.cli.chat import terminal_view
+from weft.cli.chat.terminal_view import JsonLines, TerminalView
+from weft.cli.models import models_line
+from weft.cli.pages.event_lines import summary, words_of
+from weft.cli.settings import Settings
+from weft.cli.streams import Streams
+from weft.engine.events import (
+    KINDS,
+    ContextAssembled,
+    Event,
+    HandedOff,
+    MessageShown,
+    ModelFailed,
+    ModelReplied,
+    OutputRefused,
+    RequestAnswered,
+    RequestExpired,
+    RequestOpened,
+    RunEnded,
+    RunForked,
+    RunStarted,
+    StopAsked,
+    ToolCalled,
+    ToolFailed,
+    ToolRequest,
+    ToolReturned,
+    TurnEnded,
+    TurnStarted,
+    VariableRefused,
+    VariableSet,
+)
+from weft.runtime.followers import TextDelta
+from weft.wire.events import event_data
+
+
+@pytest.fixture(scope="module")
+def workflow(tmp_path_factory):
+    import asyncio
+
+    from weft.app.hosts import LOCAL
+
+    workspace = tmp_path_factory.mktemp("desk")
+    make_desk(workspace)
+
+    async def link():
+        async with await open_host(workspace, journal=":memory:") as host:
+            run = await host.start("Desk", scope=LOCAL, model="sample")
+            return await host.workflow(run, scope=LOCAL)
+
+    return asyncio.run(link())
+
+
+STOOD_IN = "answers instead of a:b, which is busy"
+
+CASES = [
+    (RunStarted("Desk", "d", "local", "me", {}, "hi"), "Desk starts: hi"),
+    (RunStarted("Desk", "d", "local", "me", {}), "Desk starts"),
+    (RunForked("r1", 5), "forked from run r1 after event 5"),
+    (MessageShown("Hello"), "Hello"),
+    (TurnStarted("Clerk", 2), "turn 2: Clerk"),
+    (
+        ContextAssembled("Clerk", 1, 1, {"tokens": 7}, "d"),
+        "call 1 of Clerk is sent about 7 tokens",
+    ),
+    (
+        ContextAssembled("Clerk", 1, 1, {"tokens": 1}, "d"),
+        "call 1 of Clerk is sent about 1 token",
+    ),
+    (ModelReplied(1, 1, "Hi"), "Hi"),
+    (ModelReplied(1, 1, "Hi", (ToolRequest("a", "look_up", {}),)), "Hi; asks for look_up"),
+    (ModelReplied(1, 1, "", (ToolRequest("a", "look_up", {}),)), "asks for look_up"),
+    (ModelReplied(1, 1, " \n"), "says nothing"),
+    (ModelReplied(1, 1, "Onc", finish="length"), "Onc; the reply was truncated (token limit)"),
+    (
+        ModelReplied(1, 1, "", finish="content_filter"),
+        "says nothing; the reply was truncated by the provider's content filter",
+    ),
+    (ModelReplied(1, 1, "Hi", finish="pause"), "Hi; the reply ended with pause"),
+    (ModelReplied(1, 1, "Hi", instead_of="a:b, which is busy"), "another model " + STOOD_IN),
+    (ModelFailed(1, 1, "no"), "the model gave no answer: no"),
+    (OutputRefused(1, 1, "bad"), "the reply is rejected: bad"),
+    (ToolCalled("a", "look_up", {"name": "Ann"}), 'tool look_up(name="Ann")'),
+    (ToolReturned("a", [1]), "look_up returned [1]"),
+    (ToolFailed("a", "no"), "look_up failed: no"),
+    (ToolFailed("a", "no", "refused"), "look_up refused: no"),
+    (ToolFailed("a", "look_up failed: KeyError"), "look_up failed: KeyError"),
+    (VariableSet("limit", 3, "start"), "limit = 3 (by start)"),
+    (VariableRefused("limit", "start", "no int"), "limit is not set by start: no int"),
+    (RequestOpened("q", "chat", "Clerk"), "waits for the user"),
+    (RequestOpened("q", "ui", "Clerk", "approve", payload=1), "approve asks a person: 1"),
+    (RequestAnswered("q", {"a": 1}, "me"), 'me answers: {"a": 1}'),
+    (RequestExpired("q"), "no answer in time"),
+    (TurnEnded("Clerk", 1), ""),
+    (HandedOff("Clerk", "terminate", "rule", 0), "Clerk -> terminate, because done"),
+    (HandedOff("Clerk", "user", "reply_limit"), "because it reached its limit of replies in a row"),
+    (StopAsked("now", "me"), "me stops the run"),
+    (StopAsked("after_turn", "me"), "me stops the run after this turn"),
+    (RunEnded("completed", "done"), "completed: done"),
+]
+
+
+@pytest.mark.parametrize(("data", "line"), CASES)
+def test_every_kind_of_event_has_its_line(workflow, data, line: str):
+    event = Event(1, 0, "tool:look_up", 0, data)
+    assert summary(event, workflow).endswith(line)
+    assert event_data(event, workflow)["kind"] == type(data).__name__
+
+
+def test_no_kind_of_event_is_forgotten():
+    assert {type(data) for data, _ in CASES} == set(KINDS.values())
+
+
+def test_a_tool_that_failed_before_it_was_called(workflow):
+    event = Event(1, 0, "engine", 0, ToolFailed("a", "no", "unknown"))
+    assert summary(event, workflow) == "the tool failed: no"
+
+
+@pytest.fixture
+def teller(workflow):
+    return TerminalView(Streams(Settings(terminal=True)), workflow, model="openai:gpt-5")
+
+
+def assembled(seq: int) -> Event:
+    return Event(seq, 0, "engine", 0, ContextAssembled("Clerk", 1, 1, {}, ""))
+
+
+def replied(seq: int, text: str) -> Event:
+    return Event(seq + 1, 0, "agent:Clerk", seq, ModelReplied(1, 1, text))
+
+
+def test_words_are_told_as_they_come_and_not_twice(teller, capsys):
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "Hel"))
+    assert capsys.readouterr().out == "Clerk: Hel"
+    teller.show(TextDelta("r", 4, 3, "lo\x1b"))
+    teller.show(replied(4, "Hello\x1b you"))
+    teller.show(TextDelta("r", 4, 5, "late"))
+    assert capsys.readouterr().out == "lo\\x1b you\n"
+
+
+def test_words_that_are_cut_off_end_their_line(teller, capsys):
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "Hel"))
+    teller.show(Event(5, 0, "agent:Clerk", 4, ModelFailed(1, 1, "cut off")))
+    printed = capsys.readouterr()
+    assert printed.out == "Clerk: Hel\n"
+    assert "the model gave no answer: cut off" in printed.err
+
+
+CUT = "    the reply of Clerk was truncated (token limit)\n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "out", "err"),
+    [
+        (ModelReplied(1, 1, ""), "", "    Clerk says nothing\n"),
+        (ModelReplied(1, 1, " \n", finish="length"), "", f"    Clerk says nothing\n{CUT}"),
+        (ModelReplied(1, 1, "Once", finish="length"), "Clerk: Once\n", CUT),
+        (ModelReplied(1, 1, "", (ToolRequest("a", "look_up", {}),)), "", ""),
+        (ModelReplied(1, 1, '{"agent_message": ""}'), "", ""),
+    ],
+)
+def test_a_reply_that_is_empty_or_cut_is_told(teller, capsys, reply, out: str, err: str):
+    teller.show(assembled(4))
+    teller.show(Event(5, 0, "agent:Clerk", 4, reply))
+    assert tuple(capsys.readouterr()) == (out, err)
+
+
+def test_another_model_that_stands_in_is_told_once(teller, capsys):
+    def reply(instead_of: str = "a:b, which is busy") -> tuple[str, ...]:
+        data = ModelReplied(1, 1, "Hi", model="sample", answerer="sample", instead_of=instead_of)
+        teller.show(assembled(4))
+        teller.show(Event(5, 0, "agent:Clerk", 4, data))
+        return tuple(capsys.readouterr())
+
+    said = "Clerk (sample): Hi\n"
+    assert reply() == (said, f"    sample {STOOD_IN}\n")
+    assert reply() == (said, "")
+    assert reply("") == (said, "")
+    assert reply() == (said, f"    sample {STOOD_IN}\n")
+
+
+def test_another_model_that_stands_in_and_is_heard_in_pieces(teller, capsys):
+    data = ModelReplied(1, 1, "Hi", model="b", instead_of="a:b, which is busy")
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "H"))
+    teller.show(Event(5, 0, "agent:Clerk", 4, data))
+    assert tuple(capsys.readouterr()) == ("Clerk: Hi\n", f"    b {STOOD_IN}\n")
+
+
+def test_words_that_came_in_pieces_and_were_cut_are_told_to_be(teller, capsys):
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "Onc"))
+    teller.show(Event(5, 0, "agent:Clerk", 4, ModelReplied(1, 1, "Once", finish="length")))
+    assert tuple(capsys.readouterr()) == ("Clerk: Once\n", CUT)
+
+
+def test_pieces_of_a_call_nobody_knows_are_left_out(teller, capsys):
+    teller.show(TextDelta("r", 9, 0, "what?"))
+    assert capsys.readouterr().out == ""
+
+
+def test_words_of_somebody_else_than_expected_carry_their_badge_at_the_end(teller, capsys):
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "Hel"))
+    reply = ModelReplied(1, 1, "Hello", answerer="sample")
+    teller.show(Event(5, 0, "agent:Clerk", 4, reply))
+    assert capsys.readouterr().out == "Clerk: Hello (sample)\n"
+
+
+@pytest.mark.parametrize(("usual", "badge"), [("", " (sample)"), ("you", " (you)")])
+def test_the_usual_model_has_its_badge_in_a_terminal(
+    workflow, capsys, monkeypatch, usual: str, badge: str
+):
+    monkeypatch.setenv("WEFT_MODEL", usual)
+    teller = TerminalView(Streams(Settings(terminal=True)), workflow)
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "Hel"))
+    reply = ModelReplied(1, 1, "Hello", answerer=badge.strip(" ()"))
+    teller.show(Event(5, 0, "agent:Clerk", 4, reply))
+    assert capsys.readouterr().out == f"Clerk{badge}: Hello\n"
+
+
+@pytest.mark.parametrize(
+    ("named", "declared", "begins", "line"),
+    [
+        (None, None, True, "model: sample (made-up replies; --model names another)"),
+        ("you", "openai:a", False, "model: you (you type the replies)"),
+        ("replay:r", None, False, "model: replay:r (replies of an earlier run)"),
+        (None, "openai:a", True, "model: openai:a"),
+    ],
+)
+def test_the_model_is_named(workflow, monkeypatch, named, declared, begins: bool, line: str):
+    monkeypatch.delenv("WEFT_MODEL", raising=False)
+    other = replace(workflow, models={"Clerk": declared})
+    assert models_line(other, named, begins=begins) == line
+
+
+def test_several_models_are_named(workflow, monkeypatch):
+    monkeypatch.delenv("WEFT_MODEL", raising=False)
+    two = replace(workflow, models={"Clerk": "openai:a", "Other": None})
+    assert models_line(two, None, begins=False) == "models: openai:a, sample (made-up replies)"
+
+
+@pytest.mark.parametrize("model", ["sample", "you", "replay:r1"])
+def test_words_that_are_there_at_once_come_whole(workflow, capsys, model: str):
+    teller = TerminalView(Streams(Settings(terminal=True)), workflow, model=model)
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "Hel"))
+    assert capsys.readouterr().out == ""
+
+
+def test_notes_fit_the_terminal(workflow, capsys, monkeypatch):
+    monkeypatch.setattr(terminal_view.sys.stderr, "isatty", lambda: True)
+    teller = TerminalView(Streams(Settings(columns=30)), workflow)
+    teller.show(Event(1, 0, "engine", 0, ToolCalled("a", "look_up", {"name": "x" * 99})))
+    assert capsys.readouterr().err == '    tool look_up(name="xxxx...\n'
+    teller.show(Event(1, 0, "engine", 0, HandedOff("Clerk", "user", "reply_limit")))
+    assert capsys.readouterr().err == (
+        "    Clerk -> user, because it\n      reached its limit of\n      replies in a row\n"
+    )
+
+
+def test_pieces_are_no_lines_of_json(workflow, capsys):
+    lines = JsonLines(Streams(Settings(json=True)), workflow)
+    lines.show(TextDelta("r", 4, 0, "Hel"))
+    lines.show(replied(4, "Hello"))
+    assert [json.loads(it)["event"]["seq"] for it in capsys.readouterr().out.splitlines()] == [5]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("plain", "plain"),
+        ("{not json", "{not json"),
+        ('{"agent_message": "Hi", "x": 1}', "Hi"),
+        ('{"agent_message": 3}', '{"agent_message": 3}'),
+        ("", ""),
+    ],
+)
+def test_what_is_said_to_people(text: str, words: str):
+    assert words_of(text) == words
