@@ -4,6 +4,7 @@ import asyncio
 from contextlib import closing
 
 import pytest
+from weft.runtime.followers import TextDelta
 
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
@@ -13,7 +14,6 @@ from weft.packages.reader import read_package
 from weft.packages.shipped import shipped_folder
 from weft.ports.model import ModelReply
 from weft.ports.scope import Scope
-from weft.runtime.followers import TextDelta
 from weft.runtime.signals import Answer, Stop, UserMessage
 from weft.runtime.workflow import link
 from weft.spec.workflow import WorkflowSpec

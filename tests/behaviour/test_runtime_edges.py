@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 
 import pytest
+from weft.runtime.followers import TextDelta
 
 from weft.adapters.memory import MemoryJournal
 from weft.engine.events import (
@@ -19,7 +20,6 @@ from weft.engine.events import (
 )
 from weft.errors import RunError, StoreError, UsageError
 from weft.ports.scope import Scope
-from weft.runtime.followers import TextDelta
 from weft.runtime.pacing import AT_ONCE
 from weft.runtime.signals import Answer, Stop
 from weft.spec.workflow import WorkflowSpec

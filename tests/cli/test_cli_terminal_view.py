@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from weft.runtime.followers import TextDelta
 
 from desk_play import make_desk
 from weft.app.hosts import open_host
@@ -38,7 +39,6 @@ from weft.engine.events import (
     VariableRefused,
     VariableSet,
 )
-from weft.runtime.followers import TextDelta
 from weft.wire.events import event_data
 
 

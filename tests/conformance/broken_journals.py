@@ -51,7 +51,11 @@ class SpoilsNeighbours(MemoryJournal):
 
 class NeverCloses(MemoryJournal):
     async def append(self, batch):
-        await super().append(batch._replace(sides=tuple(it for it in batch.sides if not isinstance(it, RequestClosed))))
+        await super().append(
+            batch._replace(
+                sides=tuple(it for it in batch.sides if not isinstance(it, RequestClosed))
+            )
+        )
 
 
 class CutsLargeData(MemoryJournal):

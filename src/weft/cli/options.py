@@ -16,9 +16,8 @@ JournalFile: TypeAlias = Annotated[
 ]
 
 
-RunName = Annotated[
-    str, Parameter(help="A run: its name, a unique beginning or end of it, or last.")
-]
+RUN_HELP = "A run: its name, a unique beginning or end of it, or last."
+RunName = Annotated[str, Parameter(help=RUN_HELP)]
 
 
 #: The model of a run that begins, or of a fork.

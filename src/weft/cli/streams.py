@@ -202,7 +202,7 @@ _LOOK: Final = frozenset({"fileno", "isatty", "encoding", "errors"})
 def write_file(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
     # Deferred: most commands write no file.
-    from weft.packages.staging import replace_files  # noqa: PLC0415
+    from weft.packages.archive.staging import replace_files  # noqa: PLC0415
 
     require_file_path(path, example="out.txt")
     replace_files(path.parent, {path.name: text.encode()})

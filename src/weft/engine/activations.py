@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from weft.engine.codec import read_json
+from weft.engine.codec import read_json, unfenced
 from weft.engine.commands import Assemble, CallModel, Command, Record
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conversation import after_turn, ask_user, start_turn
@@ -163,7 +163,7 @@ def read_output(
     if output is None:
         return None, None
     try:
-        value = read_json(text.encode())
+        value = read_json(unfenced(text).encode())
     except ValueError as error:
         return None, f"the reply is not JSON: {error}"
     fault = mismatch(output, value, compiled.models)

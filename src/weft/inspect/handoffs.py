@@ -39,10 +39,15 @@ class HandoffRecord:
     asked: tuple[RuleAsked, ...]
 
 
-def handoff_record(workflow: Workflow, step: Step, data: HandedOff) -> HandoffRecord:
-    """Return the record of a handoff, with the condition of its rule as the author wrote it."""
+def condition_of(workflow: Workflow, data: HandedOff) -> str | None:
+    """Return the condition of the rule that decided a handoff, as the author wrote it."""
     handoffs = workflow.spec.handoffs
     known = data.rule is not None and data.rule < len(handoffs)
+    return handoffs[data.rule or 0].condition if known else None
+
+
+def handoff_record(workflow: Workflow, step: Step, data: HandedOff) -> HandoffRecord:
+    """Return the record of a handoff, with the rules that were asked."""
     return HandoffRecord(
         seq=step.event.seq,
         at=step.event.at,
@@ -50,7 +55,7 @@ def handoff_record(workflow: Workflow, step: Step, data: HandedOff) -> HandoffRe
         target=data.target,
         why=data.why,
         rule=data.rule,
-        condition=handoffs[data.rule or 0].condition if known else None,
+        condition=condition_of(workflow, data),
         asked=_asked(workflow, step.before.variables, data),
     )
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from weft.context.assembly import Assembly, assemble
+from weft.context.values import shown
+from weft.engine.activations import read_output
 from weft.engine.commands import CallModel, CallTool
 from weft.engine.events import (
     EventData,
@@ -36,7 +38,7 @@ from weft.ports.scope import Scope
 from weft.ports.tools import ToolCall
 from weft.runtime.context_variables import Context
 from weft.runtime.decision import Decision, NewEvent
-from weft.runtime.deltas import Speech
+from weft.runtime.deltas import ModelRetry, Speech
 from weft.runtime.holding import Holding
 from weft.runtime.json_values import plain_json
 from weft.runtime.pacing import Pace
@@ -100,6 +102,7 @@ class Performer:
             messages=sent.messages,
             tools=view.tools,
             output=view.output,
+            on_retry=self._on_retry(run, command),
         )
         result: EventData
         try:
@@ -114,13 +117,17 @@ class Performer:
             if listener is not None:  # Its words are heard before the whole takes their place.
                 await asyncio.sleep(0)
             await self.pace.turn()
-            result = _replied(command, reply)
+            result = _replied(run.workflow, command, reply)
         except ModelError as error:
-            result = ModelFailed(command.call, str(error), error.attempts)
+            result = ModelFailed(command.call, str(error), error.attempts, error.retries)
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
             _log.exception("the model of %s failed unexpectedly", command.agent)
             result = ModelFailed(command.call, f"{type(error).__name__}: {error}")
         return (NewEvent(f"agent:{command.agent}", result, command.seq, command.turn),)
+
+    def _on_retry(self, run: CallingRun, command: CallModel) -> Callable[[str], None]:
+        key = (run.scope.app, run.state.run)
+        return lambda text: self.speech.tell(key, ModelRetry(key[1], command.seq, text))
 
     async def call_tool(self, run: CallingRun, command: CallTool) -> tuple[NewEvent, ...]:
         """Call a tool."""
@@ -203,7 +210,7 @@ def _asks(questions: Questions, command: CallTool, signal: Ask) -> EventData:
         return ToolFailed(command.id, f"{command.tool} asked a question that cannot be: {error}")
 
 
-def _replied(command: CallModel, reply: ModelReply) -> ModelReplied:
+def _replied(workflow: Workflow, command: CallModel, reply: ModelReply) -> ModelReplied:
     """Return a reply as it is written down; raises ModelError if no journal could hold it.
 
     Tool calls get ids of our own: what a provider calls them may come again in another turn.
@@ -231,4 +238,20 @@ def _replied(command: CallModel, reply: ModelReply) -> ModelReplied:
         answerer=reply.answerer,
         finish=reply.finish,
         instead_of=reply.instead_of,
+        shown=None if reply.tool_requests else _shown(workflow, command.agent, reply.text),
+        retries=reply.retries,
     )
+
+
+def _shown(workflow: Workflow, agent: str, text: str) -> str | None:
+    """Return what a person reads of a structured reply: nothing of one that does not fit."""
+    model = workflow.compiled.agents[agent].output
+    if model is None:
+        return None
+    output, fault = read_output(workflow.compiled, model, text)
+    if fault is not None or output is None:
+        return ""
+    said = output.get("agent_message")
+    if isinstance(said, str):
+        return said
+    return "\n".join(f"{name}: {shown(value)}" for name, value in output.items())

@@ -1,30 +1,93 @@
-"""Events as JSON."""
+"""Events as JSON: `{v, seq, ts, run, turn, kind, actor, cause, data}`, for whoever may see them."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import from_json
 
 from weft.engine.codec import encode
 from weft.engine.events import (
+    KIND_NAMES,
     Event,
     EventData,
+    Joined,
+    ModelReplied,
+    RequestAnswered,
     RunStarted,
+    TurnEnded,
+    TurnStarted,
     VariableSet,
 )
 from weft.inspect.variables import UNSHOWN, is_secret
 from weft.runtime.workflow import Workflow
+from weft.wire.audience import Audience
+
+#: The version of this shape; it changes when a key changes its meaning.
+VERSION: Final = 1
+
+#: What an end user may see: these kinds, and of each only these fields. All others are for whoever
+#: operates the workflow. A field that is added to an event is hidden until it is put here.
+USER_FIELDS: Final[dict[str, frozenset[str]]] = {
+    "RunStarted": frozenset({"workflow"}),
+    "MessageShown": frozenset({"text"}),
+    "TurnStarted": frozenset({"agent"}),
+    "ModelReplied": frozenset({"call", "text", "answerer"}),
+    "TurnEnded": frozenset({"agent"}),
+    "Joined": frozenset({"name", "text"}),
+    "RequestOpened": frozenset({"id", "kind", "agent", "tool", "payload", "expires_at"}),
+    "RequestAnswered": frozenset({"id", "value", "user"}),
+    "RequestExpired": frozenset({"id"}),
+    "StopAsked": frozenset({"mode", "user"}),
+    "RunEnded": frozenset({"outcome"}),
+}
 
 
-def event_data(event: Event, workflow: Workflow) -> dict[str, Any]:
-    """Return an event as JSON can hold it; the values of secret variables are left out."""
+def event_data(event: Event, run: str, workflow: Workflow) -> dict[str, Any]:
+    """Return an event for an operator: all of it but the values of secret variables."""
+    return _shaped(event, run, from_json(encode(_without_secrets(event.data, workflow))))
+
+
+def user_event_data(
+    event: Event, run: str, workflow: Workflow, audience: Audience
+) -> dict[str, Any] | None:
+    """Return an event for an end user; None if it is not for them."""
+    allowed = USER_FIELDS.get(KIND_NAMES[type(event.data)])
+    data = _for_user(event, audience) if allowed else None
+    if allowed is None or data is None:
+        return None
+    fields: dict[str, Any] = from_json(encode(_without_secrets(data, workflow)))
+    return _shaped(event, run, {name: it for name, it in fields.items() if name in allowed})
+
+
+def _for_user(event: Event, audience: Audience) -> EventData | None:
+    """Return what users see of an event; None for what hidden agents do and for mere signs."""
+    match event.data:
+        case TurnStarted(agent=agent) | TurnEnded(agent=agent):
+            return event.data if audience.may_hear(agent) else None
+        case ModelReplied(text=text, shown=shown) as reply:
+            agent = event.actor.removeprefix("agent:")
+            words = text if shown is None else shown
+            heard = words.strip() and audience.hears(agent, text)
+            return replace(reply, text=words) if heard else None
+        case Joined(name=name, text=text):
+            return event.data if text is not None and audience.may_hear(name) else None
+        case RequestAnswered(value=str(text)):
+            return event.data if audience.hears_user(text) else None
+        case _:
+            return event.data
+
+
+def _shaped(event: Event, run: str, data: dict[str, Any]) -> dict[str, Any]:
     return {
+        "v": VERSION,
         "seq": event.seq,
-        "at": event.at,
-        "kind": type(event.data).__name__,
+        "ts": event.at,
+        "run": run,
+        "turn": event.turn,
+        "kind": KIND_NAMES[type(event.data)],
         "actor": event.actor,
         "cause": event.cause,
-        "data": from_json(encode(_without_secrets(event.data, workflow))),
+        "data": data,
     }
 
 

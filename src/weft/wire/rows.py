@@ -13,6 +13,7 @@ def run_data(row: RunRow, requests: Sequence[RequestRow]) -> dict[str, Any]:
     call was not counted.
     """
     data = {**row._asdict(), "requests": [request_data(it) for it in requests]}
+    del data["batch"]  # the store's own
     unknown = ("cost_usd",) if row.unpriced else ()
     uncounted = ("input_tokens", "output_tokens") if row.uncounted else ()
     return {**data, **dict.fromkeys((*unknown, *uncounted))}

@@ -14,9 +14,11 @@ from weft.cli.hosting import JournalLocation
 from weft.cli.streams import Streams
 from weft.cli.text import clean
 from weft.engine.events import Event
-from weft.engine.rows import RequestRow, RunRow
+from weft.engine.reduce import reduce
+from weft.engine.rows import RequestRow, RunRow, request_row
+from weft.engine.state import State
 from weft.errors import UsageError
-from weft.runtime.followers import TextDelta
+from weft.runtime.deltas import Delta
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal, Stop
 from weft.runtime.workflow import Workflow
@@ -144,15 +146,15 @@ async def converse(
 
     A run that no process seems to work on is waited for only at a terminal.
     """
+    workflow = await host.workflow(session.run, scope=LOCAL)
+    state = await host.state(session.run, scope=LOCAL, at=session.printed)
     while True:
-        row = await _until_rest(host, session, news, view, answering)
-        asked = await host.requests(scope=LOCAL, run=session.run)
+        row, state = await _until_rest(host, session, news, view, answering, workflow, state)
         if row.status != "waiting" or answering is None:
             return row
-        if not asked:  # it was answered elsewhere in the meantime
-            continue
-        session.asking = asked[0].kind
-        signal = await answering(asked[0])
+        asked = next(iter(state.requests.values()))
+        session.asking = asked.kind
+        signal = await answering(request_row(state, asked))
         session.asking = ""
         if signal is not None:
             await _deliver(host, session, signal)
@@ -164,11 +166,19 @@ async def _until_rest(
     news: Subscription,
     view: RunView,
     answering: AtTerminal | None,
-) -> RunRow:
-    """Show what happens in a run until it waits for a person, has ended, or does not move."""
-    row = await host.run(session.run, scope=LOCAL)
+    workflow: Workflow,
+    state: State,
+) -> tuple[RunRow, State]:
+    """Show what happens in a run until it waits for a person, has ended, or does not move.
+
+    What the run waits for is folded from what is shown; the store is asked when it seems to rest.
+    """
     listener: AtTerminal | None = None
-    while session.printed < row.seq or row.status == "running":
+    while True:
+        if state.status != "running":
+            row = await host.run(session.run, scope=LOCAL)
+            if row.status != "running" and row.seq <= session.printed:
+                return row, state
         if not session.ours and listener is None and not await news.soon(PATIENCE):
             session.streams.problem(not_moving(session.run, session.location))
             if answering is None or not stdin_is_terminal():
@@ -179,12 +189,12 @@ async def _until_rest(
             break
         view.show(item)
         if isinstance(item, Event):
+            state, _ = reduce(workflow.compiled, state, item)
             session.mark_printed(item.seq)
-            row = await host.run(session.run, scope=LOCAL)
-    return row
+    return await host.run(session.run, scope=LOCAL), state
 
 
-async def _item(news: Subscription, listener: AtTerminal | None) -> Event | TextDelta | None:
+async def _item(news: Subscription, listener: AtTerminal | None) -> Event | Delta | None:
     """Wait for what comes next; where the person listens as well, the person can leave."""
     if listener is None:
         return await news.item()
@@ -214,12 +224,12 @@ async def _deliver(host: Host, session: Session, signal: Signal) -> None:
 
 
 def view_for(
-    streams: Streams, workflow: Workflow, *, model: str | None = None, echo: bool = False
+    session: Session, workflow: Workflow, *, model: str | None = None, echo: bool = False
 ) -> RunView:
     """Return the view for a program, or for a person."""
-    if streams.settings.json:
-        return JsonLines(streams, workflow)
-    return TerminalView(streams, workflow, model=model or "", echo=echo)
+    if session.streams.settings.json:
+        return JsonLines(session.streams, workflow, session.run)
+    return TerminalView(session.streams, workflow, model=model or "", echo=echo)
 
 
 def _anything(_value: object) -> str | None:

@@ -77,7 +77,7 @@ async def follow_from(host: Host, session: Session, person: Person, news: Subscr
     workflow = await host.workflow(session.run, scope=LOCAL)
     there = stdin_is_terminal() and not streams.settings.json
     answering = AtTerminal(person, streams, workflow) if there else None
-    view = view_for(streams, workflow, model=state.model)
+    view = view_for(session, workflow, model=state.model)
     row = await converse(host, session, news, view, answering)
     asks = await host.requests(scope=LOCAL, run=row.run)
     return print_outcome(streams, session.location, row, asks)

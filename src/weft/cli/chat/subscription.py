@@ -7,10 +7,10 @@ from typing import TypeAlias, cast
 
 from weft.app.hosts import LOCAL
 from weft.engine.events import Event
-from weft.runtime.followers import TextDelta
+from weft.runtime.deltas import Delta
 from weft.runtime.host import Host
 
-_Events: TypeAlias = AsyncGenerator[Event | TextDelta]
+_Events: TypeAlias = AsyncGenerator[Event | Delta]
 
 
 class Subscription:
@@ -24,7 +24,7 @@ class Subscription:
         self._events = events
         self._next = asyncio.create_task(self._take())
 
-    async def item(self) -> Event | TextDelta | None:
+    async def item(self) -> Event | Delta | None:
         """Return what comes next; None when the run has ended and all is told."""
         # Whoever stops waiting leaves the item for the next who asks.
         item = await asyncio.shield(self._next)
@@ -41,7 +41,7 @@ class Subscription:
         # What went wrong has been told to whoever asked for the item.
         await asyncio.gather(self._next, return_exceptions=True)
 
-    async def _take(self) -> Event | TextDelta | None:
+    async def _take(self) -> Event | Delta | None:
         return await anext(self._events, None)
 
 

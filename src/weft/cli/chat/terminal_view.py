@@ -6,14 +6,16 @@ from typing import Final, Protocol
 
 from weft.cli.formats.documents import document_line
 from weft.cli.models import is_badged, model_of
-from weft.cli.pages.event_lines import how_it_ended, summary, who_stood_in, words_of
+from weft.cli.pages.event_lines import how_it_ended, summary, who_stood_in
 from weft.cli.streams import Streams, finish
 from weft.cli.text import clean, clean_lines, folded
 from weft.engine.events import (
     ContextAssembled,
     Event,
     EventData,
+    Forked,
     HandedOff,
+    Joined,
     MessageShown,
     ModelFailed,
     ModelReplied,
@@ -22,22 +24,29 @@ from weft.engine.events import (
     RequestExpired,
     RequestOpened,
     RunForked,
-    RunStarted,
     StopAsked,
     ToolCalled,
     ToolFailed,
     ToolReturned,
+    TurnFailed,
     TurnStarted,
     VariableRefused,
     VariableSet,
 )
-from weft.runtime.audience import Audience
-from weft.runtime.followers import TextDelta
+from weft.runtime.deltas import Delta, ModelRetry, TextDelta
 from weft.runtime.workflow import Workflow
+from weft.wire.audience import Audience
 from weft.wire.events import event_data
 
 #: What is shown of the work on a run, beside what is said; the second ones stand under a turn.
-_STEPS: Final[tuple[type[EventData], ...]] = (TurnStarted, RunForked, RequestExpired, StopAsked)
+_STEPS: Final[tuple[type[EventData], ...]] = (
+    TurnStarted,
+    RunForked,
+    RequestExpired,
+    StopAsked,
+    Forked,
+    Joined,
+)
 _DETAILS: Final[tuple[type[EventData], ...]] = (
     ToolCalled,
     ToolReturned,
@@ -47,6 +56,7 @@ _DETAILS: Final[tuple[type[EventData], ...]] = (
     HandedOff,
     ModelFailed,
     OutputRefused,
+    TurnFailed,
 )
 
 _MARGIN: Final = "    "
@@ -55,7 +65,7 @@ _MARGIN: Final = "    "
 class RunView(Protocol):
     """Shows everything that happens in a run."""
 
-    def show(self, item: Event | TextDelta) -> None:
+    def show(self, item: Event | Delta) -> None:
         """Show one more event or piece of text."""
         ...
 
@@ -79,16 +89,17 @@ class TerminalView:
         self._instead_of = ""
         self._columns = streams.settings.columns if sys.stderr.isatty() else None
 
-    def show(self, item: Event | TextDelta) -> None:
+    def show(self, item: Event | Delta) -> None:
         """Print what a person wants to know of it."""
         if isinstance(item, TextDelta):
             self._piece(item)
             return
+        if isinstance(item, ModelRetry):
+            self._end_line()
+            self._note(f"{self._callers.get(item.call, 'the model')}: {item.text}", _MARGIN)
+            return
         data = item.data
         match data:
-            case RunStarted(message=message):
-                if message is not None:
-                    self._echoed(message)
             case RequestAnswered(value=value):
                 self._echoed(value if isinstance(value, str) else json.dumps(value))
             case RequestOpened(kind="ui"):
@@ -97,7 +108,7 @@ class TerminalView:
             case MessageShown(text=text):
                 self._say(self._workflow.name, text)
             case ContextAssembled(agent=agent):
-                self._callers = {item.seq: agent}
+                self._callers[item.seq] = agent
             case ModelReplied():
                 self._reply(item.cause, item.actor.removeprefix("agent:"), data)
             case _:
@@ -121,8 +132,11 @@ class TerminalView:
         agent = self._callers.get(delta.call)
         if agent is None or not self._flows(agent):
             return
-        if self._spoken is None:
+        if self._spoken is None and delta.offset == 0:
             self._streams.part(self._label(agent))
+        elif self._spoken is None or self._spoken[0] != delta.call:
+            return  # Of several that speak side by side, the others come whole.
+        if delta.offset == 0:
             self._spoken = delta.call, 0
         self._streams.part(clean_lines(delta.text))
         self._spoken = delta.call, delta.offset + len(delta.text)
@@ -156,7 +170,7 @@ class TerminalView:
         self._instead_of = data.instead_of
 
     def _words(self, agent: str, data: ModelReplied) -> None:
-        text = words_of(data.text)
+        text = data.text if data.shown is None else data.shown
         if not (data.text.strip() or data.tool_requests):
             self._note(f"{agent} says nothing", _MARGIN)
         elif text.strip() and self._audience.hears(agent, data.text):
@@ -193,12 +207,15 @@ def _badge(answerer: str) -> str:
 class JsonLines:
     """Shows a run to a program: one line of JSON for each event."""
 
-    def __init__(self, streams: Streams, workflow: Workflow) -> None:
+    def __init__(self, streams: Streams, workflow: Workflow, run: str) -> None:
         self._streams = streams
+        self._run = run
         self._workflow = workflow
 
-    def show(self, item: Event | TextDelta) -> None:
+    def show(self, item: Event | Delta) -> None:
         """Print an event; pieces of text come again with the reply they belong to."""
         if isinstance(item, Event):
-            self._streams.result(document_line({"event": event_data(item, self._workflow)}))
+            self._streams.result(
+                document_line({"event": event_data(item, self._run, self._workflow)})
+            )
             finish()

@@ -233,7 +233,7 @@ def fix_package(folder: Path, selection: Selection, *, profile: Profile) -> tupl
     Two fixes that undo each other would go on for ever: a text that was there before ends it.
     """
     # Deferred: checking is far more frequent than fixing.
-    from weft.packages.fixes import mend  # noqa: PLC0415
+    from weft.packages.edit.fixes import apply_fixes  # noqa: PLC0415
 
     fixed: list[AppliedFix] = []
     seen: set[tuple[str, ...]] = set()
@@ -244,7 +244,7 @@ def fix_package(folder: Path, selection: Selection, *, profile: Profile) -> tupl
             break
         seen.add(texts)
         wanted = _wanted(package, selection, profile=profile)
-        applied = mend(package, wanted)
+        applied = apply_fixes(package, wanted)
         if not applied:
             break
         fixed += [AppliedFix(_file(package, fix), fix.title) for fix in applied]

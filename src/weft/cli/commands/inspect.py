@@ -149,7 +149,8 @@ def replay(
 async def _show(name: str, location: JournalLocation, streams: Streams) -> None:
     async with hosted(location) as host:
         recorded = await read_recorded(host, name)
-        view = view_for(streams, recorded.workflow, echo=True)
+        session = Session(streams, location, recorded.run)
+        view = view_for(session, recorded.workflow, echo=True)
         for event in recorded.events:
             view.show(event)
         row = await host.run(recorded.run, scope=LOCAL)

@@ -109,7 +109,7 @@ async def _talk(host: Host, session: Session, person: Person, *, went_on: bool) 
     state = await host.state(session.run, scope=LOCAL)
     if stdin_is_terminal():
         streams.note("Ctrl-C leaves, /help lists what else you can do.")
-    view = view_for(streams, workflow, model=state.model)
+    view = view_for(session, workflow, model=state.model)
     if went_on:
         await _show_again(host, session, workflow)
     answering = AtTerminal(person, streams, workflow, partial(print_run, host, session))
@@ -119,7 +119,7 @@ async def _talk(host: Host, session: Session, person: Person, *, went_on: bool) 
 
 async def _show_again(host: Host, session: Session, workflow: Workflow) -> None:
     """Show a run from its beginning, with what the user said."""
-    view = view_for(session.streams, workflow, echo=True)
+    view = view_for(session, workflow, echo=True)
     async for item in host.events(session.run, scope=LOCAL):
         view.show(item)
         session.printed += 1

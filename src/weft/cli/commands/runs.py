@@ -21,13 +21,14 @@ from weft.cli.pages.runs import note_stalled_runs, print_list, run_text, waiting
 from weft.cli.paths import how_to_start
 from weft.cli.streams import Streams, finish
 from weft.cli.text import at_time, clean, counted, shortened
-from weft.engine.events import Event
+from weft.engine.events import KIND_NAMES, Event
 from weft.engine.rows import RunRow
 from weft.findings import Json
 from weft.ports.journal import Pruned
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow
-from weft.wire.events import event_data
+from weft.wire.audience import Audience
+from weft.wire.events import event_data, user_event_data
 from weft.wire.rows import run_data, runs_data
 
 #: How many runs are looked at for what runs there are.
@@ -102,6 +103,9 @@ def tail(
     /,
     *,
     after: Annotated[int, Parameter(metavar="N", help="Begin after this event.")] = 0,
+    as_user: Annotated[
+        bool, Parameter(help="Only what an end user may see, as JSON.", negative="")
+    ] = False,
     journal: JournalFile = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
@@ -113,13 +117,14 @@ def tail(
             row = await find_run(host, run)
             workflow = await host.workflow(row.run, scope=LOCAL)
             leaves = partial(_leaves, host, row.run, location, streams)
+            audience = Audience(workflow.spec) if as_user else None
             async with subscribed(host, row.run, after=after) as news:
                 while await news.soon(PATIENCE) or not await leaves():
                     item = await news.item()
                     if item is None:
                         return Exit.DONE
                     if isinstance(item, Event):
-                        _print(item, workflow, streams)
+                        _print(item, row.run, workflow, streams, audience)
             return Exit.WAITING
 
     return asyncio.run(read())
@@ -184,11 +189,17 @@ def _no_runs(location: JournalLocation, status: str | None, workflow: str | None
     return f"{kind} of {workflow}; there are runs of: {names}"
 
 
-def _print(event: Event, workflow: Workflow, streams: Streams) -> None:
-    if streams.settings.json:
-        streams.result(document_line({"event": event_data(event, workflow)}))
+def _print(
+    event: Event, run: str, workflow: Workflow, streams: Streams, audience: Audience | None
+) -> None:
+    if audience is not None:
+        seen = user_event_data(event, run, workflow, audience)
+        if seen is not None:
+            streams.result(document_line({"event": seen}))
+    elif streams.settings.json:
+        streams.result(document_line({"event": event_data(event, run, workflow)}))
     else:
-        kind = type(event.data).__name__
+        kind = KIND_NAMES[type(event.data)]
         head = clean(f"{event.seq:>4}  {at_time(event.at, '%H:%M:%S')}  {kind:<16}  ")
         line = head + clean(summary(event, workflow))
         terminal = streams.settings.terminal

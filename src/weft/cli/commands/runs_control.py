@@ -14,17 +14,18 @@ from weft.cli.chat.person import Person, stdin_is_terminal
 from weft.cli.chat.subscription import subscribed
 from weft.cli.failure import Exit, usage
 from weft.cli.formats.documents import document
-from weft.cli.hosting import find_request, find_run, hosted, locate_journal
-from weft.cli.options import JournalFile, RunName, Seed
-from weft.cli.pages.runs import outcome_text, repeat_turn
+from weft.cli.hosting import JournalLocation, find_request, find_run, hosted, locate_journal
+from weft.cli.options import RUN_HELP, JournalFile, RunName, Seed
+from weft.cli.pages.runs import outcome_text, print_list, repeat_turn
 from weft.cli.starting import read_message, warn_if_changed
 from weft.cli.streams import Streams
+from weft.cli.text import counted
 from weft.engine.events import Event, TurnStarted
 from weft.engine.rows import RequestRow, RunRow
 from weft.findings import Json
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal, Stop
-from weft.wire.rows import run_data
+from weft.wire.rows import run_data, runs_data
 
 #: Seconds to wait for a run that ends after its turn: no process may be working on it.
 _MOMENT: Final = 2.0
@@ -67,15 +68,26 @@ def cancel(
 
 
 def resume(
-    run: RunName,
+    run: Annotated[str | None, Parameter(help=RUN_HELP)] = None,
     /,
     *,
+    all_: Annotated[
+        bool, Parameter(name="--all", help="Every run whose process has died.", negative="")
+    ] = False,
+    take_over: Annotated[
+        bool, Parameter(help="Also a run that another process works on.", negative="")
+    ] = False,
     seed: Seed = 0,
     journal: JournalFile = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Continue a run that had work to do when its process ended, and follow it."""
-    session = Session(streams, locate_journal(streams, journal, must_exist=True))
+    location = locate_journal(streams, journal, must_exist=True)
+    if (run is None) != all_:
+        raise usage("name a run, or all of them", "weft runs resume RUN", "weft runs resume --all")
+    if run is None:
+        return _resume_all(location, streams, seed)
+    session = Session(streams, location)
 
     async def work(person: Person) -> Exit:
         async with interactive_host(session, person, seed) as host:
@@ -88,20 +100,41 @@ def resume(
             note = f"run {row.run} of {row.workflow} continues"
             streams.note(streams.paint_error(note, "dim"))
             async with subscribed(host, row.run, after=session.printed) as news:
-                await host.resume(row.run, scope=LOCAL, streamed=True)
+                await host.resume(row.run, scope=LOCAL, take_over=take_over, streamed=True)
                 return await follow_from(host, session, person, news)
 
     return run_session(session, work)
 
 
+def _resume_all(location: JournalLocation, streams: Streams, seed: int) -> Exit:
+    """Take up the runs whose processes have died, and wait until all of them rest."""
+
+    async def work() -> list[RunRow]:
+        async with hosted(location, seed=seed) as host:
+            taken = await host.recover()
+            streams.note(f"{counted(len(taken), 'run')} to continue")
+            return [await host.settled(run, scope=LOCAL) for run in taken]
+
+    rows = asyncio.run(work())
+    if streams.settings.json:
+        streams.result(document({"runs": runs_data(rows, ())}))
+    elif rows:
+        print_list(rows, streams)
+    return Exit.DONE
+
+
 async def _before_turn(host: Host, row: RunRow) -> int:
     """Return the event before the current turn, which is shown from its beginning."""
-    turn = (await host.state(row.run, scope=LOCAL)).turn
-    if turn is None:
+    active = (await host.state(row.run, scope=LOCAL)).active
+    if not active:
         return row.seq
+    first = min(active)  # Of those side by side, the one that began first.
     events = [it async for it in host.events(row.run, scope=LOCAL)]
-    starts = [it.seq for it in events if isinstance(it, Event) and isinstance(it.data, TurnStarted)]
-    return max(starts) - 1
+    return next(
+        it.seq - 1
+        for it in events
+        if isinstance(it, Event) and isinstance(it.data, TurnStarted) and it.turn == first
+    )
 
 
 def answer(

@@ -7,7 +7,7 @@ from weft.adapters.sqlite.health import Health, examine
 from weft.app.hosts import LOCAL
 from weft.cli.doctor import Diagnosis
 from weft.cli.hosting import JournalLocation
-from weft.cli.pages.runs import is_stalled
+from weft.cli.pages.runs import is_stopped
 from weft.cli.text import counted
 from weft.errors import StoreError
 
@@ -30,7 +30,7 @@ def journal_check(location: JournalLocation) -> Diagnosis:
 def _sound(found: Health, location: JournalLocation) -> Diagnosis:
     fact = f"{location.file}: {counted(found.runs, 'run')}, {counted(found.events, 'event')}"
     ours = [it for it in found.unfinished if (it.app, it.user) == (LOCAL.app, LOCAL.user)]
-    still = [it.run for it in ours if is_stalled(it)]
+    still = [it.run for it in ours if is_stopped(it)]
     if not still:
         return Diagnosis("ok", "journal", fact)
     fact += f", {counted(len(still), 'run')} that no process seems to work on"

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from pydantic_core import from_json
-
-from weft.cli.text import value_text
+from weft.cli.text import at_time, value_text
 from weft.engine.events import (
     CUT,
     ContextAssembled,
     Event,
     EventData,
+    Forked,
     HandedOff,
+    Joined,
     MessageShown,
     ModelFailed,
     ModelReplied,
@@ -23,16 +23,19 @@ from weft.engine.events import (
     RunForked,
     RunStarted,
     StopAsked,
+    TimerFired,
+    TimerSet,
     ToolCalled,
     ToolFailed,
     ToolReturned,
     TurnEnded,
+    TurnFailed,
     TurnStarted,
     VariableRefused,
     VariableSet,
 )
 from weft.findings import Json
-from weft.inspect.handoffs import HandoffRecord, handoff_record
+from weft.inspect.handoffs import HandoffRecord, condition_of
 from weft.inspect.variables import UNSHOWN, is_secret
 from weft.runtime.workflow import Workflow
 
@@ -44,6 +47,7 @@ _WHY: Final = {
     "default": "no rule names another",
     "start": "the run starts with it",
     "reply_limit": "it reached its limit of replies in a row",
+    "joined": "the group is done",
 }
 
 #: Why a reply ended before it was done.
@@ -78,7 +82,7 @@ def _arguments(arguments: Mapping[str, Json]) -> str:
 
 
 def _started(_event: Event, data: RunStarted, _workflow: Workflow) -> str:
-    return f"{data.workflow} starts" + (f": {data.message}" if data.message else "")
+    return f"{data.workflow} starts"
 
 
 def _forked(_event: Event, data: RunForked, _workflow: Workflow) -> str:
@@ -89,8 +93,8 @@ def _shown(_event: Event, data: MessageShown, _workflow: Workflow) -> str:
     return data.text
 
 
-def _turn(_event: Event, data: TurnStarted, _workflow: Workflow) -> str:
-    return f"turn {data.turn}: {data.agent}"
+def _turn(event: Event, data: TurnStarted, _workflow: Workflow) -> str:
+    return f"turn {event.turn}: {data.agent}"
 
 
 def _assembled(_event: Event, data: ContextAssembled, _workflow: Workflow) -> str:
@@ -101,7 +105,8 @@ def _assembled(_event: Event, data: ContextAssembled, _workflow: Workflow) -> st
 
 def _replied(_event: Event, data: ModelReplied, _workflow: Workflow) -> str:
     asked = ", ".join(it.tool for it in data.tool_requests)
-    said = [data.text] if data.text.strip() else []
+    text = data.text if data.shown is None else data.shown
+    said = [text] if text.strip() else []
     if asked:
         said.append(f"asks for {asked}")
     elif not said:
@@ -110,11 +115,11 @@ def _replied(_event: Event, data: ModelReplied, _workflow: Workflow) -> str:
         said.append(f"the reply {how_it_ended(data.finish)}")
     if data.instead_of:
         said.append(who_stood_in(data.model, data.instead_of))
-    return "; ".join(said)
+    return "; ".join((*said, *data.retries))
 
 
 def _failed(_event: Event, data: ModelFailed, _workflow: Workflow) -> str:
-    return f"the model gave no answer: {data.error}"
+    return "; ".join((f"the model gave no answer: {data.error}", *data.retries))
 
 
 def _refused(_event: Event, data: OutputRefused, _workflow: Workflow) -> str:
@@ -163,9 +168,31 @@ def _turn_ended(_event: Event, _data: TurnEnded, _workflow: Workflow) -> str:
     return ""
 
 
-def _handed(event: Event, data: HandedOff, workflow: Workflow) -> str:
-    record = handoff_record(workflow, event, data)
-    return f"{data.source} -> {data.target}, because {reason_of(record)}"
+def _handed(_event: Event, data: HandedOff, workflow: Workflow) -> str:
+    reason = condition_of(workflow, data) or _WHY[data.why]
+    return f"{data.source} -> {data.target}, because {reason}"
+
+
+def _turn_failed(_event: Event, data: TurnFailed, _workflow: Workflow) -> str:
+    return f"the turn failed: {data.error}"
+
+
+def _forked_group(_event: Event, data: Forked, _workflow: Workflow) -> str:
+    return f"{data.name}: {', '.join(data.members)} side by side"
+
+
+def _joined(_event: Event, data: Joined, _workflow: Workflow) -> str:
+    turns = ", ".join(map(str, data.turns))
+    what = f"turn{'s' if len(data.turns) > 1 else ''} {turns} count"
+    return f"{data.name} is done: {data.text or what}"
+
+
+def _timer_set(_event: Event, data: TimerSet, _workflow: Workflow) -> str:
+    return f"{data.why} at {at_time(data.at, '%H:%M:%S')}"
+
+
+def _timer_fired(_event: Event, data: TimerFired, _workflow: Workflow) -> str:
+    return f"{data.id.partition(':')[0]}: its time has come"
 
 
 def _stop(_event: Event, data: StopAsked, _workflow: Workflow) -> str:
@@ -196,19 +223,12 @@ _SUMMARIES: Final[dict[type[EventData], _Summary]] = {
     RequestAnswered: _answered,
     RequestExpired: _expired,
     TurnEnded: _turn_ended,
+    TurnFailed: _turn_failed,
+    Forked: _forked_group,
+    Joined: _joined,
+    TimerSet: _timer_set,
+    TimerFired: _timer_fired,
     HandedOff: _handed,
     StopAsked: _stop,
     RunEnded: _ended,
 }
-
-
-def words_of(text: str) -> str:
-    """Return what an agent says to people: of a structured reply, the message in it."""
-    if text.lstrip().startswith("{"):
-        try:
-            reply: Any = from_json(text)
-        except ValueError:
-            return text
-        if isinstance(reply, dict) and isinstance(said := reply.get("agent_message"), str):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-            return said
-    return text

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from weft.cli.pages.event_lines import how_it_ended, reason_of, who_stood_in, words_of
+from weft.cli.pages.event_lines import how_it_ended, reason_of, who_stood_in
 from weft.cli.pages.page import Page
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, counted, value_text
@@ -116,8 +116,9 @@ def _call(call: ModelCall) -> str:
         said.append(f"{call.seconds:.2f} s")
         if call.tools:
             said.append(f"asks for {', '.join(call.tools)}")
-        if call.text.strip():
-            said.append(f'says "{" ".join(words_of(call.text).split())}"')
+        words = call.text if call.shown is None else call.shown
+        if words.strip():
+            said.append(f'says "{" ".join(words.split())}"')
         elif not call.tools:
             said.append("says nothing")
         if call.finish:

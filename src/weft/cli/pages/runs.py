@@ -14,6 +14,7 @@ from weft.cli.text import at_time, clean, shortened, value_text
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import Spent
 from weft.inspect.run import spending
+from weft.runtime.worker import is_alive
 from weft.runtime.workflow import Workflow
 from weft.wire.rows import run_data
 
@@ -22,9 +23,6 @@ _NARROW: Final = 72
 
 #: The first words are cut to what room there is, but never to less than this.
 _LEAST_WORDS: Final = 12
-
-#: Seconds after which a run that is under way and has not changed may have lost its process.
-_STALLED_AFTER: Final = 60
 
 _HEAD: Final = ("RUN", "STATUS", "WORKFLOW", "STARTED", "TURNS", "FIRST WORDS")
 
@@ -80,9 +78,8 @@ def run_text(
         "words": row.preview,
     }
     page.lines(f"{name:<9} {value}" for name, value in facts.items() if value)
-    if row.status == "running":  # a process that was killed could not say so
-        command = f"weft runs resume {row.run}{location.options}"
-        page.text(f"resume    {command}      if no process works on it", 2)
+    if is_stopped(row):
+        page.text(f"resume    weft runs resume {row.run}{location.options}", 2)
     for request in requests:
         _put_question(page, request, workflow)
         page.text(f"answer    {answer_command(location, row, request, len(requests))}", 2)
@@ -104,17 +101,17 @@ def _put_question(page: Page, request: RequestRow, workflow: Workflow) -> None:
 
 
 def note_stalled_runs(rows: Sequence[RunRow], location: JournalLocation, streams: Streams) -> None:
-    """Name the command that continues a run which seems to have lost its process."""
-    still = [row.run for row in rows if is_stalled(row)]
-    if still:
-        what = f"run {short(still[0])} has" if len(still) == 1 else f"{len(still)} runs have"
-        command = f"weft runs resume {still[0] if len(still) == 1 else 'RUN'}{location.options}"
-        streams.note(f"{what} not moved for a while; if no process works on it: {command}")
+    """Name the command that continues the runs whose processes have died."""
+    dead = [row.run for row in rows if is_stopped(row)]
+    if dead:
+        what = f"run {short(dead[0])} has" if len(dead) == 1 else f"{len(dead)} runs have"
+        which = dead[0] if len(dead) == 1 else "--all"
+        streams.note(f"{what} no process; continue: weft runs resume {which}{location.options}")
 
 
-def is_stalled(row: RunRow) -> bool:
-    """Tell whether a run is under way and has not changed for long."""
-    return row.status == "running" and time.time() - row.changed_at / 1000 > _STALLED_AFTER
+def is_stopped(row: RunRow) -> bool:
+    """Tell whether a run has something to do and its process has died."""
+    return row.status == "running" and not is_alive(row, time.time_ns() // 1_000_000)
 
 
 def _cells(row: RunRow, form: str) -> tuple[str, ...]:
@@ -128,12 +125,13 @@ def _cells(row: RunRow, form: str) -> tuple[str, ...]:
 
 
 def _status(row: RunRow) -> str:
-    return row.outcome or row.status
+    return row.outcome or ("stopped" if is_stopped(row) else row.status)
 
 
 def _whole_status(row: RunRow) -> str:
-    if is_stalled(row):
-        return f"running, but nothing has happened since {at_time(row.changed_at)}"
+    if is_stopped(row):
+        last = max(row.heartbeat, row.changed_at)
+        return f"stopped: its process has died; it was last alive {at_time(last)}"
     return f"{_status(row)}: {row.reason}" if row.reason else _status(row)
 
 
