@@ -12,7 +12,7 @@ class Command:
     usage: str
     help: str
     examples: tuple[str, ...]
-    #: The module in this folder and the function, if not both are called as the command.
+    #: Its module in this folder and its function, unless both have its name.
     place: str = ""
     #: The commands it consists of; then it does nothing itself.
     parts: "tuple[Command, ...]" = ()
