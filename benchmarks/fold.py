@@ -4,7 +4,8 @@
 
 The journal is one that the engine has decided itself: a chat with an agent that does real work. In
 every turn it asks for tools over and over, they set a variable and return, and in the end it
-answers its user, who has another question. Only model, tools and user follow a script.
+answers its user, who has another question. Only model, tools and user follow a script. The same
+with three agents that work side by side tells what that costs.
 """
 
 import asyncio
@@ -41,6 +42,7 @@ SMALL, MIDDLE, LARGE = 1_000, 10_000, 100_000
 FOLD_BUDGET_MS: Final = 250.0
 COST_GROWTH_BUDGET: Final = 1.3
 SIZE_GROWTH_BUDGET: Final = 1.1
+SIDE_BY_SIDE_BUDGET: Final = 1.1
 ROUNDS: Final = 5
 #: A short measurement is repeated until about so many events were folded.
 EVENTS_PER_ROUND: Final = 20_000
@@ -64,25 +66,26 @@ async def find_part(number: str, context_variables) -> dict:
 T = TypeVar("T")
 
 
-def stockroom() -> WorkflowSpec:
-    """Return the package: one agent, one tool, one variable."""
+def stockroom(*keepers: str) -> WorkflowSpec:
+    """Return the package: one tool, one variable, and agents; several work side by side."""
     role = "You keep the stock. The last part was {last_part}. Look every part up before you reply."
-    tool = {"tool_type": "Agent_Tool", "agent": "Keeper", "file": "parts.py"}
+    prompt = [{"id": "role", "content": role}]
+    tool = {"tool_type": "Agent_Tool", "file": "parts.py", "function": "find_part"}
+    group = {"name": "Keepers", "members": keepers, "next": "user"}
     return WorkflowSpec.model_validate(
         {
             "orchestrator": {
                 "workflow_name": "Stockroom",
-                "initial_agent": "Keeper",
+                "initial_agent": keepers[0] if len(keepers) == 1 else "Keepers",
                 "max_turns": 500,
+                "parallel": [group] if len(keepers) > 1 else [],
             },
-            "agents": [
-                {"agent_name": "Keeper", "prompt_sections": [{"id": "role", "content": role}]}
-            ],
+            "agents": [{"agent_name": it, "prompt_sections": prompt} for it in keepers],
             "variables": {
                 "last_part": {"type": "str", "source": {"type": "derived", "default": "none"}}
             },
-            "tools": [{**tool, "function": "find_part", "description": "Find a part."}],
-            "handoffs": [{"source_agent": "Keeper", "target_agent": "user"}],
+            "tools": [{**tool, "agent": it, "description": "Find a part."} for it in keepers],
+            "handoffs": [{"source_agent": it, "target_agent": "user"} for it in keepers],
         }
     )
 
@@ -94,7 +97,10 @@ def answer(command: CallModel | CallTool) -> tuple[NewEvent, ...]:
         result = {"part": number, "in_stock": command.seq % 90, "shelf": "C-12", "notes": NOTES}
         set_by_tool = VariableSet("last_part", number, f"tool:{command.tool}")
         returned = ToolReturned(command.id, result)
-        return tuple(NewEvent("tool:find_part", it, command.seq) for it in (set_by_tool, returned))
+        return tuple(
+            NewEvent("tool:find_part", it, command.seq, command.turn)
+            for it in (set_by_tool, returned)
+        )
     wanted = TOOLS if command.call <= STEPS else 0
     requests = tuple(
         ToolRequest(
@@ -106,20 +112,19 @@ def answer(command: CallModel | CallTool) -> tuple[NewEvent, ...]:
     )
     text = "" if wanted else "All the parts you asked for are there; they are on shelf C-12."
     reply = ModelReplied(
-        turn=command.turn,
         call=command.call,
         text=text,
         tool_requests=requests,
         usage=Usage(1800 + command.call * 40, 60, 900, 0.0021),
         model="a-model",
     )
-    return (NewEvent(f"agent:{command.agent}", reply, command.seq),)
+    return (NewEvent(f"agent:{command.agent}", reply, command.seq, command.turn),)
 
 
 def story(workflow: Workflow, count: int) -> Iterator[Batch]:
     """Yield the batches of one long run, as the runtime writes them, until there are enough."""
     state = State(RUN)
-    begun = RunStarted(workflow.name, workflow.digest, SCOPE.app, SCOPE.user or "", {}, "Hello!")
+    begun = RunStarted(workflow.name, workflow.digest, SCOPE.app, SCOPE.user or "", {})
     waiting: list[tuple[NewEvent, ...]] = [(NewEvent("user:customer", begun),)]
     at = 1_763_000_000_000
     while state.seq < count:
@@ -129,7 +134,7 @@ def story(workflow: Workflow, count: int) -> Iterator[Batch]:
             waiting.append((NewEvent("user:customer", asked),))
         at += 250
         decision = decide(workflow, state, waiting.pop(0), at)
-        yield batch(state, decision.state, decision.events)
+        yield batch(state, decision.state, decision.events, id=f"b{state.seq}", owner="w")
         state = decision.state
         waiting += map(answer, decision.effects)
     # The events beyond are left out by whoever cuts this to length.
@@ -191,6 +196,17 @@ def report_fold(workflow: Workflow, batches: list[Batch]) -> bool:
     return whole <= FOLD_BUDGET_MS and growth <= COST_GROWTH_BUDGET
 
 
+def report_side_by_side(one: Workflow, batches: list[Batch], loader: PythonToolLoader) -> bool:
+    """Print what folding costs when three agents work side by side, against one."""
+    three = link(stockroom("A", "B", "C"), CODE, loader)
+    alone = [event for it in batches for event in it.events][:MIDDLE]
+    beside = [event for it in story(three, MIDDLE) for event in it.events][:MIDDLE]
+    ratios = [fold_us(three, beside) / fold_us(one, alone) for _ in range(3)]
+    ratio = sorted(ratios)[1]
+    print(f"cost per event, three side by side / one: {ratio:.2f} (budget {SIDE_BY_SIDE_BUDGET})")
+    return ratio <= SIDE_BY_SIDE_BUDGET
+
+
 def report_file(batches: list[Batch]) -> bool:
     """Print how the file grows and what reading it costs, and tell whether it is within budget."""
     sizes: dict[int, float] = {}
@@ -211,9 +227,13 @@ def report_file(batches: list[Batch]) -> bool:
 def main() -> int:
     """Measure, print, and fail with --enforce where a budget is exceeded."""
     loader = PythonToolLoader()
-    workflow = link(stockroom(), CODE, loader)
+    workflow = link(stockroom("Keeper"), CODE, loader)
     batches = list(story(workflow, LARGE))
-    within = [report_fold(workflow, batches), report_file(batches)]
+    within = [
+        report_fold(workflow, batches),
+        report_side_by_side(workflow, batches, loader),
+        report_file(batches),
+    ]
     loader.close()
     return 1 if "--enforce" in sys.argv and not all(within) else 0
 

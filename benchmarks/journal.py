@@ -53,10 +53,9 @@ LOADS: Final = ((1, 200), (50, 40), (500, 12))
 #: The batches of a turn with one tool call, as the runtime writes them.
 TURN: Final[tuple[tuple[EventData, ...], ...]] = (
     (
-        TurnStarted("Router", 1),
+        TurnStarted("Router"),
         ContextAssembled(
             "Router",
-            1,
             1,
             {"segments": [{"origin": f"section:{it}", "tokens": 40} for it in range(8)]},
             "0" * 64,
@@ -64,7 +63,6 @@ TURN: Final[tuple[tuple[EventData, ...], ...]] = (
     ),
     (
         ModelReplied(
-            turn=1,
             call=1,
             text="I will look up where the parcel is and then come back to you. " * 3,
             tool_requests=(ToolRequest("1.1.1", "find_parcel", {"order": "A-1001"}),),
@@ -77,7 +75,7 @@ TURN: Final[tuple[tuple[EventData, ...], ...]] = (
         ToolReturned("1.1.1", {"order": "A-1001", "status": "sent", "days": 3}),
         VariableSet("parcel_status", "sent", "tool:find_parcel"),
     ),
-    (TurnEnded("Router", 1), HandedOff("Router", "Parcels", "rule", 2)),
+    (TurnEnded("Router"), HandedOff("Router", "Parcels", "rule", 2)),
 )
 
 

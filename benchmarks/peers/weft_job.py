@@ -36,7 +36,7 @@ from weft.engine.state import State
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
-from weft.runtime.workflow import link
+from weft.runtime.workflow import Workflow, link
 from weft.spec.workflow import WorkflowSpec
 
 NAME = "SupportDesk"
@@ -128,12 +128,16 @@ async def open_desk(options: Options) -> AsyncIterator[tuple[Host, Journal]]:
         clock, loader = SystemClock(), PythonToolLoader()
         registry = ModelRegistry(clock=clock, random=Random(1), settings={})
         workflow = link(desk(options.base_url), CODE, loader)
+
+        async def find(_: str) -> Workflow:
+            return workflow
+
         host = Host(
             journal=journal,
             models=ModelChoice(registry, default=NO_MODEL, seed=0, read_run=journal.read),
             loader=loader,
             clock=clock,
-            find=lambda _: workflow,
+            find=find,
         )
         async with host:
             yield host, journal

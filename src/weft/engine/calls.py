@@ -14,7 +14,7 @@ from weft.engine.events import (
     TurnEnded,
     TurnFailed,
 )
-from weft.engine.state import Activation, Message, OpenCall, State
+from weft.engine.state import Activation, Message, OpenCall, State, without
 from weft.engine.triggers import fire, tool_call, tool_response
 from weft.findings import Json
 
@@ -91,9 +91,9 @@ def _done(state: State, event: Event, id_: str, text: str) -> list[Command]:
 
 def _close(state: State, call: OpenCall) -> None:
     """Let nobody answer any more what a call has given up asking."""
-    state.calls = {key: it for key, it in state.calls.items() if key != call.id}
+    state.calls = without(state.calls, call.id)
     if call.asks:
-        state.requests = {key: it for key, it in state.requests.items() if key != call.asks}
+        state.requests = without(state.requests, call.asks)
 
 
 def _text(value: Json) -> str:

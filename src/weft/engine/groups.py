@@ -23,7 +23,7 @@ from weft.engine.events import (
     TurnFailed,
 )
 from weft.engine.routing import GroupRules
-from weft.engine.state import Activation, Group, Message, State, Timer
+from weft.engine.state import Activation, Group, Message, State, Timer, without
 from weft.findings import Json
 
 
@@ -103,7 +103,7 @@ def on_joined(
     if data.text is not None:
         state.add_message(Message("agent", data.name, data.text, event.seq))
     state.drop(*(it.number for it in state.active.values() if it.fork == group.fork))
-    state.groups = {key: it for key, it in state.groups.items() if key != group.fork}
+    state.groups = without(state.groups, group.fork)
     state.timers = {key: it for key, it in state.timers.items() if it.owner != group.fork}
     last, streak = state.last_speaker
     state.last_speaker = (data.name, streak + 1 if data.name == last else 1)
@@ -125,7 +125,7 @@ def on_timer_fired(
 ) -> list[Command]:
     """Let the members fail that are not done in time."""
     timer = state.timers[data.id]
-    state.timers = {key: it for key, it in state.timers.items() if key != data.id}
+    state.timers = without(state.timers, data.id)
     group = state.groups[timer.owner]
     seconds = compiled.groups[group.name].deadline
     late = [it for it in state.active.values() if it.fork == group.fork and it.stage != "done"]

@@ -13,7 +13,7 @@ from weft.engine.events import (
     RequestOpened,
     ToolFailed,
 )
-from weft.engine.state import GivenAnswer, Request, State
+from weft.engine.state import GivenAnswer, Request, State, without
 from weft.engine.triggers import fire, ui_response, user_text
 from weft.findings import Json
 
@@ -80,7 +80,7 @@ def _answered(
 
 def _close(state: State, id_: str) -> Request:
     request = state.requests[id_]
-    state.requests = {key: value for key, value in state.requests.items() if key != id_}
+    state.requests = without(state.requests, id_)
     return request
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, TypedDict, Unpack
+from typing import Final, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
 from weft.engine.events import Outcome, ToolRequest, Usage
 from weft.engine.log import KeyLog, Log
@@ -174,6 +174,17 @@ class Spent:
             unpriced=self.unpriced + (usage.cost_usd is None),
             uncounted=self.uncounted + (None in (usage.input_tokens, usage.output_tokens)),
         )
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def without(mapping: Mapping[K, V], key: K) -> dict[K, V]:
+    """Return a copy of a mapping that lacks one entry."""
+    copy = dict(mapping)
+    copy.pop(key, None)
+    return copy
 
 
 @dataclass
