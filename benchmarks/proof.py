@@ -14,7 +14,7 @@ from argparse import ArgumentParser
 from dataclasses import dataclass
 from typing import Final
 
-from weft.check.proof import prove
+from weft.check.explore import prove
 from weft.check.subject import Subject
 from weft.spec.workflow import WorkflowSpec
 

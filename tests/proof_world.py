@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from engine_play import Play
-from weft.check.proof.witness import show
+from weft.check.explore.witness import show
 from weft.engine.commands import CallModel, CallTool
 from weft.engine.compiled import compile_workflow
 from weft.engine.events import (

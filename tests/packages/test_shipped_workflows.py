@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from weft.check.not_performed import not_performed
-from weft.check.proof import prove
+from weft.engine.not_performed import not_performed
+from weft.check.explore import prove
 from weft.check.subject import Subject
 from weft.packages.package import Package
 from weft.packages.reader import read_package

@@ -15,7 +15,7 @@ from weft.check import (
     usage_rules,
     var_rules,
 )
-from weft.check.rules import rules_of
+from weft.check.rule import rules_of
 from weft.check.subject import Subject
 from weft.spec.workflow import WorkflowSpec
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proof_world import Choices, World
-from weft.check.proof import prove
+from weft.check.explore import prove
 from weft.check.subject import Subject
 from weft.spec.workflow import WorkflowSpec
 

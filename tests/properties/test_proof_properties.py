@@ -9,10 +9,10 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.check.proof import prove
-from weft.check.proof.draw import draw
-from weft.check.proof.ground import survey
-from weft.check.proof.reach import reached
+from weft.check.explore import prove
+from weft.check.explore.draw import draw
+from weft.check.explore.ground import survey
+from weft.check.explore.reach import reached
 from weft.check.subject import Subject
 from weft.engine.conditions import UNKNOWN, decide, evaluate
 from weft.engine.defaults import startup_mode

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from weft.check.not_performed import not_performed
+from weft.check.rules.secrets import why_not_read
 from weft.check.run import check, sort_findings
-from weft.check.secret_rules import why_not_read
 from weft.check.subject import Profile, Subject
 from weft.check.workspace import WorkspaceSubject, check_workspace
+from weft.engine.not_performed import not_performed
 from weft.errors import CheckFailed
 from weft.findings import Finding, Place, is_error
 from weft.findings import Path as SpecPath

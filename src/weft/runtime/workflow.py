@@ -6,9 +6,9 @@ from pathlib import PurePosixPath
 
 from pydantic_core import from_json, to_json
 
-from weft.check.not_performed import not_performed
 from weft.context.view import View, make_view
 from weft.engine.compiled import CompiledWorkflow, compile_workflow
+from weft.engine.not_performed import HINT, not_performed, refusal
 from weft.errors import LinkError, StoreError
 from weft.findings import Finding, Path, Place
 from weft.ports.model import ToolSchema
@@ -81,9 +81,9 @@ def refuse_not_performed(spec: WorkflowSpec, locate: Callable[[Path], Place]) ->
         Finding(
             "LINK003",
             "error",
-            f"{name} declares {what}, which this version of Weft does not perform",
+            refusal(name, what),
             locate(path),
-            hint=("take it out, or wait for a version that performs it",),
+            hint=(HINT,),
         )
         for path, what in left
     )

@@ -14,7 +14,7 @@ from weft.check import (
     tool_rules,
     ui_rules,
 )
-from weft.check.rules import rules_of
+from weft.check.rule import rules_of
 from weft.check.subject import Hit, Subject
 from weft.spec.workflow import WorkflowSpec
 

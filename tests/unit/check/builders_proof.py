@@ -1,8 +1,8 @@
 """Small workflows for the tests of the reachability proof."""
 
 from weft.check import proof_rules
-from weft.check.proof import prove
-from weft.check.rules import rules_of
+from weft.check.explore import prove
+from weft.check.rule import rules_of
 from weft.check.subject import Subject
 from weft.spec.workflow import WorkflowSpec
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import weft.check
 from weft.catalogue import CATALOGUE
-from weft.check.rules import rules_of
+from weft.check.rule import rules_of
 from weft.check.run import RULES
 
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unit.check.builders_code import subject
-from weft.check.code_facts import code_of, function_at, path_in, writes_of
-from weft.check.module_facts import Module
-from weft.check.module_reader import read_module
-from weft.check.signatures import Spot
-from weft.check.variable_writes import Write
+from weft.check.code.facts import code_of, function_at, path_in, writes_of
+from weft.check.code.modules import Module
+from weft.check.code.modules import read_module
+from weft.check.code.signatures import Spot
+from weft.check.code.writes import Write
 from weft.findings import Place
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from weft.catalogue import CATALOGUE
 from weft.check import expo_rules, ingredient_rules
-from weft.check.rules import rules_of
+from weft.check.rule import rules_of
 from weft.check.subject import Subject
 from weft.findings import AppendItem, Remove, SetValue
 from weft.spec.workflow import WorkflowSpec

@@ -2,7 +2,7 @@ import pytest
 
 from weft.catalogue import CATALOGUE
 from weft.check import condition_rules, hand_rules
-from weft.check.rules import rules_of
+from weft.check.rule import rules_of
 from weft.check.subject import Subject
 from weft.findings import Remove, SetValue
 from weft.spec.condition_parser import mentions

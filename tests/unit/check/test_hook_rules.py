@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from unit.check.builders_code import codes, hits, hook, only, subject
-from weft.check.hook_rules import ARGUMENTS
+from weft.check.rules.hooks import ARGUMENTS
 from weft.findings import Place, SetValue
 from weft.spec.hooks import HookType
 

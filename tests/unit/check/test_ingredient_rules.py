@@ -3,7 +3,7 @@
 import pytest
 
 from weft.check import ingredient_rules
-from weft.check.rules import rules_of
+from weft.check.rule import rules_of
 from weft.check.subject import Subject
 from weft.spec.workflow import WorkflowSpec
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.check.not_performed import not_performed
+from weft.engine.not_performed import not_performed
 from weft.spec.workflow import WorkflowSpec
 
 

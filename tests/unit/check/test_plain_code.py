@@ -5,10 +5,10 @@ import ast
 import pytest
 
 from unit.check.builders_proof import derived, proof, rule, tool
-from weft.check.module_facts import Module
-from weft.check.module_reader import read_module
-from weft.check.proof.code_paths import ways_through
-from weft.check.variable_writes import Write
+from weft.check.code.modules import Module
+from weft.check.code.modules import read_module
+from weft.check.explore.code_paths import ways_through
+from weft.check.code.writes import Write
 
 LOOP = (rule("A", "terminate", "x"), rule("A", "A"))
 TRAP = (rule("A", "B", "x"), rule("A", "terminate"), rule("B", "B"))

@@ -6,10 +6,10 @@ from itertools import pairwise
 import pytest
 
 from unit.check.builders_proof import derived, judged, proof, rule, said, tool, unknown, workflow
-from weft.check.proof import STATE_LIMIT, prove
-from weft.check.proof.draw import draw
-from weft.check.proof.ground import survey
-from weft.check.proof.reach import shortest
+from weft.check.explore import STATE_LIMIT, prove
+from weft.check.explore.draw import draw
+from weft.check.explore.ground import survey
+from weft.check.explore.reach import shortest
 
 
 def test_a_run_that_just_ends_is_proven():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine_play import Play
-from weft.check.proof import prove
+from weft.check.explore import prove
 from weft.check.subject import Subject
 from weft.engine.commands import CallModel, CallTool
 from weft.engine.compiled import compile_workflow

@@ -17,9 +17,9 @@ from unit.check.builders_proof import (
     workflow,
 )
 from weft.catalogue import CATALOGUE
-from weft.check.condition_rules import comparison_makes_sense, priorities_differ
-from weft.check.state_rules import state_is_reachable
-from weft.check.usage_rules import something_sets_it
+from weft.check.rules.conditions import comparison_makes_sense, priorities_differ
+from weft.check.rules.states import state_is_reachable
+from weft.check.rules.usage import something_sets_it
 
 
 def nothing(subject):

@@ -3,7 +3,7 @@
 import pytest
 
 from unit.check.builders_proof import derived, proof, rule, said, tool, workflow
-from weft.check.proof import prove
+from weft.check.explore import prove
 from weft.check.subject import Subject
 from weft.engine.pattern_examples import example_of
 

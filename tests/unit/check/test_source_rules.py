@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from unit.check.builders_code import static, subject
-from weft.check.source_rules import value_can_be_fetched
+from weft.check.rules.sources import value_can_be_fetched
 
 SOURCE = ("variables", "x", "source")
 

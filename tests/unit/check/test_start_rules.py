@@ -3,7 +3,7 @@
 import pytest
 
 from unit.check.builders_code import subject
-from weft.check.start_rules import budget_limits_something, run_can_start
+from weft.check.rules.start import budget_limits_something, run_can_start
 
 
 def starts(trigger, **more):

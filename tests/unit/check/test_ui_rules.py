@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from unit.check.builders_code import codes, derived, hits, only, subject, tool, ui_tool
-from weft.check.jsx_exports import default_exports
+from weft.check.rules.ui import default_exports
 from weft.findings import Place, SetValue
 
 ASK = "from weft import use_ui_tool\n\nasync def ask():\n    return await use_ui_tool('ask')\n"

@@ -10,7 +10,7 @@ from weft.check import (
     var_rules,
     write_rules,
 )
-from weft.check.rules import rules_of
+from weft.check.rule import rules_of
 from weft.check.subject import Subject
 from weft.findings import SetValue
 from weft.spec.workflow import WorkflowSpec

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from unit.check.builders_code import agent, derived, hook, lifecycle, static, subject, tool
-from weft.check.write_rules import code_may_set_it
+from weft.check.rules.writes import code_may_set_it
 
 STEPS = [{"from": "open", "to": "done"}]
 STATE = {"type": "str", "source": {"type": "derived", "default": "open", "transitions": STEPS}}

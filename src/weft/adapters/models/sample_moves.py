@@ -8,7 +8,7 @@ from itertools import islice, product
 from typing import Final, Literal, TypeAlias
 
 from weft.adapters.models.sample_texts import matching_text
-from weft.check.overlap import domain
+from weft.check.rules.overlap import domain
 from weft.engine.compiled import ActivationRules, CompiledWorkflow
 from weft.engine.conditions import UNKNOWN
 from weft.engine.trigger_index import Setting

@@ -1,0 +1,293 @@
+"""Drawing the chart of a workflow: turns, handoffs, and what may happen in between.
+
+A turn goes: rules before the reply, what opens the turn, the turn itself, in which anything may
+happen any number of times, what closes it, rules after the reply, what the handoff sets.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
+from operator import itemgetter
+from typing import Final
+
+from weft import ids
+from weft.check.explore.chart import END, START, Chart, Edge, Point, PointKind, Step, Use
+from weft.check.explore.conditions import Case, cases
+from weft.check.explore.ground import Ground
+from weft.check.explore.happenings import Happening, Moment, Setting, automatic_calls
+from weft.check.explore.space import Change, change, forward, union
+from weft.check.explore.triggers import turns_of
+from weft.check.subject import Subject
+from weft.engine.defaults import startup_mode
+from weft.engine.routing import Route, Routing, link_routing, routes_after, routes_before
+from weft.spec.orchestrator import Orchestrator
+
+_SENT_BACK: Final = "a reply may be sent back"
+
+
+def draw(subject: Subject, ground: Ground, steps: int) -> Chart:
+    """Draw the chart of a workflow, to be explored in so many steps of work."""
+    automatic = frozenset(agent for agent, _ in automatic_calls(subject))
+    sheet, routing = _Sheet(ground, list(subject.agents), automatic), link_routing(subject.spec)
+    _start(sheet, subject.spec.orchestrator)
+    for agent in sheet.agents:
+        _turn(sheet, routing, agent)
+    _draw_limits(sheet, routing, subject.spec.orchestrator)
+    initial = {name: domain.initial for name, domain in ground.domains.items()}
+    sure = (happening for happening in sheet.at("begin") if not happening.why)
+    beginning = sheet.together(sure).changes
+    return Chart(
+        ground=ground,
+        routing=routing,
+        points=sheet.points,
+        edges=tuple(sheet.edges),
+        uses=tuple(sheet.uses),
+        initial=forward(
+            beginning, ground.space.within(initial | dict.fromkeys(ground.counts, (0,)))
+        ),
+        steps=steps,
+    )
+
+
+@dataclass
+class _Sheet:
+    """A chart while it is being drawn: its points, the edges so far, and how to draw more."""
+
+    ground: Ground
+    agents: Sequence[str]
+    #: The agents whose replies call a tool.
+    automatic: frozenset[str]
+    edges: list[Edge] = field(default_factory=list[Edge])
+    uses: list[Use] = field(default_factory=list[Use])
+
+    def __post_init__(self) -> None:
+        kinds = ("enter", "speak", "said", "decide", "wait")
+        turns = (Point(kind, agent) for agent in self.agents for kind in kinds)
+        self.points = (START, END, *turns)
+        self._numbers = {point: number for number, point in enumerate(self.points)}
+        # What sets nothing that is followed is left out, unless it comes in place of other words.
+        self._happenings: dict[tuple[Moment, str | None], list[tuple[int, Happening]]] = {}
+        for place, it in enumerate(self.ground.happenings):
+            sets = any(setting.variable in self.ground.domains for setting in it.settings)
+            if sets or it.when.moment in ("say", "hear"):
+                when = (it.when.moment, it.when.agent)
+                self._happenings.setdefault(when, []).append((place, it))
+        self._changes: dict[tuple[str, tuple[tuple[int, ...], ...]], Change] = {}
+
+    def number(self, kind: PointKind, agent: str = "") -> int:
+        """Return the number of a point."""
+        return self._numbers[Point(kind, agent)]
+
+    def at(self, moment: Moment, agent: str = "", target: str | None = None) -> list[Happening]:
+        """Return the happenings of a moment, in the order in which they were found."""
+        whose = (None, agent)
+        found = [it for one in whose for it in self._happenings.get((moment, one), ())]
+        found.sort(key=itemgetter(0))
+        return [it for _, it in found if it.when.target in (None, target)]
+
+    def together(self, happenings: Iterable[Happening]) -> Step:
+        """Return the step in which happenings take place at once."""
+        found = list(happenings)
+        settings: dict[str, list[Setting]] = {}
+        for setting in (setting for happening in found for setting in happening.settings):
+            if setting.variable in self.ground.domains:
+                settings.setdefault(setting.variable, []).append(setting)
+        changes = tuple(self._change(name, them) for name, them in settings.items())
+        return Step(changes=changes, why=next((it.why for it in found if it.why), ""))
+
+    def _change(self, name: str, settings: Sequence[Setting]) -> Change:
+        """Turn settings of one variable into a change; equal ones are worked out once."""
+        outcomes = self.ground.domains[name].outcomes(settings)
+        if (name, outcomes) not in self._changes:
+            self._changes[name, outcomes] = change(self.ground.space.axes[name], outcomes)
+        return self._changes[name, outcomes]
+
+    def step(self, happening: Happening) -> Step:
+        """Return what a happening does."""
+        step = self.together([happening])
+        return self.tick(*happening.tick).then(step) if happening.tick else step
+
+    def tick(self, name: str, number: int) -> Step:
+        """Return the step by which a count comes to a number, at most to the last one."""
+        axis, most = self.ground.space.axes[name], self.ground.counts[name]
+        outcomes = [(min(old + 1, most),) for old in range(most + 1)]
+        return Step(axis.masks[number - 1], (change(axis, outcomes),))
+
+    def draw(self, source: int, target: int, steps: Iterable[Step]) -> None:
+        """Draw steps that may be taken."""
+        for it in dict.fromkeys(steps):
+            self.edges.append(Edge(source, target, it.guard, it.changes, it.why))
+
+
+def _start(sheet: _Sheet, orchestrator: Orchestrator) -> None:
+    """Draw the start: the user or the initial agent speaks first."""
+    kind = "wait" if startup_mode(orchestrator) == "UserDriven" else "enter"
+    start, first = sheet.number("start"), sheet.number(kind, orchestrator.initial_agent)
+    sheet.draw(start, start, map(sheet.step, sheet.at("prepare")))
+    sheet.draw(start, start, _kept(sheet))
+    # What triggers set when a run begins already holds at the start.
+    begun = sheet.together(it for it in sheet.at("begin") if it.why)
+    sheet.draw(start, first, [begun])
+    if kind == "enter":
+        why = "a run may be started with words of the user"
+        words = _words(sheet, sheet.at("hear"))
+        sheet.draw(start, first, (begun.then(replace(word, why=why)) for word in words))
+
+
+def _kept(sheet: _Sheet) -> Iterator[Step]:
+    """Yield that a variable begins with any value that an earlier run may have left."""
+    for name, domain in sheet.ground.domains.items():
+        if domain.kept:
+            every = range(len(domain.values))
+            any_value = change(sheet.ground.space.axes[name], [every] * len(domain.values))
+            yield Step(changes=(any_value,), why=f"{name} may be kept from an earlier run")
+
+
+def _turn(sheet: _Sheet, routing: Routing, agent: str) -> None:
+    """Draw a turn of an agent, with all that may follow it."""
+    enter, speak, wait = (sheet.number(kind, agent) for kind in ("enter", "speak", "wait"))
+    sheet.draw(wait, wait, map(sheet.step, sheet.at("wait")))
+    sheet.draw(wait, enter, _words(sheet, sheet.at("hear")))
+    opening = sheet.together(sheet.at("open", agent))
+    for case in _cases(sheet, partial(routes_before, routing, agent)):
+        open_to, why = _decide(sheet, enter, agent, case)
+        # A rule that certainly applies is the last to be asked, and leaves no room for a reply.
+        if True not in case.held.values():
+            _split(sheet, enter, speak, opening, case.bits, open_to, why)
+    sheet.draw(speak, speak, _at_work(sheet, agent))
+    here = _close(sheet, agent, speak)
+    for case in _cases(sheet, partial(routes_after, routing, agent)):
+        _decide(sheet, here, agent, case)
+
+
+def _words(sheet: _Sheet, happenings: Sequence[Happening]) -> list[Step]:
+    """Return what somebody may say: one of the texts, or another."""
+    return list(map(sheet.step, happenings)) or [Step()]
+
+
+def _at_work(sheet: _Sheet, agent: str) -> Iterator[Step]:
+    """Yield what may happen during a turn: the calls of tools, and all else by itself."""
+    found = sheet.at("turn", agent)
+    for call in dict.fromkeys(happening.call for happening in found):
+        parts = [happening for happening in found if happening.call == call]
+        if call:
+            whole, broken = _call(sheet, parts)
+            yield from (*whole, *broken[1:])
+        else:
+            yield from map(sheet.step, parts)
+
+
+def _call(sheet: _Sheet, happenings: Sequence[Happening]) -> tuple[list[Step], list[Step]]:
+    """Return what the call of a tool may do, stage after stage, and what if it breaks off."""
+    steps, broken = [Step()], list[Step]()
+    for stage in sorted({happening.stage for happening in happenings}):
+        broken += [replace(it, why=it.why or "a call may break off") for it in steps]
+        parts = [sheet.step(happening) for happening in happenings if happening.stage == stage]
+        steps = list(dict.fromkeys(step.then(one) for step in steps for one in parts))
+    return steps, broken
+
+
+def _close(sheet: _Sheet, agent: str, here: int) -> int:
+    """Draw the end of a turn, as far as it changes anything; return where that leads to."""
+    said, decide = sheet.number("said", agent), sheet.number("decide", agent)
+    words = _words(sheet, sheet.at("say", agent))
+    whole, broken = _call(sheet, sheet.at("auto", agent))
+    # The words of a reply and the call that is made with it come from one text. If the tool sends
+    # it back, what was set before stays set.
+    if agent in sheet.automatic:
+        again = [*broken, Step(why=_SENT_BACK)]
+        sheet.draw(here, here, (word.then(call) for word, call in product(words, again)))
+    replies = [word.then(call) for word, call in product(words, whole)]
+    if replies != [Step()]:
+        sheet.draw(here, said, replies)
+        here = said
+    closing = sheet.together(sheet.at("close", agent))
+    ends = [count.then(closing) for count in _counted(sheet, agent)]
+    if ends == [Step()]:
+        return here
+    sheet.draw(here, decide, ends)
+    return decide
+
+
+def _counted(sheet: _Sheet, agent: str) -> list[Step]:
+    """Return what the count of the turns does: for each number so far, a step of its own."""
+    name = turns_of(agent)
+    if name not in sheet.ground.counts:
+        return [Step()]
+    happenings = sheet.at("count", agent)
+    return [
+        sheet.tick(name, number).then(
+            sheet.together(it for it in happenings if it.tick == (name, number))
+        )
+        for number in range(1, sheet.ground.counts[name] + 2)
+    ]
+
+
+def _cases(sheet: _Sheet, walk: partial[Iterator[Route]]) -> Iterator[Case]:
+    return cases(walk, sheet.ground.truths, sheet.ground.space.full)
+
+
+def _decide(sheet: _Sheet, at: int, agent: str, case: Case) -> tuple[int, str]:
+    """Draw where a decision may lead; return for which combinations the unknown decides, and why.
+
+    The routes come in the order in which the rules are asked. A model that judges a condition may
+    answer either way, so a route is certain where no rule up to it depends on the unknown.
+    """
+    ground, open_to, why = sheet.ground, 0, ""
+    for route in case.routes:
+        rule, bits = route.rule, case.bits
+        if rule is not None and rule in ground.truths and case.held[rule] is None:
+            bits &= ground.truths[rule].open
+            open_to, why = open_to | bits, why or ground.whys[rule]
+        handed = sheet.together(sheet.at("pass", agent, route.target))
+        _split(sheet, at, _target(sheet, agent, route), handed, bits, open_to, why)
+        sheet.uses += [Use(rule, at, bits)] if rule is not None else []
+    return open_to, why
+
+
+def _split(
+    sheet: _Sheet, at: int, target: int, step: Step, bits: int, open_to: int, why: str
+) -> None:
+    """Draw a way that is certain for some combinations and open for the others."""
+    for guard, doubt in ((bits & ~open_to, ""), (bits & open_to, why)):
+        if guard:
+            sheet.draw(at, target, [Step(guard, step.changes, step.why or doubt)])
+
+
+def _target(sheet: _Sheet, agent: str, route: Route) -> int:
+    """Return where a route leads; what the user says goes to the agent that handed over."""
+    match route.target:
+        case ids.TERMINATE:
+            return sheet.number("end")
+        case ids.USER:
+            return sheet.number("wait", agent)
+        case other:
+            return sheet.number("enter", other)
+
+
+def _draw_limits(sheet: _Sheet, routing: Routing, orchestrator: Orchestrator) -> None:
+    """Draw the ways to the user for the agents that can use up their replies in a row."""
+    if not orchestrator.human_in_the_loop or startup_mode(orchestrator) == "BackendOnly":
+        return
+    for agent in sheet.agents:
+        if agent in _next_after(routing, agent):
+            enter, speak = sheet.number("enter", agent), sheet.number("speak", agent)
+            about_to = (it for it in sheet.edges if (it.source, it.target) == (enter, speak))
+            guard, wait = union(it.guard for it in about_to), sheet.number("wait", agent)
+            handed = sheet.together(sheet.at("pass", agent, ids.USER))
+            why = f"{agent} may have used up its replies in a row, and the user is asked"
+            sheet.edges.append(Edge(enter, wait, guard, handed.changes, why, limit=True))
+
+
+def _next_after(routing: Routing, agent: str) -> set[str]:
+    """Return who may be next to speak after an agent, as far as the rules' targets tell."""
+    waiting = [rule.target for rule in routing.post.get(agent, ())]
+    waiting.append(routing.otherwise[agent].target)
+    met: set[str] = set()
+    while waiting:
+        target = waiting.pop()
+        if target not in met:
+            met.add(target)
+            waiting.extend(rule.target for rule in routing.pre.get(target, ()))
+    return met

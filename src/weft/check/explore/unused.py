@@ -1,0 +1,85 @@
+"""Rules that no run can ever take, and why."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from weft.check.explore.chart import Chart, Nodes, Point
+from weft.check.explore.witness import show
+from weft.check.subject import Subject
+from weft.engine.routing import RoutingRule
+from weft.spec.handoffs import Handoff
+
+#: More values of a variable are not listed.
+_MOST_VALUES: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedRule:
+    """A handoff, by its index, that never takes place; `always_false` is about its condition.
+
+    `facts` are the values of variables on which that rests.
+    """
+
+    index: int
+    why: str
+    always_false: bool = False
+    facts: tuple[str, ...] = ()
+
+
+def unused_rules(subject: Subject, chart: Chart, seen: Nodes) -> Iterator[UnusedRule]:
+    """Yield the handoffs that take place in none of the nodes in `seen`."""
+    used = {use.rule for use in chart.uses if use.bits & seen[use.point]}
+    for index, handoff in enumerate(subject.spec.handoffs):
+        if index not in used:
+            yield _explain(chart, seen, index, handoff)
+
+
+def _explain(chart: Chart, seen: Nodes, index: int, handoff: Handoff) -> UnusedRule:
+    agent = handoff.source_agent
+    before = handoff.condition_scope == "pre"
+    rules = (chart.routing.pre if before else chart.routing.post)[agent]
+    holds = _may_hold(chart, index)
+    here = _asked_with(chart, seen, agent, before=before)
+    if not holds:
+        facts = tuple(_facts(chart, index))
+        return UnusedRule(index, "its condition is never true", always_false=True, facts=facts)
+    if not here:
+        return UnusedRule(index, f"{agent} never comes to it")
+    if not here & holds:
+        moment = "about to reply" if before else "done"
+        return UnusedRule(index, f"its condition is never true when {agent} is {moment}")
+    return UnusedRule(index, _shadow(chart, rules, index, here & holds))
+
+
+def _may_hold(chart: Chart, index: int) -> int:
+    truth = chart.ground.truths.get(index)
+    return truth.yes | truth.open if truth else chart.ground.space.full
+
+
+def _facts(chart: Chart, index: int) -> Iterator[str]:
+    """Say which values the variables of a condition can have, where these are few."""
+    for name in chart.ground.behind[index]:
+        domain = chart.ground.domains.get(name)
+        if domain and len(domain.values) <= _MOST_VALUES:
+            yield f"{name} is only ever {' or '.join(show(value) for value in domain.values)}"
+
+
+def _asked_with(chart: Chart, seen: Nodes, agent: str, *, before: bool) -> int:
+    """Return the combinations with which the rules of an agent are asked."""
+    if before:
+        return seen[chart.numbers[Point("enter", agent)]]
+    # The points exist in every chart, but only agents whose turns set something come by them.
+    decided, said, spoken = (
+        seen[chart.numbers[Point(kind, agent)]] for kind in ("decide", "said", "speak")
+    )
+    return decided or said or spoken
+
+
+def _shadow(chart: Chart, rules: tuple[RoutingRule, ...], index: int, bits: int) -> str:
+    """Say which rule comes first whenever this one would apply."""
+    for rule in rules:
+        truth = chart.ground.truths.get(rule.index)
+        if rule.index != index and truth and not bits & ~truth.yes:
+            return f"the rule to {rule.target} always comes first"
+    return "one of the rules before it always comes first"

@@ -1,0 +1,153 @@
+"""Whether two conditions can hold at the same time.
+
+A condition over literals cuts the values of a variable into a few ranges within which its answer
+does not change. One value of each range stands for all of it, so that trying these values decides
+the question for numbers and texts as well as for small sets.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from weft.check.explore.samples import questions_in
+from weft.engine.conditions import UNKNOWN, decide, same
+from weft.errors import ExpressionError
+from weft.findings import Json
+from weft.spec.conditions import (
+    And,
+    Compare,
+    Condition,
+    Name,
+    Scalar,
+    Value,
+    names,
+)
+from weft.spec.sources import ComputedSource, StaticSource
+from weft.spec.type_meaning import Models, finite_values, mismatch
+from weft.spec.types import Scalar as ScalarType
+from weft.spec.types import TypeExpr
+from weft.spec.variables import Variable
+
+#: The values to try for each variable.
+Samples: TypeAlias = dict[str, tuple[Json, ...]]
+
+#: Values that stand for all of their kind; none of these kinds has an order.
+_PLAIN: Final[tuple[Json, ...]] = (False, True, [], [0], {}, {"x": 0})
+#: What counts as false, and what lies below every text: tried whatever the conditions name.
+_LEAST: Final[tuple[Scalar, ...]] = (0, "")
+#: Larger sets are treated like numbers and texts: by the values the conditions name.
+_MOST_VALUES: Final = 256
+#: Combinations tried for two conditions.
+_MOST_TRIES: Final = 4096
+_TEXT: Final = ScalarType("str")
+
+
+def exclusive_at_sight(left: Condition, right: Condition) -> bool:
+    """Tell whether both conditions demand different values of one variable."""
+    demanded = dict(_pinned(right))
+    return any(
+        name in demanded and not same(value, demanded[name]) for name, value in _pinned(left)
+    )
+
+
+def _pinned(condition: Condition) -> Iterator[tuple[str, Scalar]]:
+    match condition:
+        case Compare("==", Name(name), Value(value)) | Compare("==", Value(value), Name(name)):
+            yield name, value
+        case And(operands):
+            for operand in operands:
+                yield from _pinned(operand)
+        case _:
+            return
+
+
+def domain(
+    left: Condition, right: Condition, variables: Mapping[str, Variable], models: Models
+) -> Samples:
+    """Choose the values to try; a variable of which too little is known has one unknown value."""
+    both = And((left, right))
+    return {name: _samples(name, variables.get(name), both, models) for name in names(both)}
+
+
+def hold_together(left: Condition, right: Condition, values: Samples) -> bool:
+    """Tell whether some combination may make both conditions hold; too many to try count as one."""
+    both = _find(values, lambda them: _may_hold(left, them) and _may_hold(right, them))
+    return both is not False
+
+
+def holds_always(condition: Condition, values: Samples) -> bool:
+    """Tell whether a condition holds whatever the values are; too many to try count as no."""
+    return _find(values, lambda them: not _holds(condition, them)) is False
+
+
+def _find(values: Samples, possible: Callable[[Mapping[str, object]], bool]) -> bool | None:
+    """Tell whether a combination of values passes a test; None if there are too many to try.
+
+    One variable after the other gets a value. What fails already while the others are unknown
+    fails whatever they are, so that few combinations need to be tried.
+    """
+    order = tuple(values)
+    waiting: list[tuple[Json, ...]] = [()]
+    for _ in range(_MOST_TRIES):
+        if not waiting:
+            return False
+        chosen = waiting.pop()
+        if possible(dict.fromkeys(order, UNKNOWN) | dict(zip(order, chosen, strict=False))):
+            if len(chosen) == len(order):
+                return True
+            waiting += [(*chosen, value) for value in values[order[len(chosen)]]]
+    return None
+
+
+def _holds(condition: Condition, valuation: Mapping[str, object]) -> bool:
+    try:
+        return decide(condition, valuation) is True
+    except ExpressionError:
+        return False
+
+
+def _may_hold(condition: Condition, valuation: Mapping[str, object]) -> bool:
+    try:
+        return decide(condition, valuation) is not False
+    except ExpressionError:
+        # Values that cannot be compared: no answer, hence no yes. But the part that has no answer
+        # may be one that a run does not get to, if something that is not known here decides first.
+        return UNKNOWN in valuation.values()
+
+
+def _samples(
+    name: str, variable: Variable | None, condition: Condition, models: Models
+) -> tuple[Json, ...]:
+    type_: TypeExpr = variable.type if variable else _TEXT
+    empty = (None,) if variable and _may_be_empty(variable) else ()
+    finite = finite_values(type_, limit=_MOST_VALUES)
+    if finite is not None:
+        return (*empty, *finite)
+    asked = questions_in([condition])[name]
+    if asked.opaque:
+        return (UNKNOWN,)
+    compared = (*_LEAST, *asked.constants)
+    candidates = (*_PLAIN, *(near for literal in compared for near in _around(literal)))
+    fitting = tuple(value for value in candidates if mismatch(type_, value, models) is None)
+    # A model's values cannot be made up here.
+    return (*empty, *fitting) if fitting else (UNKNOWN,)
+
+
+def _may_be_empty(variable: Variable) -> bool:
+    source = variable.source
+    if mismatch(variable.type, None, {}) is None:
+        return True
+    return not isinstance(source, StaticSource | ComputedSource) and source.default is None
+
+
+def _around(literal: Scalar) -> tuple[Json, ...]:
+    """Return a literal with its direct neighbours, which stand for all that lies beyond."""
+    match literal:
+        case bool() | None:
+            return (literal,)
+        case str():
+            return (literal, literal + "\0")
+        case _:
+            whole = math.floor(literal)
+            below, above = math.nextafter(literal, -math.inf), math.nextafter(literal, math.inf)
+            return (literal, below, above, whole - 1, whole, whole + 1)
