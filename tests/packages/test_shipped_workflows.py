@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from weft.engine.not_performed import not_performed
 from weft.check.explore import prove
 from weft.check.subject import Subject
+from weft.engine.not_performed import not_performed
 from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.review import review

@@ -3,11 +3,10 @@
 import ast
 
 import pytest
+from weft.check.explore.code_paths import ways_through
 
 from unit.check.builders_proof import derived, proof, rule, tool
-from weft.check.code.modules import Module
-from weft.check.code.modules import read_module
-from weft.check.explore.code_paths import ways_through
+from weft.check.code.modules import Module, read_module
 from weft.check.code.writes import Write
 
 LOOP = (rule("A", "terminate", "x"), rule("A", "A"))

@@ -1,14 +1,14 @@
 """What the proof may be certain of: no error without knowledge, and no silence without a proof."""
 
 import pytest
+from weft.check.explore.answers import Answer, answer
 
 from unit.check.builders_proof import derived, proof, rule, said, tool, workflow
 from weft.check.code.facts import code_of, goes_out_of_sight
 from weft.check.explore import prove
-from weft.check.explore.answers import Answer, answer
 from weft.check.explore.texts import together
-from weft.check.subject import Subject
 from weft.check.rules.usage import something_sets_it
+from weft.check.subject import Subject
 from weft.engine.conditions import UNKNOWN
 from weft.spec.triggers import Contains, Equals, Exact, Regex
 from weft.spec.type_parser import parse_type

@@ -39,6 +39,10 @@ def written(subject: Subject, variables: Mapping[str, Variable]) -> Iterator[Hap
                 yield Happening(When("turn", agent), (_any(name),), why)
     for name, variable in variables.items():
         source = variable.source
+        if isinstance(source, DerivedSource) and source.persist:
+            yield Happening(
+                When("prepare"), (_any(name),), f"{name} may be kept from an earlier run"
+            )
         if isinstance(source, ExternalSource) or (
             isinstance(source, DatabaseSource) and source.refresh_strategy != "once"
         ):

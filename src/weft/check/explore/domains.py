@@ -1,21 +1,14 @@
 """The values each variable can have in a run, as far as the handoffs can tell."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.check.explore.happenings import Happening, Setting
 from weft.check.explore.samples import Questions, samples
+from weft.check.values import key_of
 from weft.engine.conditions import UNKNOWN, same
 from weft.findings import Json
-from weft.spec.sources import (
-    ComputedSource,
-    DerivedSource,
-    EnvironmentSource,
-    Source,
-    StaticSource,
-    Transition,
-)
+from weft.spec.sources import ComputedSource, DerivedSource, EnvironmentSource, Source, StaticSource
 from weft.spec.types import print_type
 from weft.spec.variables import Variable
 
@@ -24,15 +17,14 @@ from weft.spec.variables import Variable
 class Domain:
     """The values of one variable; everything else is given as indexes into them.
 
-    `numbers` finds a value by its written form. `initial` are those it begins with, unless it is
-    `kept` from an earlier run, `free` those that a happening without a fixed value can set, and
-    `allowed` the changes that are not refused, if some are.
+    `numbers` finds a value by its written form. `initial` are those it begins with, `free` those
+    that a happening without a fixed value can set, and `allowed` the changes that are not refused,
+    if some are.
     """
 
     values: tuple[Json, ...]
     numbers: Mapping[str, int]
     initial: tuple[int, ...]
-    kept: bool = False
     free: tuple[int, ...] = ()
     allowed: frozenset[tuple[int, int]] | None = None
 
@@ -43,17 +35,13 @@ class Domain:
         refused is passed over; of the others, the last one counts.
         """
         ranked: dict[int, list[Setting]] = {}
-        loose: list[Setting] = []
         for one in settings:
-            (loose if one.rank is None else ranked.setdefault(one.rank, [])).append(one)
+            ranked.setdefault(one.rank, []).append(one)
         outcomes: list[tuple[int, ...]] = []
         for old in range(len(self.values)):
             news = {old}
             for _, rivals in sorted(ranked.items()):
                 news = self._after(old, news, rivals)
-            if loose:
-                # Whether code comes before the triggers or after them is not known.
-                news = self._after(old, news, loose) | (news if ranked else set[int]())
             outcomes.append(tuple(sorted(news)))
         return tuple(outcomes)
 
@@ -61,51 +49,56 @@ class Domain:
         """Return what may hold after one of several settings, given what may hold before it."""
         targets = [self._targets(old, one) for one in rivals]
         wanted = {new for found in targets for new in found}
-        news = {new for new in wanted if new == old or self._allows(old, new)}
+        allowed = self.allowed
+        news = {new for new in wanted if new == old or allowed is None or (old, new) in allowed}
         silent = len(news) < len(wanted) or not all(targets) or any(it.keeps for it in rivals)
-        return news | (before if silent else set[int]())
+        return news | before if silent else news
 
     def _targets(self, old: int, setting: Setting) -> tuple[int, ...]:
         if setting.origin is not UNKNOWN and not same(setting.origin, self.values[old]):
             return ()
         if setting.value is not UNKNOWN:
-            return (self.index(setting.value),)
+            return (self.numbers[key_of(setting.value)],)
         if setting.part is not None:
             return tuple(index for index in self.free if self.values[index] is not None)
         return self.free
-
-    def _allows(self, old: int, new: int) -> bool:
-        return self.allowed is None or (old, new) in self.allowed
-
-    def index(self, value: Json) -> int:
-        """Return where a value stands among the values; raises KeyError if it does not."""
-        return self.numbers[_key(value)]
 
 
 def domain_of(
     name: str, variable: Variable, happenings: Iterable[Happening], asked: Questions
 ) -> Domain | str:
     """Return the values a variable can have, or say in words why they cannot be listed."""
+    source = variable.source
     if variable.secret:
         return "it is secret"
-    if isinstance(variable.source, ComputedSource):
+    if isinstance(source, ComputedSource):
         return "a function computes it"
-    wanted = [
-        setting
-        for happening in happenings
-        for setting in happening.settings
-        if setting.variable == name
-    ]
-    loose = [setting for setting in wanted if setting.value is UNKNOWN]
-    fixed, anything = _begin(variable.source)
-    free = _free(variable, asked) if anything or loose else ()
+    wanted = [it for one in happenings for it in one.settings if it.variable == name]
+    loose = [it for it in wanted if it.value is UNKNOWN]
+    transitions = source.transitions if isinstance(source, DerivedSource) else ()
+    begin, anything = _begin(source)
+    free: tuple[Json, ...] | None = ()
+    if anything or loose:
+        # With transitions, nothing is set but what they lead to.
+        free = tuple(it.to for it in transitions) or samples(variable.type, asked)
     if free is None:
         return f"its type {print_type(variable.type)} has too many values"
-    begin = (*free, *fixed) if anything else fixed
+    begin = (*free, *begin) if anything else begin
     # Code takes the value away from a variable of any type, where no transitions forbid it.
-    taken = not _transitions(variable.source) and any(setting.part is None for setting in loose)
-    free = (*free, None) if taken else free
-    return _domain(variable, begin, free, [it.value for it in wanted if it.value is not UNKNOWN])
+    if not transitions and any(it.part is None for it in loose):
+        free = (*free, None)
+    fixed = (it.value for it in wanted if it.value is not UNKNOWN)
+    keys = {key_of(value): value for value in (*begin, *free, *fixed)}
+    index = {key: number for number, key in enumerate(keys)}
+    pairs = ((index.get(key_of(it.from_)), index.get(key_of(it.to))) for it in transitions)
+    known = ((old, new) for old, new in pairs if old is not None and new is not None)
+    return Domain(
+        values=tuple(keys.values()),
+        numbers=index,
+        initial=tuple(sorted({index[key_of(value)] for value in begin})),
+        free=tuple(sorted({index[key_of(value)] for value in free})),
+        allowed=frozenset(known) if transitions else None,
+    )
 
 
 def _begin(source: Source) -> tuple[tuple[Json, ...], bool]:
@@ -121,41 +114,3 @@ def _begin(source: Source) -> tuple[tuple[Json, ...], bool]:
         case _:
             # The default stands in when nothing is found outside the run.
             return (source.default,), True
-
-
-def _free(variable: Variable, asked: Questions) -> tuple[Json, ...] | None:
-    """Return what a happening without a fixed value can set: with transitions, where they lead."""
-    steps = _transitions(variable.source)
-    return tuple(step.to for step in steps) if steps else samples(variable.type, asked)
-
-
-def _transitions(source: Source) -> tuple[Transition, ...]:
-    return source.transitions if isinstance(source, DerivedSource) else ()
-
-
-def _domain(
-    variable: Variable, begin: Iterable[Json], free: Iterable[Json], constants: Iterable[Json]
-) -> Domain:
-    source = variable.source
-    transitions = _transitions(source)
-    keys = {_key(value): value for value in (*begin, *free, *constants)}
-    index = {key: n for n, key in enumerate(keys)}
-    initial = tuple(sorted({index[_key(value)] for value in begin}))
-    pairs = ((_key(step.from_), _key(step.to)) for step in transitions)
-    return Domain(
-        values=tuple(keys.values()),
-        numbers=index,
-        initial=initial,
-        kept=isinstance(source, DerivedSource) and source.persist,
-        free=tuple(sorted({index[_key(value)] for value in free})),
-        allowed=frozenset((index[a], index[b]) for a, b in pairs if a in index and b in index)
-        if transitions
-        else None,
-    )
-
-
-def _key(value: Json) -> str:
-    """Tell values apart as conditions do: 1 is not true, but it is 1.0."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return json.dumps(value, sort_keys=True)

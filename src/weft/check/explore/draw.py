@@ -14,10 +14,9 @@ from typing import Final
 from weft import ids
 from weft.check.explore.chart import END, START, Chart, Edge, Point, PointKind, Step, Use
 from weft.check.explore.conditions import Case, cases
-from weft.check.explore.ground import Ground
+from weft.check.explore.ground import Ground, turns_of
 from weft.check.explore.happenings import Happening, Moment, Setting, automatic_calls
 from weft.check.explore.space import Change, change, forward, union
-from weft.check.explore.triggers import turns_of
 from weft.check.subject import Subject
 from weft.engine.defaults import startup_mode
 from weft.engine.routing import Route, Routing, link_routing, routes_after, routes_before
@@ -103,10 +102,9 @@ class _Sheet:
             self._changes[name, outcomes] = change(self.ground.space.axes[name], outcomes)
         return self._changes[name, outcomes]
 
-    def step(self, happening: Happening) -> Step:
-        """Return what a happening does."""
-        step = self.together([happening])
-        return self.tick(*happening.tick).then(step) if happening.tick else step
+    def steps(self, happenings: Iterable[Happening]) -> list[Step]:
+        """Return what each of the happenings does by itself."""
+        return [self.together([happening]) for happening in happenings]
 
     def tick(self, name: str, number: int) -> Step:
         """Return the step by which a count comes to a number, at most to the last one."""
@@ -124,8 +122,7 @@ def _start(sheet: _Sheet, orchestrator: Orchestrator) -> None:
     """Draw the start: the user or the initial agent speaks first."""
     kind = "wait" if startup_mode(orchestrator) == "UserDriven" else "enter"
     start, first = sheet.number("start"), sheet.number(kind, orchestrator.initial_agent)
-    sheet.draw(start, start, map(sheet.step, sheet.at("prepare")))
-    sheet.draw(start, start, _kept(sheet))
+    sheet.draw(start, start, sheet.steps(sheet.at("prepare")))
     # What triggers set when a run begins already holds at the start.
     begun = sheet.together(it for it in sheet.at("begin") if it.why)
     sheet.draw(start, first, [begun])
@@ -135,19 +132,10 @@ def _start(sheet: _Sheet, orchestrator: Orchestrator) -> None:
         sheet.draw(start, first, (begun.then(replace(word, why=why)) for word in words))
 
 
-def _kept(sheet: _Sheet) -> Iterator[Step]:
-    """Yield that a variable begins with any value that an earlier run may have left."""
-    for name, domain in sheet.ground.domains.items():
-        if domain.kept:
-            every = range(len(domain.values))
-            any_value = change(sheet.ground.space.axes[name], [every] * len(domain.values))
-            yield Step(changes=(any_value,), why=f"{name} may be kept from an earlier run")
-
-
 def _turn(sheet: _Sheet, routing: Routing, agent: str) -> None:
     """Draw a turn of an agent, with all that may follow it."""
     enter, speak, wait = (sheet.number(kind, agent) for kind in ("enter", "speak", "wait"))
-    sheet.draw(wait, wait, map(sheet.step, sheet.at("wait")))
+    sheet.draw(wait, wait, sheet.steps(sheet.at("wait")))
     sheet.draw(wait, enter, _words(sheet, sheet.at("hear")))
     opening = sheet.together(sheet.at("open", agent))
     for case in _cases(sheet, partial(routes_before, routing, agent)):
@@ -163,7 +151,7 @@ def _turn(sheet: _Sheet, routing: Routing, agent: str) -> None:
 
 def _words(sheet: _Sheet, happenings: Sequence[Happening]) -> list[Step]:
     """Return what somebody may say: one of the texts, or another."""
-    return list(map(sheet.step, happenings)) or [Step()]
+    return sheet.steps(happenings) or [Step()]
 
 
 def _at_work(sheet: _Sheet, agent: str) -> Iterator[Step]:
@@ -175,15 +163,16 @@ def _at_work(sheet: _Sheet, agent: str) -> Iterator[Step]:
             whole, broken = _call(sheet, parts)
             yield from (*whole, *broken[1:])
         else:
-            yield from map(sheet.step, parts)
+            yield from sheet.steps(parts)
 
 
 def _call(sheet: _Sheet, happenings: Sequence[Happening]) -> tuple[list[Step], list[Step]]:
     """Return what the call of a tool may do, stage after stage, and what if it breaks off."""
-    steps, broken = [Step()], list[Step]()
+    steps: list[Step] = [Step()]
+    broken: list[Step] = []
     for stage in sorted({happening.stage for happening in happenings}):
         broken += [replace(it, why=it.why or "a call may break off") for it in steps]
-        parts = [sheet.step(happening) for happening in happenings if happening.stage == stage]
+        parts = sheet.steps(happening for happening in happenings if happening.stage == stage)
         steps = list(dict.fromkeys(step.then(one) for step in steps for one in parts))
     return steps, broken
 
@@ -217,9 +206,7 @@ def _counted(sheet: _Sheet, agent: str) -> list[Step]:
         return [Step()]
     happenings = sheet.at("count", agent)
     return [
-        sheet.tick(name, number).then(
-            sheet.together(it for it in happenings if it.tick == (name, number))
-        )
+        sheet.tick(name, number).then(sheet.together(it for it in happenings if it.turn == number))
         for number in range(1, sheet.ground.counts[name] + 2)
     ]
 

@@ -9,7 +9,6 @@ from weft.check.explore.chart import Chart, Nodes, PointKind, TooMuchWorkError
 from weft.check.explore.draw import draw
 from weft.check.explore.ground import TooLarge, survey
 from weft.check.explore.reach import By, both, leading, reached, without
-from weft.check.explore.ready import obstacle
 from weft.check.explore.space import union
 from weft.check.explore.traps import Trap, traps
 from weft.check.explore.unused import UnusedRule, unused_rules
@@ -63,10 +62,10 @@ class Exploration:
 
 
 def explore(subject: Subject, *, limit: int = STATE_LIMIT, steps: int = MOST_STEPS) -> Exploration:
-    """Explore every state a run can get to, and say whether each leads on to an end."""
-    hindrance = obstacle(subject)
-    if hindrance:
-        return Exploration("not explored", hindrance)
+    """Explore every state a run can get to, and say whether each leads on to an end.
+
+    The workflow must be sound: its agents, conditions and triggers are found and can be read.
+    """
     ground = survey(subject, limit // len(subject.agents))
     if isinstance(ground, TooLarge):
         return Exploration("unfinished", _too_large(subject, ground, limit))

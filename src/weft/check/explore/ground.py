@@ -1,7 +1,7 @@
 """What is explored: the variables that matter, what sets them, and when rules apply."""
 
 import math
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
@@ -22,7 +22,6 @@ from weft.check.explore.triggers import triggered
 from weft.check.subject import Subject
 from weft.check.values import misfit
 from weft.engine.conditions import UNKNOWN
-from weft.errors import ExpressionError
 from weft.ids import FUNCTION_REF
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition, names
@@ -35,7 +34,8 @@ class Ground:
 
     `truths`, `behind` and `whys` are kept by the index of the handoff: when its condition holds, on
     which variables that depends, and why it is not always known. Handoffs without a condition over
-    variables are left out.
+    variables are left out. `counts` says how far the turns of agents are counted, by the name of
+    the count.
     """
 
     domains: Mapping[str, Domain]
@@ -44,7 +44,6 @@ class Ground:
     truths: Mapping[int, Truth]
     behind: Mapping[int, tuple[str, ...]]
     whys: Mapping[int, str]
-    #: How far something is counted, by the name of the count: the turns of an agent, the clock.
     counts: Mapping[str, int]
 
 
@@ -58,7 +57,11 @@ class TooLarge:
 
 def survey(subject: Subject, limit: int) -> Ground | TooLarge:
     """Find out what to follow through the handoffs, within `limit` combinations of values."""
-    computed = computations(subject)
+    computed = {
+        name: parse_condition(source.computation)
+        for name, source in subject.sources(ComputedSource)
+        if not FUNCTION_REF.match(source.computation)
+    }
     behind = {index: _behind(found, computed) for index, found in subject.conditions.items()}
     followed = {name for found in behind.values() for name in found}
     computed = {name: found for name, found in computed.items() if name in followed}
@@ -75,17 +78,21 @@ def survey(subject: Subject, limit: int) -> Ground | TooLarge:
         for name, variable in sources.items()
     }
     domains = {name: domain for name, domain in found.items() if isinstance(domain, Domain)}
-    counts = _counts(happenings, domains)
-    combinations = math.prod(len(domain.values) for domain in domains.values())
-    combinations *= math.prod(most + 1 for most in counts.values())
+    axes = {name: domain.values for name, domain in domains.items()}
+    counts: dict[str, int] = {}
+    for it in happenings:
+        if it.turn and any(setting.variable in domains for setting in it.settings):
+            name = turns_of(it.when.agent or "")
+            counts[name] = max(it.turn, counts.get(name, 0))
+    axes |= {name: tuple(range(most + 1)) for name, most in counts.items()}
+    combinations = math.prod(map(len, axes.values()))
     if combinations > limit:
         largest = sorted(domains, key=lambda name: -len(domains[name].values))
         return TooLarge(combinations, tuple(largest))
     unknown = {name: why for name, why in found.items() if isinstance(why, str)}
     built_in = followed - subject.spec.variables.keys()
     unknown |= dict.fromkeys(sorted(built_in), "it is different in every run")
-    steps = {name: tuple(range(most + 1)) for name, most in counts.items()}
-    space = lay_out({name: domain.values for name, domain in domains.items()} | steps)
+    space = lay_out(axes)
     return Ground(
         domains=domains,
         happenings=happenings,
@@ -95,6 +102,11 @@ def survey(subject: Subject, limit: int) -> Ground | TooLarge:
         whys={index: _why(found, unknown) for index, found in behind.items()},
         counts=counts,
     )
+
+
+def turns_of(agent: str) -> str:
+    """Return the name of the count of an agent's turns."""
+    return f"turns of {agent}"
 
 
 def _fitting(subject: Subject, happening: Happening) -> Happening:
@@ -108,28 +120,6 @@ def _fitting(subject: Subject, happening: Happening) -> Happening:
         or not misfit(variables[found.variable].type, found.value, subject.models)
     )
     return replace(happening, settings=fitting)
-
-
-def _counts(happenings: Iterable[Happening], followed: Container[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for happening in happenings:
-        if happening.tick and any(setting.variable in followed for setting in happening.settings):
-            name, step = happening.tick
-            found[name] = max(step, found.get(name, 0))
-    return found
-
-
-def computations(subject: Subject) -> dict[str, Condition]:
-    """Return the conditions by which variables are computed, if they can be read."""
-    found: dict[str, Condition] = {}
-    for name, variable in subject.spec.variables.items():
-        source = variable.source
-        if isinstance(source, ComputedSource) and not FUNCTION_REF.match(source.computation):
-            try:
-                found[name] = parse_condition(source.computation)
-            except ExpressionError:
-                continue  # VAR004 reports it
-    return found
 
 
 def _truths(

@@ -18,11 +18,10 @@ Moment: TypeAlias = Literal[
     "begin", "open", "close", "pass", "auto", "count", "say", "hear", "prepare", "turn", "wait"
 ]
 
-#: The stages of the call of a tool: it is called, answered, runs, returns.
-CALLED: Final = 0
-ANSWERED: Final = 1
-RUNS: Final = 2
-RETURNED: Final = 3
+#: The stages of the call of a tool.
+CALLED, ANSWERED, RUNS, RETURNED = range(4)
+#: The rank of what code sets: after all triggers, and it may as well set nothing.
+LAST: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Setting:
     `keeps` means that the variable may as well stay as it is, and `part` names the place of a call
     or an answer that the value is taken from: null is none then. `rank` is the place of a trigger
     among those of its variable: of all that fire at once, the last one counts. Settings with one
-    rank exclude each other, and so do all without.
+    rank exclude each other.
     """
 
     variable: str
@@ -49,22 +48,22 @@ class Setting:
     origin: Json = UNKNOWN
     keeps: bool = False
     part: str | None = None
-    rank: int | None = None
+    rank: int = LAST
 
 
 @dataclass(frozen=True, slots=True)
 class Happening:
     """Settings that happen together.
 
-    `why` says why it is not certain that they do, and is empty for what triggers declare. `tick`
-    is a count and the step of it at which alone the happening happens. `stage` orders what one call
-    of a tool does. `call` names the tool if an agent chooses to call it.
+    `why` says why it is not certain that they do, and is empty for what triggers declare. `turn` is
+    the turn of the agent, counted from 1, in which alone they happen. `stage` orders what one call
+    of a tool does, and `call` names the tool if an agent chooses to call it.
     """
 
     when: When
-    settings: tuple[Setting, ...]
+    settings: tuple[Setting, ...] = ()
     why: str = ""
-    tick: tuple[str, int] | None = None
+    turn: int = 0
     stage: int = 0
     call: str = ""
 
@@ -77,7 +76,7 @@ class Caller:
     """
 
     function: str
-    folder: Literal["tools", "hooks"]
+    folder: str
     file: str
     agent: str | None
     when: When
@@ -96,12 +95,15 @@ def callers(subject: Subject) -> Iterator[Caller]:
         by_itself = (tool.agent, tool.function) in automatic
         when = When("auto" if by_itself else "turn", tool.agent)
         yield Caller(tool.function, "tools", tool.file, tool.agent, when)
-    for tool in subject.spec.lifecycle_tools:
-        for when, at in _called(tool.trigger, tool.agent):
-            yield Caller(tool.function, "tools", tool.file, tool.agent, when, at)
-    for hook in subject.spec.hooks:
-        for when, at in _called(hook.hook_type, hook.agent):
-            yield Caller(hook.function, "hooks", hook.file, hook.agent, when, at)
+    lifecycle = [("tools", it, it.trigger) for it in subject.spec.lifecycle_tools]
+    hooks = [("hooks", it, it.hook_type) for it in subject.spec.hooks]
+    for folder, it, point in (*lifecycle, *hooks):
+        when, at = When("turn", it.agent), When("close", it.agent)
+        if point == "before_chat":
+            when, at = When("prepare"), When("begin")
+        # What is called after the run can no longer change its way.
+        if point != "after_chat":
+            yield Caller(it.function, folder, it.file, it.agent, when, at)
 
 
 def automatic_calls(subject: Subject) -> Iterator[tuple[str, str]]:
@@ -110,11 +112,3 @@ def automatic_calls(subject: Subject) -> Iterator[tuple[str, str]]:
         tools = automatic_tools(subject, name)
         if agent.auto_tool_mode and tools and bound_model(subject, name):
             yield name, tools[0][1].function
-
-
-def _called(point: str, agent: str | None) -> Iterator[tuple[When, When]]:
-    """Place a call; what is called after the run can no longer change its way."""
-    if point == "before_chat":
-        yield When("prepare"), When("begin")
-    elif point != "after_chat":
-        yield When("turn", agent), When("close", agent)

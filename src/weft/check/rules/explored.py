@@ -9,6 +9,8 @@ from weft.check.rules import (
     auto,
     bind,
     conditions,
+    handoffs,
+    names,
     outputs,
     states,
     triggers,
@@ -19,7 +21,7 @@ from weft.check.spelling import listed
 from weft.check.subject import Hit, Subject
 from weft.engine.routing import link_routing
 from weft.findings import Path
-from weft.spec.conditions import names
+from weft.spec.conditions import names as names_in
 
 #: Everything that decides how a run can go.
 _READS: Final = (
@@ -27,8 +29,26 @@ _READS: Final = (
     "models", "registry",
 )  # fmt: skip
 
-#: Rules whose findings say why something never happens; to explore on would say it twice.
+#: Rules whose findings say why a workflow cannot be explored, or why something never happens: to
+#: explore on would say that twice.
 _FIRST: Final = (
+    names.agent_is_unique,
+    names.agent_is_no_target_word,
+    names.tool_is_unique,
+    handoffs.target_exists,
+    handoffs.source_exists,
+    handoffs.agent_gets_to_reply,
+    handoffs.judged_condition_is_written,
+    handoffs.default_target_exists,
+    conditions.condition_parses,
+    conditions.variable_is_declared,
+    bind.tool_has_agent,
+    bind.moment_has_agent,
+    bind.initial_agent_exists,
+    outputs.agent_is_bound_once,
+    variables.computation_ends,
+    variables.computation_is_sound,
+    triggers.agent_of_trigger_exists,
     bind.binding_has_agent,
     bind.required_model_is_bound,
     auto.automatic_call_is_complete,
@@ -46,10 +66,15 @@ _FEWER: Final = "let fewer variables decide handoffs, or give them fewer values"
 _WAY_OUT: Final = "add a rule that leads to user or terminate then"
 
 
+def is_explorable(subject: Subject) -> bool:
+    """Tell whether a workflow is led by handoffs, and sound enough to be explored."""
+    spec = subject.spec
+    led = not (spec.flow or spec.board)
+    return led and not any(True for first in _FIRST for _ in first.check(subject))
+
+
 def _exploration(subject: Subject) -> Exploration:
-    if any(True for first in _FIRST for _ in first.check(subject)):
-        return Exploration("not explored", "another rule says what keeps something from happening")
-    return explore(subject)
+    return explore(subject) if is_explorable(subject) else Exploration("not explored")
 
 
 @rule("HAND008", *_READS)
@@ -121,7 +146,7 @@ def _tied(subject: Subject) -> frozenset[Path]:
 
 def _is_about_stuck_variable(subject: Subject, index: int) -> bool:
     """Tell whether a rule about variables speaks of one that the condition tests."""
-    return not subject.once(_stuck_variables).isdisjoint(names(subject.conditions[index]))
+    return not subject.once(_stuck_variables).isdisjoint(names_in(subject.conditions[index]))
 
 
 def _stuck_variables(subject: Subject) -> frozenset[str | int]:
