@@ -110,7 +110,7 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="error",
         title="No run ever comes to an agent",
         why=(
-            "Whatever happens in a run, the word never gets to this agent, or is always passed on "
+            "Whatever happens in a run, it never comes to this agent, or the agent always hands off "
             "before it can reply. Its prompt, its tools and its rules have no effect, and the work "
             "it was meant to do is left undone without anybody being told."
         ),
@@ -148,10 +148,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         code="HAND010",
         severity="error",
-        title="Agent that keeps the word for ever",
+        title="Agent that has one turn after the other for ever",
         why=(
-            "A run can get to a state in which this agent hands the word to itself again and "
-            "again, and nothing that can still happen leads to the user or to the end. Such a run "
+            "A run can get to a state in which this agent hands off to itself again and again, and "
+            "nothing that can still happen leads to the user or to the end. Such a run "
             "spends its turns and its budget until a limit cuts it off."
         ),
         fix=(
@@ -170,8 +170,7 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="error",
         title="Circle of agents without a way out",
         why=(
-            "A run can get to a state in which these agents pass the word around among themselves "
-            "and nothing that can still happen leads out of the circle. Such a run spends its "
+            "A run can get to a state in which these agents hand off to each other and nothing  that can still happen leads out of the circle. Such a run spends its "
             "turns and its budget until a limit cuts it off."
         ),
         fix=(
@@ -187,21 +186,20 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         code="HAND012",
         severity="warning",
-        title="Not proven that every run can end",
+        title="A run may never come to an end",
         why=(
-            "Weft explores all states that a run can get to and asks of each whether an end can "
-            "still be reached. Here the answer depends on something that cannot be told from the "
-            "declarations, or there are too many states. The workflow may be in order; it is only "
-            "not known."
+            "Weft explores every way a run can go. Here it may get to where no end can be reached, "
+            "if code sets a variable or an unknown value is such and such, which the declarations "
+            "do not tell; or there are too many states to explore them all."
         ),
         fix=(
-            "Let the rules that lead to the end test variables with few values, such as bool or "
-            'literal["draft", "done"], or compare numbers and texts only with constants. A rule '
-            'without a condition that leads to "user" or "terminate" settles the question as well.'
+            'Add a rule that leads to "user" or "terminate" in that state. Where there are too '
+            "many states, let fewer variables decide handoffs, or give them fewer values: bool or "
+            'literal["draft", "done"].'
         ),
         example=(
-            '{"source_agent": "Reviewer", "target_agent": "terminate", "condition": '
-            '"score >= wanted_score"}    (two numbers compared with each other)'
+            '{"source_agent": "Reviewer", "target_agent": "Writer", "condition": "score < wanted"} '
+            'and {"source_agent": "Writer", "target_agent": "Writer"}'
         ),
     ),
     Rule(

@@ -5,8 +5,8 @@ from typing import Final
 
 from weft.cli.failure import Failure
 from weft.cli.frames import WIDEST, SourceLines, frame
-from weft.cli.report import Mended, NotPerformed, Report
-from weft.cli.streams import Paint, clean
+from weft.cli.report import Mended, Report
+from weft.cli.streams import Paint
 from weft.cli.wording import counted
 from weft.findings import Finding
 
@@ -33,15 +33,6 @@ def concise(findings: Iterable[Finding], paint: Paint) -> str:
 def mended_lines(mended: Iterable[Mended], paint: Paint) -> list[str]:
     """Say what was mended, one line for each fix."""
     return [f"{paint('fixed', 'bold green')} {it.file}: {paint(it.title, '')}" for it in mended]
-
-
-def not_performed_line(it: NotPerformed) -> str:
-    """Say that a package cannot be run, although nothing in it is wrong."""
-    things = counted(len(it.declares), "thing")
-    return clean(
-        f"note: {it.package} declares {things} this version does not perform "
-        f"({', '.join(it.declares)}): weft run refuses it; weft explain LINK003"
-    )
 
 
 def summary(report: Report) -> str:

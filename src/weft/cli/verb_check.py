@@ -1,6 +1,5 @@
 """weft check: read packages, apply every rule, report."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Annotated, Literal, TypeAlias
@@ -20,15 +19,14 @@ from weft.cli.render_findings import (
     failure_text,
     full,
     mended_lines,
-    not_performed_line,
     summary,
 )
-from weft.cli.report import Mended, NotPerformed, Report
+from weft.cli.report import Mended, Report
 from weft.cli.selection import Selection, read_selection
 from weft.cli.streams import Streams, clean
 from weft.cli.watching import watch_folders
 from weft.packages.reader import read_package
-from weft.packages.review import Reviewed, review
+from weft.packages.review import review
 
 Form: TypeAlias = Literal["full", "concise", "json", "github", "sarif"]
 
@@ -144,14 +142,7 @@ def _look(request: _Request, streams: Streams) -> Report:
         seconds=perf_counter() - began,
         mended=mended,
         folders=tuple(package.folder for package in packages),
-        not_performed=_not_performed(packages),
     )
-
-
-def _not_performed(packages: Iterable[Reviewed]) -> tuple[NotPerformed, ...]:
-    """Return the packages that no run begins with, each of them once, as findings are."""
-    refused = {it.folder.resolve(): it for it in packages if it.not_performed}
-    return tuple(NotPerformed(it.name, it.folder, it.not_performed) for it in refused.values())
 
 
 def _print(report: Report, form: Form, streams: Streams) -> None:
@@ -168,9 +159,6 @@ def _print(report: Report, form: Form, streams: Streams) -> None:
                 streams.result(github(finding))
         case _:
             _print_text(report, form, streams)
-    if form != "json":  # the document tells it
-        for it in report.not_performed:
-            streams.note(not_performed_line(it))
 
 
 def _print_text(report: Report, form: Form, streams: Streams) -> None:

@@ -2,7 +2,7 @@
 
 A run asks with a test that always knows the answer and takes the first route. The checker asks
 with a test that may answer None ("could be either") and gets every route that is possible. Both
-walk the same rules in the same order, so that a proof and a run cannot disagree.
+walk the same rules in the same order, so that the explorer and a run cannot disagree.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

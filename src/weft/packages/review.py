@@ -8,7 +8,6 @@ from weft.check.rules.secrets import why_not_read
 from weft.check.run import check, sort_findings
 from weft.check.subject import Profile, Subject
 from weft.check.workspace import WorkspaceSubject, check_workspace
-from weft.engine.not_performed import not_performed
 from weft.errors import CheckFailed
 from weft.findings import Finding, Place, is_error
 from weft.findings import Path as SpecPath
@@ -29,8 +28,6 @@ class Reviewed:
     name: str
     orchestrator: Orchestrator
     files: int
-    #: What it declares that no run would perform, in words.
-    not_performed: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -124,7 +121,6 @@ def _reviewed(package: Package) -> Reviewed:
         name=package.name,
         orchestrator=package.spec.orchestrator,
         files=len(package.files) + len(package.code),
-        not_performed=tuple(what for _, what in not_performed(package.spec)),
     )
 
 

@@ -1,9 +1,9 @@
-"""What the reachability proof costs: CPU and memory for workflows of growing size.
+"""What it costs to explore every way a conversation can go: CPU and memory for workflows of growing size.
 
 Every agent can set several booleans, and sets and clears them by what it says; its rules test three
-of them and pass the word on. Each size runs in a process of its own, so that the peak memory is its
+of them and hand off. Each size runs in a process of its own, so that the peak memory is its
 own. The last column compares the cost per state with that of the size before. More states take
-fewer operations each, so it must not grow. Usage: python benchmarks/proof.py [--enforce]
+fewer operations each, so it must not grow. Usage: python benchmarks/explore.py [--enforce]
 """
 
 import resource
@@ -14,7 +14,7 @@ from argparse import ArgumentParser
 from dataclasses import dataclass
 from typing import Final
 
-from weft.check.explore import prove
+from weft.check.explore import explore
 from weft.check.subject import Subject
 from weft.spec.workflow import WorkflowSpec
 
@@ -78,7 +78,7 @@ def _said(agent: str, text: str, *, value: bool) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one proof took."""
+    """What one exploration took."""
 
     states: int
     seconds: float
@@ -86,18 +86,18 @@ class Cost:
 
 
 def measure(agents: int, booleans: int) -> Cost:
-    """Prove once to warm up, then take the best of as many as fit into a second."""
+    """Explore once to warm up, then take the best of as many as fit into a second."""
     spec = workflow(agents, booleans)
-    proof = prove(Subject(spec))
-    if proof.status != "proven":
-        sys.exit(f"cannot measure: the workflow is {proof.status}: {proof.reason}")
+    found = explore(Subject(spec))
+    if found.status != "can end":
+        sys.exit(f"cannot measure: the workflow is {found.status}: {found.reason}")
     rounds: list[float] = []
     while sum(rounds) < 1:
         begin = time.process_time()
-        prove(Subject(spec))
+        explore(Subject(spec))
         rounds.append(time.process_time() - begin)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Cost(proof.states, min(rounds), peak)
+    return Cost(found.states, min(rounds), peak)
 
 
 def measure_apart(agents: int, booleans: int) -> Cost:
@@ -130,7 +130,7 @@ def report() -> bool:
 
 def main() -> int:
     """Measure, print, and fail on request when a budget is exceeded."""
-    parser = ArgumentParser(description="Measure what the reachability proof costs.")
+    parser = ArgumentParser(description="Measure what it costs to explore a workflow.")
     parser.add_argument(
         "--enforce", action="store_true", help="exit with 1 when a budget is exceeded"
     )
