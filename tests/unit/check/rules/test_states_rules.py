@@ -1,13 +1,13 @@
 import pytest
 
 from weft.catalogue import CATALOGUE
-from weft.check import state_rules
 from weft.check.rule import rules_of
+from weft.check.rules import states
 from weft.check.subject import Subject
 from weft.findings import Remove
 from weft.spec.workflow import WorkflowSpec
 
-RULES = {rule.code: rule for rule in rules_of(state_rules)}
+RULES = {rule.code: rule for rule in rules_of(states)}
 SOURCE = ("variables", "phase", "source")
 
 

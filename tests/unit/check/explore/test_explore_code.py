@@ -2,7 +2,7 @@
 
 import pytest
 
-from unit.check.builders_proof import derived, hits, proof, rule, tool, workflow
+from unit.check.builders_explore import derived, hits, proof, rule, tool, workflow
 
 LOOP = (rule("A", "terminate", "x"), rule("A", "A"))
 ASKS = "from weft import use_ui_tool\nasync def {}():\n    await use_ui_tool('pick')\n"

@@ -53,11 +53,6 @@ def test_places_count_characters_on_all_kinds_of_lines():
     assert found.place(second.spot) == Place("tools/a.py", 3, 10)
 
 
-def test_strings_are_collected_wherever_they_stand():
-    text = "x = {'a': ['b']}\nclass C:\n    y: 'c' = f'd{x}'\n"
-    assert module(text).strings == {"a", "b", "c", "d"}
-
-
 @pytest.mark.parametrize(
     ("text", "names"),
     [

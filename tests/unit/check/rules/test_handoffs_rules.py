@@ -1,14 +1,14 @@
 import pytest
 
 from weft.catalogue import CATALOGUE
-from weft.check import condition_rules, hand_rules
 from weft.check.rule import rules_of
+from weft.check.rules import conditions, handoffs
 from weft.check.subject import Subject
 from weft.findings import Remove, SetValue
 from weft.spec.condition_parser import mentions
 from weft.spec.workflow import WorkflowSpec
 
-RULES = {rule.code: rule for rule in rules_of(hand_rules, condition_rules)}
+RULES = {rule.code: rule for rule in rules_of(handoffs, conditions)}
 
 BOOL = {"type": "bool", "source": {"type": "derived", "default": False}}
 DOMAIN = {

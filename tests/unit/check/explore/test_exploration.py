@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from unit.check.builders_proof import derived, judged, proof, rule, said, tool, unknown, workflow
+from unit.check.builders_explore import derived, judged, proof, rule, said, tool, unknown, workflow
 from weft.check.explore import STATE_LIMIT, prove
 from weft.check.explore.draw import draw
 from weft.check.explore.ground import survey

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from proof_world import Choices, World
+
 from weft.check.explore import prove
 from weft.check.subject import Subject
 from weft.spec.workflow import WorkflowSpec

@@ -1,13 +1,13 @@
 import pytest
 
 from weft.catalogue import CATALOGUE
-from weft.check import expo_rules, ingredient_rules
 from weft.check.rule import rules_of
+from weft.check.rules import exposure, ingredients
 from weft.check.subject import Subject
 from weft.findings import AppendItem, Remove, SetValue
 from weft.spec.workflow import WorkflowSpec
 
-RULES = {rule.code: rule for rule in rules_of(expo_rules, ingredient_rules)}
+RULES = {rule.code: rule for rule in rules_of(exposure, ingredients)}
 
 STATIC = {"type": "str", "source": {"type": "static", "value": "gold"}}
 SECRET = {"type": "str", "secret": True, "source": {"type": "environment", "env_var": "KEY"}}

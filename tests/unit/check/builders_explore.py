@@ -1,12 +1,12 @@
-"""Small workflows for the tests of the reachability proof."""
+"""Small workflows for the tests of the explorer."""
 
-from weft.check import proof_rules
-from weft.check.explore import prove
+from weft.check.explore import explore
 from weft.check.rule import rules_of
+from weft.check.rules import explored
 from weft.check.subject import Subject
 from weft.spec.workflow import WorkflowSpec
 
-RULES = {rule.code: rule for rule in rules_of(proof_rules)}
+RULES = {rule.code: rule for rule in rules_of(explored)}
 
 
 def rule(source, target, condition=None, **more):
@@ -57,10 +57,10 @@ def workflow(*handoffs, agents="AB", variables=None, code=None, orchestrator=Non
     return Subject(WorkflowSpec.model_validate(data), code=code or {})
 
 
-def proof(*handoffs, limit=None, **spec):
-    """The proof for a workflow."""
+def explored_by(*handoffs, limit=None, **spec):
+    """What the exploration of a workflow finds."""
     subject = workflow(*handoffs, **spec)
-    return prove(subject) if limit is None else prove(subject, limit=limit)
+    return explore(subject) if limit is None else explore(subject, limit=limit)
 
 
 def hits(code, subject):
@@ -69,7 +69,7 @@ def hits(code, subject):
 
 
 def only(code, subject):
-    """What one rule finds, if that is one thing and no other rule of the proof finds any."""
+    """What one rule finds, if that is one thing and no other rule about all runs finds any."""
     found = {name: hits(name, subject) for name in RULES}
     (hit,) = found.pop(code)
     assert not any(found.values())

@@ -1,16 +1,16 @@
 import pytest
 
 from weft.catalogue import CATALOGUE
-from weft.check import (
-    secret_rules,
-    source_rules,
-    start_rules,
-    trigger_rules,
-    usage_rules,
-    var_rules,
-    write_rules,
-)
 from weft.check.rule import rules_of
+from weft.check.rules import (
+    secrets,
+    sources,
+    start,
+    triggers,
+    usage,
+    variables,
+    writes,
+)
 from weft.check.subject import Subject
 from weft.findings import SetValue
 from weft.spec.workflow import WorkflowSpec
@@ -18,13 +18,13 @@ from weft.spec.workflow import WorkflowSpec
 RULES = {
     rule.code: rule
     for rule in rules_of(
-        var_rules,
-        trigger_rules,
-        secret_rules,
-        usage_rules,
-        write_rules,
-        source_rules,
-        start_rules,
+        variables,
+        triggers,
+        secrets,
+        usage,
+        writes,
+        sources,
+        start,
     )
 }
 NEXT = {"equals": "NEXT"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unit.check.builders_proof import derived, proof, rule, said, tool, workflow
+from unit.check.builders_explore import derived, proof, rule, said, tool, workflow
 from weft.check.explore import prove
 from weft.check.subject import Subject
 from weft.engine.pattern_examples import example_of

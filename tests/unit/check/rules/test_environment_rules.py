@@ -1,12 +1,12 @@
 import pytest
 
 from weft.catalogue import CATALOGUE
-from weft.check import env_rules
 from weft.check.rule import rules_of
+from weft.check.rules import environment
 from weft.check.subject import Subject
 from weft.spec.workflow import WorkflowSpec
 
-RULES = {rule.code: rule for rule in rules_of(env_rules)}
+RULES = {rule.code: rule for rule in rules_of(environment)}
 
 
 def computed(*inputs):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unit.check.builders_proof import (
+from unit.check.builders_explore import (
     RULES,
     derived,
     hits,

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from weft.check.explore.truth import MOST_QUESTIONS, blocks, truth
 
-from unit.check.builders_proof import derived, proof, rule, tool
+from unit.check.builders_explore import derived, proof, rule, tool
 from weft.check.explore.samples import questions_in, samples
 from weft.check.explore.space import backward, change, first, forward, lay_out, union
 from weft.engine.conditions import UNKNOWN, decide

@@ -2,12 +2,12 @@
 
 import pytest
 
-from weft.check import ingredient_rules
 from weft.check.rule import rules_of
+from weft.check.rules import ingredients
 from weft.check.subject import Subject
 from weft.spec.workflow import WorkflowSpec
 
-RULES = {rule.code: rule for rule in rules_of(ingredient_rules)}
+RULES = {rule.code: rule for rule in rules_of(ingredients)}
 STATIC = {"type": "str", "source": {"type": "static", "value": "gold"}}
 
 
