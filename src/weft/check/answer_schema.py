@@ -114,7 +114,6 @@ def _says_more(node: Mapping[str, Json]) -> bool:
 
 
 def _target(reference: Json, root: JsonMap) -> JsonMap | None:
-    """Return the part of the schema that a reference leads to."""
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
         return None
     node: Json = root

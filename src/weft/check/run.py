@@ -51,7 +51,6 @@ def check(
 
 
 def findings_of(code: str, hits: Iterable[Hit], locate: Locate) -> Iterator[Finding]:
-    """Turn what a rule found into findings."""
     entry = CATALOGUE[code]
     for hit in hits:
         place = hit.place or locate(hit.path, at_key=hit.at_key, offset=hit.offset)

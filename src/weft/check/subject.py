@@ -52,7 +52,6 @@ class Subject:
 
     @cached_property
     def agents(self) -> dict[str, Agent]:
-        """The agents by name."""
         return {agent.agent_name: agent for agent in self.spec.agents}
 
     @cached_property
@@ -67,7 +66,6 @@ class Subject:
 
     @cached_property
     def models(self) -> dict[str, dict[str, TypeExpr]]:
-        """The fields of every structured-output model."""
         return {
             model.name: {name: entry.type for name, entry in model.fields.items()}
             for model in self.spec.models

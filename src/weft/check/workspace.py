@@ -27,7 +27,6 @@ class WorkspaceSubject:
 
     @cached_property
     def requirements(self) -> dict[str, tuple[str, ...]]:
-        """Which workflows each workflow requires."""
         return {
             name: spec.orchestrator.workflow_dependencies.required_workflows
             for name, spec in self.workflows.items()

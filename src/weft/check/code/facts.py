@@ -133,7 +133,7 @@ def asked_of(subject: Subject, path: str, name: str) -> frozenset[str | None]:
     used = reached(subject, path, name)
     if not used:
         return frozenset({None})
-    found = frozenset(tool for definition in used for tool in definition.asked)
+    found = frozenset(tool for definition in used for tool, *_ in definition.asked)
     by_signal = any(OWN_SIGNAL in definition.mentions for definition in used)
     return found | {name} if by_signal else found
 

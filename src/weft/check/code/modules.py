@@ -17,6 +17,9 @@ OWN_SIGNAL: Final = "Ask"
 
 #: What cannot be called as a function is.
 Thing: TypeAlias = Literal["a class", "a module", "a value"]
+#: A tool that is shown to a person, or None for one that is worked out; where that stands, and by
+#: which name the function is called or found.
+Question: TypeAlias = tuple[str | None, Spot, str]
 #: A file of the package and a name in it, or "" for the file as a whole.
 Origin: TypeAlias = tuple[str, str]
 
@@ -50,20 +53,19 @@ class Definition:
     """What stands behind a name at the top level of a file.
 
     `origin` is set for an import from another file of the package. `asked` are the UI tools that it
-    shows to a person, None among them where it does not show which; `inner` is what it imports
+    shows to a person; `inner` is what it imports
     inside from other files of the package.
     """
 
     file: str
     mentions: frozenset[str]
     written: tuple[PlacedWrite, ...]
-    asked: frozenset[str | None]
+    asked: frozenset[Question]
     inner: frozenset[Origin]
     origin: Origin | None = None
 
     @property
     def writes(self) -> tuple[Write, ...]:
-        """The variables it sets."""
         return tuple(placed.write for placed in self.written)
 
     def beside(self, other: "Definition") -> "Definition":
@@ -97,7 +99,6 @@ class Module:
     anything: bool = False
 
     def defines(self, name: str) -> bool:
-        """Tell whether the name can be taken from this file."""
         return self.anything or name in self.definitions
 
     def thing(self, name: str) -> Thing | None:
@@ -179,16 +180,18 @@ def _mentions(nodes: Sequence[ast.AST]) -> Iterator[str]:
                 continue
 
 
-def _asked(nodes: Sequence[ast.AST]) -> Iterator[str | None]:
-    """Yield the tools that code shows to a person; None where it does not say which."""
+def _asked(nodes: Sequence[ast.AST]) -> Iterator[Question]:
     for node in nodes:
         if isinstance(node, ast.Call) and called(node.func) == UI_CALL:
             given = (it.value for it in node.keywords if it.arg == "tool_id")
+            root = node.func
+            while isinstance(root, ast.Attribute):
+                root = root.value
             match node.args[0] if node.args else next(given, None):
-                case ast.Constant(value=str(name)):
-                    yield name
+                case ast.Constant(value=str(name)) as named:
+                    yield name, Spot(named.lineno, named.col_offset), called(root)
                 case _:
-                    yield None
+                    yield None, Spot(node.lineno, node.col_offset), called(root)
 
 
 def _written(nodes: Sequence[ast.AST]) -> Iterator[PlacedWrite]:
@@ -246,7 +249,6 @@ def _bound(
 
 
 def _stored(part: ast.AST) -> Iterator[str]:
-    """Yield the names that a part of a file gives a value."""
     if isinstance(part, ast.AnnAssign) and part.value is None:
         return  # it only says what type the name has
     nodes = list(ast.walk(part))

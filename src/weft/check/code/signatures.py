@@ -60,7 +60,6 @@ class Function:
 
 
 def function_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
-    """Read how a function is called."""
     return Function(
         name=node.name,
         spot=Spot(node.lineno, node.col_offset),

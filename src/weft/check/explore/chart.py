@@ -63,7 +63,7 @@ class Edge:
 
     `why` says why it is not certain that a run can go this way; it is empty where only declared
     triggers and known values decide. A `limit` leads where no rule does: an agent may give so many
-    replies in a row and no more.
+    replies in a row and no more. `rule` is the index of the handoff that leads along it, if any.
     """
 
     source: int
@@ -72,6 +72,7 @@ class Edge:
     changes: tuple[Change, ...] = ()
     why: str = ""
     limit: bool = False
+    rule: int | None = None
 
     def forward(self, bits: int) -> int:
         """Return the combinations with which the target is reached from those in `bits`."""
@@ -80,15 +81,6 @@ class Edge:
     def backward(self, bits: int) -> int:
         """Return the combinations that can reach the target with one in `bits`."""
         return backward(self.changes, bits) & self.guard
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """A handoff, by its index, may take place at a point with these combinations."""
-
-    rule: int
-    point: int
-    bits: int
 
 
 @dataclass
@@ -103,32 +95,26 @@ class Chart:
     routing: Routing
     points: tuple[Point, ...]
     edges: tuple[Edge, ...]
-    uses: tuple[Use, ...]
     initial: int
     steps: int
 
     @cached_property
     def out(self) -> tuple[tuple[Edge, ...], ...]:
-        """The edges that leave each point."""
         return self._sorted(lambda edge: edge.source)
 
     @cached_property
     def into(self) -> tuple[tuple[Edge, ...], ...]:
-        """The edges that lead to each point."""
         return self._sorted(lambda edge: edge.target)
 
     @cached_property
     def numbers(self) -> dict[Point, int]:
-        """The number of each point."""
         return {point: number for number, point in enumerate(self.points)}
 
     @cached_property
     def begin(self) -> Nodes:
-        """The nodes in which runs begin."""
         return [self.initial, *(0 for _ in self.points[1:])]
 
     def at(self, *kinds: PointKind) -> Nodes:
-        """Return all nodes of some kinds of points."""
         full = self.ground.space.full
         return [full if point.kind in kinds else 0 for point in self.points]
 

@@ -10,7 +10,7 @@ from weft.check.subject import Subject
 from weft.engine.conditions import UNKNOWN
 from weft.engine.writes import access_error
 from weft.findings import Json
-from weft.spec.sources import DatabaseSource, DerivedSource, EntitySource, ExternalSource
+from weft.spec.sources import DatabaseSource, DerivedSource, EntitySource, ExternalSource, Source
 from weft.spec.variables import Variable
 
 _SCALARS: Final = (str, int, float, bool, type(None))
@@ -30,24 +30,24 @@ def written(subject: Subject, variables: Mapping[str, Variable]) -> Iterator[Hap
             shown |= {(caller.agent, setting.variable) for setting in settings}
             why = f"the code of {caller.function} may set {settings[0].variable}, or leave it"
             yield Happening(caller.when, settings, why, stage=RUNS, call=caller.call)
-            if caller.at:
-                yield Happening(caller.at, settings, why)
-    for name in writable:
-        for agent in variables[name].writers or ():
-            if agent in subject.agents and (agent, name) not in shown:
-                why = f"{agent} may set {name}, or leave it"
-                yield Happening(When("turn", agent), (_any(name),), why)
     for name, variable in variables.items():
-        source = variable.source
-        if isinstance(source, DerivedSource) and source.persist:
-            yield Happening(
-                When("prepare"), (_any(name),), f"{name} may be kept from an earlier run"
-            )
-        if isinstance(source, ExternalSource) or (
-            isinstance(source, DatabaseSource) and source.refresh_strategy != "once"
-        ):
-            for when in (When("turn"), When("wait")):
-                yield Happening(when, (_any(name),), f"{name} may change outside the run")
+        for writer in variable.writers or ():
+            if writer in subject.agents and (writer, name) not in shown:
+                why = f"{writer} may set {name}, or leave it"
+                yield Happening(When("turn", writer), (_any(name),), why)
+        if _is_read_anew(variable.source):
+            yield Happening(When("any"), (_any(name),), f"{name} may change outside the run")
+
+
+def _is_read_anew(source: Source) -> bool:
+    """Tell whether a value may be another one than at the start, or than declared, by itself."""
+    match source:
+        case DatabaseSource(refresh_strategy=strategy):
+            return strategy != "once"
+        case DerivedSource(persist=kept):
+            return kept
+        case _:
+            return isinstance(source, ExternalSource)
 
 
 def _settings(subject: Subject, caller: Caller, writable: Sequence[str]) -> Iterator[Setting]:

@@ -12,11 +12,11 @@ from operator import itemgetter
 from typing import Final
 
 from weft import ids
-from weft.check.explore.chart import END, START, Chart, Edge, Point, PointKind, Step, Use
+from weft.check.explore.chart import END, START, Chart, Edge, Point, PointKind, Step
 from weft.check.explore.conditions import Case, cases
-from weft.check.explore.ground import Ground, turns_of
+from weft.check.explore.ground import Ground
 from weft.check.explore.happenings import Happening, Moment, Setting, automatic_calls
-from weft.check.explore.space import Change, change, forward, union
+from weft.check.explore.space import Change, change, union
 from weft.check.subject import Subject
 from weft.engine.defaults import startup_mode
 from weft.engine.routing import Route, Routing, link_routing, routes_after, routes_before
@@ -26,7 +26,6 @@ _SENT_BACK: Final = "a reply may be sent back"
 
 
 def draw(subject: Subject, ground: Ground, steps: int) -> Chart:
-    """Draw the chart of a workflow, to be explored in so many steps of work."""
     automatic = frozenset(agent for agent, _ in automatic_calls(subject))
     sheet, routing = _Sheet(ground, list(subject.agents), automatic), link_routing(subject.spec)
     _start(sheet, subject.spec.orchestrator)
@@ -34,17 +33,12 @@ def draw(subject: Subject, ground: Ground, steps: int) -> Chart:
         _turn(sheet, routing, agent)
     _draw_limits(sheet, routing, subject.spec.orchestrator)
     initial = {name: domain.initial for name, domain in ground.domains.items()}
-    sure = (happening for happening in sheet.at("begin") if not happening.why)
-    beginning = sheet.together(sure).changes
     return Chart(
         ground=ground,
         routing=routing,
         points=sheet.points,
         edges=tuple(sheet.edges),
-        uses=tuple(sheet.uses),
-        initial=forward(
-            beginning, ground.space.within(initial | dict.fromkeys(ground.counts, (0,)))
-        ),
+        initial=ground.space.within(initial),
         steps=steps,
     )
 
@@ -58,7 +52,6 @@ class _Sheet:
     #: The agents whose replies call a tool.
     automatic: frozenset[str]
     edges: list[Edge] = field(default_factory=list[Edge])
-    uses: list[Use] = field(default_factory=list[Use])
 
     def __post_init__(self) -> None:
         kinds = ("enter", "speak", "said", "decide", "wait")
@@ -75,7 +68,6 @@ class _Sheet:
         self._changes: dict[tuple[str, tuple[tuple[int, ...], ...]], Change] = {}
 
     def number(self, kind: PointKind, agent: str = "") -> int:
-        """Return the number of a point."""
         return self._numbers[Point(kind, agent)]
 
     def at(self, moment: Moment, agent: str = "", target: str | None = None) -> list[Happening]:
@@ -106,14 +98,7 @@ class _Sheet:
         """Return what each of the happenings does by itself."""
         return [self.together([happening]) for happening in happenings]
 
-    def tick(self, name: str, number: int) -> Step:
-        """Return the step by which a count comes to a number, at most to the last one."""
-        axis, most = self.ground.space.axes[name], self.ground.counts[name]
-        outcomes = [(min(old + 1, most),) for old in range(most + 1)]
-        return Step(axis.masks[number - 1], (change(axis, outcomes),))
-
     def draw(self, source: int, target: int, steps: Iterable[Step]) -> None:
-        """Draw steps that may be taken."""
         for it in dict.fromkeys(steps):
             self.edges.append(Edge(source, target, it.guard, it.changes, it.why))
 
@@ -122,9 +107,8 @@ def _start(sheet: _Sheet, orchestrator: Orchestrator) -> None:
     """Draw the start: the user or the initial agent speaks first."""
     kind = "wait" if startup_mode(orchestrator) == "UserDriven" else "enter"
     start, first = sheet.number("start"), sheet.number(kind, orchestrator.initial_agent)
-    sheet.draw(start, start, sheet.steps(sheet.at("prepare")))
-    # What triggers set when a run begins already holds at the start.
-    begun = sheet.together(it for it in sheet.at("begin") if it.why)
+    # What may happen at any time may have happened before anything else, so nothing is certain.
+    begun = sheet.together(sheet.at("any"))
     sheet.draw(start, first, [begun])
     if kind == "enter":
         why = "a run may be started with words of the user"
@@ -135,15 +119,14 @@ def _start(sheet: _Sheet, orchestrator: Orchestrator) -> None:
 def _turn(sheet: _Sheet, routing: Routing, agent: str) -> None:
     """Draw a turn of an agent, with all that may follow it."""
     enter, speak, wait = (sheet.number(kind, agent) for kind in ("enter", "speak", "wait"))
-    sheet.draw(wait, wait, sheet.steps(sheet.at("wait")))
+    sheet.draw(wait, wait, sheet.steps(sheet.at("any")))
     sheet.draw(wait, enter, _words(sheet, sheet.at("hear")))
-    opening = sheet.together(sheet.at("open", agent))
     for case in _cases(sheet, partial(routes_before, routing, agent)):
         open_to, why = _decide(sheet, enter, agent, case)
         # A rule that certainly applies is the last to be asked, and leaves no room for a reply.
         if True not in case.held.values():
-            _split(sheet, enter, speak, opening, case.bits, open_to, why)
-    sheet.draw(speak, speak, _at_work(sheet, agent))
+            _split(sheet, Edge(enter, speak, case.bits), open_to, why)
+    sheet.draw(speak, speak, (*_at_work(sheet, agent), *sheet.steps(sheet.at("any"))))
     here = _close(sheet, agent, speak)
     for case in _cases(sheet, partial(routes_after, routing, agent)):
         _decide(sheet, here, agent, case)
@@ -191,24 +174,11 @@ def _close(sheet: _Sheet, agent: str, here: int) -> int:
     if replies != [Step()]:
         sheet.draw(here, said, replies)
         here = said
-    closing = sheet.together(sheet.at("close", agent))
-    ends = [count.then(closing) for count in _counted(sheet, agent)]
-    if ends == [Step()]:
+    closing = sheet.at("close", agent)
+    if not closing:
         return here
-    sheet.draw(here, decide, ends)
+    sheet.draw(here, decide, [sheet.together(closing)])
     return decide
-
-
-def _counted(sheet: _Sheet, agent: str) -> list[Step]:
-    """Return what the count of the turns does: for each number so far, a step of its own."""
-    name = turns_of(agent)
-    if name not in sheet.ground.counts:
-        return [Step()]
-    happenings = sheet.at("count", agent)
-    return [
-        sheet.tick(name, number).then(sheet.together(it for it in happenings if it.turn == number))
-        for number in range(1, sheet.ground.counts[name] + 2)
-    ]
 
 
 def _cases(sheet: _Sheet, walk: partial[Iterator[Route]]) -> Iterator[Case]:
@@ -228,18 +198,17 @@ def _decide(sheet: _Sheet, at: int, agent: str, case: Case) -> tuple[int, str]:
             bits &= ground.truths[rule].open
             open_to, why = open_to | bits, why or ground.whys[rule]
         handed = sheet.together(sheet.at("pass", agent, route.target))
-        _split(sheet, at, _target(sheet, agent, route), handed, bits, open_to, why)
-        sheet.uses += [Use(rule, at, bits)] if rule is not None else []
+        target = _target(sheet, agent, route)
+        edge = Edge(at, target, bits, handed.changes, handed.why, rule=rule)
+        _split(sheet, edge, open_to, why)
     return open_to, why
 
 
-def _split(
-    sheet: _Sheet, at: int, target: int, step: Step, bits: int, open_to: int, why: str
-) -> None:
+def _split(sheet: _Sheet, edge: Edge, open_to: int, why: str) -> None:
     """Draw a way that is certain for some combinations and open for the others."""
-    for guard, doubt in ((bits & ~open_to, ""), (bits & open_to, why)):
+    for guard, doubt in ((edge.guard & ~open_to, ""), (edge.guard & open_to, why)):
         if guard:
-            sheet.draw(at, target, [Step(guard, step.changes, step.why or doubt)])
+            sheet.edges.append(replace(edge, guard=guard, why=edge.why or doubt))
 
 
 def _target(sheet: _Sheet, agent: str, route: Route) -> int:

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 from weft.check.explore.chart import Chart, Nodes, PointKind, TooMuchWorkError
 from weft.check.explore.draw import draw
 from weft.check.explore.ground import TooLarge, survey
-from weft.check.explore.reach import By, both, leading, reached, without
+from weft.check.explore.reach import both, leading, reached, without
 from weft.check.explore.space import union
 from weft.check.explore.traps import Trap, traps
 from weft.check.explore.unused import UnusedRule, unused_rules
@@ -32,14 +32,13 @@ class EndlessRun:
     """Agents that hand off among themselves for ever.
 
     `values` are what the variables that decide about it have for good, `witness` is the shortest
-    way there, and `cycle` how it goes on. `why` says what is not certain on the way.
+    way there, and `cycle` how it goes on.
     """
 
     agents: tuple[str, ...]
     values: tuple[tuple[str, str], ...]
     witness: str
     cycle: str
-    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,31 +98,22 @@ def _judge(chart: Chart, found: Exploration, seen: Nodes) -> Exploration:
     lost = without(seen, leading(chart, chart.at("wait", "end"), seen))
     if not any(lost):
         return replace(found, status="can end", reason="")
-    surely = both(lost, reached(chart, chart.begin, by="certainty"))
-    if any(surely):
-        endless = tuple(_endless_runs(chart, lost, surely, "certainty"))
+    certain = reached(chart, chart.begin, by="certainty")
+    endless = tuple(
+        EndlessRun(
+            agents=trap.agents,
+            values=tuple(_lasting(chart, trap)),
+            witness=in_words(chart, trap.into),
+            cycle=in_words(chart, trap.around),
+        )
+        for trap in islice(traps(chart, seen, lost, certain), MOST_TRAPS)
+    )
+    if any(both(lost, certain)):
         why = f"once a run has come to {endless[0].agents[0]}, it can go on without end"
         return replace(found, status="endless", reason=why, endless=endless)
-    endless = tuple(_endless_runs(chart, lost, lost, "limits"))
-    return replace(found, status="may be endless", reason=endless[0].why, endless=endless)
-
-
-def _endless_runs(chart: Chart, lost: Nodes, remaining: Nodes, by: By) -> Iterator[EndlessRun]:
-    """Yield the first traps; where the work becomes too much, those that are known by then."""
-    count = 0
-    try:
-        for trap in islice(traps(chart, lost, remaining, by), MOST_TRAPS):
-            count += 1
-            yield EndlessRun(
-                agents=trap.agents,
-                values=tuple(_lasting(chart, trap)),
-                witness=in_words(chart, trap.into),
-                cycle=in_words(chart, trap.around),
-                why=next((edge.why for edge, _ in trap.into.steps if edge.why), ""),
-            )
-    except TooMuchWorkError:
-        if not count:
-            raise
+    way = next(traps(chart, seen, lost, certain)).into
+    why = next(edge.why for edge, _ in way.steps if edge.why)
+    return replace(found, status="may be endless", reason=why, endless=endless)
 
 
 def _never(chart: Chart, seen: Nodes, kind: PointKind) -> Iterator[str]:

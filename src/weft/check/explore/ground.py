@@ -34,8 +34,7 @@ class Ground:
 
     `truths`, `behind` and `whys` are kept by the index of the handoff: when its condition holds, on
     which variables that depends, and why it is not always known. Handoffs without a condition over
-    variables are left out. `counts` says how far the turns of agents are counted, by the name of
-    the count.
+    variables are left out.
     """
 
     domains: Mapping[str, Domain]
@@ -44,7 +43,6 @@ class Ground:
     truths: Mapping[int, Truth]
     behind: Mapping[int, tuple[str, ...]]
     whys: Mapping[int, str]
-    counts: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +76,14 @@ def survey(subject: Subject, limit: int) -> Ground | TooLarge:
         for name, variable in sources.items()
     }
     domains = {name: domain for name, domain in found.items() if isinstance(domain, Domain)}
-    axes = {name: domain.values for name, domain in domains.items()}
-    counts: dict[str, int] = {}
-    for it in happenings:
-        if it.turn and any(setting.variable in domains for setting in it.settings):
-            name = turns_of(it.when.agent or "")
-            counts[name] = max(it.turn, counts.get(name, 0))
-    axes |= {name: tuple(range(most + 1)) for name, most in counts.items()}
-    combinations = math.prod(map(len, axes.values()))
+    combinations = math.prod(len(domain.values) for domain in domains.values())
     if combinations > limit:
         largest = sorted(domains, key=lambda name: -len(domains[name].values))
         return TooLarge(combinations, tuple(largest))
     unknown = {name: why for name, why in found.items() if isinstance(why, str)}
     built_in = followed - subject.spec.variables.keys()
     unknown |= dict.fromkeys(sorted(built_in), "it is different in every run")
-    space = lay_out(axes)
+    space = lay_out({name: domain.values for name, domain in domains.items()})
     return Ground(
         domains=domains,
         happenings=happenings,
@@ -100,13 +91,7 @@ def survey(subject: Subject, limit: int) -> Ground | TooLarge:
         truths=_truths(subject, computed, space, unknown),
         behind=behind,
         whys={index: _why(found, unknown) for index, found in behind.items()},
-        counts=counts,
     )
-
-
-def turns_of(agent: str) -> str:
-    """Return the name of the count of an agent's turns."""
-    return f"turns of {agent}"
 
 
 def _fitting(subject: Subject, happening: Happening) -> Happening:

@@ -9,14 +9,11 @@ from weft.check.subject import Subject
 from weft.engine.conditions import UNKNOWN
 from weft.findings import Json
 
-#: At `begin`, `open`, `close` and `pass` all happens without fail: when a run begins, when a turn
-#: opens or closes, and when one agent hands off to another. So do the call of an automatic tool
-#: (`auto`) and the count of the turns (`count`). At `say` and `hear` one thing happens, once: the
-#: agent's words, and those of the user. At the others all may happen or not, and more than once:
-#: while the run is prepared, during a turn, and while the user is waited for.
-Moment: TypeAlias = Literal[
-    "begin", "open", "close", "pass", "auto", "count", "say", "hear", "prepare", "turn", "wait"
-]
+#: At `pass` and `close` all happens without fail: when one agent hands off to another, and when a
+#: turn closes. So does the call of an automatic tool (`auto`). At `say` and `hear` one thing
+#: happens, once: the agent's words, and those of the user. At the others all may happen or not, and
+#: more than once: during a turn, or at `any` time.
+Moment: TypeAlias = Literal["pass", "close", "auto", "say", "hear", "turn", "any"]
 
 #: The stages of the call of a tool.
 CALLED, ANSWERED, RUNS, RETURNED = range(4)
@@ -55,55 +52,44 @@ class Setting:
 class Happening:
     """Settings that happen together.
 
-    `why` says why it is not certain that they do, and is empty for what triggers declare. `turn` is
-    the turn of the agent, counted from 1, in which alone they happen. `stage` orders what one call
-    of a tool does, and `call` names the tool if an agent chooses to call it.
+    `why` says why it is not certain that they do, and is empty for what triggers declare. `stage`
+    orders what one call of a tool does, and `call` names the tool if an agent chooses to call it.
     """
 
     when: When
     settings: tuple[Setting, ...] = ()
     why: str = ""
-    turn: int = 0
     stage: int = 0
     call: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A function of the package, where its code stands, and when it is called.
-
-    `at` is the moment by which it has certainly been called; None if an agent may leave it.
-    """
+    """A function of the package, where its code stands, and when it is called."""
 
     function: str
     folder: str
     file: str
     agent: str | None
     when: When
-    at: When | None = None
 
     @property
     def call(self) -> str:
         """The function if it is a tool that an agent chooses to call, else nothing."""
-        return self.function if self.when.moment == "turn" and self.at is None else ""
+        return self.function if self.when.moment == "turn" else ""
 
 
 def callers(subject: Subject) -> Iterator[Caller]:
-    """Yield every tool and hook that a run can call before its end."""
+    """Yield every tool and hook that a run can call."""
     automatic = set(automatic_calls(subject))
     for tool in subject.spec.tools:
         by_itself = (tool.agent, tool.function) in automatic
         when = When("auto" if by_itself else "turn", tool.agent)
         yield Caller(tool.function, "tools", tool.file, tool.agent, when)
-    lifecycle = [("tools", it, it.trigger) for it in subject.spec.lifecycle_tools]
-    hooks = [("hooks", it, it.hook_type) for it in subject.spec.hooks]
-    for folder, it, point in (*lifecycle, *hooks):
-        when, at = When("turn", it.agent), When("close", it.agent)
-        if point == "before_chat":
-            when, at = When("prepare"), When("begin")
-        # What is called after the run can no longer change its way.
-        if point != "after_chat":
-            yield Caller(it.function, folder, it.file, it.agent, when, at)
+    for it in subject.spec.lifecycle_tools:
+        yield Caller(it.function, "tools", it.file, it.agent, When("any"))
+    for it in subject.spec.hooks:
+        yield Caller(it.function, "hooks", it.file, it.agent, When("any"))
 
 
 def automatic_calls(subject: Subject) -> Iterator[tuple[str, str]]:

@@ -29,7 +29,6 @@ class Path:
 
     @property
     def last(self) -> Node:
-        """The node in which the path ends."""
         return self.steps[-1][1] if self.steps else self.start
 
 
@@ -53,13 +52,13 @@ def reached(chart: Chart, start: Nodes, by: By = "rules") -> Nodes:
 
 def leading(chart: Chart, goal: Nodes, within: Nodes) -> Nodes:
     """Return the nodes of `within` from which `goal` can be reached by the rules."""
-    seen = both(goal, within)
-    for layer in layers_to(chart, seen, within):
+    seen = [0] * len(within)
+    for layer in layers_to(chart, both(goal, within), within):
         seen = [bits | new for bits, new in zip(seen, layer, strict=True)]
     return seen
 
 
-def layers_to(chart: Chart, goal: Nodes, within: Nodes) -> Iterator[Nodes]:
+def layers_to(chart: Chart, goal: Nodes, within: Nodes, by: By = "rules") -> Iterator[Nodes]:
     """Yield `goal`, then the nodes of `within` that lead there in one step, in two, and so on."""
     seen, fresh = list(goal), list(goal)
     while any(fresh):
@@ -68,70 +67,48 @@ def layers_to(chart: Chart, goal: Nodes, within: Nodes) -> Iterator[Nodes]:
         for point, bits in enumerate(fresh):
             if bits:
                 chart.spend(chart.into[point])
-                for edge in usable(chart.into[point], "rules"):
+                for edge in usable(chart.into[point], by):
                     new = edge.backward(bits) & within[edge.source] & ~seen[edge.source]
                     before[edge.source] |= new
                     seen[edge.source] |= new
         fresh = before
 
 
-def shortest(chart: Chart, start: Nodes, goal: Nodes, by: By = "rules") -> Path:
-    """Return a way from `start` to `goal` with the fewest steps, the same one every time.
-
-    Raises LookupError if there is none.
-    """
-    seen = list(start)
-    layers = [{point: bits for point, bits in enumerate(start) if bits}]
-    while not (found := _meeting(layers[-1], goal)):
-        fresh: dict[int, int] = {}
-        for point, bits in layers[-1].items():
-            chart.spend(chart.out[point])
-            for edge in usable(chart.out[point], by):
-                new = edge.forward(bits) & ~seen[edge.target]
-                if new:
-                    seen[edge.target] |= new
-                    fresh[edge.target] = fresh.get(edge.target, 0) | new
-        if not fresh:
-            raise LookupError("no way leads there")
-        layers.append(fresh)
-    return _retrace(chart, layers, found, by)
-
-
-def _meeting(layer: dict[int, int], goal: Nodes) -> Node | None:
-    meeting = [(point, bits & goal[point]) for point, bits in layer.items() if bits & goal[point]]
-    if not meeting:
-        return None
-    point, bits = min(meeting)
-    return Node(point, first(bits))
-
-
-def _retrace(chart: Chart, layers: Sequence[dict[int, int]], last: Node, by: By) -> Path:
+def shortest(chart: Chart, start: Nodes, goal: Nodes, within: Nodes, by: By = "rules") -> Path:
+    """Return a way from `start` to `goal`, if there is one, with the fewest steps."""
+    layers: list[Nodes] = []
+    for layer in layers_to(chart, both(goal, within), within, by):
+        layers.append(layer)
+        if any(both(layer, start)):
+            break
+    begin = node = first_of(both(layers.pop(), start))
     steps: list[tuple[Edge, Node]] = []
-    node = last
-    for layer in reversed(layers[:-1]):
-        chart.spend(chart.into[node.point])
-        edge, before = next(
-            (edge, before)
-            for edge in usable(chart.into[node.point], by)
-            if (before := edge.backward(1 << node.values) & layer.get(edge.source, 0))
+    for nearer in reversed(layers):
+        edge, bits = next(
+            (edge, bits)
+            for edge in usable(chart.out[node.point], by)
+            if (bits := edge.forward(1 << node.values) & nearer[edge.target])
         )
+        node = Node(edge.target, first(bits))
         steps.append((edge, node))
-        node = Node(edge.source, first(before))
-    return Path(node, tuple(reversed(steps)))
+    return Path(begin, tuple(steps))
+
+
+def first_of(nodes: Nodes) -> Node:
+    """Return the first node of a set that is not empty."""
+    point = next(number for number, bits in enumerate(nodes) if bits)
+    return Node(point, first(nodes[point]))
 
 
 def usable(edges: Sequence[Edge], by: By) -> Iterator[Edge]:
-    """Yield the edges that count."""
     for edge in edges:
         if by == "limits" or not (edge.limit or (by == "certainty" and edge.why)):
             yield edge
 
 
 def both(nodes: Nodes, others: Nodes) -> Nodes:
-    """Return the nodes that are in both sets."""
     return [bits & other for bits, other in zip(nodes, others, strict=True)]
 
 
 def without(nodes: Nodes, others: Nodes) -> Nodes:
-    """Return the nodes that are not among the others."""
     return [bits & ~other for bits, other in zip(nodes, others, strict=True)]

@@ -84,12 +84,7 @@ def samples(type_: TypeExpr, questions: Questions) -> tuple[Json, ...] | None:
         case Scalar("str"):
             return None if questions.ordered else _texts(questions.constants)
         case Scalar("int" | "float" as kind):
-            numbers = {
-                c
-                for c in questions.constants
-                if isinstance(c, int | float) and not isinstance(c, bool)
-            }
-            return _numbers(sorted(numbers), whole=kind == "int")
+            return _numbers(questions.constants, whole=kind == "int")
         case _:
             return None
 

@@ -20,7 +20,6 @@ class Axis:
     masks: tuple[int, ...]
 
     def value_at(self, number: int) -> Json:
-        """Return the variable's value in the combination with this number."""
         return self.values[number // self.stride % len(self.values)]
 
 
@@ -64,7 +63,6 @@ def _repeat(bits: int, width: int, times: int) -> int:
 
 
 def union(sets: Iterable[int]) -> int:
-    """Return what is in any of the sets."""
     bits = 0
     for other in sets:
         bits |= other

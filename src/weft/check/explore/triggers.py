@@ -28,10 +28,9 @@ from weft.spec.tools import UiTool
 from weft.spec.triggers import (
     AgentTextTrigger,
     AgentTurnCountTrigger,
+    FunctionTrigger,
     HandoffTrigger,
-    LifecycleTrigger,
     Match,
-    TimerExpiredTrigger,
     ToolCallTrigger,
     ToolResponseTrigger,
     Trigger,
@@ -42,8 +41,6 @@ from weft.spec.type_meaning import finite_values
 from weft.spec.types import Scalar, TypeExpr
 from weft.spec.variables import Variable
 
-#: Turns beyond this one are not counted one by one.
-MOST_TURNS: Final = 16
 #: What a schema may say about listed values without ruling out one of them.
 _REMARKS: Final = frozenset({"type", "title", "description", "default", "examples"})
 
@@ -146,7 +143,6 @@ class _Reader:
                     yield fixed, Setting(name, step.to, step.from_, rank=rank)
 
     def _firings(self, trigger: Trigger, name: str, type_: TypeExpr) -> Iterator[Firing]:
-        """Say when a trigger fires."""
         match trigger:
             case AgentTextTrigger(agent=agent, match=text, value=value):
                 yield Firing(Happening(When("say", agent)), (value,), text=text)
@@ -164,26 +160,14 @@ class _Reader:
                     yield one if key is None else _returned(one, name, tool)
             case HandoffTrigger(source_agent=source, target_agent=target, value=value):
                 yield Firing(Happening(When("pass", source, target)), (value,))
-            case LifecycleTrigger(event="before_chat", value=value):
-                yield Firing(Happening(When("begin")), (value,))
-            case LifecycleTrigger(event="before_agent", agent=agent, value=value):
-                yield Firing(Happening(When("open", agent)), (value,))
-            case LifecycleTrigger(event="after_agent", agent=agent, value=value):
-                yield Firing(Happening(When("close", agent)), (value,))
-            case LifecycleTrigger():
-                return  # what fires after the run can no longer change its way
             case AgentTurnCountTrigger(agent=agent, count=count, value=value):
-                at = Happening(When("count", agent), turn=count)
-                if count > MOST_TURNS:
-                    why = f"turn {count} of {agent}, which sets {name}, is too far away"
-                    at = Happening(When("turn", agent), why=why)
-                yield Firing(at, (value,), f"counted {count}")
-            case TimerExpiredTrigger(after_seconds=seconds, value=value):
-                for when in (When("turn"), When("wait")):
-                    yield Firing(Happening(when), (value,), f"after {seconds}")
+                why = f"turn {count} of {agent}, which sets {name}, is not counted"
+                yield Firing(Happening(When("close", agent), why=why), (value,))
+            case FunctionTrigger(function=function):
+                yield _returned(Firing(Happening(When("any")), ()), name, function)
             case _:
-                one = Firing(Happening(When("turn")), (), f"asked {trigger.function}")
-                yield _returned(one, name, trigger.function)
+                at = Happening(When("any"), why=f"a {trigger.type} trigger may set {name}")
+                yield Firing(at, (trigger.value,))
 
     def _calls(self, tool: str) -> Iterator[Caller]:
         return (it for it, _ in self._callers if it.function == tool)

@@ -29,7 +29,7 @@ class UnusedRule:
 
 def unused_rules(subject: Subject, chart: Chart, seen: Nodes) -> Iterator[UnusedRule]:
     """Yield the handoffs that take place in none of the nodes in `seen`."""
-    used = {use.rule for use in chart.uses if use.bits & seen[use.point]}
+    used = {edge.rule for edge in chart.edges if edge.guard & seen[edge.source]}
     for index, handoff in enumerate(subject.spec.handoffs):
         if index not in used:
             yield _explain(chart, seen, index, handoff)

@@ -64,7 +64,7 @@ def ways_to_end(subject: Subject) -> Ways | None:
     try:
         seen = reached(chart, chart.begin)
         layers = tuple(layers_to(chart, both(end, seen), seen))
-        steps = shortest(chart, chart.begin, end).steps if layers else ()
+        steps = shortest(chart, chart.begin, end, seen).steps if layers else ()
     except TooMuchWorkError:
         return None
     entered = (node.point for edge, node in steps if edge.source != edge.target)

@@ -17,7 +17,6 @@ from weft.spec.agents import Agent
 
 @rule("TOOL008", "tools", "agents", "models", "registry", "code")
 def output_gives_arguments(subject: Subject) -> Iterator[Hit]:
-    """The bound model has a field for everything that an automatic tool requires."""
     for agent in subject.agents:
         model = bound_model(subject, agent)
         fields = subject.models.get(model or "")
@@ -45,7 +44,6 @@ def output_gives_arguments(subject: Subject) -> Iterator[Hit]:
 
 @rule("TOOL009", "tools", "agents", "registry")
 def automatic_call_is_complete(subject: Subject) -> Iterator[Hit]:
-    """An automatic call has its three parts: the agent's mode, one tool, and a bound model."""
     # Of two agents with one name, which NAME003 reports, either may be the one that is meant.
     willing = {agent.agent_name for agent in subject.spec.agents if agent.auto_tool_mode}
     for index, agent in enumerate(subject.spec.agents):
@@ -79,7 +77,6 @@ def _lacking(subject: Subject, agent: Agent) -> list[str]:
 
 @rule("TOOL012", "tools", "agents")
 def one_automatic_tool(subject: Subject) -> Iterator[Hit]:
-    """An agent's output calls one tool, not several."""
     for agent in subject.agents:
         tools = automatic_tools(subject, agent)
         for index, tool in tools[1:]:

@@ -14,7 +14,6 @@ from weft.ids import slug
 
 @rule("BIND001", "tools", "agents")
 def tool_has_agent(subject: Subject) -> Iterator[Hit]:
-    """A tool belongs to an agent."""
     for index, tool in enumerate(subject.spec.tools):
         what = f"the tool {tool.function} belongs to"
         yield from _agent(subject, ("tools", index, "agent"), what, tool.agent)
@@ -22,7 +21,6 @@ def tool_has_agent(subject: Subject) -> Iterator[Hit]:
 
 @rule("BIND002", "exposure", "agents")
 def exposure_has_agent(subject: Subject) -> Iterator[Hit]:
-    """Variables are shown to agents that exist."""
     for name in subject.spec.exposure:
         if name not in subject.agents:
             same = [agent for agent in subject.agents if slug(agent) == slug(name)]
@@ -39,7 +37,6 @@ def exposure_has_agent(subject: Subject) -> Iterator[Hit]:
 
 @rule("BIND003", "registry", "agents")
 def binding_has_agent(subject: Subject) -> Iterator[Hit]:
-    """A model is bound to an agent that exists."""
     for index, binding in enumerate(subject.spec.registry):
         what = f"the model {binding.model} is bound to" if binding.model else "free text is set for"
         yield from _agent(subject, ("registry", index, "agent"), what, binding.agent)
@@ -47,7 +44,6 @@ def binding_has_agent(subject: Subject) -> Iterator[Hit]:
 
 @rule("BIND004", "hooks", "lifecycle_tools", "agents")
 def moment_has_agent(subject: Subject) -> Iterator[Hit]:
-    """A hook or lifecycle tool that is for one agent is for one that exists."""
     for index, hook in enumerate(subject.spec.hooks):
         if hook.agent is not None:
             what = f"the hook {hook.function} is for"
@@ -60,14 +56,12 @@ def moment_has_agent(subject: Subject) -> Iterator[Hit]:
 
 @rule("BIND005", "orchestrator", "agents")
 def initial_agent_exists(subject: Subject) -> Iterator[Hit]:
-    """A run begins with an agent that exists."""
     name = subject.spec.orchestrator.initial_agent
     return _agent(subject, ("orchestrator", "initial_agent"), "the run begins with", name)
 
 
 @rule("BIND006", "orchestrator", "agents")
 def visual_agents_exist(subject: Subject) -> Iterator[Hit]:
-    """Users see the messages of agents that exist."""
     for index, name in enumerate(subject.spec.orchestrator.visual_agents or ()):
         path = ("orchestrator", "visual_agents", index)
         yield from _agent(subject, path, "visual_agents names", name)
@@ -75,7 +69,6 @@ def visual_agents_exist(subject: Subject) -> Iterator[Hit]:
 
 @rule("BIND007", "agents", "registry")
 def required_model_is_bound(subject: Subject) -> Iterator[Hit]:
-    """An agent that must give structured output has a model to fit."""
     for index, agent in enumerate(subject.spec.agents):
         if agent.structured_outputs_required and lacks_model(subject, agent.agent_name):
             yield Hit(
@@ -90,7 +83,6 @@ def required_model_is_bound(subject: Subject) -> Iterator[Hit]:
 
 @rule("BIND008", "variables", "agents", "tools", "lifecycle_tools", "hooks")
 def rights_name_someone(subject: Subject) -> Iterator[Hit]:
-    """Readers are agents; writers are agents or functions of the package."""
     spec = subject.spec
     functions = (*spec.tools, *spec.lifecycle_tools, *spec.hooks)
     agents = list(subject.agents)
@@ -111,7 +103,6 @@ def rights_name_someone(subject: Subject) -> Iterator[Hit]:
 
 @rule("BIND009", "orchestrator", "code")
 def extension_exists(subject: Subject) -> Iterator[Hit]:
-    """What the server mounts or starts is in the code."""
     for index, extension in enumerate(subject.spec.orchestrator.runtime_extensions):
         missing = missing_function(subject, extension.entrypoint)
         if missing:

@@ -58,7 +58,6 @@ def first_mentions(text: str) -> dict[str, int]:
 
 @rule("HAND003", "handoffs")
 def condition_parses(subject: Subject) -> Iterator[Hit]:
-    """A condition can be read."""
     for index, handoff in enumerate(subject.spec.handoffs):
         if handoff.condition is None or handoff.condition_type == "llm":
             continue
@@ -82,7 +81,6 @@ def _if_free_words(condition: str) -> tuple[str, ...]:
 
 @rule("HAND004", "handoffs", "variables")
 def variable_may_route(subject: Subject) -> Iterator[Hit]:
-    """Only variables with the right to route decide where the word goes."""
     for found in _rules(subject):
         for name, offset in first_mentions(found.text).items():
             hint = _why_not_routed_on(subject, name)
@@ -109,7 +107,6 @@ def _why_not_routed_on(subject: Subject, name: str) -> str | None:
 
 @rule("HAND005", "handoffs", "variables")
 def variable_is_declared(subject: Subject) -> Iterator[Hit]:
-    """A condition tests declared variables."""
     for found in _rules(subject):
         for name, offset in first_mentions(found.text).items():
             if name not in subject.variable_names:
@@ -132,11 +129,10 @@ def _instead_of(subject: Subject, name: str) -> tuple[str, str]:
 
 @rule("HAND007", "handoffs", "variables")
 def priorities_differ(subject: Subject) -> Iterator[Hit]:
-    """Rules that may apply at once have different priorities."""
     for first, second in _tied(subject):
         if exclusive_at_sight(first.condition, second.condition):
             continue
-        values = domain(first.condition, second.condition, subject.spec.variables, subject.models)
+        values = domain(first.condition, second.condition, subject.spec.variables)
         # After a rule that always applies no other is asked, whatever the priorities: HAND009.
         if hold_together(first.condition, second.condition, values) and not holds_always(
             first.condition, values
@@ -170,7 +166,6 @@ def _rank(found: _Rule) -> tuple[str, str, int]:
 
 @rule("HAND013", "handoffs", "variables", "orchestrator")
 def strict_profile(subject: Subject) -> Iterator[Hit]:
-    """Under the strict profile, conditions are plain and test only events and the deployment."""
     if subject.spec.orchestrator.condition_profile != "strict":
         return
     for found in _rules(subject):
@@ -196,7 +191,6 @@ def _strict_variables(subject: Subject, found: _Rule) -> Iterator[str]:
 
 @rule("HAND015", "handoffs", "variables", "models")
 def comparison_makes_sense(subject: Subject) -> Iterator[Hit]:
-    """A comparison fits the type of the variable it tests."""
     types = subject.once(variable_types)
     for found in _rules(subject):
         for objection in objections(found.text, types, subject.models):

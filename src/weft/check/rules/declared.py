@@ -41,7 +41,6 @@ class Entry(Generic[Declared_co]):
 
     @property
     def name(self) -> str:
-        """How messages call it."""
         return f"the {self.folder.removesuffix('s')} {self.declared.function}"
 
 
@@ -50,24 +49,20 @@ AnyEntry: TypeAlias = Entry[AgentTool | UiTool | LifecycleTool | Hook]
 
 @listed_once
 def tool_entries(subject: Subject) -> Iterator[Entry[AgentTool | UiTool]]:
-    """Yield every tool that an agent's model may call."""
     return _entries(subject, "tools", "tools", subject.spec.tools)
 
 
 @listed_once
 def lifecycle_entries(subject: Subject) -> Iterator[Entry[LifecycleTool]]:
-    """Yield every lifecycle tool."""
     return _entries(subject, "tools", "lifecycle_tools", subject.spec.lifecycle_tools)
 
 
 @listed_once
 def hook_entries(subject: Subject) -> Iterator[Entry[Hook]]:
-    """Yield every hook."""
     return _entries(subject, "hooks", "hooks", subject.spec.hooks)
 
 
 def all_tool_entries(subject: Subject) -> tuple[Entry[AgentTool | UiTool | LifecycleTool], ...]:
-    """Return every tool of either kind."""
     return (*tool_entries(subject), *lifecycle_entries(subject))
 
 

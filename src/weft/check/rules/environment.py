@@ -14,7 +14,6 @@ from weft.spec.variables import Variable
 
 @rule("ENV001", "handoffs", "variables")
 def routing_survives_production(subject: Subject) -> Iterator[Hit]:
-    """No handoff depends on an environment variable."""
     for index in subject.conditions:
         handoff = subject.spec.handoffs[index]
         for name, offset in first_mentions(handoff.condition or "").items():
@@ -34,7 +33,6 @@ def routing_survives_production(subject: Subject) -> Iterator[Hit]:
 
 @rule("ENV002", "agents", "variables")
 def prompt_survives_production(subject: Subject) -> Iterator[Hit]:
-    """No prompt puts in an environment variable."""
     for use in insertions(subject):
         chain = _way_to_environment(subject, use.name)
         if chain:

@@ -31,7 +31,6 @@ _EFFECTS: Final = (
 
 @rule("EXPO001", "agents", "variables", "exposure")
 def used_is_declared(subject: Subject) -> Iterator[Hit]:
-    """A prompt puts in declared variables."""
     for use in insertions(subject):
         if use.name in subject.spec.exposure.get(use.agent, ()):
             continue  # EXPO003 reports it if nobody declares it
@@ -48,7 +47,6 @@ def used_is_declared(subject: Subject) -> Iterator[Hit]:
 
 @rule("EXPO002", "agents", "variables", "exposure")
 def used_is_exposed(subject: Subject) -> Iterator[Hit]:
-    """A prompt puts in variables that the agent is shown."""
     hidden: dict[str, list[str]] = {}
     shown = subject.once(shown_to)
     for use in insertions(subject):
@@ -87,7 +85,6 @@ def _expose(subject: Subject, agent: str, name: str, hidden: list[str]) -> Fix |
 
 @rule("EXPO003", "variables", "exposure")
 def exposed_is_declared(subject: Subject) -> Iterator[Hit]:
-    """An agent is shown declared variables."""
     for agent, path, name in exposed(subject):
         if name not in subject.variable_names:
             fact = f'{agent} is shown "{name}", which is no variable'
@@ -97,7 +94,6 @@ def exposed_is_declared(subject: Subject) -> Iterator[Hit]:
 
 @rule("EXPO004", "agents", "variables", "exposure", "handoffs", "tools", "code")
 def exposed_is_used(subject: Subject) -> Iterator[Hit]:
-    """An agent is shown only what its prompt, its rules or its tools use."""
     used: dict[str, frozenset[str]] = {}
     for agent, path, name in exposed(subject):
         if name not in subject.variable_names or agent not in subject.agents:
@@ -136,7 +132,6 @@ def _used_by(subject: Subject, agent: str) -> frozenset[str]:
 
 @rule("EXPO005", "agents", "variables", "exposure", "tools", "models", "registry")
 def mentioned_is_exposed(subject: Subject) -> Iterator[Hit]:
-    """A prompt that speaks of a variable belongs to an agent that is shown it."""
     # What the prompt puts in is the matter of EXPO002.
     met = {(use.agent, use.name) for use in insertions(subject)}
     own, shown = _own_words(subject), subject.once(shown_to)
@@ -192,7 +187,6 @@ def _spoken_at(name: str, text: str) -> int | None:
 
 @rule("EXPO006", "agents", "variables")
 def reference_is_exact(subject: Subject) -> Iterator[Hit]:
-    """What looks like a variable in braces is one."""
     for prompt in prompts(subject):
         for found in _ALMOST.finditer(prompt.text):
             shape = found.lastindex or 1
@@ -213,7 +207,6 @@ def reference_is_exact(subject: Subject) -> Iterator[Hit]:
 
 @rule("EXPO007", "agents", "variables", "exposure")
 def reader_may_read(subject: Subject) -> Iterator[Hit]:
-    """A variable is shown only to its readers."""
     for agent, path, name in exposed(subject):
         if agent in subject.agents and not may_read(subject, agent, name):
             yield Hit(
@@ -225,7 +218,6 @@ def reader_may_read(subject: Subject) -> Iterator[Hit]:
 
 @rule("EXPO008", "agents", "variables", "exposure")
 def secret_is_hidden(subject: Subject) -> Iterator[Hit]:
-    """No agent is shown a secret."""
     hint = ("let a tool use the secret instead: what a model sees, it can repeat",)
     shown: set[tuple[str, str]] = set()
     for agent, path, name in exposed(subject):
@@ -270,12 +262,10 @@ def is_hidden(subject: Subject, name: str, shown: Collection[str]) -> bool:
 
 
 def is_secret(subject: Subject, name: str) -> bool:
-    """Tell whether a variable is declared secret."""
     return name in subject.spec.variables and subject.spec.variables[name].secret
 
 
 def may_read(subject: Subject, agent: str, name: str) -> bool:
-    """Tell whether an agent is among the readers of a variable."""
     variable = subject.spec.variables.get(name)
     return variable is None or variable.readers is None or agent in variable.readers
 

@@ -15,7 +15,6 @@ from weft.spec.orchestrator import Orchestrator
 
 @rule("HAND001", "handoffs", "agents")
 def target_exists(subject: Subject) -> Iterator[Hit]:
-    """A rule hands off to an agent, the user or the end."""
     for index, handoff in enumerate(subject.spec.handoffs):
         target = handoff.target_agent
         if target not in subject.targets:
@@ -26,7 +25,6 @@ def target_exists(subject: Subject) -> Iterator[Hit]:
 
 @rule("HAND002", "handoffs", "agents")
 def source_exists(subject: Subject) -> Iterator[Hit]:
-    """A rule belongs to an agent."""
     for index, handoff in enumerate(subject.spec.handoffs):
         source = handoff.source_agent
         if source not in subject.agents:
@@ -38,7 +36,6 @@ def source_exists(subject: Subject) -> Iterator[Hit]:
 
 @rule("HAND006", "handoffs")
 def one_fallback(subject: Subject) -> Iterator[Hit]:
-    """An agent has one rule without a condition; a second one could never apply."""
     kept: dict[str, tuple[int, Handoff]] = {}
     for index, handoff in sorted(enumerate(subject.spec.handoffs), key=_order):
         if not _is_fallback(handoff):
@@ -68,7 +65,6 @@ def _is_fallback(handoff: Handoff, scope: ConditionScope = "post") -> bool:
 
 @rule("HAND014", "handoffs", "orchestrator")
 def judging_is_enabled(subject: Subject) -> Iterator[Hit]:
-    """A model judges conditions only where the workflow allows it."""
     if subject.spec.orchestrator.llm_conditions:
         return
     for index, handoff in enumerate(subject.spec.handoffs):
@@ -86,7 +82,6 @@ def judging_is_enabled(subject: Subject) -> Iterator[Hit]:
 
 @rule("HAND016", "handoffs", "agents")
 def reason_of_an_end(subject: Subject) -> Iterator[Hit]:
-    """A reason is given only where the run ends."""
     # A target that does not exist, such as a misspelt "terminate", is reported by HAND001.
     going_on = (*subject.agents, USER)
     for index, handoff in enumerate(subject.spec.handoffs):
@@ -101,7 +96,6 @@ def reason_of_an_end(subject: Subject) -> Iterator[Hit]:
 
 @rule("HAND017", "handoffs")
 def agent_gets_to_reply(subject: Subject) -> Iterator[Hit]:
-    """A rule that is asked before the reply has a condition."""
     for index, handoff in enumerate(subject.spec.handoffs):
         if _is_fallback(handoff, "pre"):
             yield Hit(
@@ -114,7 +108,6 @@ def agent_gets_to_reply(subject: Subject) -> Iterator[Hit]:
 
 @rule("HAND018", "handoffs", "orchestrator")
 def user_is_there(subject: Subject) -> Iterator[Hit]:
-    """The word goes to the user only where there is one."""
     absence = _why_no_user(subject.spec.orchestrator)
     if absence is None:
         return
@@ -129,7 +122,6 @@ def user_is_there(subject: Subject) -> Iterator[Hit]:
 
 @rule("HAND019", "handoffs")
 def judged_condition_is_written(subject: Subject) -> Iterator[Hit]:
-    """A model can judge only a condition that is there."""
     for index, handoff in enumerate(subject.spec.handoffs):
         if handoff.condition_type == "llm" and handoff.condition is None:
             yield Hit(
@@ -142,7 +134,6 @@ def judged_condition_is_written(subject: Subject) -> Iterator[Hit]:
 
 @rule("HAND020", "orchestrator", "agents")
 def default_target_exists(subject: Subject) -> Iterator[Hit]:
-    """The default target is an agent, the end, or a user who is there."""
     path = ("orchestrator", "default_target")
     target = subject.spec.orchestrator.default_target
     absence = _why_no_user(subject.spec.orchestrator)

@@ -32,19 +32,16 @@ ARGUMENTS: Final[dict[HookType, tuple[str, ...]]] = {
 
 @rule("HOOK001", "hooks", "code")
 def file_exists(subject: Subject) -> Iterator[Hit]:
-    """The file of a hook is in the package."""
     return missing_files(subject, hook_entries(subject))
 
 
 @rule("HOOK002", "hooks", "code")
 def function_exists(subject: Subject) -> Iterator[Hit]:
-    """The file of a hook defines or imports its function."""
     return missing_functions(hook_entries(subject))
 
 
 @rule("HOOK003", "hooks", "code")
 def signature_fits(subject: Subject) -> Iterator[Hit]:
-    """The function of a hook takes what its moment passes."""
     for entry, module, function in with_code(hook_entries(subject)):
         moment = entry.declared.hook_type
         passed = ARGUMENTS[moment]
@@ -63,13 +60,11 @@ def signature_fits(subject: Subject) -> Iterator[Hit]:
 
 @rule("HOOK004", "tools", "lifecycle_tools", "hooks", "variables", "orchestrator", "flow", "code")
 def file_is_used(subject: Subject) -> Iterator[Hit]:
-    """Every file under hooks/ is used by something."""
     return unused_files(subject, "hooks", "hooks.json")
 
 
 @rule("HOOK005", "hooks")
 def file_is_inside(subject: Subject) -> Iterator[Hit]:
-    """The file of a hook is a Python file under hooks/."""
     return paths_outside(subject, hook_entries(subject))
 
 

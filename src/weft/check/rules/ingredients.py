@@ -18,7 +18,6 @@ from weft.spec.tokens import estimate
 
 @rule("EXPO009", "exposure")
 def exposed_once(subject: Subject) -> Iterator[Hit]:
-    """A variable stands once in an agent's list."""
     for agent, listed in subject.spec.exposure.items():
         met: set[str] = set()
         for index, name in enumerate(listed):
@@ -35,7 +34,6 @@ def exposed_once(subject: Subject) -> Iterator[Hit]:
 
 @rule("EXPO010", "agents", "variables", "exposure")
 def named_is_exposed(subject: Subject) -> Iterator[Hit]:
-    """A context names variables that the agent is shown."""
     shown = subject.once(shown_to)
     for agent, path, ingredient in _ingredients(subject):
         if not isinstance(ingredient, VariablesIngredient):
@@ -53,7 +51,6 @@ def named_is_exposed(subject: Subject) -> Iterator[Hit]:
 
 @rule("EXPO011", "agents")
 def literal_fits_its_budget(subject: Subject) -> Iterator[Hit]:
-    """A fixed text is as short as it says."""
     for agent, path, ingredient in _ingredients(subject):
         if not isinstance(ingredient, LiteralIngredient) or ingredient.max_tokens is None:
             continue
@@ -69,7 +66,6 @@ def literal_fits_its_budget(subject: Subject) -> Iterator[Hit]:
 
 @rule("EXPO012", "agents", "exposure")
 def everything_is_sent_once(subject: Subject) -> Iterator[Hit]:
-    """The conversation and each variable stand once in a context."""
     met: set[tuple[str, str]] = set()
     for agent, path, ingredient in _ingredients(subject):
         for place, what in _contents(subject, agent, path, ingredient):

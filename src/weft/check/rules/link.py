@@ -12,7 +12,6 @@ from weft.engine.not_performed import HINT, not_performed, refusal
     "orchestrator", "agents", "variables", "handoffs", "lifecycle_tools", "hooks", "flow", "board",
 )  # fmt: skip
 def is_performed(subject: Subject) -> Iterator[Hit]:
-    """Nothing is declared that a run would pass over."""
     name = subject.spec.orchestrator.workflow_name
     for path, what in not_performed(subject.spec):
         yield Hit(path, refusal(name, what), hint=(HINT,))

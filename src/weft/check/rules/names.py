@@ -16,7 +16,6 @@ from weft.spec.types import is_model_name
 
 @rule("NAME001", "agents")
 def agent_is_pascal_case(subject: Subject) -> Iterator[Hit]:
-    """Agents are named like RouterAgent."""
     for index, name in _first_of(agent.agent_name for agent in subject.spec.agents):
         if not AGENT_NAME.match(name) and not _is_target_word(name):
             yield Hit(
@@ -28,7 +27,6 @@ def agent_is_pascal_case(subject: Subject) -> Iterator[Hit]:
 
 @rule("NAME002", "tools", "lifecycle_tools", "variables", "models")
 def names_are_snake_case(subject: Subject) -> Iterator[Hit]:
-    """Functions, variables and fields are named like current_domain."""
     for path, name in _functions(subject):
         if name.isidentifier() and not SNAKE_NAME.match(name):
             yield Hit(
@@ -57,13 +55,11 @@ def names_are_snake_case(subject: Subject) -> Iterator[Hit]:
 
 @rule("NAME003", "agents")
 def agent_is_unique(subject: Subject) -> Iterator[Hit]:
-    """No two agents share a name."""
     return _named_twice("agent", "agent_name", (one.agent_name for one in subject.spec.agents))
 
 
 @rule("NAME004", "tools")
 def tool_is_unique(subject: Subject) -> Iterator[Hit]:
-    """An agent has a tool once, and a tool name means one function."""
     tools = subject.spec.tools
     pairs: dict[tuple[str, str], int] = {}
     files: dict[str, str] = {}
@@ -92,7 +88,6 @@ def tool_is_unique(subject: Subject) -> Iterator[Hit]:
 
 @rule("NAME005", "orchestrator")
 def workflow_is_named_like_its_folder(subject: Subject) -> Iterator[Hit]:
-    """The workflow has the name of its folder."""
     name = subject.spec.orchestrator.workflow_name
     if subject.folder not in ("", name):
         yield Hit(
@@ -104,7 +99,6 @@ def workflow_is_named_like_its_folder(subject: Subject) -> Iterator[Hit]:
 
 @rule("NAME006", "agents")
 def section_is_unique(subject: Subject) -> Iterator[Hit]:
-    """No two sections of one prompt share an id."""
     for index, agent in enumerate(subject.spec.agents):
         for place, first, name in _repeated(section.id for section in agent.prompt_sections):
             yield Hit(
@@ -117,7 +111,6 @@ def section_is_unique(subject: Subject) -> Iterator[Hit]:
 
 @rule("NAME007", "models")
 def model_is_unique(subject: Subject) -> Iterator[Hit]:
-    """No two models share a name."""
     return _named_twice("model", "name", (model.name for model in subject.spec.models))
 
 
@@ -133,7 +126,6 @@ def _named_twice(kind: str, key: str, names: Iterable[str]) -> Iterator[Hit]:
 
 @rule("NAME008", "agents")
 def agent_is_no_target_word(subject: Subject) -> Iterator[Hit]:
-    """No agent takes a word that means something else in a handoff."""
     for index, name in _first_of(agent.agent_name for agent in subject.spec.agents):
         if _is_target_word(name):
             meaning = "the person" if name.lower() == USER else "the end of the run"
@@ -146,7 +138,6 @@ def agent_is_no_target_word(subject: Subject) -> Iterator[Hit]:
 
 @rule("NAME009", "models")
 def model_is_pascal_case(subject: Subject) -> Iterator[Hit]:
-    """Models are named like TicketSummary, and not like a word of the type language."""
     for index, name in _first_of(model.name for model in subject.spec.models):
         path: Path = ("models", index, "name")
         if not AGENT_NAME.match(name):

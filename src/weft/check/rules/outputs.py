@@ -21,7 +21,6 @@ from weft.spec.types import Ref, TypeExpr, UnionOf
 
 @rule("OUT001", "variables", "models", "orchestrator")
 def type_names_a_model(subject: Subject) -> Iterator[Hit]:
-    """Types refer to models that exist."""
     for use in (*uses_elsewhere(subject), *uses_in_models(subject)):
         for name in use.models:
             if name not in subject.models:
@@ -36,7 +35,6 @@ def type_names_a_model(subject: Subject) -> Iterator[Hit]:
 
 @rule("OUT002", "registry", "models")
 def bound_model_exists(subject: Subject) -> Iterator[Hit]:
-    """Agents are bound to models that exist."""
     for index, binding in enumerate(subject.spec.registry):
         if binding.model is not None and binding.model not in subject.models:
             path = ("registry", index, "model")
@@ -47,7 +45,6 @@ def bound_model_exists(subject: Subject) -> Iterator[Hit]:
 
 @rule("OUT003", "models", "registry", "agents", "variables", "orchestrator", "board")
 def model_is_used(subject: Subject) -> Iterator[Hit]:
-    """Every model is bound to an agent, or part of a type that is in use."""
     indexes = _indexes(subject)
     # Where an agent waits for its model, the binding is missing, not the use: that is reported.
     waiting = any(
@@ -64,7 +61,6 @@ def model_is_used(subject: Subject) -> Iterator[Hit]:
 
 @rule("OUT004", "registry")
 def agent_is_bound_once(subject: Subject) -> Iterator[Hit]:
-    """An agent's replies fit one model."""
     first: dict[str, int] = {}
     bindings = subject.spec.registry
     for index, binding in enumerate(bindings):
@@ -82,7 +78,6 @@ def agent_is_bound_once(subject: Subject) -> Iterator[Hit]:
 
 @rule("OUT005", "models")
 def model_can_be_filled(subject: Subject) -> Iterator[Hit]:
-    """No model needs itself: a value of it could never be complete."""
     indexes, needs = _indexes(subject), endless_models(subject.models)
     for cycle in find_cycles(needs):
         name, following = cycle[0], (*cycle, cycle[0])[1]
@@ -115,7 +110,6 @@ class ModelUse:
 
 
 def uses_in_models(subject: Subject) -> Iterator[ModelUse]:
-    """Yield the types of the fields of models."""
     for index, model in enumerate(subject.spec.models):
         for key, field in model.fields.items():
             path = ("models", index, "fields", key, "type")

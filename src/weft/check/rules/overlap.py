@@ -5,11 +5,10 @@ does not change. One value of each range stands for all of it, so that trying th
 the question for numbers and texts as well as for small sets.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from weft.check.explore.samples import questions_in
+from weft.check.explore.samples import questions_in, samples
 from weft.engine.conditions import UNKNOWN, decide, same
 from weft.errors import ExpressionError
 from weft.findings import Json
@@ -23,20 +22,13 @@ from weft.spec.conditions import (
     names,
 )
 from weft.spec.sources import ComputedSource, StaticSource
-from weft.spec.type_meaning import Models, finite_values, mismatch
+from weft.spec.type_meaning import mismatch
 from weft.spec.types import Scalar as ScalarType
-from weft.spec.types import TypeExpr
 from weft.spec.variables import Variable
 
 #: The values to try for each variable.
 Samples: TypeAlias = dict[str, tuple[Json, ...]]
 
-#: Values that stand for all of their kind; none of these kinds has an order.
-_PLAIN: Final[tuple[Json, ...]] = (False, True, [], [0], {}, {"x": 0})
-#: What counts as false, and what lies below every text: tried whatever the conditions name.
-_LEAST: Final[tuple[Scalar, ...]] = (0, "")
-#: Larger sets are treated like numbers and texts: by the values the conditions name.
-_MOST_VALUES: Final = 256
 #: Combinations tried for two conditions.
 _MOST_TRIES: Final = 4096
 _TEXT: Final = ScalarType("str")
@@ -61,12 +53,10 @@ def _pinned(condition: Condition) -> Iterator[tuple[str, Scalar]]:
             return
 
 
-def domain(
-    left: Condition, right: Condition, variables: Mapping[str, Variable], models: Models
-) -> Samples:
+def domain(left: Condition, right: Condition, variables: Mapping[str, Variable]) -> Samples:
     """Choose the values to try; a variable of which too little is known has one unknown value."""
     both = And((left, right))
-    return {name: _samples(name, variables.get(name), both, models) for name in names(both)}
+    return {name: _samples(name, variables.get(name), both) for name in names(both)}
 
 
 def hold_together(left: Condition, right: Condition, values: Samples) -> bool:
@@ -115,22 +105,11 @@ def _may_hold(condition: Condition, valuation: Mapping[str, object]) -> bool:
         return UNKNOWN in valuation.values()
 
 
-def _samples(
-    name: str, variable: Variable | None, condition: Condition, models: Models
-) -> tuple[Json, ...]:
-    type_: TypeExpr = variable.type if variable else _TEXT
-    empty = (None,) if variable and _may_be_empty(variable) else ()
-    finite = finite_values(type_, limit=_MOST_VALUES)
-    if finite is not None:
-        return (*empty, *finite)
-    asked = questions_in([condition])[name]
-    if asked.opaque:
+def _samples(name: str, variable: Variable | None, condition: Condition) -> tuple[Json, ...]:
+    found = samples(variable.type if variable else _TEXT, questions_in([condition])[name])
+    if found is None:
         return (UNKNOWN,)
-    compared = (*_LEAST, *asked.constants)
-    candidates = (*_PLAIN, *(near for literal in compared for near in _around(literal)))
-    fitting = tuple(value for value in candidates if mismatch(type_, value, models) is None)
-    # A model's values cannot be made up here.
-    return (*empty, *fitting) if fitting else (UNKNOWN,)
+    return (None, *found) if variable and _may_be_empty(variable) else found
 
 
 def _may_be_empty(variable: Variable) -> bool:
@@ -138,16 +117,3 @@ def _may_be_empty(variable: Variable) -> bool:
     if mismatch(variable.type, None, {}) is None:
         return True
     return not isinstance(source, StaticSource | ComputedSource) and source.default is None
-
-
-def _around(literal: Scalar) -> tuple[Json, ...]:
-    """Return a literal with its direct neighbours, which stand for all that lies beyond."""
-    match literal:
-        case bool() | None:
-            return (literal,)
-        case str():
-            return (literal, literal + "\0")
-        case _:
-            whole = math.floor(literal)
-            below, above = math.nextafter(literal, -math.inf), math.nextafter(literal, math.inf)
-            return (literal, below, above, whole - 1, whole, whole + 1)

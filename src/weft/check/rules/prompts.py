@@ -36,7 +36,6 @@ class Insertion:
 
 @listed_once
 def prompts(subject: Subject) -> Iterator[Prompt]:
-    """Yield every paragraph of every agent's instructions."""
     for index, agent in enumerate(subject.spec.agents):
         for number, section in enumerate(agent.prompt_sections):
             path = ("agents", index, "prompt_sections", number, "content")
@@ -56,7 +55,6 @@ def insertions(subject: Subject) -> Iterator[Insertion]:
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of a text that could be names."""
     return frozenset(_WORD.findall(text))
 
 
@@ -72,7 +70,6 @@ def places_of(name: str, text: str) -> Iterator[int]:
 
 
 def _is_word(pair: str) -> bool:
-    """Tell whether two characters belong to one word."""
     return len(pair) > 1 and pair.replace("_", "x").isalnum()
 
 

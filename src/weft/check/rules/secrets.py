@@ -22,7 +22,6 @@ _GIVEN_UP: Final = "and make the written one invalid: it may have been seen"
 
 @rule("VAR005", "variables", "agents", "orchestrator")
 def no_secret_is_written_down(subject: Subject) -> Iterator[Hit]:
-    """No value and no text that ships with the package looks like a secret."""
     for name, path, value in declared_values(subject):
         if is_open_secret(subject.spec.variables[name]):
             continue
@@ -78,7 +77,6 @@ def _url_hits(name: str, url: str) -> Iterator[Hit]:
 
 @rule("VAR018", "variables")
 def file_may_be_read(subject: Subject) -> Iterator[Hit]:
-    """A file variable names a file inside the folder, and none that holds secrets."""
     for name, source in subject.sources(FileSource):
         reason = why_not_read(source.path)
         if reason:
@@ -104,7 +102,6 @@ def why_not_read(path: str) -> str | None:
 
 @rule("VAR020", "variables")
 def secret_has_a_keeper(subject: Subject) -> Iterator[Hit]:
-    """A secret comes from outside the package and the run."""
     for name, variable in subject.spec.variables.items():
         if is_open_secret(variable):
             kind = variable.source.type

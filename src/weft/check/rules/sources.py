@@ -29,7 +29,6 @@ _LOOKED_UP: Final = re.compile(r"[^\s=\0]+")
 
 @rule("VAR022", "variables")
 def value_can_be_fetched(subject: Subject) -> Iterator[Hit]:
-    """What a source says about how it is asked can be carried out."""
     for name, variable in subject.spec.variables.items():
         path: Path = ("variables", name, "source")
         match variable.source:

@@ -34,7 +34,6 @@ _CEILINGS: Final = Budget.model_fields.keys() - {"level", "warn_share"}
 
 @rule("VAR023", "orchestrator")
 def run_can_start(subject: Subject) -> Iterator[Hit]:
-    """A run starts by something that can happen, and with someone who is there."""
     orchestrator = subject.spec.orchestrator
     match orchestrator.trigger:
         case ScheduleStart() as start:
@@ -108,7 +107,6 @@ def _mode(orchestrator: Orchestrator) -> Iterator[Hit]:
 
 @rule("VAR024", "orchestrator")
 def budget_limits_something(subject: Subject) -> Iterator[Hit]:
-    """A budget has a ceiling, and is the only one of its level."""
     met: set[str] = set()
     for index, budget in enumerate(subject.spec.orchestrator.budgets):
         path = ("orchestrator", "budgets", index)

@@ -29,7 +29,6 @@ class _Machine:
         return ("variables", self.name, "source")
 
     def told(self, *states: str) -> str:
-        """Write states for a message."""
         return short(", ".join(told(self.name, json.loads(state)) for state in states))
 
     @cached_property
@@ -86,7 +85,6 @@ def _fits(subject: Subject, machine: _Machine) -> bool:
 
 @rule("STATE001", "variables", "models")
 def default_is_a_state(subject: Subject) -> Iterator[Hit]:
-    """The value at the start is a state that transitions know."""
     for machine in subject.once(_sound):
         if machine.start in machine.steps:
             continue
@@ -103,7 +101,6 @@ def default_is_a_state(subject: Subject) -> Iterator[Hit]:
 
 @rule("STATE002", "variables", "models")
 def state_is_reachable(subject: Subject) -> Iterator[Hit]:
-    """Every state can be reached from the default."""
     for machine in subject.once(_sound):
         orphans = [state for state in machine.steps if state not in machine.reached]
         # A start outside the machine makes orphans of all states; STATE001 reports it.
@@ -119,7 +116,6 @@ def state_is_reachable(subject: Subject) -> Iterator[Hit]:
 
 @rule("STATE003", "variables", "models", "handoffs", "agents", "exposure", "code")
 def end_state_is_noticed(subject: Subject) -> Iterator[Hit]:
-    """A state without a way out makes something happen."""
     # A variable that nothing reads is reported for that alone.
     read = subject.once(read_variables)
     for machine in subject.once(_sound):
@@ -180,7 +176,6 @@ def _tests(condition: Condition, name: str, is_it: Callable[[Json], bool]) -> bo
 
 @rule("STATE004", "variables", "models")
 def trigger_follows_a_transition(subject: Subject) -> Iterator[Hit]:
-    """A trigger sets a state that a transition leads to."""
     machines = {machine.name: machine for machine in _machines(subject)}
     for placed in placed_triggers(subject):
         machine, found = machines.get(placed.variable), assigned(placed)
@@ -200,7 +195,6 @@ def trigger_follows_a_transition(subject: Subject) -> Iterator[Hit]:
 
 @rule("STATE005", "variables")
 def transition_stands_once(subject: Subject) -> Iterator[Hit]:
-    """No transition is written twice."""
     for machine in _machines(subject):
         met: set[tuple[str, str, str]] = set()
         for index, transition in enumerate(machine.source.transitions):

@@ -31,13 +31,11 @@ MAX_DESCRIPTION: Final = 140
 
 @rule("TOOL001", "tools", "lifecycle_tools", "code")
 def file_exists(subject: Subject) -> Iterator[Hit]:
-    """The file of a tool is in the package."""
     return missing_files(subject, all_tool_entries(subject))
 
 
 @rule("TOOL002", "tools", "lifecycle_tools", "code")
 def function_exists(subject: Subject) -> Iterator[Hit]:
-    """The file of a tool defines or imports its function."""
     return missing_functions(all_tool_entries(subject))
 
 
@@ -56,7 +54,6 @@ def functions_meant(subject: Subject) -> set[str]:
 
 @rule("TOOL003", "code")
 def file_parses(subject: Subject) -> Iterator[Hit]:
-    """Every Python file of the package is Python."""
     for file, fault in code_of(subject).faults.items():
         yield Hit(
             (),
@@ -68,7 +65,6 @@ def file_parses(subject: Subject) -> Iterator[Hit]:
 
 @rule("TOOL004", "tools", "code")
 def parameters_can_be_told(subject: Subject) -> Iterator[Hit]:
-    """A model can be told of every parameter: it has a name and a type hint that can be read."""
     seen: set[tuple[str, str]] = set()
     for entry, module, function in with_code(tool_entries(subject)):
         key = (module.path, function.name)
@@ -123,7 +119,6 @@ def _unreadable_hints(path: Path, module: Module, parameters: list[Parameter]) -
 
 @rule("TOOL005", "lifecycle_tools", "code")
 def lifecycle_needs_no_arguments(subject: Subject) -> Iterator[Hit]:
-    """A lifecycle tool can be called with what the run injects."""
     for entry, module, function in with_code(lifecycle_entries(subject)):
         needed = [one for one in function.parameters if one.required and not one.injected]
         if needed and not function.decorated:
@@ -142,7 +137,6 @@ def lifecycle_needs_no_arguments(subject: Subject) -> Iterator[Hit]:
 
 @rule("TOOL006", "tools")
 def description_fits(subject: Subject) -> Iterator[Hit]:
-    """A tool says in one short sentence what it does."""
     for entry in tool_entries(subject):
         text, path = entry.declared.description, (*entry.path, "description")
         summary = entry.function.summary if entry.function else ""
@@ -176,13 +170,11 @@ def description_fits(subject: Subject) -> Iterator[Hit]:
 
 @rule("TOOL007", "tools", "lifecycle_tools", "hooks", "variables", "orchestrator", "flow", "code")
 def file_is_used(subject: Subject) -> Iterator[Hit]:
-    """Every file under tools/ is used by something."""
     return unused_files(subject, "tools", "tools.json")
 
 
 @rule("TOOL010", "tools", "code")
 def ui_tool_asks(subject: Subject) -> Iterator[Hit]:
-    """The code of a UI tool asks a person something."""
     for entry, module, function in with_code(tool_entries(subject)):
         used = reached(subject, module.path, function.name)
         if isinstance(entry.declared, UiTool) and not any(
@@ -201,5 +193,4 @@ def ui_tool_asks(subject: Subject) -> Iterator[Hit]:
 
 @rule("TOOL011", "tools", "lifecycle_tools")
 def file_is_inside(subject: Subject) -> Iterator[Hit]:
-    """The file of a tool is a Python file under tools/."""
     return paths_outside(subject, all_tool_entries(subject))

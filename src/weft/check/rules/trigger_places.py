@@ -31,7 +31,6 @@ class PlacedTrigger:
 
 @listed_once
 def placed_triggers(subject: Subject) -> Iterator[PlacedTrigger]:
-    """Yield every trigger of every variable."""
     for name, source in subject.sources(DerivedSource):
         root = ("variables", name, "source")
         for index, trigger in enumerate(source.triggers):

@@ -34,7 +34,6 @@ from weft.spec.triggers import (
 
 @rule("VAR007", "variables", "agents")
 def agent_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
-    """A trigger waits for an agent that takes part."""
     for placed in placed_triggers(subject):
         for key, name in _agents_of(placed):
             known = subject.targets if key == "target_agent" else tuple(subject.agents)
@@ -61,7 +60,6 @@ def _agents_of(placed: PlacedTrigger) -> Iterator[tuple[str, str]]:
 
 @rule("VAR008", "variables", "tools")
 def tool_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
-    """A trigger waits for a tool that there is, and for answers only of a UI tool."""
     asking = {tool.function for tool in subject.spec.tools if isinstance(tool, UiTool)}
     misspelt = subject.once(functions_meant)
     for placed in placed_triggers(subject):
@@ -83,7 +81,6 @@ def tool_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
 
 @rule("VAR009", "variables")
 def regex_is_usable(subject: Subject) -> Iterator[Hit]:
-    """A regular expression is one the engine takes: it compiles, and matches in one pass."""
     for placed in placed_triggers(subject):
         match = _match_of(placed)
         if not isinstance(match, Regex):
@@ -106,7 +103,6 @@ def _match_of(placed: PlacedTrigger) -> Match | None:
 
 @rule("VAR010", "variables", "agents")
 def agent_is_told_to_say_it(subject: Subject) -> Iterator[Hit]:
-    """The text that a trigger waits for stands in the agent's instructions."""
     for placed in placed_triggers(subject):
         trigger = placed.trigger
         if not isinstance(trigger, AgentTextTrigger) or trigger.agent not in subject.agents:
@@ -148,7 +144,6 @@ def _is_told(agent: Agent, key: str, text: str) -> bool:
 
 @rule("VAR014", "variables")
 def trigger_sets_one_value(subject: Subject) -> Iterator[Hit]:
-    """A trigger says once what the variable is set to."""
     for placed in placed_triggers(subject):
         other = _other_value(placed)
         if other:
@@ -176,7 +171,6 @@ def _other_value(placed: PlacedTrigger) -> str | None:
 
 @rule("VAR015", "variables", "tools", "code")
 def argument_exists(subject: Subject) -> Iterator[Hit]:
-    """A trigger takes its value from an argument that the tool has."""
     for placed in placed_triggers(subject):
         trigger = placed.trigger
         if not isinstance(trigger, ToolCallTrigger) or trigger.argument is None:
@@ -210,7 +204,6 @@ def _arguments(subject: Subject, name: str) -> tuple[str, ...] | None:
 
 @rule("VAR016", "variables", "code")
 def function_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
-    """The function that a trigger asks is there."""
     for placed in placed_triggers(subject):
         if not isinstance(placed.trigger, FunctionTrigger):
             continue

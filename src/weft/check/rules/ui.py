@@ -20,7 +20,6 @@ from weft.spec.types import print_type
 
 @rule("UI001", "tools", "code")
 def answer_can_be_given(subject: Subject) -> Iterator[Hit]:
-    """A person can see a UI tool: it has a component file, or a schema to make a form from."""
     for index, tool in _ui_tools(subject):
         path, component = ("tools", index, "ui", "component"), tool.ui.component
         meant = _meant(subject, component)
@@ -44,7 +43,6 @@ def answer_can_be_given(subject: Subject) -> Iterator[Hit]:
 
 @rule("UI002", "variables", "tools")
 def answer_has_key(subject: Subject) -> Iterator[Hit]:
-    """The part of an answer that sets a variable is in the response schema."""
     for answer in _answers(subject):
         lost = follow(answer.schema, answer.key)
         if isinstance(lost, Lost):
@@ -65,7 +63,6 @@ def answer_has_key(subject: Subject) -> Iterator[Hit]:
 
 @rule("UI003", "tools")
 def schema_is_a_schema(subject: Subject) -> Iterator[Hit]:
-    """The schemas of a UI tool are JSON Schemas."""
     for index, tool in _ui_tools(subject):
         schemas = {"payload_schema": tool.payload_schema, "response_schema": tool.response_schema}
         for key, schema in schemas.items():
@@ -83,7 +80,6 @@ def schema_is_a_schema(subject: Subject) -> Iterator[Hit]:
 
 @rule("UI004", "tools")
 def component_is_pascal_case(subject: Subject) -> Iterator[Hit]:
-    """Components are named like ApprovalCard."""
     seen: set[str] = set()
     for index, tool in _ui_tools(subject):
         name = tool.ui.component
@@ -100,7 +96,6 @@ def component_is_pascal_case(subject: Subject) -> Iterator[Hit]:
 
 @rule("UI005", "code")
 def component_is_exported(subject: Subject) -> Iterator[Hit]:
-    """A component file has one default export."""
     for file, text in subject.code.items():
         if file.endswith(".jsx"):
             exports = list(default_exports(text))
@@ -118,7 +113,6 @@ def component_is_exported(subject: Subject) -> Iterator[Hit]:
 
 @rule("UI006", "variables", "tools", "models")
 def answer_fits_variable(subject: Subject) -> Iterator[Hit]:
-    """A variable takes every answer that the response schema allows."""
     for answer in _answers(subject):
         part = follow(answer.schema, answer.key)
         # With a transition the answer makes the change happen, but is not the value.
@@ -162,13 +156,11 @@ def _ui_tools(subject: Subject) -> Iterator[tuple[int, UiTool]]:
 
 
 def _drawn(subject: Subject) -> list[str]:
-    """Return the components that have a file."""
     files = (file for file in subject.code if file.startswith("tools/") and file.endswith(".jsx"))
     return [file.removeprefix("tools/").removesuffix(".jsx") for file in files]
 
 
 def _unshown(subject: Subject) -> set[str]:
-    """Return the components with a file that no tool shows."""
     return {*_drawn(subject)} - {tool.ui.component for _, tool in _ui_tools(subject)}
 
 

@@ -30,7 +30,6 @@ _READS: Final = (
 
 @rule("VAR011", *_READS)
 def something_sets_it(subject: Subject) -> Iterator[Hit]:
-    """A derived variable can change."""
     variables = subject.spec.variables
     still = [
         name
@@ -75,7 +74,6 @@ def _set_by_code(subject: Subject) -> frozenset[str] | None:
 
 @rule("VAR012", *_READS)
 def something_reads_it(subject: Subject) -> Iterator[Hit]:
-    """A variable is of use to someone."""
     if _lacks_code(subject):
         return
     read = subject.once(read_variables)

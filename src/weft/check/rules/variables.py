@@ -34,7 +34,6 @@ _READ_ONLY: Final = frozenset({"static", "environment", "computed", "database", 
 
 @rule("VAR001", "variables")
 def database_lookup_is_clear(subject: Subject) -> Iterator[Hit]:
-    """A database variable says in one way which document and which part of it is meant."""
     for name, source in subject.sources(DatabaseSource):
         path = ("variables", name, "source")
         if source.search_by is None and source.query_template is None:
@@ -59,7 +58,6 @@ def database_lookup_is_clear(subject: Subject) -> Iterator[Hit]:
 
 @rule("VAR002", "variables", "models")
 def value_fits_type(subject: Subject) -> Iterator[Hit]:
-    """Every value that is written down for a variable fits its type."""
     told: set[tuple[str, str]] = set()
     for name, what, path, value in _written_values(subject):
         variable = subject.spec.variables[name]
@@ -105,7 +103,6 @@ def _written_values(subject: Subject) -> Iterator[tuple[str, str, Path, Json]]:
 
 @rule("VAR003", "variables")
 def computation_ends(subject: Subject) -> Iterator[Hit]:
-    """No computed variable depends on itself."""
     for cycle in find_cycles({name: it.inputs for name, it in subject.sources(ComputedSource)}):
         first = cycle[0]
         yield Hit(
@@ -117,7 +114,6 @@ def computation_ends(subject: Subject) -> Iterator[Hit]:
 
 @rule("VAR004", "variables", "models", "code")
 def computation_is_sound(subject: Subject) -> Iterator[Hit]:
-    """A computation can be carried out from the inputs it declares."""
     for name, source in subject.sources(ComputedSource):
         path = ("variables", name, "source")
         yield from _inputs_exist(subject, name, source)
@@ -180,7 +176,6 @@ _FUNCTION_HINT: Final = "or name a function of the package as module:function"
 
 @rule("VAR006", "variables")
 def name_is_free(subject: Subject) -> Iterator[Hit]:
-    """A variable's name is not one that already means something else."""
     for name in subject.spec.variables:
         reason = _why_reserved(name)
         if reason:
@@ -208,7 +203,6 @@ def _why_reserved(name: str) -> str | None:
 
 @rule("VAR013", "variables")
 def writers_can_write(subject: Subject) -> Iterator[Hit]:
-    """Writers are named only where the run can set the value."""
     for name, variable in subject.spec.variables.items():
         kind = variable.source.type
         if variable.writers and kind in _READ_ONLY:
@@ -221,7 +215,6 @@ def writers_can_write(subject: Subject) -> Iterator[Hit]:
 
 @rule("VAR017", "variables")
 def kept_in_entity(subject: Subject) -> Iterator[Hit]:
-    """A computed value is kept in the document of an entity variable."""
     entities = [name for name, _ in subject.sources(EntitySource)]
     for name, source in subject.sources(ComputedSource):
         kept = source.persist_to
@@ -234,7 +227,6 @@ def kept_in_entity(subject: Subject) -> Iterator[Hit]:
 
 @rule("VAR019", "variables")
 def entity_can_be_found(subject: Subject) -> Iterator[Hit]:
-    """An entity is found by a field that its documents have."""
     for name, source in subject.sources(EntitySource):
         known = {*source.document, *BUILT_IN_VARIABLES}
         # Without a schema nothing is known about the fields.

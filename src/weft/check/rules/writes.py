@@ -19,7 +19,6 @@ from weft.spec.types import print_type
 
 @rule("VAR021", "variables", "models", "agents", "tools", "lifecycle_tools", "hooks", "code")
 def code_may_set_it(subject: Subject) -> Iterator[Hit]:
-    """A tool or hook sets variables that it may set, to values that fit."""
     told: set[tuple[Place, str]] = set()
     for entry in all_entries(subject):
         for place, name, placed in _sure_writes(subject, entry):

@@ -450,7 +450,6 @@ def test_UI007_says_what_to_do(name, hint):
 @pytest.mark.parametrize(
     "text",
     [
-        "from weft import use_ui_tool as show\nasync def find(): await show('x')",
         "import weft as w\nasync def find(): await w.use_ui_tool('x')",
         "import weft.runtime.asking\ndef find(): weft.runtime.asking.use_ui_tool('x')",
         "async def find():\n    from weft import use_ui_tool\n    await use_ui_tool('x')",
