@@ -107,7 +107,6 @@ def _required_faults(node: dict[str, Json], path: Path) -> Iterator[SchemaFault]
 
 
 def _says_more(node: Mapping[str, Json]) -> bool:
-    """Tell whether a schema may allow properties besides those it lists."""
     return node.get("additionalProperties", False) is not False or any(
         key in node for key in _FURTHER
     )

@@ -10,7 +10,6 @@ from weft.check.rules import (
     hooks,
     names,
     outputs,
-    questions,
     tools,
     ui,
 )
@@ -19,7 +18,6 @@ from weft.spec.workflow import WorkflowSpec
 
 RULES = rules_of(
     names, tools, auto, bind, hooks, outputs, ui,
-    questions,
 )  # fmt: skip
 
 

@@ -109,7 +109,6 @@ def missing_function(subject: Subject, reference: str) -> Missing | None:
 
 
 def module_names(subject: Subject) -> Iterator[str]:
-    """Yield the dotted name of every Python file, from the package folder on."""
     for path in subject.code:
         if path.endswith(".py"):
             yield path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")

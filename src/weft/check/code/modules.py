@@ -102,7 +102,6 @@ class Module:
         return self.anything or name in self.definitions
 
     def thing(self, name: str) -> Thing | None:
-        """Say what stands behind a name that is certainly no function."""
         return None if self.anything else self.things.get(name)
 
     def place(self, spot: Spot) -> Place:

@@ -126,7 +126,6 @@ def called(function: ast.expr) -> str:
 
 
 def is_context(receiver: ast.expr, names: Container[str]) -> bool:
-    """Tell whether an expression is the context, by its name."""
     while isinstance(receiver, ast.Attribute) and receiver.attr == "data":
         receiver = receiver.value
     return called(receiver) in names

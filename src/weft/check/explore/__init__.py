@@ -6,6 +6,6 @@ false. Beyond the limit of states the exploration says so.
 """
 
 from weft.check.explore.exploration import STATE_LIMIT, EndlessRun, Exploration, explore
-from weft.check.explore.unused import UnusedRule
+from weft.check.explore.words import UnusedRule
 
 __all__ = ["STATE_LIMIT", "EndlessRun", "Exploration", "UnusedRule", "explore"]

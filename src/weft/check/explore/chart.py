@@ -52,7 +52,6 @@ class Step:
     why: str = ""
 
     def then(self, other: "Step") -> "Step":
-        """Return this step with another after it, for the same combinations."""
         guard = self.guard & backward(self.changes, other.guard)
         return Step(guard, (*self.changes, *other.changes), self.why or other.why)
 

@@ -78,7 +78,6 @@ class _Sheet:
         return [it for _, it in found if it.when.target in (None, target)]
 
     def together(self, happenings: Iterable[Happening]) -> Step:
-        """Return the step in which happenings take place at once."""
         found = list(happenings)
         settings: dict[str, list[Setting]] = {}
         for setting in (setting for happening in found for setting in happening.settings):
@@ -95,7 +94,6 @@ class _Sheet:
         return self._changes[name, outcomes]
 
     def steps(self, happenings: Iterable[Happening]) -> list[Step]:
-        """Return what each of the happenings does by itself."""
         return [self.together([happening]) for happening in happenings]
 
     def draw(self, source: int, target: int, steps: Iterable[Step]) -> None:
@@ -205,7 +203,6 @@ def _decide(sheet: _Sheet, at: int, agent: str, case: Case) -> tuple[int, str]:
 
 
 def _split(sheet: _Sheet, edge: Edge, open_to: int, why: str) -> None:
-    """Draw a way that is certain for some combinations and open for the others."""
     for guard, doubt in ((edge.guard & ~open_to, ""), (edge.guard & open_to, why)):
         if guard:
             sheet.edges.append(replace(edge, guard=guard, why=edge.why or doubt))
@@ -223,17 +220,18 @@ def _target(sheet: _Sheet, agent: str, route: Route) -> int:
 
 
 def _draw_limits(sheet: _Sheet, routing: Routing, orchestrator: Orchestrator) -> None:
-    """Draw the ways to the user for the agents that can use up their replies in a row."""
+    """Draw the ways to the user for agents that can use up their replies in a row."""
     if not orchestrator.human_in_the_loop or startup_mode(orchestrator) == "BackendOnly":
         return
     for agent in sheet.agents:
-        if agent in _next_after(routing, agent):
-            enter, speak = sheet.number("enter", agent), sheet.number("speak", agent)
-            about_to = (it for it in sheet.edges if (it.source, it.target) == (enter, speak))
-            guard, wait = union(it.guard for it in about_to), sheet.number("wait", agent)
-            handed = sheet.together(sheet.at("pass", agent, ids.USER))
-            why = f"{agent} may have used up its replies in a row, and the user is asked"
-            sheet.edges.append(Edge(enter, wait, guard, handed.changes, why, limit=True))
+        if agent not in _next_after(routing, agent):
+            continue
+        enter, speak = sheet.number("enter", agent), sheet.number("speak", agent)
+        about_to = (it for it in sheet.edges if (it.source, it.target) == (enter, speak))
+        guard, wait = union(it.guard for it in about_to), sheet.number("wait", agent)
+        handed = sheet.together(sheet.at("pass", agent, ids.USER))
+        why = f"{agent} may have used up its replies in a row, and the user is asked"
+        sheet.edges.append(Edge(enter, wait, guard, handed.changes, why, limit=True))
 
 
 def _next_after(routing: Routing, agent: str) -> set[str]:

@@ -1,18 +1,26 @@
 """The exploration: every way a run can go, and whether an end can be reached from everywhere."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Literal, TypeAlias
 
 from weft.check.explore.chart import Chart, Nodes, PointKind, TooMuchWorkError
 from weft.check.explore.draw import draw
-from weft.check.explore.ground import TooLarge, survey
-from weft.check.explore.reach import both, leading, reached, without
+from weft.check.explore.ground import survey
+from weft.check.explore.reach import (
+    Node,
+    Path,
+    both,
+    first_of,
+    leading,
+    reached,
+    shortest,
+    usable,
+    without,
+)
 from weft.check.explore.space import union
-from weft.check.explore.traps import Trap, traps
-from weft.check.explore.unused import UnusedRule, unused_rules
-from weft.check.explore.witness import in_words, show
+from weft.check.explore.words import UnusedRule, in_words, show, unused_rules
 from weft.check.subject import Subject
 
 Status: TypeAlias = Literal["can end", "endless", "may be endless", "unfinished", "not explored"]
@@ -24,7 +32,7 @@ STATE_LIMIT: Final = 2_000_000
 MOST_STEPS: Final = 1_000_000
 
 #: So many ways of going on for ever are described; more would not help anybody.
-MOST_TRAPS: Final = 10
+MOST_ENDLESS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +40,14 @@ class EndlessRun:
     """Agents that hand off among themselves for ever.
 
     `values` are what the variables that decide about it have for good, `witness` is the shortest
-    way there, and `cycle` how it goes on.
+    way there, and `cycle` how it goes on. `why` says what on the way is not certain.
     """
 
     agents: tuple[str, ...]
     values: tuple[tuple[str, str], ...]
     witness: str
     cycle: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +74,9 @@ def explore(subject: Subject, *, limit: int = STATE_LIMIT, steps: int = MOST_STE
 
     The workflow must be sound: its agents, conditions and triggers are found and can be read.
     """
-    ground = survey(subject, limit // len(subject.agents))
-    if isinstance(ground, TooLarge):
-        return Exploration("unfinished", _too_large(subject, ground, limit))
+    ground = survey(subject, limit)
+    if isinstance(ground, str):
+        return Exploration("unfinished", ground)
     chart = draw(subject, ground, steps)
     reason = f"to explore all states takes more than {steps:,} steps of work"
     unfinished = Exploration("unfinished", reason)
@@ -85,35 +94,75 @@ def explore(subject: Subject, *, limit: int = STATE_LIMIT, steps: int = MOST_STE
         return unfinished
 
 
-def _too_large(subject: Subject, found: TooLarge, limit: int) -> str:
-    largest = f"; the most come from {', '.join(found.variables[:3])}" if found.variables else ""
-    return (
-        f"agents times combinations of values make {len(subject.agents)} x {found.combinations:,} "
-        f"states, more than {limit:,}{largest}"
-    )
-
-
 def _judge(chart: Chart, found: Exploration, seen: Nodes) -> Exploration:
     """Say whether each of the nodes that have been `seen` leads on to an end."""
     lost = without(seen, leading(chart, chart.at("wait", "end"), seen))
     if not any(lost):
         return replace(found, status="can end", reason="")
     certain = reached(chart, chart.begin, by="certainty")
-    endless = tuple(
-        EndlessRun(
-            agents=trap.agents,
-            values=tuple(_lasting(chart, trap)),
-            witness=in_words(chart, trap.into),
-            cycle=in_words(chart, trap.around),
-        )
-        for trap in islice(traps(chart, seen, lost, certain), MOST_TRAPS)
+    endless = tuple(islice(_endless_runs(chart, seen, lost, certain), MOST_ENDLESS))
+    sure = any(both(lost, certain))
+    return replace(
+        found,
+        status="endless" if sure else "may be endless",
+        reason=endless[0].why,
+        endless=endless,
     )
-    if any(both(lost, certain)):
-        why = f"once a run has come to {endless[0].agents[0]}, it can go on without end"
-        return replace(found, status="endless", reason=why, endless=endless)
-    way = next(traps(chart, seen, lost, certain)).into
-    why = next(edge.why for edge, _ in way.steps if edge.why)
-    return replace(found, status="may be endless", reason=why, endless=endless)
+
+
+def _endless_runs(chart: Chart, seen: Nodes, lost: Nodes, certain: Nodes) -> Iterator[EndlessRun]:
+    """Yield an endless run for every set of agents that share none with one before.
+
+    `seen` are all nodes that can be reached, `certain` those of them that certainly can, and `lost`
+    those from which no end can be reached.
+    """
+    surely = both(lost, certain)
+    remaining = surely if any(surely) else lost
+    while any(remaining):
+        core = both(_core(chart, first_of(remaining)), chart.at("enter"))
+        agents = tuple(it.agent for it, bits in zip(chart.points, core, strict=True) if bits)
+        theirs = [
+            bits if point.agent in agents else 0
+            for point, bits in zip(chart.points, lost, strict=True)
+        ]
+        by = "certainty" if any(both(core, certain)) else "limits"
+        into = shortest(chart, chart.begin, core, seen, by)
+        yield EndlessRun(
+            agents=agents,
+            values=tuple(_lasting(chart, agents, union(theirs))),
+            witness=in_words(chart, into),
+            cycle=in_words(chart, _around(chart, into.last, lost)),
+            why=next((edge.why for edge, _ in into.steps if edge.why), ""),
+        )
+        remaining = without(remaining, leading(chart, theirs, lost))
+
+
+def _core(chart: Chart, node: Node) -> Nodes:
+    """Return nodes that a node leads to and that lead to each other and no further."""
+    while True:
+        ahead = reached(chart, _only(chart, node))
+        beyond = without(ahead, leading(chart, _only(chart, node), ahead))
+        if not any(beyond):
+            return ahead
+        node = first_of(beyond)
+
+
+def _only(chart: Chart, node: Node) -> Nodes:
+    return [1 << node.values if n == node.point else 0 for n in range(len(chart.points))]
+
+
+def _around(chart: Chart, node: Node, lost: Nodes) -> Path:
+    after = [0] * len(chart.points)
+    for edge in usable(chart.out[node.point], "rules"):
+        after[edge.target] |= edge.forward(1 << node.values)
+    back = shortest(chart, after, _only(chart, node), lost)
+    edge = next(
+        edge
+        for edge in usable(chart.out[node.point], "rules")
+        if edge.target == back.start.point
+        and edge.forward(1 << node.values) & 1 << back.start.values
+    )
+    return Path(node, ((edge, back.start), *back.steps))
 
 
 def _never(chart: Chart, seen: Nodes, kind: PointKind) -> Iterator[str]:
@@ -122,13 +171,12 @@ def _never(chart: Chart, seen: Nodes, kind: PointKind) -> Iterator[str]:
             yield point.agent
 
 
-def _lasting(chart: Chart, trap: Trap) -> Iterator[tuple[str, str]]:
-    """Yield the variables that the trapped agents' rules test, if one value alone is the trap."""
-    bits = union(trap.nodes)
+def _lasting(chart: Chart, agents: Sequence[str], bits: int) -> Iterator[tuple[str, str]]:
+    """Yield the variables that the agents' rules test, if they have one value for good."""
     tested = {
         name
         for rules in (chart.routing.pre, chart.routing.post)
-        for agent in trap.agents
+        for agent in agents
         for rule in rules.get(agent, ())
         for name in chart.ground.behind.get(rule.index, ())
     }

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
-from weft.check.explore.code import written
 from weft.check.explore.conditions import (
     ALL_QUESTIONS,
     MOST_QUESTIONS,
@@ -15,7 +14,7 @@ from weft.check.explore.conditions import (
     truth,
 )
 from weft.check.explore.domains import Domain, domain_of
-from weft.check.explore.happenings import Happening
+from weft.check.explore.happenings import Happening, written
 from weft.check.explore.samples import questions_in
 from weft.check.explore.space import Space, lay_out
 from weft.check.explore.triggers import triggered
@@ -45,16 +44,8 @@ class Ground:
     whys: Mapping[int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class TooLarge:
-    """The combinations are too many; the variables with the most values stand first."""
-
-    combinations: int
-    variables: tuple[str, ...]
-
-
-def survey(subject: Subject, limit: int) -> Ground | TooLarge:
-    """Find out what to follow through the handoffs, within `limit` combinations of values."""
+def survey(subject: Subject, limit: int) -> Ground | str:
+    """Find out what to follow through the handoffs, or say why that is more than `limit` states."""
     computed = {
         name: parse_condition(source.computation)
         for name, source in subject.sources(ComputedSource)
@@ -77,9 +68,12 @@ def survey(subject: Subject, limit: int) -> Ground | TooLarge:
     }
     domains = {name: domain for name, domain in found.items() if isinstance(domain, Domain)}
     combinations = math.prod(len(domain.values) for domain in domains.values())
-    if combinations > limit:
+    if combinations * len(subject.agents) > limit:
         largest = sorted(domains, key=lambda name: -len(domains[name].values))
-        return TooLarge(combinations, tuple(largest))
+        return (
+            f"agents times combinations of values make {len(subject.agents)} x {combinations:,} "
+            f"states, more than {limit:,}; the most come from {', '.join(largest[:3])}"
+        )
     unknown = {name: why for name, why in found.items() if isinstance(why, str)}
     built_in = followed - subject.spec.variables.keys()
     unknown |= dict.fromkeys(sorted(built_in), "it is different in every run")

@@ -33,7 +33,6 @@ class Path:
 
 
 def reached(chart: Chart, start: Nodes, by: By = "rules") -> Nodes:
-    """Return what can be reached from `start`, itself included."""
     seen, fresh = list(start), list(start)
     waiting = deque(point for point, bits in enumerate(start) if bits)
     while waiting:
@@ -95,7 +94,6 @@ def shortest(chart: Chart, start: Nodes, goal: Nodes, within: Nodes, by: By = "r
 
 
 def first_of(nodes: Nodes) -> Node:
-    """Return the first node of a set that is not empty."""
     point = next(number for number, bits in enumerate(nodes) if bits)
     return Node(point, first(nodes[point]))
 

@@ -32,7 +32,6 @@ class Questions:
 
 
 def questions_in(conditions: Iterable[Condition]) -> dict[str, Questions]:
-    """Collect what conditions ask about each variable they mention."""
     found: dict[str, Questions] = {}
     waiting = list(conditions)
     while waiting:

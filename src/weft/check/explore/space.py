@@ -70,7 +70,6 @@ def union(sets: Iterable[int]) -> int:
 
 
 def first(bits: int) -> int:
-    """Return the lowest number in a set that is not empty."""
     return (bits & -bits).bit_length() - 1
 
 

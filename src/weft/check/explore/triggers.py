@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Final, cast
 
 from weft.check.answer_schema import Lost, follow
@@ -17,10 +18,12 @@ from weft.check.explore.happenings import (
     When,
     callers,
 )
-from weft.check.explore.texts import together
 from weft.check.subject import Subject
 from weft.check.values import misfit
 from weft.engine.conditions import UNKNOWN
+from weft.engine.pattern_examples import example_of
+from weft.engine.trigger_index import matcher
+from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.spec.part import JsonMap
 from weft.spec.sources import DerivedSource
@@ -28,6 +31,9 @@ from weft.spec.tools import UiTool
 from weft.spec.triggers import (
     AgentTextTrigger,
     AgentTurnCountTrigger,
+    Contains,
+    Equals,
+    Exact,
     FunctionTrigger,
     HandoffTrigger,
     Match,
@@ -41,7 +47,7 @@ from weft.spec.type_meaning import finite_values
 from weft.spec.types import Scalar, TypeExpr
 from weft.spec.variables import Variable
 
-#: What a schema may say about listed values without ruling out one of them.
+#: What a schema may say without ruling out a value.
 _REMARKS: Final = frozenset({"type", "title", "description", "default", "examples"})
 
 
@@ -63,7 +69,6 @@ class Firing:
 
 
 def triggered(subject: Subject, variables: Mapping[str, Variable]) -> Iterator[Happening]:
-    """Yield the happenings by which triggers set one of `variables`."""
     texts: dict[When, dict[Match, list[Setting]]] = {}
     sums: dict[tuple[Happening, str], list[tuple[Setting, str]]] = {}
     reader = _Reader(subject)
@@ -223,10 +228,61 @@ def _answers(schema: JsonMap | None, key: str) -> tuple[tuple[Json, ...], bool]:
     node = follow(schema, key) if schema else None
     if node is None or isinstance(node, Lost):
         return (UNKNOWN,), not schema
-    sure = node.keys() <= _REMARKS | {"const", "enum"}
     listed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(listed, list):
-        return tuple(cast("list[Json]", listed)), sure
+        return tuple(cast("list[Json]", listed)), True
     if node.get("type") == "boolean":
-        return (False, True), sure
-    return (UNKNOWN,), sure
+        return (False, True), True
+    return (UNKNOWN,), node.keys() <= _REMARKS
+
+
+#: Of more parts than this, only some are put together.
+_MOST_PARTS: Final = 6
+#: Stands between parts; nobody looks for it.
+_BETWEEN: Final = "\ue000"
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The matches, by their indexes, that hold for one text while no other does.
+
+    `complete` means that all texts were thought of: without patterns, and with few parts.
+    """
+
+    sets: tuple[tuple[int, ...], ...]
+    complete: bool
+
+
+def together(matches: Sequence[Match]) -> Together:
+    parts = list(dict.fromkeys(text for match in matches for text in _parts(match)))
+    texts = ["", _BETWEEN, *(text for match in matches for text in _alone(match))]
+    most = len(parts) if len(parts) <= _MOST_PARTS else 2
+    for size in range(1, most + 1):
+        texts += [_BETWEEN.join(("", *chosen, "")) for chosen in combinations(parts, size)]
+    held = (tuple(n for n, match in enumerate(matches) if _holds(match, it)) for it in texts)
+    plain = all(isinstance(match, Equals | Exact | Contains) for match in matches)
+    return Together(tuple(dict.fromkeys(held)), complete=plain and most == len(parts))
+
+
+def _holds(match: Match, text: str) -> bool:
+    """Tell whether a text is what a match looks for, as a run would; a bad pattern never is."""
+    try:
+        return matcher(match)(text)
+    except ExpressionError:
+        return False  # another rule reports it
+
+
+def _parts(match: Match) -> Iterator[str]:
+    """Yield what may stand anywhere in a text."""
+    if isinstance(match, Contains):
+        yield match.contains
+    elif not isinstance(match, Equals | Exact):
+        yield example_of(match.regex) or ""
+
+
+def _alone(match: Match) -> Iterator[str]:
+    match match:
+        case Equals(equals=text) | Exact(exact=text) | Contains(contains=text):
+            yield from (text, text.lower(), text.upper(), f" {text} ")
+        case _:
+            yield example_of(match.regex) or ""

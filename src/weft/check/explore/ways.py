@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from weft.check.explore.chart import Chart, Nodes, Point, TooMuchWorkError
 from weft.check.explore.draw import draw
 from weft.check.explore.exploration import MOST_STEPS, STATE_LIMIT
-from weft.check.explore.ground import TooLarge, survey
+from weft.check.explore.ground import survey
 from weft.check.explore.happenings import Setting
 from weft.check.explore.reach import both, layers_to, reached, shortest
 from weft.check.explore.space import change, forward
@@ -56,8 +56,8 @@ class Ways:
 
 def ways_to_end(subject: Subject) -> Ways | None:
     """Find the ways to the end of a sound workflow; None if it is too large to be explored."""
-    ground = survey(subject, STATE_LIMIT // len(subject.agents))
-    if isinstance(ground, TooLarge):
+    ground = survey(subject, STATE_LIMIT)
+    if isinstance(ground, str):
         return None
     chart = draw(subject, ground, MOST_STEPS)
     end = chart.at("end")

@@ -8,7 +8,7 @@ from typing import Final
 
 from weft.check.rule import rule
 from weft.check.rules.comparisons import TRUTHS, objections
-from weft.check.rules.overlap import domain, exclusive_at_sight, hold_together, holds_always
+from weft.check.rules.overlap import domain, hold_together, holds_always
 from weft.check.spelling import did_you_mean
 from weft.check.subject import Hit, Subject
 from weft.check.values import variable_types
@@ -130,8 +130,6 @@ def _instead_of(subject: Subject, name: str) -> tuple[str, str]:
 @rule("HAND007", "handoffs", "variables")
 def priorities_differ(subject: Subject) -> Iterator[Hit]:
     for first, second in _tied(subject):
-        if exclusive_at_sight(first.condition, second.condition):
-            continue
         values = domain(first.condition, second.condition, subject.spec.variables)
         # After a rule that always applies no other is asked, whatever the priorities: HAND009.
         if hold_together(first.condition, second.condition, values) and not holds_always(

@@ -143,7 +143,6 @@ def _respelling(
 
 
 def paths_outside(subject: Subject, entries: Iterable[AnyEntry]) -> Iterator[Hit]:
-    """Report each declared file that is no Python file inside the folder."""
     for entry in entries:
         if entry.file is None:
             path, file = (*entry.path, "file"), entry.declared.file
@@ -167,7 +166,6 @@ def files_under(subject: Subject, folder: Folder) -> list[str]:
 
 
 def unused_files(subject: Subject, folder: Folder, file_of_declarations: str) -> Iterator[Hit]:
-    """Report the files of a folder that are neither declared nor imported."""
     if code_of(subject).faults:
         return  # what a broken file imports is not known
     used = _files_in_use(subject)

@@ -80,5 +80,4 @@ def way_down(subject: Subject, name: str, is_goal: Callable[[Variable], bool]) -
 
 
 def computed_from(way: tuple[str, ...]) -> tuple[str, ...]:
-    """Write a way, one step after the other."""
     return tuple(f"{computed} is computed from {entry}" for computed, entry in pairwise(way))

@@ -257,7 +257,6 @@ def shown_to(subject: Subject) -> dict[str, set[str]]:
 
 
 def is_hidden(subject: Subject, name: str, shown: Collection[str]) -> bool:
-    """Tell whether a variable is one that could be shown and is not."""
     return name in subject.variable_names and name not in shown and not is_secret(subject, name)
 
 

@@ -6,10 +6,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from weft.check.bindings import lacks_model
-from weft.check.cycles import find_cycles
 from weft.check.rule import rule
 from weft.check.spelling import did_you_mean, listed, respelling, unknown_name
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, find_cycles
 from weft.findings import Fix, Path, Remove
 from weft.ids import nearest
 from weft.spec.agents import Agent
@@ -170,7 +169,6 @@ def endless_models(models: Models) -> dict[str, list[str]]:
 
 
 def needed(type_: TypeExpr, endless: AbstractSet[str]) -> tuple[str, ...]:
-    """Return the endless models that every value of a type contains."""
     match type_:
         case Ref(name):
             return (name,) if name in endless else ()

@@ -5,20 +5,16 @@ does not change. One value of each range stands for all of it, so that trying th
 the question for numbers and texts as well as for small sets.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from weft.check.explore.samples import questions_in, samples
-from weft.engine.conditions import UNKNOWN, decide, same
+from weft.engine.conditions import UNKNOWN, decide
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.spec.conditions import (
     And,
-    Compare,
     Condition,
-    Name,
-    Scalar,
-    Value,
     names,
 )
 from weft.spec.sources import ComputedSource, StaticSource
@@ -32,25 +28,6 @@ Samples: TypeAlias = dict[str, tuple[Json, ...]]
 #: Combinations tried for two conditions.
 _MOST_TRIES: Final = 4096
 _TEXT: Final = ScalarType("str")
-
-
-def exclusive_at_sight(left: Condition, right: Condition) -> bool:
-    """Tell whether both conditions demand different values of one variable."""
-    demanded = dict(_pinned(right))
-    return any(
-        name in demanded and not same(value, demanded[name]) for name, value in _pinned(left)
-    )
-
-
-def _pinned(condition: Condition) -> Iterator[tuple[str, Scalar]]:
-    match condition:
-        case Compare("==", Name(name), Value(value)) | Compare("==", Value(value), Name(name)):
-            yield name, value
-        case And(operands):
-            for operand in operands:
-                yield from _pinned(operand)
-        case _:
-            return
 
 
 def domain(left: Condition, right: Condition, variables: Mapping[str, Variable]) -> Samples:

