@@ -13,7 +13,7 @@ INSTALLED := $(VENV)/.installed
 COVERED := src/weft/spec/*,src/weft/engine/*,src/weft/check/*,src/weft/packages/*
 
 # What `make bench` runs; the other files beside these serve them.
-BENCHMARKS := $(patsubst %,benchmarks/%.py,startup check proof journal model_client fold turns waiting)
+BENCHMARKS := $(patsubst %,benchmarks/%.py,startup check explore journal model_client fold turns waiting)
 
 # What is said in `make run` where nobody is there to type.
 DEMO_WORDS := 'I was charged twice for my subscription'

@@ -40,8 +40,8 @@ CASES: Final = [
     Case("SCHEMA011", "agents.yaml", None, (Add("agents.yaml", "agents: []\n"),)),
     Case("SCHEMA012", "agents.json", None, (Drop("agents.json"),)),
     Case("SCHEMA013", "flows.json", None, (Add("flows.json", '{"steps": []}\n'),)),
-    Case("SCHEMA014", "flow.json", '{"steps"', (Add("flow.json", '{"steps": []}\n'),)),
-    Case("SCHEMA014", "board.yaml", "artifacts", (Add("board.yaml", "artifacts: []\n"),)),
+    Case("LINK003", "flow.json", '{"steps"', (Add("flow.json", '{"steps": []}\n'),)),
+    Case("LINK003", "board.yaml", "artifacts", (Add("board.yaml", "artifacts: []\n"),)),
     # These two happen to a package on its way, after it was packed.
     Case("SCHEMA015", "desk.zip", None, (Swap("orchestrator.json", "30,", "31,"),)),
     Case("SCHEMA015", "desk.zip", None, (Add("../start.py", "print()\n"),)),

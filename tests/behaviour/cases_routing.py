@@ -112,12 +112,9 @@ _WAYS: Final = [
     ),
     Case(
         "HAND012",
-        _CONTEXT,
-        '"str",\n        "source": {\n          "type": "derived"',
-        (
-            Swap(_FILE, _FOUND, "\"'A' in order_number\""),
-            Swap(_FILE, '"TechAgent", "target_agent": "user"', f'"TechAgent", {_TO_TECH}'),
-        ),
+        "agents.json",
+        '"TechAgent"',
+        (Swap(_FILE, _BY_TECH, f"{_BY_TECH} and 'A' in order_number"), _always_to("TechAgent")),
     ),
     _in_handoffs("HAND016", _TO_USER, _with('"reason": "Not found."'), '"Not found."'),
     _in_handoffs("HAND017", _TO_USER, _with('"condition_scope": "pre"'), '"pre"'),

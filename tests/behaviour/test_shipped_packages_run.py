@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from weft.adapters.models.sample import SampleModel
-from weft.adapters.models.sample_steering import steering_of
+from weft.adapters.models.sample_moves import steering_of
+from weft.check.subject import Subject
 from weft.engine.compiled import compile_workflow
 from weft.engine.events import (
     Event,
@@ -34,10 +35,15 @@ DECISIONS = (ModelReplied, ToolCalled, RequestAnswered, HandedOff, RunEnded)
 PACKAGES = sorted(shipped_folder().iterdir())
 
 
+def _subject(package: Package) -> Subject:
+    code = {path: raw.decode() for path, raw in package.code.items()}
+    return Subject(package.spec, code=code)
+
+
 async def play(package: Package, seed: int) -> list[Event]:
     """Run a package to its end, with a person whose answers are made up too."""
     compiled = compile_workflow(package.spec)
-    steering = steering_of(compiled)
+    steering = steering_of(_subject(package))
     random = Random(seed)
     model = SampleModel(seed, steering)
     async with host_for(package.spec, model, code=package.code, clock=ManualClock()) as host:

@@ -55,40 +55,31 @@ def hooked(support, write):
     return support
 
 
-NOT_PERFORMED = (
-    "note: Support declares 1 thing this version does not perform (the hook mask): "
-    "weft run refuses it; weft explain LINK003\n"
-)
+REFUSED = "Support declares the hook mask, which this version of Weft does not perform"
 
 
-@pytest.mark.parametrize("form", ["full", "concise", "github", "sarif"])
-def test_what_no_run_performs_is_noted_and_is_no_finding(weft, hooked, form):
-    result = weft("check", "--strict", "--format", form)
-    assert (result.code, result.err) == (0, NOT_PERFORMED)
-
-
-def test_the_note_is_true(weft, hooked):
-    result = weft("run", "Support", "hi", "--model", "sample")
-    assert result.code != 0
-    assert "the hook mask" in result.err
-    assert "LINK003" in result.err
-
-
-def test_what_no_run_performs_is_noted_once_for_places_that_overlap(weft, hooked):
-    assert weft("check", ".", "Support").err == NOT_PERFORMED
-
-
-def test_the_quiet_get_no_note(weft, hooked):
-    assert weft("check", "-q").err == ""
-
-
-@pytest.mark.parametrize("words", [["--json"], ["--format", "json"]])
-def test_what_no_run_performs_as_data(weft, hooked, words):
+@pytest.mark.parametrize("words", [[], ["--strict"], ["-q"], ["--format", "concise"]])
+def test_what_no_run_performs_is_refused(weft, hooked, words):
     result = weft("check", *words)
-    assert result.data["not_performed"] == [
-        {"package": "Support", "folder": "workflows/Support", "declares": ["the hook mask"]}
-    ]
-    assert result.err == ""
+    assert result.code == 1
+    assert REFUSED in result.out
+    assert "workflows/Support/hooks.json:3:5" in result.out
+
+
+def test_what_no_run_performs_as_data(weft, hooked):
+    result = weft("check", "--json")
+    assert result.code == 1
+    (finding,) = result.data["findings"]
+    assert (finding["code"], finding["message"]) == ("LINK003", REFUSED)
+    assert (finding["file"], finding["line"]) == ("workflows/Support/hooks.json", 3)
+    assert finding["hint"] == ["take it out, or wait for a version that performs it"]
+
+
+def test_a_run_refuses_what_the_check_refuses(weft, hooked):
+    result = weft("run", "Support", "hi", "--model", "sample")
+    assert result.code == 1
+    assert REFUSED in result.err
+    assert "LINK003" in result.err
 
 
 def test_an_error_exits_1_and_is_shown_with_its_place(weft, misspelt):

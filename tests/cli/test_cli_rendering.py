@@ -15,10 +15,9 @@ from weft.cli.formats.findings_text import (
     failure_text,
     fixed_lines,
     full,
-    not_performed_line,
     summary,
 )
-from weft.cli.formats.report import AppliedFix, NotPerformed, Report
+from weft.cli.formats.report import AppliedFix, Report
 from weft.cli.formats.sarif import sarif
 from weft.cli.streams import colored, plain
 from weft.findings import (
@@ -107,13 +106,6 @@ def test_what_was_mended():
     ]
 
 
-def test_a_package_that_declares_what_is_not_performed():
-    assert not_performed_line(NotPerformed("S\x1b", Path("S"), ("the hook a", "the flow"))) == (
-        "note: S\\x1b declares 2 things this version does not perform (the hook a, the flow): "
-        "weft run refuses it; weft explain LINK003"
-    )
-
-
 def test_failure_with_findings_and_at_most_two_hints():
     failure = Failure(
         Exit.FAILED, "it cannot be drawn", ("a cause",), ("one", "two", "three"), (WARNING,)
@@ -137,10 +129,7 @@ def test_failure_names_the_page_that_tells_more():
 
 
 def test_report_document():
-    refused = NotPerformed("S", Path("workflows/S"), ("the flow", "the board"))
-    report = Report(
-        (ERROR, WARNING), 8, 1, 0.18749, (AppliedFix("f", "t"),), not_performed=(refused,)
-    )
+    report = Report((ERROR, WARNING), 8, 1, 0.18749, (AppliedFix("f", "t"),))
     data = json.loads(report_document(report))
     assert data["schema_version"] == 1
     assert data["summary"] == {
@@ -152,9 +141,6 @@ def test_report_document():
         "seconds": 0.187,
     }
     assert data["fixed"] == [{"file": "f", "title": "t"}]
-    assert data["not_performed"] == [
-        {"package": "S", "folder": "workflows/S", "declares": ["the flow", "the board"]}
-    ]
     assert data["findings"][0] == {
         "code": "SCHEMA008",
         "severity": "error",

@@ -1,4 +1,4 @@
-"""Every package that comes with Weft: read, checked, proven, and its code tried out."""
+"""Every package that comes with Weft: read, checked, explored, and its code tried out."""
 
 import re
 import runpy
@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from weft.check.not_performed import not_performed
-from weft.check.proof import prove
+from weft.check.explore import explore
 from weft.check.subject import Subject
+from weft.engine.not_performed import not_performed
 from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.review import review
@@ -85,8 +85,8 @@ def test_checks_clean_as_one_workspace():
 def test_an_end_can_be_reached_from_everywhere(name):
     package = shipped(name)
     code = {path: raw.decode() for path, raw in package.code.items()}
-    proof = prove(Subject(package.spec, folder=name, code=code))
-    assert (proof.status, proof.unused_rules, proof.unreachable_agents) == ("proven", (), ())
+    found = explore(Subject(package.spec, folder=name, code=code))
+    assert (found.status, found.unused_rules, found.unreachable_agents) == ("can end", (), ())
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -4,31 +4,31 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from weft.catalogue import CATALOGUE
-from weft.check import (
-    condition_rules,
-    env_rules,
-    expo_rules,
-    hand_rules,
-    secret_rules,
-    state_rules,
-    trigger_rules,
-    usage_rules,
-    var_rules,
+from weft.check.rule import rules_of
+from weft.check.rules import (
+    conditions,
+    environment,
+    exposure,
+    handoffs,
+    secrets,
+    states,
+    triggers,
+    usage,
+    variables,
 )
-from weft.check.rules import rules_of
 from weft.check.subject import Subject
 from weft.spec.workflow import WorkflowSpec
 
 RULES = rules_of(
-    condition_rules,
-    env_rules,
-    expo_rules,
-    hand_rules,
-    secret_rules,
-    state_rules,
-    trigger_rules,
-    usage_rules,
-    var_rules,
+    conditions,
+    environment,
+    exposure,
+    handoffs,
+    secrets,
+    states,
+    triggers,
+    usage,
+    variables,
 )
 
 AGENTS = ("RouterAgent", "TechAgent", "router_agent", "user", "terminate", "Nobody")

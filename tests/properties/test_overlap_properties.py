@@ -3,7 +3,7 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from weft.check.overlap import domain, exclusive_at_sight, hold_together
+from weft.check.rules.overlap import domain, hold_together
 from weft.engine.conditions import decide
 from weft.errors import ExpressionError
 from weft.spec.conditions import And, Compare, ListOf, Name, Not, Or, Value
@@ -86,8 +86,8 @@ def holds(condition, valuation):
 )
 def test_exclusive_conditions_never_hold_together(left, right, x_type, y_type, x_value, y_value):
     variables = {"x": variable(x_type), "y": variable(y_type)}
-    chosen = domain(left, right, variables, {})
-    exclusive = exclusive_at_sight(left, right) or not hold_together(left, right, chosen)
+    chosen = domain(left, right, variables)
+    exclusive = not hold_together(left, right, chosen)
     fits = (
         mismatch(parse_type(x_type), x_value, {}) is None
         and mismatch(parse_type(y_type), y_value, {}) is None
@@ -102,4 +102,4 @@ def test_exclusive_conditions_never_hold_together(left, right, x_type, y_type, x
 def test_a_condition_and_its_opposite_exclude_each_other_where_all_is_known(condition):
     variables = {"x": variable("bool"), "y": variable('literal["a", 1]')}
     opposite = Not(condition)
-    assert not hold_together(condition, opposite, domain(condition, opposite, variables, {}))
+    assert not hold_together(condition, opposite, domain(condition, opposite, variables))

@@ -18,10 +18,12 @@ from pydantic_core import to_json
 from crash.crash_workflows import PLAYS, Play
 from replay.folding import expectation, lines
 from weft.adapters.models.sample import SampleModel
-from weft.adapters.models.sample_steering import steering_of
+from weft.adapters.models.sample_moves import steering_of
+from weft.check.subject import Subject
 from weft.engine.compiled import compile_workflow
 from weft.engine.events import Event, Usage
 from weft.errors import ModelError
+from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.shipped import shipped_folder
 from weft.ports.model import Model, ModelReply
@@ -79,11 +81,16 @@ async def fork() -> tuple[Host, str]:
     return host, child
 
 
+def _subject(package: Package) -> Subject:
+    code = {path: raw.decode() for path, raw in package.code.items()}
+    return Subject(package.spec, code=code)
+
+
 async def router() -> tuple[Host, str]:
     """A shipped package with the sample model and a person who answers anything."""
     package = read_package(shipped_folder() / "CustomerSupportRouter")
     compiled = compile_workflow(package.spec)
-    steering, random = steering_of(compiled), Random(3)
+    steering, random = steering_of(_subject(package)), Random(3)
     model = SampleModel(3, steering)
     host = host_for(package.spec, model, code=package.code, clock=ManualClock())
     name = package.spec.orchestrator.workflow_name

@@ -16,8 +16,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 from model_play import LOOKUP, ask, called, run, said
 from schema_play import schemas
 from weft.adapters.models.sample import SampleModel
-from weft.adapters.models.sample_moves import Move
-from weft.adapters.models.sample_steering import Steering
+from weft.adapters.models.sample_moves import Move, Steering
 from weft.adapters.models.sample_values import sample_value
 from weft.errors import ModelError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema, ToolSchema

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-
-from weft.adapters.models.sample_moves import Move, steps_of
 from weft.adapters.models.sample_places import allowed_at, found_at, put_at
 from weft.adapters.models.sample_steering import Steering, steering_of
 from weft.adapters.models.sample_ways import find_ways
+
+from weft.adapters.models.sample_moves import Move, steps_of
 from weft.engine.compiled import CompiledWorkflow, compile_workflow
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.people import sample_answer

@@ -9,12 +9,13 @@ from weft.adapters.models.recorded import RecordedModel
 from weft.adapters.models.registry import ModelRegistry
 from weft.adapters.models.retry import WithFallback
 from weft.adapters.models.sample import SampleModel
-from weft.adapters.models.sample_steering import steering_of
+from weft.adapters.models.sample_moves import steering_of
+from weft.check.subject import Subject
 from weft.engine.events import Event
 from weft.errors import ModelError, ReplayMismatch, UsageError
 from weft.ports.model import Model, ModelReply, ModelRequest
 from weft.ports.scope import Scope
-from weft.runtime.workflow import Workflow
+from weft.runtime.workflow import Workflow, unpack
 
 #: Answers when nobody named a model: made up, free, and badged as such.
 NO_MODEL: Final = "sample"
@@ -87,7 +88,10 @@ class ModelChoice:
 
     def _sample(self, workflow: Workflow) -> SampleModel:
         if workflow not in self._samples:
-            self._samples[workflow] = SampleModel(self._seed, steering_of(workflow.compiled))
+            _, files = unpack(workflow.package)
+            code = {path: raw.decode("utf-8-sig") for path, raw in files.items()}
+            steering = steering_of(Subject(workflow.spec, code=code))
+            self._samples[workflow] = SampleModel(self._seed, steering)
         return self._samples[workflow]
 
     def _replaying(self, scope: Scope, run: str) -> "_Replaying":

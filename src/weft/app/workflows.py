@@ -12,7 +12,7 @@ from weft.packages.reader import read_package
 from weft.packages.review import refuse_errors
 from weft.packages.workspace import find_packages
 from weft.ports.tools import ToolLoader
-from weft.runtime.workflow import Workflow, link, refuse_not_performed
+from weft.runtime.workflow import Workflow, link
 
 #: Every file of a package with its size and the time it was last written.
 Look: TypeAlias = tuple[tuple[str, int, int], ...]
@@ -71,7 +71,6 @@ class WorkspaceWorkflows:
     def _open(self, folder: Path) -> Workflow:
         package = read_package(folder)
         refuse_errors(package, profile=self._profile)
-        refuse_not_performed(package.spec, package.locate)
         return link(package.spec, package.code, self._loader)
 
 

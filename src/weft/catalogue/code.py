@@ -104,8 +104,8 @@ LINK: Final[tuple[Rule, ...]] = (
             "to mask something would mask nothing, and nobody would know. So it does not begin."
         ),
         fix=(
-            "Take the declaration out, or use a version of Weft that performs it. `weft check` "
-            "names what is not performed."
+            "Take the declaration out, or use a version of Weft that performs it. Instead of a "
+            "flow or a board, let handoffs decide who is next."
         ),
         example='"hooks": [{"agent": "Router", "hook_type": "process_message_before_send", ...}]',
     ),

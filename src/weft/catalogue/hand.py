@@ -187,21 +187,20 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         code="HAND012",
         severity="warning",
-        title="Not proven that every run can end",
+        title="A run may never come to an end",
         why=(
-            "Weft explores all states that a run can get to and asks of each whether an end can "
-            "still be reached. Here the answer depends on something that cannot be told from the "
-            "declarations, or there are too many states. The workflow may be in order; it is only "
-            "not known."
+            "Weft explores every way a run can go. Here it may get to where no end can be reached, "
+            "if code sets a variable or an unknown value is such and such, which the declarations "
+            "do not tell; or there are too many states to explore them all."
         ),
         fix=(
-            "Let the rules that lead to the end test variables with few values, such as bool or "
-            'literal["draft", "done"], or compare numbers and texts only with constants. A rule '
-            'without a condition that leads to "user" or "terminate" settles the question as well.'
+            'Add a rule that leads to "user" or "terminate" in that state. Where there are too '
+            "many states, let fewer variables decide handoffs, or give them fewer values: bool or "
+            'literal["draft", "done"].'
         ),
         example=(
-            '{"source_agent": "Reviewer", "target_agent": "terminate", "condition": '
-            '"score >= wanted_score"}    (two numbers compared with each other)'
+            '{"source_agent": "Reviewer", "target_agent": "Writer", "condition": "score < wanted"} '
+            'and {"source_agent": "Writer", "target_agent": "Writer"}'
         ),
     ),
     Rule(

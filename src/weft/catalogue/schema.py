@@ -171,21 +171,6 @@ RULES: Final[tuple[Rule, ...]] = (
         example="agent.json next to orchestrator.json",
     ),
     Rule(
-        code="SCHEMA014",
-        severity="error",
-        title="Declared, but not performed by this version",
-        why=(
-            "Flows and boards have their place in a package already, but this version of Weft "
-            "performs conversations only. What is declared and then passed over in silence would "
-            "be worse than what is refused."
-        ),
-        fix=(
-            "Take the declaration out. Let handoffs decide who speaks next, and say in an agent's "
-            "context what it is to see."
-        ),
-        example='flow.json: {"steps": [{"kind": "agent", "name": "read", "agent": "Reader"}]}',
-    ),
-    Rule(
         code="SCHEMA015",
         severity="error",
         title="Archive cannot be made or imported",

@@ -6,19 +6,19 @@ from importlib import import_module
 from typing import Final, Protocol
 
 from weft.catalogue import CATALOGUE
-from weft.check.rules import CheckRule, rules_of
+from weft.check.rule import CheckRule, rules_of
 from weft.check.subject import Hit, Subject
 from weft.findings import Finding, Path, Place
 
-#: The modules with rules, `weft.check.<name>_rules`.
+#: The modules with rules, `weft.check.rules.<name>`.
 _MODULES: Final = (
-    "ask", "auto", "bind", "condition", "env", "expo", "hand", "hook", "ingredient", "name",
-    "out", "proof", "schema", "secret", "source", "start", "state", "tool", "trigger", "ui",
-    "usage", "var", "write",
+    "auto", "bind", "conditions", "environment", "explored", "exposure", "handoffs", "hooks",
+    "ingredients", "names", "outputs", "secrets", "sources", "start", "states",
+    "tools", "triggers", "ui", "usage", "variables", "writes",
 )  # fmt: skip
 
 RULES: Final[tuple[CheckRule, ...]] = rules_of(
-    *(import_module(f"weft.check.{name}_rules") for name in _MODULES)
+    *(import_module(f"weft.check.rules.{name}") for name in _MODULES)
 )
 
 
@@ -51,7 +51,6 @@ def check(
 
 
 def findings_of(code: str, hits: Iterable[Hit], locate: Locate) -> Iterator[Finding]:
-    """Turn what a rule found into findings."""
     entry = CATALOGUE[code]
     for hit in hits:
         place = hit.place or locate(hit.path, at_key=hit.at_key, offset=hit.offset)

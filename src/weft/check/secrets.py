@@ -65,5 +65,4 @@ def _is_random(word: str) -> bool:
 
 
 def is_secret_file(path: str) -> bool:
-    """Tell whether a file by its name usually holds secrets."""
     return _FILE.match(path) is not None

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
+from graphlib import CycleError, TopologicalSorter
 from typing import Literal, TypeAlias, TypeVar, cast
 
 from weft.errors import ExpressionError
@@ -52,7 +53,6 @@ class Subject:
 
     @cached_property
     def agents(self) -> dict[str, Agent]:
-        """The agents by name."""
         return {agent.agent_name: agent for agent in self.spec.agents}
 
     @cached_property
@@ -67,7 +67,6 @@ class Subject:
 
     @cached_property
     def models(self) -> dict[str, dict[str, TypeExpr]]:
-        """The fields of every structured-output model."""
         return {
             model.name: {name: entry.type for name, entry in model.fields.items()}
             for model in self.spec.models
@@ -110,7 +109,6 @@ class Subject:
 def listed_once(
     question: Callable[[Subject], Iterable[_Item]],
 ) -> Callable[[Subject], tuple[_Item, ...]]:
-    """Make a function list what it yields only once for each subject."""
 
     def answer(subject: Subject) -> tuple[_Item, ...]:
         return tuple(question(subject))
@@ -120,3 +118,23 @@ def listed_once(
         return subject.once(answer)
 
     return ask
+
+
+def find_cycles(graph: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, ...]]:
+    """Yield cycles that share no node, so many that breaking them leaves no other.
+
+    Names without an entry lead nowhere.
+    """
+    left = {node: [*dict.fromkeys(graph[node])] for node in graph}
+    while True:
+        known = {node: [it for it in after if it in left] for node, after in left.items()}
+        try:
+            TopologicalSorter(known).prepare()
+        except CycleError as error:
+            # Each node of the cycle is what the next one leads to, and the first stands twice.
+            _, *cycle = reversed(error.args[1])
+            begin = cycle.index(min(cycle, key=list(graph).index))
+            yield (*cycle[begin:], *cycle[:begin])
+            left = {node: after for node, after in left.items() if node not in cycle}
+        else:
+            return

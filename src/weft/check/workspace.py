@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from weft.check.cycles import find_cycles
 from weft.check.run import Locate, findings_of, nowhere, sort_findings
 from weft.check.spelling import did_you_mean
-from weft.check.subject import Hit
+from weft.check.subject import Hit, find_cycles
 from weft.findings import Finding
 from weft.ids import nearest
 from weft.spec.packs import Pack
@@ -27,7 +26,6 @@ class WorkspaceSubject:
 
     @cached_property
     def requirements(self) -> dict[str, tuple[str, ...]]:
-        """Which workflows each workflow requires."""
         return {
             name: spec.orchestrator.workflow_dependencies.required_workflows
             for name, spec in self.workflows.items()
@@ -35,7 +33,6 @@ class WorkspaceSubject:
 
     @cached_property
     def suggestions(self) -> dict[str, tuple[str, ...]]:
-        """Hints for the first few names that are no workflow."""
         named = [other for listed in self.requirements.values() for other in listed]
         named += [member.name for pack in self.packs.values() for member in pack.workflows]
         unknown = [name for name in dict.fromkeys(named) if name not in self.workflows]

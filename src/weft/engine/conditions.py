@@ -1,7 +1,7 @@
 """Whether a condition holds, given the values of variables.
 
 `decide` also answers for values that are not known, which the checker's exploration needs.
-`evaluate` is `decide` where everything is known, so a proof and a run cannot disagree.
+`evaluate` is `decide` where everything is known, so the explorer and a run cannot disagree.
 """
 
 import operator

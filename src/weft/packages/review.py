@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from weft.check.not_performed import not_performed
+from weft.check.rules.secrets import why_not_read
 from weft.check.run import check, sort_findings
-from weft.check.secret_rules import why_not_read
 from weft.check.subject import Profile, Subject
 from weft.check.workspace import WorkspaceSubject, check_workspace
 from weft.errors import CheckFailed
@@ -28,8 +27,6 @@ class Reviewed:
     name: str
     orchestrator: Orchestrator
     files: int
-    #: What it declares that no run would perform, in words.
-    not_performed: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,6 @@ def _reviewed(package: Package) -> Reviewed:
         name=package.name,
         orchestrator=package.spec.orchestrator,
         files=len(package.files) + len(package.code),
-        not_performed=tuple(what for _, what in not_performed(package.spec)),
     )
 
 

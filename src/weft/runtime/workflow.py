@@ -1,16 +1,16 @@
 """A workflow: a package that was checked and linked, ready to run, shared by all its runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from pydantic_core import from_json, to_json
 
-from weft.check.not_performed import not_performed
 from weft.context.view import View, make_view
 from weft.engine.compiled import CompiledWorkflow, compile_workflow
+from weft.engine.not_performed import HINT, not_performed, refusal
 from weft.errors import LinkError, StoreError
-from weft.findings import Finding, Path, Place
+from weft.findings import Finding, Place
 from weft.ports.model import ToolSchema
 from weft.ports.tools import ToolLoader, Tools
 from weft.runtime.forms import Form, make_forms
@@ -44,7 +44,7 @@ def link(spec: WorkflowSpec, code: Mapping[str, bytes], loader: ToolLoader) -> W
 
     Raises LinkError naming everything that is missing, or that this version does not perform.
     """
-    refuse_not_performed(spec, lambda path: Place(".".join(map(str, path))))
+    _refuse_not_performed(spec)
     name = digest(spec, code)
     functions = {
         tool.function: (str(PurePosixPath("tools") / tool.file), tool.function)
@@ -77,17 +77,21 @@ def link(spec: WorkflowSpec, code: Mapping[str, bytes], loader: ToolLoader) -> W
     )
 
 
-def refuse_not_performed(spec: WorkflowSpec, locate: Callable[[Path], Place]) -> None:
-    """Raise LinkError if a workflow declares what would have no effect; `locate` tells where."""
+def _refuse_not_performed(spec: WorkflowSpec) -> None:
+    """Raise LinkError if a workflow declares what would have no effect.
+
+    The checker says so before, with the place in the file. A package that was never checked, or
+    that another version kept for its runs, is refused here.
+    """
     name = spec.orchestrator.workflow_name
     left = not_performed(spec)
     findings = tuple(
         Finding(
             "LINK003",
             "error",
-            f"{name} declares {what}, which this version of Weft does not perform",
-            locate(path),
-            hint=("take it out, or wait for a version that performs it",),
+            refusal(name, what),
+            Place(".".join(map(str, path))),
+            hint=(HINT,),
         )
         for path, what in left
     )

@@ -4,9 +4,8 @@ from random import Random
 from typing import Final
 
 from weft.adapters.models.json_objects import as_object
-from weft.adapters.models.sample_places import allowed_at, put_at
-from weft.adapters.models.sample_steering import Steering
-from weft.adapters.models.sample_values import sample_value
+from weft.adapters.models.sample_moves import Steering
+from weft.adapters.models.sample_values import allowed_at, put_at, sample_value
 from weft.engine.compiled import CompiledWorkflow
 from weft.findings import Json
 from weft.spec.part import JsonMap

@@ -3,24 +3,21 @@
 from typing import Any
 
 from weft.catalogue import CATALOGUE
-from weft.check import (
-    ask_rules,
-    auto_rules,
-    bind_rules,
-    hook_rules,
-    name_rules,
-    out_rules,
-    schema_rules,
-    tool_rules,
-    ui_rules,
+from weft.check.rule import rules_of
+from weft.check.rules import (
+    auto,
+    bind,
+    hooks,
+    names,
+    outputs,
+    tools,
+    ui,
 )
-from weft.check.rules import rules_of
 from weft.check.subject import Hit, Subject
 from weft.spec.workflow import WorkflowSpec
 
 RULES = rules_of(
-    schema_rules, name_rules, tool_rules, auto_rules, bind_rules, hook_rules, out_rules, ui_rules,
-    ask_rules,
+    names, tools, auto, bind, hooks, outputs, ui,
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.check.cycles import find_cycles
+from weft.check.subject import find_cycles
 
 
 def test_cycles_start_where_they_are_met_first():

@@ -1,19 +1,22 @@
-"""Moves: what the agents of a workflow can do that its rules look at."""
+"""Moves: what the agents of a workflow can do that its rules look at, and what leads to an end."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import Final, Literal, TypeAlias
 
 from weft.adapters.models.sample_texts import matching_text
-from weft.check.overlap import domain
-from weft.engine.compiled import ActivationRules, CompiledWorkflow
+from weft.adapters.models.sample_values import Places
+from weft.check.explore.happenings import Setting
+from weft.check.explore.ways import Ways, ways_to_end
+from weft.check.rules.explored import is_explorable
+from weft.check.subject import Subject
+from weft.engine.compiled import ActivationRules, CompiledWorkflow, compile_workflow
 from weft.engine.conditions import UNKNOWN
-from weft.engine.trigger_index import Setting
+from weft.engine.trigger_index import Setting as TriggerSetting
 from weft.findings import Json
-from weft.spec.conditions import And, Condition, names
+from weft.spec.conditions import names
 from weft.spec.triggers import (
     AgentTextTrigger,
     ToolCallTrigger,
@@ -28,18 +31,8 @@ from weft.spec.variables import DerivedSource
 #: Of more combinations of arguments than this, only some are tried.
 _MOST_MOVES: Final = 64
 
-#: What stands at which place of arguments, of a reply, of an answer.
-Places: TypeAlias = tuple[tuple[tuple[str, ...], Json], ...]
-
-
-class Anything(Enum):
-    """The type of `ANYTHING`."""
-
-    ANYTHING = "anything"
-
-
-#: A variable may have had any value before.
-ANYTHING: Final = Anything.ANYTHING
+#: How many turns an agent looks around before it makes for the end, if there is time for it.
+_LOOK_AROUND: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +46,11 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
-    """A variable that is set, perhaps only if it had a certain value before."""
-
-    variable: str
-    value: Json
-    before: Json | Anything = ANYTHING
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """A move, what it sets if all goes well, and what a person must answer for that."""
 
     move: Move
-    effects: tuple[Effect, ...]
+    settings: tuple[Setting, ...]
     answer: Places = ()
 
 
@@ -78,28 +62,78 @@ class _Slot:
     path: tuple[str, ...] | None
     variable: str
     values: tuple[Json, ...]
-    before: Json | Anything = ANYTHING
+    before: Json = UNKNOWN
 
 
-def conditions_of(compiled: CompiledWorkflow) -> list[Condition]:
-    """Return every condition that decides who speaks next."""
-    groups = (*compiled.routing.pre.values(), *compiled.routing.post.values())
-    return [rule.condition for rules in groups for rule in rules if rule.condition is not None]
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """What an agent may do that matters to the rules, and which of that leads to the end.
+
+    `ways` come in groups, those needed first in front; one of a group will do. `answers` says, by
+    tool, what people may answer that leads on. An agent makes for the end once it has spoken
+    `wandering` times.
+    """
+
+    moves: Mapping[str, tuple[Move, ...]] = field(default_factory=dict[str, tuple[Move, ...]])
+    ways: Mapping[str, tuple[tuple[Move, ...], ...]] = field(
+        default_factory=dict[str, tuple[tuple[Move, ...], ...]]
+    )
+    answers: Mapping[str, tuple[Places, ...]] = field(default_factory=dict[str, tuple[Places, ...]])
+    wandering: int = _LOOK_AROUND
 
 
-def steps_of(compiled: CompiledWorkflow) -> dict[str, tuple[Step, ...]]:
+def steering_of(subject: Subject) -> Steering:
+    """Work out how to bring the runs of a workflow to an end within their turns."""
+    compiled = compile_workflow(subject.spec)
+    found = ways_to_end(subject) if is_explorable(subject) else None
+    steps = _steps_of(compiled, found)
+    turns = found.turns if found else None
+    groups = {agent: (kept,) for agent, kept in steps.items()}
+    if found and turns is not None:
+        groups = {agent: _nearer(found, agent, kept) for agent, kept in steps.items()}
+    answers: dict[str, list[Places]] = {}
+    for step in (it for ways in groups.values() for kept in ways for it in kept):
+        known = answers.setdefault(step.move.what, []) if step.answer else []
+        known += [step.answer] if step.answer not in known else []
+    # Every agent may look around, and each time the way back may take as long as the whole way.
+    spare = compiled.orchestrator.max_turns - 2 * (turns or 0)
+    return Steering(
+        moves={agent: _moves(kept) for agent, kept in steps.items() if kept},
+        ways={agent: tuple(map(_moves, ways)) for agent, ways in groups.items() if any(ways)},
+        answers={tool: tuple(known) for tool, known in answers.items()},
+        wandering=max(0, min(_LOOK_AROUND, spare // (2 * len(compiled.agents)))),
+    )
+
+
+def _nearer(found: Ways, agent: str, steps: Iterable[Step]) -> tuple[tuple[Step, ...], ...]:
+    """Return the steps that bring a run nearer to its end, those from furthest away in front."""
+    groups: dict[int, list[Step]] = {}
+    for step in steps:
+        for distance in found.nearer(agent, step.settings, reply=step.move.kind != "call"):
+            groups.setdefault(distance, []).append(step)
+    return tuple(tuple(groups[far]) for far in sorted(groups, reverse=True))
+
+
+def _moves(steps: Sequence[Step]) -> tuple[Move, ...]:
+    """Return each move once: several steps may be the same to the agent."""
+    moves: list[Move] = []
+    for step in steps:
+        if step.move not in moves:
+            moves.append(step.move)
+    return tuple(moves)
+
+
+def _steps_of(compiled: CompiledWorkflow, found: Ways | None) -> dict[str, tuple[Step, ...]]:
     """Return, by agent, every move that sets a variable which some rule looks at."""
-    conditions = conditions_of(compiled)
-    if not conditions:
-        return {}
+    rules = (*compiled.routing.pre.values(), *compiled.routing.post.values())
+    conditions = [rule.condition for group in rules for rule in group if rule.condition is not None]
     routed = {name: None for condition in conditions for name in names(condition)}
     triggers = [
         it for name in routed if name in compiled.variables for it in _triggers(compiled, name)
     ]
-    values = _values(compiled, conditions)
     slots: dict[str, list[_Slot]] = {}
     for name, trigger, effect in triggers:
-        for tool, slot in _slot(name, trigger, effect, values[name]):
+        for tool, slot in _slot(name, trigger, effect, found.values(name) if found else ()):
             slots.setdefault(tool, []).append(slot)
     return {
         agent: (
@@ -111,17 +145,7 @@ def steps_of(compiled: CompiledWorkflow) -> dict[str, tuple[Step, ...]]:
     }
 
 
-def _values(compiled: CompiledWorkflow, conditions: list[Condition]) -> dict[str, tuple[Json, ...]]:
-    """Choose, for each variable, the values that make a difference to some rule."""
-    whole = And((conditions[0], *conditions))
-    tried = domain(whole, whole, compiled.variables, compiled.models)
-    return {
-        name: tuple(it for it in values if it is not None and it is not UNKNOWN)
-        for name, values in tried.items()
-    }
-
-
-_Told: TypeAlias = tuple[str, Trigger, Effect | None]
+_Told: TypeAlias = tuple[str, Trigger, Setting | None]
 
 
 def _triggers(compiled: CompiledWorkflow, name: str) -> Iterator[_Told]:
@@ -132,11 +156,11 @@ def _triggers(compiled: CompiledWorkflow, name: str) -> Iterator[_Told]:
             yield name, trigger, None
         for change in source.transitions:
             if change.trigger is not None:
-                yield name, change.trigger, Effect(name, change.to, change.from_)
+                yield name, change.trigger, Setting(name, change.to, change.from_)
 
 
 def _slot(
-    name: str, trigger: Trigger, effect: Effect | None, values: tuple[Json, ...]
+    name: str, trigger: Trigger, effect: Setting | None, values: tuple[Json, ...]
 ) -> Iterator[tuple[str, _Slot]]:
     match trigger:
         case ToolCallTrigger(tool=tool, argument=path, value=value):
@@ -148,14 +172,14 @@ def _slot(
         case _:
             return
     if effect is not None:
-        yield tool, _Slot(when, None, name, (effect.value,), effect.before)
+        yield tool, _Slot(when, None, name, (effect.value,), effect.origin)
     elif path is None:
         yield tool, _Slot(when, None, name, (value,))
     elif values:
         yield tool, _Slot(when, tuple(path.split(".")), name, values)
 
 
-def _combined(slots: list[_Slot]) -> Iterator[tuple[Places, tuple[Effect, ...], Places]]:
+def _combined(slots: list[_Slot]) -> Iterator[tuple[Places, tuple[Setting, ...], Places]]:
     """Yield what a call may be called with, what it then sets, and what is to be answered.
 
     What a call sets comes first, then what an answer does, then what its result does.
@@ -166,7 +190,7 @@ def _combined(slots: list[_Slot]) -> Iterator[tuple[Places, tuple[Effect, ...], 
         pairs = list(zip(slots, chosen, strict=True))
         yield (
             tuple((it.path, value) for it, value in pairs if it.path and it.when == "call"),
-            tuple(Effect(it.variable, value, it.before) for it, value in pairs),
+            tuple(Setting(it.variable, value, it.before) for it, value in pairs),
             tuple((it.path, value) for it, value in pairs if it.path and it.when == "answer"),
         )
 
@@ -186,11 +210,6 @@ def _replied(
     for places, effects, answer in _combined(slots):
         if all(_takes(compiled, types, path, value) for path, value in places):
             yield Step(Move("reply", part.auto_tool, places), effects, answer)
-
-
-def _effect(setting: Setting) -> Effect:
-    before = ANYTHING if setting.origin is None else setting.origin[0]
-    return Effect(setting.variable, setting.value, before)
 
 
 def _takes(
@@ -216,6 +235,11 @@ def _spoken(
         # Inside a structured reply the words are a part of the text, never all of it.
         heard = text if part.output is None else json.dumps([text], ensure_ascii=False)
         rules = compiled.triggers.agent_text.get(agent, ())
-        effects = [_effect(it.setting) for it in rules if it.matches(heard)]
+        effects = [_setting(it.setting) for it in rules if it.matches(heard)]
         if effects:
             yield Step(Move("say", text), tuple(effects))
+
+
+def _setting(found: TriggerSetting) -> Setting:
+    origin = UNKNOWN if found.origin is None else found.origin[0]
+    return Setting(found.variable, found.value, origin)

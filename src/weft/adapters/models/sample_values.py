@@ -3,10 +3,12 @@
 import math
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from weft.adapters.models.json_objects import as_items, as_object
 from weft.adapters.models.sample_texts import sample_text
+from weft.engine.conditions import same
+from weft.engine.triggers import dig
 from weft.errors import ModelError
 from weft.findings import Json
 
@@ -20,6 +22,9 @@ _EXTRA: Final = 2
 _DRAWS: Final = 20
 
 _Schema = Mapping[str, Any]
+
+#: What stands at which place of arguments, of a reply, of an answer: dotted paths, with values.
+Places: TypeAlias = tuple[tuple[tuple[str, ...], Json], ...]
 
 
 def sample_value(schema: _Schema, random: Random) -> Json:
@@ -203,3 +208,53 @@ def _bounds(schema: _Schema, *, step: float) -> tuple[float, float]:
     if low == -math.inf:
         low = 0 if high >= 0 else high - 100
     return low, min(high, low + 100)
+
+
+def put_at(value: dict[str, Json], places: Places) -> None:
+    """Write values to their places; what stands in the way is written over."""
+    for path, wanted in places:
+        *above, last = path
+        inner = value
+        for key in above:
+            below = as_object(inner.get(key))
+            if below is None:
+                below = inner[key] = {}
+            inner = below
+        inner[last] = wanted
+
+
+def found_at(value: Json, places: Places) -> bool:
+    """Whether all values stand at their places."""
+    return as_object(value) is not None and all(
+        same(dig(value, path), wanted) for path, wanted in places
+    )
+
+
+def allowed_at(schema: _Schema, places: Places) -> bool:
+    """Whether a schema has the places and, where it lists values, these among them."""
+    return all(_allowed(schema, schema, path, wanted) for path, wanted in places)
+
+
+def _allowed(
+    root: Mapping[str, Any], node: Mapping[str, Any], path: tuple[str, ...], wanted: Json
+) -> bool:
+    node = _resolved(root, node)
+    choices: list[Mapping[str, Any]] = [*node.get("anyOf", ()), *node.get("oneOf", ())]
+    if choices:
+        return any(_allowed(root, choice, path, wanted) for choice in choices)
+    if path:
+        properties: Mapping[str, Any] | None = node.get("properties")
+        if properties is None:
+            return node.get("type", "object") == "object"
+        key, *deeper = path
+        return key in properties and _allowed(root, properties[key], tuple(deeper), wanted)
+    if "const" in node:
+        return same(node["const"], wanted)
+    return "enum" not in node or any(same(value, wanted) for value in node["enum"])
+
+
+def _resolved(root: Mapping[str, Any], node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Follow a reference to the model it names."""
+    name = str(node.get("$ref", "")).rpartition("/")[2]
+    models: Mapping[str, Any] = {**root.get("definitions", {}), **root.get("$defs", {})}
+    return models.get(name, node)

@@ -20,17 +20,16 @@ from weft.cli.formats.findings_text import (
     failure_text,
     fixed_lines,
     full,
-    not_performed_line,
     summary,
 )
-from weft.cli.formats.report import AppliedFix, NotPerformed, Report
+from weft.cli.formats.report import AppliedFix, Report
 from weft.cli.paths import locate_packages, named_folders
 from weft.cli.streams import Streams
 from weft.cli.text import clean
 from weft.findings import Finding, Fix
 from weft.packages.package import Package
 from weft.packages.reader import read_package
-from weft.packages.review import Reviewed, review, review_package
+from weft.packages.review import review, review_package
 
 #: A round applies one fix to a file at most; no package has use for more rounds than this.
 MOST_ROUNDS: Final = 500
@@ -186,14 +185,7 @@ def _look(request: _Request, streams: Streams) -> Report:
         seconds=perf_counter() - began,
         fixed=fixed,
         folders=tuple(package.folder for package in packages),
-        not_performed=_not_performed(packages),
     )
-
-
-def _not_performed(packages: Iterable[Reviewed]) -> tuple[NotPerformed, ...]:
-    """Return the packages that no run begins with, each of them once, as findings are."""
-    refused = {it.folder.resolve(): it for it in packages if it.not_performed}
-    return tuple(NotPerformed(it.name, it.folder, it.not_performed) for it in refused.values())
 
 
 def _print(report: Report, form: Form, streams: Streams) -> None:
@@ -210,9 +202,6 @@ def _print(report: Report, form: Form, streams: Streams) -> None:
                 streams.result(github(finding))
         case _:
             _print_text(report, form, streams)
-    if form != "json":  # the document tells it
-        for it in report.not_performed:
-            streams.note(not_performed_line(it))
 
 
 def _print_text(report: Report, form: Form, streams: Streams) -> None:

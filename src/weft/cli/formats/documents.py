@@ -29,10 +29,6 @@ def report_document(report: Report) -> str:
         {
             "findings": [finding_data(finding) for finding in report.findings],
             "fixed": [{"file": it.file, "title": it.title} for it in report.fixed],
-            "not_performed": [
-                {"package": it.package, "folder": str(it.folder), "declares": list(it.declares)}
-                for it in report.not_performed
-            ],
             "summary": {
                 "errors": report.errors,
                 "warnings": report.warnings,

@@ -5,9 +5,9 @@ from typing import Final
 
 from weft.cli.failure import Failure
 from weft.cli.formats.frames import WIDEST, SourceLines, frame
-from weft.cli.formats.report import AppliedFix, NotPerformed, Report
+from weft.cli.formats.report import AppliedFix, Report
 from weft.cli.streams import Paint
-from weft.cli.text import clean, counted
+from weft.cli.text import counted
 from weft.findings import Finding
 
 _STYLES: Final = {"error": "bold red", "warning": "bold yellow"}
@@ -33,15 +33,6 @@ def concise(findings: Iterable[Finding], paint: Paint) -> str:
 def fixed_lines(fixed: Iterable[AppliedFix], paint: Paint) -> list[str]:
     """Say what was fixed, one line for each fix."""
     return [f"{paint('fixed', 'bold green')} {it.file}: {paint(it.title, '')}" for it in fixed]
-
-
-def not_performed_line(it: NotPerformed) -> str:
-    """Say that a package cannot be run, although nothing in it is wrong."""
-    things = counted(len(it.declares), "thing")
-    return clean(
-        f"note: {it.package} declares {things} this version does not perform "
-        f"({', '.join(it.declares)}): weft run refuses it; weft explain LINK003"
-    )
 
 
 def summary(report: Report) -> str:

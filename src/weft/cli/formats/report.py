@@ -15,15 +15,6 @@ class AppliedFix:
 
 
 @dataclass(frozen=True, slots=True)
-class NotPerformed:
-    """A package that no run begins with, and what it declares that would have no effect."""
-
-    package: str
-    folder: Path
-    declares: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """The findings of a check and what it looked at."""
 
@@ -34,7 +25,6 @@ class Report:
     fixed: tuple[AppliedFix, ...] = ()
     #: The folders of the packages.
     folders: tuple[Path, ...] = ()
-    not_performed: tuple[NotPerformed, ...] = ()
 
     @property
     def errors(self) -> int:

@@ -1,0 +1,180 @@
+"""The code of a package as the rules see it: which functions there are and how they are called.
+
+All of it is found in the text of the files. Nothing is imported, nothing runs.
+"""
+
+from collections.abc import Container, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import lru_cache
+
+from weft.check.code.modules import OWN_SIGNAL, Definition, Module, file_of, read_module
+from weft.check.code.signatures import Function
+from weft.check.code.writes import Write
+from weft.check.subject import Subject
+from weft.ids import nearest
+
+
+@dataclass(frozen=True)
+class Code:
+    """The Python files of a package, and those that are no Python."""
+
+    modules: dict[str, Module]
+    faults: dict[str, SyntaxError]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why a function is not there, and the name that was likely meant."""
+
+    fact: str
+    hint: tuple[str, ...] = ()
+
+
+def code_of(subject: Subject) -> Code:
+    """Return what the code of a package says; read once, however many rules ask."""
+    return subject.once(_code)
+
+
+def _code(subject: Subject) -> Code:
+    return _read(tuple(subject.code.items()))
+
+
+# The content itself is the key: a package that has not changed is not read again, and no more
+# than the last few packages are kept.
+@lru_cache(maxsize=4)
+def _read(files: tuple[tuple[str, str], ...]) -> Code:
+    texts = dict(files)
+    modules: dict[str, Module] = {}
+    faults: dict[str, SyntaxError] = {}
+    for path, text in files:
+        if path.endswith(".py"):
+            found = read_module(path, text, texts)
+            if isinstance(found, Module):
+                modules[path] = found
+            else:
+                faults[path] = found
+    return Code(modules, faults)
+
+
+def path_in(folder: str, file: str, code: Container[str]) -> str | None:
+    """Return where in the package a declared file stands, or None if it is no plain path there.
+
+    `file` is relative to `folder`; that the folder is written before it does no harm.
+
+    >>> [path_in("tools", file, {}) for file in ("a.py", "tools/a.py", "/a.py")]
+    ['tools/a.py', 'tools/a.py', None]
+    """
+    parts = file.split("/")
+    if not file.endswith(".py") or not file.isprintable() or "\\" in file or ":" in file:
+        return None
+    if any(part in {"", ".", ".."} for part in parts):
+        return None
+    inside = f"{folder}/{file}"
+    return file if parts[0] == folder and len(parts) > 1 and inside not in code else inside
+
+
+def function_at(subject: Subject, folder: str, file: str, name: str) -> Function | None:
+    """Return a function declared by file and name; None if it is not there, or imported there."""
+    module = code_of(subject).modules.get(path_in(folder, file, subject.code) or "")
+    return module.functions.get(name) if module else None
+
+
+def module_file(subject: Subject, module: str) -> str | None:
+    """Return the file of a module named from the package folder or from the workspace."""
+    parts = module.split(".")
+    own = {subject.folder, subject.spec.orchestrator.workflow_name}
+    if parts[0] == "workflows" and len(parts) > 2 and parts[1] in own:
+        parts = parts[2:]
+    return file_of(parts, subject.code)
+
+
+def missing_function(subject: Subject, reference: str) -> Missing | None:
+    """Say why a `module:function` cannot be found in the code; None if it can.
+
+    A file that is no Python is reported by itself, so its functions do not count as missing.
+    """
+    module, _, name = reference.partition(":")
+    path = module_file(subject, module)
+    if path is None:
+        near = nearest(module, module_names(subject))
+        hint = f"did you mean {near}:{name}?" if near else f"add the file {_wanted(module)}"
+        return Missing(f"no file of the package is the module {module}", (hint,))
+    found = code_of(subject).modules.get(path)
+    if found is None or found.defines(name):
+        return None
+    near = nearest(name, found.definitions)
+    hint = f"did you mean {module}:{near}?" if near else f"define {name} in {path}"
+    return Missing(f"{path} does not define {name}", (hint,))
+
+
+def module_names(subject: Subject) -> Iterator[str]:
+    for path in subject.code:
+        if path.endswith(".py"):
+            yield path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _wanted(module: str) -> str:
+    parts = module.split(".")
+    return "/".join(parts[2:] if parts[0] == "workflows" and len(parts) > 2 else parts) + ".py"
+
+
+def writes_of(subject: Subject, path: str, name: str) -> tuple[Write, ...]:
+    """Return the variables that a function sets, itself or through the package code it uses."""
+    return tuple(write for found in reached(subject, path, name) for write in found.writes)
+
+
+def asked_of(subject: Subject, path: str, name: str) -> frozenset[str | None]:
+    """Return the tools that a function shows to a person, itself or through what it uses.
+
+    None is among them where it does not show which.
+    """
+    used = reached(subject, path, name)
+    if not used:
+        return frozenset({None})
+    found = frozenset(tool for definition in used for tool, *_ in definition.asked)
+    by_signal = any(OWN_SIGNAL in definition.mentions for definition in used)
+    return found | {name} if by_signal else found
+
+
+def reached(subject: Subject, path: str, name: str) -> tuple[Definition, ...]:
+    """Return a top-level definition and all those of the package that it uses, directly or not."""
+    known = subject.once(_nothing_followed)
+    if (path, name) not in known:
+        known[path, name] = tuple(_reached(code_of(subject).modules, path, name))
+    return known[path, name]
+
+
+def _nothing_followed(_subject: Subject) -> dict[tuple[str, str], tuple[Definition, ...]]:
+    return {}
+
+
+def _reached(modules: Mapping[str, Module], path: str, name: str) -> Iterator[Definition]:
+    waiting, seen = [(path, name)], {(path, name)}
+    while waiting:
+        path, name = waiting.pop()
+        module = modules.get(path)
+        if module is None:
+            continue
+        found = module.definitions.get(name)
+        if found:
+            yield found
+        used = set(_used(modules, module, found) if found else _starred(module, {name}))
+        waiting.extend(sorted(used - seen))
+        seen |= used
+
+
+def _used(
+    modules: Mapping[str, Module], module: Module, found: Definition
+) -> Iterator[tuple[str, str]]:
+    """Yield what a definition names, by file and name, and what it imports."""
+    yield from ((module.path, name) for name in found.mentions & module.definitions.keys())
+    yield from _starred(module, found.mentions - module.definitions.keys())
+    for file, taken in (*found.inner, *([found.origin] if found.origin else ())):
+        names = [taken] if taken else modules[file].definitions if file in modules else ()
+        yield from ((file, name) for name in names)
+
+
+def _starred(module: Module, names: AbstractSet[str]) -> Iterator[tuple[str, str]]:
+    """Yield where names may come from that a file imports along with all others."""
+    return ((file, name) for file in module.stars for name in names)

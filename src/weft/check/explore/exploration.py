@@ -1,0 +1,187 @@
+"""The exploration: every way a run can go, and whether an end can be reached from everywhere."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final, Literal, TypeAlias
+
+from weft.check.explore.chart import Chart, Nodes, PointKind, TooMuchWorkError
+from weft.check.explore.draw import draw
+from weft.check.explore.ground import survey
+from weft.check.explore.reach import (
+    Node,
+    Path,
+    both,
+    first_of,
+    leading,
+    reached,
+    shortest,
+    usable,
+    without,
+)
+from weft.check.explore.space import union
+from weft.check.explore.words import UnusedRule, in_words, show, unused_rules
+from weft.check.subject import Subject
+
+Status: TypeAlias = Literal["can end", "endless", "may be endless", "unfinished", "not explored"]
+
+#: Agents times combinations of values; more are not explored.
+STATE_LIMIT: Final = 2_000_000
+#: How long it takes depends on the way they hang together, which is limited by itself. With twenty
+#: agents and twelve booleans it takes 6,000 to 90,000 steps; this many take two seconds.
+MOST_STEPS: Final = 1_000_000
+
+#: So many ways of going on for ever are described; more would not help anybody.
+MOST_ENDLESS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class EndlessRun:
+    """Agents that hand off among themselves for ever.
+
+    `values` are what the variables that decide about it have for good, `witness` is the shortest
+    way there, and `cycle` how it goes on. `why` says what on the way is not certain.
+    """
+
+    agents: tuple[str, ...]
+    values: tuple[tuple[str, str], ...]
+    witness: str
+    cycle: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """What is known about all runs of a workflow.
+
+    An `endless` run needs nothing but declared triggers and known values; what is only possible, by
+    code or by values that are not known, makes the status "may be endless". `unreachable_agents`
+    never speak; of these, a run does not even come to the `unvisited_agents`, the others always
+    hand off before they can reply.
+    """
+
+    status: Status
+    reason: str = ""
+    states: int = 0
+    endless: tuple[EndlessRun, ...] = ()
+    unused_rules: tuple[UnusedRule, ...] = ()
+    unreachable_agents: tuple[str, ...] = ()
+    unvisited_agents: tuple[str, ...] = ()
+
+
+def explore(subject: Subject, *, limit: int = STATE_LIMIT, steps: int = MOST_STEPS) -> Exploration:
+    """Explore every state a run can get to, and say whether each leads on to an end.
+
+    The workflow must be sound: its agents, conditions and triggers are found and can be read.
+    """
+    ground = survey(subject, limit)
+    if isinstance(ground, str):
+        return Exploration("unfinished", ground)
+    chart = draw(subject, ground, steps)
+    reason = f"to explore all states takes more than {steps:,} steps of work"
+    unfinished = Exploration("unfinished", reason)
+    try:
+        seen = reached(chart, chart.begin, by="limits")
+        unfinished = replace(
+            unfinished,
+            states=sum(bits.bit_count() for bits in seen),
+            unused_rules=tuple(unused_rules(subject, chart, seen)),
+            unreachable_agents=tuple(_never(chart, seen, "speak")),
+            unvisited_agents=tuple(_never(chart, seen, "enter")),
+        )
+        return _judge(chart, unfinished, seen)
+    except TooMuchWorkError:
+        return unfinished
+
+
+def _judge(chart: Chart, found: Exploration, seen: Nodes) -> Exploration:
+    """Say whether each of the nodes that have been `seen` leads on to an end."""
+    lost = without(seen, leading(chart, chart.at("wait", "end"), seen))
+    if not any(lost):
+        return replace(found, status="can end", reason="")
+    certain = reached(chart, chart.begin, by="certainty")
+    endless = tuple(islice(_endless_runs(chart, seen, lost, certain), MOST_ENDLESS))
+    sure = any(both(lost, certain))
+    return replace(
+        found,
+        status="endless" if sure else "may be endless",
+        reason=endless[0].why,
+        endless=endless,
+    )
+
+
+def _endless_runs(chart: Chart, seen: Nodes, lost: Nodes, certain: Nodes) -> Iterator[EndlessRun]:
+    """Yield an endless run for every set of agents that share none with one before.
+
+    `seen` are all nodes that can be reached, `certain` those of them that certainly can, and `lost`
+    those from which no end can be reached.
+    """
+    surely = both(lost, certain)
+    remaining = surely if any(surely) else lost
+    while any(remaining):
+        core = both(_core(chart, first_of(remaining)), chart.at("enter"))
+        agents = tuple(it.agent for it, bits in zip(chart.points, core, strict=True) if bits)
+        theirs = [
+            bits if point.agent in agents else 0
+            for point, bits in zip(chart.points, lost, strict=True)
+        ]
+        by = "certainty" if any(both(core, certain)) else "limits"
+        into = shortest(chart, chart.begin, core, seen, by)
+        yield EndlessRun(
+            agents=agents,
+            values=tuple(_lasting(chart, agents, union(theirs))),
+            witness=in_words(chart, into),
+            cycle=in_words(chart, _around(chart, into.last, lost)),
+            why=next((edge.why for edge, _ in into.steps if edge.why), ""),
+        )
+        remaining = without(remaining, leading(chart, theirs, lost))
+
+
+def _core(chart: Chart, node: Node) -> Nodes:
+    """Return nodes that a node leads to and that lead to each other and no further."""
+    while True:
+        ahead = reached(chart, _only(chart, node))
+        beyond = without(ahead, leading(chart, _only(chart, node), ahead))
+        if not any(beyond):
+            return ahead
+        node = first_of(beyond)
+
+
+def _only(chart: Chart, node: Node) -> Nodes:
+    return [1 << node.values if n == node.point else 0 for n in range(len(chart.points))]
+
+
+def _around(chart: Chart, node: Node, lost: Nodes) -> Path:
+    after = [0] * len(chart.points)
+    for edge in usable(chart.out[node.point], "rules"):
+        after[edge.target] |= edge.forward(1 << node.values)
+    back = shortest(chart, after, _only(chart, node), lost)
+    edge = next(
+        edge
+        for edge in usable(chart.out[node.point], "rules")
+        if edge.target == back.start.point
+        and edge.forward(1 << node.values) & 1 << back.start.values
+    )
+    return Path(node, ((edge, back.start), *back.steps))
+
+
+def _never(chart: Chart, seen: Nodes, kind: PointKind) -> Iterator[str]:
+    for point, bits in zip(chart.points, seen, strict=True):
+        if point.kind == kind and not bits:
+            yield point.agent
+
+
+def _lasting(chart: Chart, agents: Sequence[str], bits: int) -> Iterator[tuple[str, str]]:
+    """Yield the variables that the agents' rules test, if they have one value for good."""
+    tested = {
+        name
+        for rules in (chart.routing.pre, chart.routing.post)
+        for agent in agents
+        for rule in rules.get(agent, ())
+        for name in chart.ground.behind.get(rule.index, ())
+    }
+    for name, axis in chart.ground.space.axes.items():
+        if name in tested and len(axis.values) > 1:
+            for value, mask in zip(axis.values, axis.masks, strict=True):
+                if not bits & ~mask:
+                    yield name, show(value)

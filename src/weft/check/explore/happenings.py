@@ -1,0 +1,170 @@
+"""What may happen in a run and set a variable, and at which moments."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from weft.check.bindings import automatic_tools, bound_model
+from weft.check.code.facts import path_in, reached
+from weft.check.code.writes import Write
+from weft.check.subject import Subject
+from weft.engine.conditions import UNKNOWN
+from weft.engine.writes import access_error
+from weft.findings import Json
+from weft.spec.variables import (
+    DatabaseSource,
+    DerivedSource,
+    EntitySource,
+    ExternalSource,
+    Source,
+    Variable,
+)
+
+#: At `pass` and `close` all happens without fail: when one agent hands off to another, and when a
+#: turn closes. So does the call of an automatic tool (`auto`). At `say` and `hear` one thing
+#: happens, once: the agent's words, and those of the user. At the others all may happen or not, and
+#: more than once: during a turn, or at `any` time.
+Moment: TypeAlias = Literal["pass", "close", "auto", "say", "hear", "turn", "any"]
+
+#: The stages of the call of a tool.
+CALLED, ANSWERED, RUNS, RETURNED = range(4)
+#: The rank of what code sets: after all triggers, and it may as well set nothing.
+LAST: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A moment of a run; None stands for any agent, and any target of a handoff."""
+
+    moment: Moment
+    agent: str | None = None
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One variable is set; UNKNOWN as value means any value, and as origin: whatever it was.
+
+    `keeps` means that the variable may as well stay as it is, and `part` names the place of a call
+    or an answer that the value is taken from: null is none then. `rank` is the place of a trigger
+    among those of its variable: of all that fire at once, the last one counts. Settings with one
+    rank exclude each other.
+    """
+
+    variable: str
+    value: Json
+    origin: Json = UNKNOWN
+    keeps: bool = False
+    part: str | None = None
+    rank: int = LAST
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Settings that happen together.
+
+    `why` says why it is not certain that they do, and is empty for what triggers declare. `stage`
+    orders what one call of a tool does, and `call` names the tool if an agent chooses to call it.
+    """
+
+    when: When
+    settings: tuple[Setting, ...] = ()
+    why: str = ""
+    stage: int = 0
+    call: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A function of the package, where its code stands, and when it is called."""
+
+    function: str
+    folder: str
+    file: str
+    agent: str | None
+    when: When
+
+    @property
+    def call(self) -> str:
+        """The function if it is a tool that an agent chooses to call, else nothing."""
+        return self.function if self.when.moment == "turn" else ""
+
+
+def callers(subject: Subject) -> Iterator[Caller]:
+    automatic = set(automatic_calls(subject))
+    for tool in subject.spec.tools:
+        by_itself = (tool.agent, tool.function) in automatic
+        when = When("auto" if by_itself else "turn", tool.agent)
+        yield Caller(tool.function, "tools", tool.file, tool.agent, when)
+    for it in subject.spec.lifecycle_tools:
+        yield Caller(it.function, "tools", it.file, it.agent, When("any"))
+    for it in subject.spec.hooks:
+        yield Caller(it.function, "hooks", it.file, it.agent, When("any"))
+
+
+def automatic_calls(subject: Subject) -> Iterator[tuple[str, str]]:
+    """Yield the agents whose every reply calls a tool, with that tool."""
+    for name, agent in subject.agents.items():
+        tools = automatic_tools(subject, name)
+        if agent.auto_tool_mode and tools and bound_model(subject, name):
+            yield name, tools[0][1].function
+
+
+_SCALARS: Final = (str, int, float, bool, type(None))
+
+
+def written(subject: Subject, variables: Mapping[str, Variable]) -> Iterator[Happening]:
+    writable = [
+        name
+        for name, variable in variables.items()
+        if isinstance(variable.source, DerivedSource | EntitySource)
+    ]
+    shown: set[tuple[str | None, str]] = set()
+    for caller in callers(subject):
+        settings = tuple(_settings(subject, caller, writable))
+        if settings:
+            shown |= {(caller.agent, setting.variable) for setting in settings}
+            why = f"the code of {caller.function} may set {settings[0].variable}, or leave it"
+            yield Happening(caller.when, settings, why, stage=RUNS, call=caller.call)
+    for name, variable in variables.items():
+        for writer in variable.writers or ():
+            if writer in subject.agents and (writer, name) not in shown:
+                why = f"{writer} may set {name}, or leave it"
+                yield Happening(When("turn", writer), (_any(name),), why)
+        if _is_read_anew(variable.source):
+            yield Happening(When("any"), (_any(name),), f"{name} may change outside the run")
+
+
+def _is_read_anew(source: Source) -> bool:
+    """Tell whether a value may be another one than at the start, or than declared, by itself."""
+    match source:
+        case DatabaseSource(refresh_strategy=strategy):
+            return strategy != "once"
+        case DerivedSource(persist=kept):
+            return kept
+        case _:
+            return isinstance(source, ExternalSource)
+
+
+def _settings(subject: Subject, caller: Caller, writable: Sequence[str]) -> Iterator[Setting]:
+    """Yield what a call may set: what its code names, or all it has a right to if none is found."""
+    path = path_in(caller.folder, caller.file, subject.code) or ""
+    used = reached(subject, path, caller.function)
+    writes = {write: None for one in used for write in one.writes} if used else {Write(None): None}
+    writers = (caller.function, *([caller.agent] if caller.agent else []))
+    for name in writable:
+        if access_error(subject.spec.variables, name, writers) is None:
+            values = [_value(write) for write in writes if write.variable == name]
+            declared = caller.function in (subject.spec.variables[name].writers or ())
+            if Write(None) in writes or (declared and not values):
+                values.append(UNKNOWN)
+            yield from (Setting(name, value, keeps=True) for value in values)
+
+
+def _value(write: Write) -> Json:
+    """Return what is set, or UNKNOWN if the code works it out."""
+    return write.value if write.constant and isinstance(write.value, _SCALARS) else UNKNOWN
+
+
+def _any(name: str) -> Setting:
+    return Setting(name, UNKNOWN, keeps=True)

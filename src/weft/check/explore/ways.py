@@ -1,0 +1,72 @@
+"""Ways to the end: what an agent can do that brings a run nearer to it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.check.explore.chart import Chart, Nodes, Point, TooMuchWorkError
+from weft.check.explore.draw import draw
+from weft.check.explore.exploration import MOST_STEPS, STATE_LIMIT
+from weft.check.explore.ground import survey
+from weft.check.explore.happenings import Setting
+from weft.check.explore.reach import both, layers_to, reached, shortest
+from weft.check.explore.space import change, forward
+from weft.check.subject import Subject
+from weft.check.values import key_of
+from weft.findings import Json
+
+
+@dataclass(frozen=True)
+class Ways:
+    """The chart of a workflow, and its nodes by how far they are from an end.
+
+    `turns` is how many turns the shortest way takes; None if no way leads to an end.
+    """
+
+    chart: Chart
+    layers: tuple[Nodes, ...]
+    turns: int | None
+
+    def values(self, name: str) -> tuple[Json, ...]:
+        """Return the values of a variable that make a difference; none if it is not followed."""
+        domain = self.chart.ground.domains.get(name)
+        return tuple(it for it in domain.values if it is not None) if domain else ()
+
+    def nearer(self, agent: str, settings: Sequence[Setting], *, reply: bool) -> tuple[int, ...]:
+        """Return how far from the end a run is that is nearer to it once an agent has set this.
+
+        `reply` tells that it is the agent's reply that does, and not a call before.
+        """
+        ground = self.chart.ground
+        changes = [
+            change(ground.space.axes[it.variable], ground.domains[it.variable].outcomes([it]))
+            for it in settings
+            if it.variable in ground.domains
+            and key_of(it.value) in ground.domains[it.variable].numbers
+        ]
+        here = self.chart.numbers[Point("speak", agent)]
+        there = self.chart.numbers[Point("said" if reply else "speak", agent)]
+        found: list[int] = []
+        near = 0
+        for distance, nodes in enumerate(self.layers):
+            if forward(changes, nodes[here]) & near:
+                found.append(distance)
+            near |= nodes[there]
+        return tuple(found)
+
+
+def ways_to_end(subject: Subject) -> Ways | None:
+    """Find the ways to the end of a sound workflow; None if it is too large to be explored."""
+    ground = survey(subject, STATE_LIMIT)
+    if isinstance(ground, str):
+        return None
+    chart = draw(subject, ground, MOST_STEPS)
+    end = chart.at("end")
+    try:
+        seen = reached(chart, chart.begin)
+        layers = tuple(layers_to(chart, both(end, seen), seen))
+        steps = shortest(chart, chart.begin, end, seen).steps if layers else ()
+    except TooMuchWorkError:
+        return None
+    entered = (node.point for edge, node in steps if edge.source != edge.target)
+    turns = sum(chart.points[point].kind == "speak" for point in entered)
+    return Ways(chart, layers, turns if layers else None)

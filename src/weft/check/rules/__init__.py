@@ -1,0 +1,1 @@
+"""The rules, one function for each code, and what they share."""

@@ -1,0 +1,201 @@
+"""Family HAND, second part: when an agent hands off."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from weft.check.rule import rule
+from weft.check.rules.comparisons import TRUTHS, objections
+from weft.check.rules.overlap import domain, hold_together, holds_always
+from weft.check.spelling import did_you_mean
+from weft.check.subject import Hit, Subject
+from weft.check.values import variable_types
+from weft.engine.defaults import may_route
+from weft.errors import ExpressionError
+from weft.findings import Path
+from weft.ids import BUILT_IN_VARIABLES
+from weft.spec.agents import Handoff
+from weft.spec.condition_parser import mentions, parse_condition
+from weft.spec.conditions import Condition, names, strict_violations
+
+_OPERATOR: Final = re.compile(r"[=<>\[\](){}$]")
+_SENTENCE: Final = 3
+_JUDGED: Final = 'or, if a model is to judge these words, set "condition_type": "llm"'
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A handoff whose condition parses."""
+
+    index: int
+    handoff: Handoff
+    text: str
+    condition: Condition
+
+    @property
+    def path(self) -> Path:
+        return ("handoffs", self.index, "condition")
+
+    def __str__(self) -> str:
+        return f"{self.handoff.source_agent} -> {self.handoff.target_agent}"
+
+
+def _rules(subject: Subject) -> Iterator[_Rule]:
+    for index, condition in subject.conditions.items():
+        handoff = subject.spec.handoffs[index]
+        yield _Rule(index, handoff, handoff.condition or "", condition)
+
+
+def first_mentions(text: str) -> dict[str, int]:
+    """Return the variables of a condition with the place where each stands first."""
+    places: dict[str, int] = {}
+    for name, offset in mentions(text):
+        places.setdefault(name, offset)
+    return places
+
+
+@rule("HAND003", "handoffs")
+def condition_parses(subject: Subject) -> Iterator[Hit]:
+    for index, handoff in enumerate(subject.spec.handoffs):
+        if handoff.condition is None or handoff.condition_type == "llm":
+            continue
+        try:
+            parse_condition(handoff.condition)
+        except ExpressionError as error:
+            yield Hit(
+                ("handoffs", index, "condition"),
+                f"the condition of {handoff.source_agent} -> {handoff.target_agent} "
+                f"cannot be read: {error}",
+                hint=(*([error.hint] if error.hint else ()), *_if_free_words(handoff.condition)),
+                offset=error.offset,
+            )
+
+
+def _if_free_words(condition: str) -> tuple[str, ...]:
+    """Return the hint for what reads like a sentence, not like a test of variables."""
+    plain = not _OPERATOR.search(condition)
+    return (_JUDGED,) if plain and len(condition.split()) >= _SENTENCE else ()
+
+
+@rule("HAND004", "handoffs", "variables")
+def variable_may_route(subject: Subject) -> Iterator[Hit]:
+    for found in _rules(subject):
+        for name, offset in first_mentions(found.text).items():
+            hint = _why_not_routed_on(subject, name)
+            if hint:
+                yield Hit(
+                    found.path,
+                    f"the rule {found} depends on {name}, which may not decide a handoff",
+                    hint=(hint,),
+                    offset=offset,
+                    length=len(name),
+                )
+
+
+def _why_not_routed_on(subject: Subject, name: str) -> str | None:
+    if name in subject.spec.variables:
+        variable = subject.spec.variables[name]
+        if variable.secret:
+            return "test another variable; the value of a secret is never part of a run"
+        hint = f'set "routing": true on {name} if its value is meant to steer the conversation'
+        return None if may_route(variable) else hint
+    hint = "test a derived variable instead; built-in variables only say whose run it is"
+    return hint if name in BUILT_IN_VARIABLES else None
+
+
+@rule("HAND005", "handoffs", "variables")
+def variable_is_declared(subject: Subject) -> Iterator[Hit]:
+    for found in _rules(subject):
+        for name, offset in first_mentions(found.text).items():
+            if name not in subject.variable_names:
+                yield Hit(
+                    found.path,
+                    f'the rule {found} depends on "{name}", which is no variable',
+                    hint=_instead_of(subject, name),
+                    offset=offset,
+                    length=len(name),
+                )
+
+
+def _instead_of(subject: Subject, name: str) -> tuple[str, str]:
+    quoted = f"or put it in quotes if it is a text: '{name}'"
+    if name.lower() in TRUTHS:
+        return f"write {TRUTHS[name.lower()]} if that is meant", quoted
+    close = did_you_mean(name, subject.variable_names)
+    return close[0] if close else "declare the variable", quoted
+
+
+@rule("HAND007", "handoffs", "variables")
+def priorities_differ(subject: Subject) -> Iterator[Hit]:
+    for first, second in _tied(subject):
+        values = domain(first.condition, second.condition, subject.spec.variables)
+        # After a rule that always applies no other is asked, whatever the priorities: HAND009.
+        if hold_together(first.condition, second.condition, values) and not holds_always(
+            first.condition, values
+        ):
+            yield Hit(
+                second.path,
+                f"the rules {first} and {second} may apply at once and have the same "
+                f"priority {second.handoff.priority}; the first in the file wins",
+                hint=("give them different priorities, or conditions that exclude each other",),
+            )
+
+
+def _tied(subject: Subject) -> Iterator[tuple[_Rule, _Rule]]:
+    known = [
+        found
+        for found in _rules(subject)
+        if subject.variable_names.issuperset(names(found.condition))
+    ]
+    for _, group in groupby(sorted(known, key=_rank), key=_rank):
+        rules = list(group)
+        for position, second in enumerate(rules):
+            for first in rules[:position]:
+                if first.handoff.target_agent != second.handoff.target_agent:
+                    yield first, second
+
+
+def _rank(found: _Rule) -> tuple[str, str, int]:
+    handoff = found.handoff
+    return handoff.source_agent, handoff.condition_scope, handoff.priority
+
+
+@rule("HAND013", "handoffs", "variables", "orchestrator")
+def strict_profile(subject: Subject) -> Iterator[Hit]:
+    if subject.spec.orchestrator.condition_profile != "strict":
+        return
+    for found in _rules(subject):
+        faults = (*strict_violations(found.condition), *_strict_variables(subject, found))
+        if faults:
+            yield Hit(
+                found.path,
+                f"the strict profile forbids the condition of {found}: {faults[0]}",
+                cause=faults[1:],
+                hint=('rewrite it, or set "condition_profile": "full" in the orchestrator file',),
+            )
+
+
+def _strict_variables(subject: Subject, found: _Rule) -> Iterator[str]:
+    for name in names(found.condition):
+        variable = subject.spec.variables.get(name)
+        # A variable without the right to route is the matter of HAND004.
+        if variable and may_route(variable):
+            kind = variable.source.type
+            if kind not in ("environment", "derived"):
+                yield f"'{name}' is a {kind} variable; only environment and derived ones fit"
+
+
+@rule("HAND015", "handoffs", "variables", "models")
+def comparison_makes_sense(subject: Subject) -> Iterator[Hit]:
+    types = subject.once(variable_types)
+    for found in _rules(subject):
+        for objection in objections(found.text, types, subject.models):
+            yield Hit(
+                found.path,
+                f"in the rule {found}, {objection.fact}",
+                hint=objection.hint,
+                offset=objection.offset,
+                length=objection.length,
+            )

@@ -1,0 +1,82 @@
+"""Family ENV: what depends on environment variables, which a run in production does not have."""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from weft.check.rule import rule
+from weft.check.rules.conditions import first_mentions
+from weft.check.rules.prompts import insertions
+from weft.check.subject import Hit, Subject
+from weft.findings import Severity
+from weft.spec.variables import ComputedSource, EnvironmentSource, Variable
+
+
+@rule("ENV001", "handoffs", "variables")
+def routing_survives_production(subject: Subject) -> Iterator[Hit]:
+    for index in subject.conditions:
+        handoff = subject.spec.handoffs[index]
+        for name, offset in first_mentions(handoff.condition or "").items():
+            chain = _way_to_environment(subject, name)
+            if chain:
+                yield Hit(
+                    ("handoffs", index, "condition"),
+                    f"the rule {handoff.source_agent} -> {handoff.target_agent} depends on the "
+                    f"environment variable {chain[-1]}, which production hides",
+                    cause=computed_from(chain),
+                    hint=(f"decide by a derived variable, or make {chain[-1]} static",),
+                    severity=_severity(subject),
+                    offset=offset,
+                    length=len(name),
+                )
+
+
+@rule("ENV002", "agents", "variables")
+def prompt_survives_production(subject: Subject) -> Iterator[Hit]:
+    for use in insertions(subject):
+        chain = _way_to_environment(subject, use.name)
+        if chain:
+            yield Hit(
+                use.path,
+                f"the prompt of {use.agent} depends on the environment variable {chain[-1]}, "
+                "which production hides",
+                cause=computed_from(chain),
+                hint=(f"make {chain[-1]} static, or take it from a database",),
+                severity=_severity(subject),
+                offset=use.offset,
+                length=len(use.name),
+            )
+
+
+def _severity(subject: Subject) -> Severity:
+    return "error" if subject.profile == "production" else "warning"
+
+
+def _way_to_environment(subject: Subject, name: str) -> tuple[str, ...]:
+    # A secret is used neither in prompts nor in conditions, whatever its source: other rules
+    # report that.
+    return way_down(
+        subject, name, lambda it: isinstance(it.source, EnvironmentSource) and not it.secret
+    )
+
+
+def way_down(subject: Subject, name: str, is_goal: Callable[[Variable], bool]) -> tuple[str, ...]:
+    """Return the variables from `name` down to the nearest goal that it is or comes from.
+
+    What comes from a secret is a matter of its own, so the way does not lead through one.
+    """
+    waiting, met = [(name,)], {name}
+    for chain in waiting:
+        variable = subject.spec.variables.get(chain[-1])
+        if variable is None:
+            continue
+        if is_goal(variable):
+            return chain
+        if isinstance(variable.source, ComputedSource) and not variable.secret:
+            fresh = [entry for entry in variable.source.inputs if entry not in met]
+            met.update(fresh)
+            waiting += [(*chain, entry) for entry in fresh]
+    return ()
+
+
+def computed_from(way: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{computed} is computed from {entry}" for computed, entry in pairwise(way))

@@ -1,0 +1,226 @@
+"""Family HAND, last part: what the exploration of all runs has found."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from weft.check.explore import EndlessRun, Exploration, UnusedRule, explore
+from weft.check.rule import rule, rules_of
+from weft.check.rules import (
+    auto,
+    bind,
+    conditions,
+    handoffs,
+    names,
+    outputs,
+    states,
+    triggers,
+    usage,
+    variables,
+)
+from weft.check.spelling import listed
+from weft.check.subject import Hit, Subject
+from weft.engine.routing import link_routing
+from weft.findings import Path
+from weft.spec.conditions import names as names_in
+
+#: Everything that decides how a run can go.
+_READS: Final = (
+    "orchestrator", "agents", "variables", "handoffs", "tools", "lifecycle_tools", "hooks", "code",
+    "models", "registry",
+)  # fmt: skip
+
+#: What says why a workflow cannot be explored, or why something never happens: to explore on would
+#: say that twice.
+_FIRST: Final = {
+    "NAME003", "NAME004", "NAME008", "BIND001", "BIND003", "BIND004", "BIND005", "BIND007",
+    "OUT001", "OUT002", "OUT004", "OUT005", "TOOL008", "TOOL009", "VAR002", "VAR003", "VAR004",
+    "VAR007", "VAR008", "STATE001", "HAND001", "HAND002", "HAND003", "HAND005", "HAND015",
+    "HAND017", "HAND019", "HAND020",
+}  # fmt: skip
+
+_FEWER: Final = "let fewer variables decide handoffs, or give them fewer values"
+_WAY_OUT: Final = "add a rule that leads to user or terminate then"
+
+
+def is_explorable(subject: Subject) -> bool:
+    """Tell whether a workflow is led by handoffs, and sound enough to be explored."""
+    spec = subject.spec
+    if spec.flow or spec.board:
+        return False
+    first = rules_of(auto, bind, conditions, handoffs, names, outputs, states, triggers, variables)
+    return not any(True for it in first if it.code in _FIRST for _ in it.check(subject))
+
+
+def _exploration(subject: Subject) -> Exploration:
+    return explore(subject) if is_explorable(subject) else Exploration("not explored")
+
+
+@rule("HAND008", *_READS)
+def every_agent_speaks(subject: Subject) -> Iterator[Hit]:
+    found = subject.once(_exploration)
+    for agent, others in _gathered(subject, found.unreachable_agents):
+        message = f"no run ever comes to {agent}"
+        hint = f"add a handoff to {agent}, or remove the agent"
+        if agent not in found.unvisited_agents:
+            message = f"{agent} never speaks: a rule before its replies always hands off"
+            hint = f"narrow the conditions of the rules before the replies of {agent}"
+        either = f"nor does any come to {', '.join(others)} by way of {agent}"
+        yield Hit(
+            _place(subject, agent),
+            message,
+            cause=(*_closed_ways(subject, found, agent), *([either] if others else ())),
+            hint=(hint,),
+        )
+
+
+def _place(subject: Subject, agent: str) -> Path:
+    return ("agents", list(subject.agents).index(agent), "agent_name")
+
+
+def _closed_ways(subject: Subject, found: Exploration, agent: str) -> Iterator[str]:
+    """Yield why the rules that lead to an agent do not."""
+    for unused in found.unused_rules:
+        handoff = subject.spec.handoffs[unused.index]
+        source = handoff.source_agent
+        if handoff.target_agent == agent and source not in found.unreachable_agents:
+            yield f"the rule {source} -> {agent} never applies: {unused.why}"
+            yield from unused.facts
+
+
+@rule("HAND009", *_READS)
+def every_rule_applies(subject: Subject) -> Iterator[Hit]:
+    found = subject.once(_exploration)
+    for unused in found.unused_rules:
+        if not _is_told_elsewhere(subject, found, unused):
+            handoff = subject.spec.handoffs[unused.index]
+            yield Hit(
+                ("handoffs", unused.index, "condition"),
+                f"the rule {handoff.source_agent} -> {handoff.target_agent} never applies: "
+                f"{unused.why}",
+                cause=unused.facts,
+                hint=("correct the condition or the priority, or remove the rule",),
+            )
+
+
+def _is_told_elsewhere(subject: Subject, found: Exploration, unused: UnusedRule) -> bool:
+    """Tell whether another finding already speaks of the mistake behind an unused rule."""
+    handoff = subject.spec.handoffs[unused.index]
+    path = ("handoffs", unused.index, "condition")
+    return (
+        # A fallback that is never needed is a safety net, not a mistake.
+        handoff.condition is None
+        or handoff.source_agent in found.unreachable_agents
+        or handoff.target_agent in found.unreachable_agents
+        or path in subject.once(_tied)
+        or (unused.always_false and _is_about_stuck_variable(subject, unused.index))
+    )
+
+
+def _tied(subject: Subject) -> frozenset[Path]:
+    return frozenset(hit.path for hit in conditions.priorities_differ.check(subject))
+
+
+def _is_about_stuck_variable(subject: Subject, index: int) -> bool:
+    """Tell whether a rule about variables speaks of one that the condition tests."""
+    return not subject.once(_stuck_variables).isdisjoint(names_in(subject.conditions[index]))
+
+
+def _stuck_variables(subject: Subject) -> frozenset[str | int]:
+    rules = (
+        usage.something_sets_it,
+        states.default_is_a_state,
+        states.state_is_reachable,
+        states.trigger_follows_a_transition,
+    )
+    return frozenset(hit.path[1] for found in rules for hit in found.check(subject))
+
+
+@rule("HAND010", *_READS)
+def no_agent_is_a_dead_end(subject: Subject) -> Iterator[Hit]:
+    for endless in _endless(subject):
+        if len(endless.agents) == 1:
+            agent = endless.agents[0]
+            fact = f"{agent} has one turn after the other for ever{_once(endless)}"
+            yield _hit(subject, endless, f"{fact}: no rule leads on to an end")
+
+
+@rule("HAND011", *_READS)
+def no_circle_is_closed(subject: Subject) -> Iterator[Hit]:
+    for endless in _endless(subject):
+        if len(endless.agents) > 1:
+            fact = f"{listed(endless.agents)} hand off to each other for ever{_once(endless)}"
+            yield _hit(subject, endless, f"{fact}: no rule leads out")
+
+
+@rule("HAND012", *_READS)
+def every_run_can_end(subject: Subject) -> Iterator[Hit]:
+    found = subject.once(_exploration)
+    if found.status == "unfinished":
+        yield Hit(
+            ("orchestrator", "initial_agent"),
+            f"not every way a run can go was explored: {found.reason}",
+            hint=(_FEWER,),
+        )
+    if found.status == "may be endless":
+        endless = found.endless[0]
+        fact = f"a run may get to {listed(endless.agents)} and never come to an end"
+        yield _hit(
+            subject, endless, f"{fact}{_once(endless)}", f"it depends on this: {found.reason}"
+        )
+
+
+def _endless(subject: Subject) -> tuple[EndlessRun, ...]:
+    found = subject.once(_exploration)
+    return found.endless if found.status == "endless" else ()
+
+
+def _once(endless: EndlessRun) -> str:
+    values = " and ".join(f"{name} = {value}" for name, value in endless.values)
+    return f" once {values}" if values else ""
+
+
+def _hit(subject: Subject, endless: EndlessRun, fact: str, *why: str) -> Hit:
+    way = (f"a run gets there by: {endless.witness}", f"and goes on: {endless.cycle}")
+    return Hit(
+        _place(subject, endless.agents[0]),
+        fact,
+        cause=(*why, *way),
+        hint=(_WAY_OUT, "or correct the one that should"),
+    )
+
+
+def _gathered(subject: Subject, silent: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield silent agents to whom no other silent agent leads, and all those they lead to.
+
+    Whoever makes the first one speak makes the others speak too, or sees what is left. Of silent
+    agents that lead to each other, the first stands for all.
+    """
+    if not silent:
+        return
+    ahead = _led_to(subject, silent)
+    left = list(silent)
+    for agent in reversed(silent):
+        before = [it for it in left if agent in ahead[it]]
+        if agent in left and all(it in ahead[agent] for it in before):
+            root = min([agent, *before], key=silent.index)
+            others = [it for it in silent if it in left and it in ahead[root] and it != root]
+            yield root, others
+            left = [it for it in left if it != root and it not in others]
+
+
+def _led_to(subject: Subject, silent: Sequence[str]) -> dict[str, set[str]]:
+    """Return the silent agents that each of them leads to, directly or by others."""
+    routing = link_routing(subject.spec)
+    links = {agent: {routing.otherwise[agent].target} for agent in silent}
+    for handoff in subject.spec.handoffs:
+        if handoff.source_agent in links:
+            links[handoff.source_agent].add(handoff.target_agent)
+    found: dict[str, set[str]] = {}
+    for agent in silent:
+        waiting, met = [agent], set[str]()
+        while waiting:
+            fresh = (links[waiting.pop()] & links.keys()) - met
+            met |= fresh
+            waiting.extend(fresh)
+        found[agent] = met
+    return found

@@ -1,0 +1,295 @@
+"""Family EXPO: whether agents see the variables that their prompts speak of, and no others."""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from weft.check.code.facts import code_of, path_in
+from weft.check.rule import rule
+from weft.check.rules.environment import computed_from, way_down
+from weft.check.rules.prompts import insertions, places_of, prompts, quoted_words, words
+from weft.check.rules.trigger_places import TOOL_TRIGGERS, placed_triggers
+from weft.check.spelling import agent_meant, did_you_mean, unknown_name, variable_meant
+from weft.check.subject import Hit, Subject
+from weft.findings import AppendItem, Edit, Fix, Path, SetValue
+from weft.spec.conditions import names
+from weft.spec.triggers import AgentTextTrigger
+
+_NAME: Final = r"([A-Za-z_][A-Za-z0-9_]*)"
+#: Text that looks as if a value were meant to be put in, and what becomes of it.
+_ALMOST: Final = re.compile(
+    rf"\$\{{{_NAME}\}}|\{{\{{{_NAME}\}}(?!\}})|\{{(?=[^{{}}]*\s)\s*{_NAME}\s*\}}"
+    rf"|\{{{_NAME}(?:\.\w+|\[\w+\])+\}}"
+)
+_EFFECTS: Final = (
+    "leaves a $ before the value",
+    "leaves a { before the value",
+    "is plain text because of the blanks",
+    "is plain text: only {name} is replaced",
+)
+
+
+@rule("EXPO001", "agents", "variables", "exposure")
+def used_is_declared(subject: Subject) -> Iterator[Hit]:
+    for use in insertions(subject):
+        if use.name in subject.spec.exposure.get(use.agent, ()):
+            continue  # EXPO003 reports it if nobody declares it
+        if use.name not in subject.variable_names:
+            meant = did_you_mean(use.name, subject.variable_names) or ("declare the variable",)
+            yield Hit(
+                use.path,
+                f'the prompt of {use.agent} puts in "{use.name}", which is no variable',
+                hint=(*meant, f"or write {{{{{use.name}}}}} if the braces are meant literally"),
+                offset=use.offset,
+                length=len(use.name),
+            )
+
+
+@rule("EXPO002", "agents", "variables", "exposure")
+def used_is_exposed(subject: Subject) -> Iterator[Hit]:
+    hidden: dict[str, list[str]] = {}
+    shown = subject.once(shown_to)
+    for use in insertions(subject):
+        if is_hidden(subject, use.name, shown.get(use.agent, ())):
+            hidden.setdefault(use.agent, []).append(use.name)
+    for use in insertions(subject):
+        if use.name in hidden.get(use.agent, ()):
+            yield Hit(
+                use.path,
+                f"the prompt of {use.agent} puts in {use.name}, which {use.agent} is not shown",
+                hint=_expose_hint(subject, use.agent, use.name),
+                fix=_expose(subject, use.agent, use.name, hidden[use.agent]),
+                offset=use.offset,
+                length=len(use.name),
+            )
+
+
+def _expose_hint(subject: Subject, agent: str, name: str) -> tuple[str, ...]:
+    hint = f'add "{name}" to the variables of {agent}'
+    if may_read(subject, agent, name):
+        return (hint,)
+    return (f'{hint}, and "{agent}" to the readers of {name}',)
+
+
+def _expose(subject: Subject, agent: str, name: str, hidden: list[str]) -> Fix | None:
+    if not may_read(subject, agent, name):
+        return None
+    path: Path = ("exposure", agent)
+    if agent in subject.spec.exposure:
+        edit: Edit = AppendItem(path, name)
+    else:
+        # All findings about one agent carry the same new list, so that any of them completes it.
+        edit = SetValue(path, [other for other in hidden if may_read(subject, agent, other)])
+    return Fix(f"show {name} to {agent}", (edit,))
+
+
+@rule("EXPO003", "variables", "exposure")
+def exposed_is_declared(subject: Subject) -> Iterator[Hit]:
+    for agent, path, name in exposed(subject):
+        if name not in subject.variable_names:
+            fact = f'{agent} is shown "{name}", which is no variable'
+            otherwise = "declare the variable, or remove it here"
+            yield unknown_name(path, name, subject.variable_names, fact, otherwise)
+
+
+@rule("EXPO004", "agents", "variables", "exposure", "handoffs", "tools", "code")
+def exposed_is_used(subject: Subject) -> Iterator[Hit]:
+    used: dict[str, frozenset[str]] = {}
+    for agent, path, name in exposed(subject):
+        if name not in subject.variable_names or agent not in subject.agents:
+            continue
+        if is_secret(subject, name) or not may_read(subject, agent, name):
+            continue
+        if agent not in used:
+            used[agent] = _used_by(subject, agent)
+        if name not in used[agent] and not _is_spoken_of(subject, agent, name):
+            yield Hit(
+                path,
+                f"{agent} is shown {name}, but neither its prompt nor its rules nor its tools "
+                "use it",
+                hint=(f"say in its prompt what {name} is for", "or remove it here"),
+            )
+
+
+def _is_spoken_of(subject: Subject, agent: str, name: str) -> bool:
+    own = (prompt.text for prompt in prompts(subject) if prompt.agent.agent_name == agent)
+    return any(True for text in own for _ in places_of(name, text))
+
+
+def _used_by(subject: Subject, agent: str) -> frozenset[str]:
+    """Return the names that an agent uses; a misspelt one counts as what it means."""
+    used = {use.name for use in insertions(subject) if use.agent == agent}
+    plain: set[str] = set()
+    for index, handoff in enumerate(subject.spec.handoffs):
+        if handoff.source_agent == agent and handoff.condition:
+            parsed = subject.conditions.get(index)
+            used.update(names(parsed) if parsed else ())
+            plain.update(() if parsed else words(handoff.condition))
+    for file in code_for(subject, agent):
+        plain |= quoted_words(subject.code.get(file, ""))
+    return frozenset(plain.union(variable_meant(subject, name) for name in used))
+
+
+@rule("EXPO005", "agents", "variables", "exposure", "tools", "models", "registry")
+def mentioned_is_exposed(subject: Subject) -> Iterator[Hit]:
+    # What the prompt puts in is the matter of EXPO002.
+    met = {(use.agent, use.name) for use in insertions(subject)}
+    own, shown = _own_words(subject), subject.once(shown_to)
+    # A word without an underscore is as likely plain English.
+    telling = [name for name in sorted(subject.variable_names) if "_" in name]
+    hidden: dict[str, list[str]] = {}
+    for prompt in prompts(subject):
+        agent = prompt.agent.agent_name
+        if agent not in hidden:
+            known = {*shown.get(agent, ()), *own.get(agent, ())}
+            hidden[agent] = [name for name in telling if is_hidden(subject, name, known)]
+        for name in hidden[agent]:
+            offset = _spoken_at(name, prompt.text)
+            if offset is None or (agent, name) in met:
+                continue
+            met.add((agent, name))
+            yield Hit(
+                prompt.path,
+                f"the prompt of {agent} speaks of {name}, but {agent} is not shown its value",
+                hint=_expose_hint(subject, agent, name),
+                offset=offset,
+                length=len(name),
+            )
+
+
+def _own_words(subject: Subject) -> dict[str, set[str]]:
+    """Return the names an agent has without seeing a value: tools, fields, what it sets."""
+    own: dict[str, set[str]] = {}
+    owners: dict[str, list[str]] = {}
+    for tool in subject.spec.tools:
+        own.setdefault(tool.agent, set()).add(tool.function)
+        owners.setdefault(tool.function, []).append(tool.agent)
+    for binding in subject.spec.registry:
+        fields = subject.models.get(binding.model or "", {})
+        own.setdefault(binding.agent, set()).update(fields)
+    for placed in placed_triggers(subject):
+        trigger = placed.trigger
+        if isinstance(trigger, AgentTextTrigger):
+            own.setdefault(trigger.agent, set()).add(placed.variable)
+        elif isinstance(trigger, TOOL_TRIGGERS):
+            for agent in owners.get(trigger.tool, ()):
+                own[agent].add(placed.variable)
+    return own
+
+
+def _spoken_at(name: str, text: str) -> int | None:
+    """Return where a name stands first outside of braces: of braces other rules speak."""
+    for at in places_of(name, text):
+        if not text[max(at - 9, 0) : at].rstrip().endswith("{"):
+            return at
+    return None
+
+
+@rule("EXPO006", "agents", "variables")
+def reference_is_exact(subject: Subject) -> Iterator[Hit]:
+    for prompt in prompts(subject):
+        for found in _ALMOST.finditer(prompt.text):
+            shape = found.lastindex or 1
+            name = found[shape]
+            if name in subject.variable_names:
+                text = " ".join(found[0].split())
+                yield Hit(
+                    prompt.path,
+                    f"in the prompt of {prompt.agent.agent_name}, {text} {_EFFECTS[shape - 1]}",
+                    hint=(
+                        f"write {{{name}}} to put the value in",
+                        f"or {{{{{name}}}}} for the literal text {{{name}}}",
+                    ),
+                    offset=found.start(),
+                    length=len(found[0]),
+                )
+
+
+@rule("EXPO007", "agents", "variables", "exposure")
+def reader_may_read(subject: Subject) -> Iterator[Hit]:
+    for agent, path, name in exposed(subject):
+        if agent in subject.agents and not may_read(subject, agent, name):
+            yield Hit(
+                path,
+                f"{agent} is shown {name}, but is not among its readers",
+                hint=(f'add "{agent}" to the readers of {name}', "or remove it here"),
+            )
+
+
+@rule("EXPO008", "agents", "variables", "exposure")
+def secret_is_hidden(subject: Subject) -> Iterator[Hit]:
+    hint = ("let a tool use the secret instead: what a model sees, it can repeat",)
+    shown: set[tuple[str, str]] = set()
+    for agent, path, name in exposed(subject):
+        way = _way_to_secret(subject, name)
+        if way:
+            shown.add((agent, name))
+            fact = f"{agent} is shown {name}, which {_secrecy(way)}"
+            yield Hit(path, fact, cause=computed_from(way), hint=hint)
+    for use in insertions(subject):
+        way = _way_to_secret(subject, use.name)
+        if way and (use.agent, use.name) not in shown:
+            yield Hit(
+                use.path,
+                f"the prompt of {use.agent} puts in {use.name}, which {_secrecy(way)}",
+                cause=computed_from(way),
+                hint=hint,
+                offset=use.offset,
+                length=len(use.name),
+            )
+
+
+def _way_to_secret(subject: Subject, name: str) -> tuple[str, ...]:
+    return way_down(subject, name, lambda it: it.secret)
+
+
+def _secrecy(way: tuple[str, ...]) -> str:
+    return "is secret" if len(way) == 1 else f"comes from the secret {way[-1]}"
+
+
+def shown_to(subject: Subject) -> dict[str, set[str]]:
+    """Return what each agent is shown, agents and variables that are misspelt taken as meant."""
+    shown: dict[str, set[str]] = {}
+    for agent, listed in subject.spec.exposure.items():
+        names = {variable_meant(subject, name) for name in listed}
+        shown.setdefault(agent_meant(subject, agent), set()).update(names)
+    return shown
+
+
+def is_hidden(subject: Subject, name: str, shown: Collection[str]) -> bool:
+    return name in subject.variable_names and name not in shown and not is_secret(subject, name)
+
+
+def is_secret(subject: Subject, name: str) -> bool:
+    return name in subject.spec.variables and subject.spec.variables[name].secret
+
+
+def may_read(subject: Subject, agent: str, name: str) -> bool:
+    variable = subject.spec.variables.get(name)
+    return variable is None or variable.readers is None or agent in variable.readers
+
+
+def exposed(subject: Subject) -> Iterator[tuple[str, Path, str]]:
+    """Yield each variable that an agent is shown, once per agent."""
+    for agent, listed in subject.spec.exposure.items():
+        first: dict[str, int] = {}
+        for index, name in enumerate(listed):
+            first.setdefault(name, index)
+        for name, index in first.items():
+            yield agent, ("exposure", agent, index), name
+
+
+def code_for(subject: Subject, agent: str) -> set[str]:
+    """Return the code that runs for an agent: its tools and hooks, and what they import."""
+    spec, code = subject.spec, subject.code
+    declared = [("tools", tool.file) for tool in spec.tools if tool.agent == agent]
+    declared += [("tools", t.file) for t in spec.lifecycle_tools if t.agent in (None, agent)]
+    declared += [("hooks", hook.file) for hook in spec.hooks if hook.agent in (None, agent)]
+    waiting = [path for folder, file in declared if (path := path_in(folder, file, code))]
+    modules, found = code_of(subject).modules, set[str]()
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += modules[path].imports if path in modules else ()
+    return found

@@ -1,0 +1,190 @@
+"""Family NAME: names that are badly formed, taken, or given twice."""
+
+import keyword
+from collections.abc import Iterable, Iterator
+
+from weft.check.code.facts import path_in
+from weft.check.rule import rule
+from weft.check.rules.declared import all_tool_entries
+from weft.check.spelling import pascal_case, snake_case
+from weft.check.subject import Hit, Subject
+from weft.findings import Fix, Path, Remove
+from weft.ids import AGENT_NAME, SNAKE_NAME, TERMINATE, USER
+from weft.spec.condition_tokens import KEYWORDS
+from weft.spec.types import is_model_name
+
+
+@rule("NAME001", "agents")
+def agent_is_pascal_case(subject: Subject) -> Iterator[Hit]:
+    for index, name in _first_of(agent.agent_name for agent in subject.spec.agents):
+        if not AGENT_NAME.match(name) and not _is_target_word(name):
+            yield Hit(
+                ("agents", index, "agent_name"),
+                f'the agent name "{name}" is not PascalCase',
+                hint=_rename(pascal_case(name), "in all files that name the agent"),
+            )
+
+
+@rule("NAME002", "tools", "lifecycle_tools", "variables", "models")
+def names_are_snake_case(subject: Subject) -> Iterator[Hit]:
+    for path, name in _functions(subject):
+        if name.isidentifier() and not SNAKE_NAME.match(name):
+            yield Hit(
+                path,
+                f'the function name "{name}" is not snake_case',
+                hint=_rename(snake_case(name), "here and in the code"),
+            )
+    for name in subject.spec.variables:
+        if not SNAKE_NAME.match(name) and not _is_reserved(name):
+            yield Hit(
+                ("variables", name),
+                f'the variable name "{name}" is not snake_case',
+                hint=_rename(snake_case(name), "everywhere it is used"),
+                at_key=True,
+            )
+    for index, model in enumerate(subject.spec.models):
+        for name in model.fields:
+            if not SNAKE_NAME.match(name):
+                yield Hit(
+                    ("models", index, "fields", name),
+                    f'the field name "{name}" of {model.name} is not snake_case',
+                    hint=_rename(snake_case(name), "here and in the code that uses it"),
+                    at_key=True,
+                )
+
+
+@rule("NAME003", "agents")
+def agent_is_unique(subject: Subject) -> Iterator[Hit]:
+    return _named_twice("agent", "agent_name", (one.agent_name for one in subject.spec.agents))
+
+
+@rule("NAME004", "tools")
+def tool_is_unique(subject: Subject) -> Iterator[Hit]:
+    tools = subject.spec.tools
+    pairs: dict[tuple[str, str], int] = {}
+    files: dict[str, str] = {}
+    for index, tool in enumerate(tools):
+        path = ("tools", index, "function")
+        file = path_in("tools", tool.file, subject.code) or tool.file
+        first = pairs.setdefault((tool.agent, tool.function), index)
+        known = files.setdefault(tool.function, file)
+        if first != index:
+            removal = Fix("remove the second one", (Remove(("tools", index)),))
+            yield Hit(
+                path,
+                f"{tool.agent} has the tool {tool.function} twice",
+                cause=(f"tool number {first + 1} of the file has this agent and function already",),
+                hint=("remove one of them",),
+                fix=removal if tool == tools[first] else None,
+            )
+        elif known != file:
+            yield Hit(
+                path,
+                f"the tool name {tool.function} stands for two functions",
+                cause=(f"one is in {known}, the other in {file}",),
+                hint=("give one of the functions another name: triggers refer to tools by it",),
+            )
+
+
+@rule("NAME005", "orchestrator")
+def workflow_is_named_like_its_folder(subject: Subject) -> Iterator[Hit]:
+    name = subject.spec.orchestrator.workflow_name
+    if subject.folder not in ("", name):
+        yield Hit(
+            ("orchestrator", "workflow_name"),
+            f'the workflow is named "{name}", its folder "{subject.folder}"',
+            hint=(f'write "{subject.folder}" here', f"or rename the folder to {name}"),
+        )
+
+
+@rule("NAME006", "agents")
+def section_is_unique(subject: Subject) -> Iterator[Hit]:
+    for index, agent in enumerate(subject.spec.agents):
+        for place, first, name in _repeated(section.id for section in agent.prompt_sections):
+            yield Hit(
+                ("agents", index, "prompt_sections", place, "id"),
+                f'two prompt sections of {agent.agent_name} have the id "{name}"',
+                cause=(f"section number {first + 1} has it already",),
+                hint=("give one of them another id, or put their texts together",),
+            )
+
+
+@rule("NAME007", "models")
+def model_is_unique(subject: Subject) -> Iterator[Hit]:
+    return _named_twice("model", "name", (model.name for model in subject.spec.models))
+
+
+def _named_twice(kind: str, key: str, names: Iterable[str]) -> Iterator[Hit]:
+    for index, first, name in _repeated(names):
+        yield Hit(
+            (f"{kind}s", index, key),
+            f'two {kind}s are named "{name}"',
+            cause=(f"{kind} number {first + 1} of the file has this name already",),
+            hint=("give one of them another name, or remove it",),
+        )
+
+
+@rule("NAME008", "agents")
+def agent_is_no_target_word(subject: Subject) -> Iterator[Hit]:
+    for index, name in _first_of(agent.agent_name for agent in subject.spec.agents):
+        if _is_target_word(name):
+            meaning = "the person" if name.lower() == USER else "the end of the run"
+            yield Hit(
+                ("agents", index, "agent_name"),
+                f'an agent is named "{name}", which means {meaning} in a handoff',
+                hint=("give the agent another name",),
+            )
+
+
+@rule("NAME009", "models")
+def model_is_pascal_case(subject: Subject) -> Iterator[Hit]:
+    for index, name in _first_of(model.name for model in subject.spec.models):
+        path: Path = ("models", index, "name")
+        if not AGENT_NAME.match(name):
+            hint = _rename(pascal_case(name), "in all types that name the model")
+            yield Hit(path, f'the model name "{name}" is not PascalCase', hint=hint)
+        elif not is_model_name(name):
+            message = f'the model name "{name}" is a word of the type language'
+            yield Hit(path, message, hint=(f"give it another name, such as {name}Model",))
+
+
+def _functions(subject: Subject) -> Iterator[tuple[Path, str]]:
+    """Yield each function of the tools once, unless it is missing in the code."""
+    seen: set[str] = set()
+    for entry in all_tool_entries(subject):
+        name = entry.declared.function
+        if name not in seen and (entry.module is None or entry.module.defines(name)):
+            seen.add(name)
+            yield (*entry.path, "function"), name
+
+
+def _is_target_word(name: str) -> bool:
+    return name.lower() in (USER, TERMINATE)
+
+
+def _is_reserved(name: str) -> bool:
+    """Tell whether VAR006 refuses the name altogether."""
+    word = name.lower()
+    return word.startswith(("_", "weft")) or word in KEYWORDS or keyword.iskeyword(name)
+
+
+def _rename(name: str, where: str) -> tuple[str, ...]:
+    return (f"write {name}, {where}",) if name else ("use English letters and digits",)
+
+
+def _first_of(names: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield each name once: repetitions are another rule's matter."""
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name not in seen:
+            seen.add(name)
+            yield index, name
+
+
+def _repeated(names: Iterable[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the index of each repetition, the index of the first, and what is repeated."""
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if name in first:
+            yield index, first[name], name
+        first.setdefault(name, index)

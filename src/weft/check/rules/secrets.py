@@ -1,0 +1,112 @@
+"""Family VAR, third part: secrets stay out of packages and out of the context."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from weft.check.rule import rule
+from weft.check.secrets import is_secret_file, secret_in
+from weft.check.subject import Hit, Subject
+from weft.check.values import declared_values, is_open_secret, label_of, texts_in
+from weft.findings import Path
+from weft.spec.ingredients import LiteralIngredient
+from weft.spec.variables import ExternalSource, FileSource
+
+_DRIVE: Final = re.compile(r"[A-Za-z]:")
+_URL_PARAMETER: Final = re.compile(r"[?&]([^=&#]+)=([^&#]*)")
+
+
+_TAKEN_FROM_OUTSIDE: Final = 'take it from an "environment" variable with "secret": true'
+_GIVEN_UP: Final = "and make the written one invalid: it may have been seen"
+
+
+@rule("VAR005", "variables", "agents", "orchestrator")
+def no_secret_is_written_down(subject: Subject) -> Iterator[Hit]:
+    for name, path, value in declared_values(subject):
+        if is_open_secret(subject.spec.variables[name]):
+            continue
+        for at, text in texts_in(value, ()):
+            yield from _secret_hits(name, label_of(name, at), (*path, *at), text)
+    for name, source in subject.sources(ExternalSource):
+        yield from _url_hits(name, source.url)
+    for what, path, text in _words(subject):
+        kind = secret_in("text", text)
+        if kind:
+            yield Hit(
+                path,
+                f"{what} seems to hold a secret, {kind}, which every model it is sent to and "
+                "everyone who has the package can read",
+                hint=(f"let a tool use it, and {_TAKEN_FROM_OUTSIDE}", _GIVEN_UP),
+            )
+
+
+def _words(subject: Subject) -> Iterator[tuple[str, Path, str]]:
+    """Yield the texts that are sent to models and people as they are written."""
+    for index, agent in enumerate(subject.spec.agents):
+        path: Path = ("agents", index)
+        for number, section in enumerate(agent.prompt_sections):
+            at = (*path, "prompt_sections", number)
+            yield f"the prompt of {agent.agent_name}", (*at, "content"), section.content
+            yield f"a heading of {agent.agent_name}", (*at, "heading"), section.heading or ""
+        for number, ingredient in enumerate(agent.context):
+            if isinstance(ingredient, LiteralIngredient):
+                at = (*path, "context", number, "text")
+                yield f"a text in the context of {agent.agent_name}", at, ingredient.text
+    first = subject.spec.orchestrator
+    for key in ("initial_message", "initial_message_to_user"):
+        yield f"the {key}", ("orchestrator", key), getattr(first, key) or ""
+
+
+def _secret_hits(name: str, label: str, path: Path, text: str) -> Iterator[Hit]:
+    kind = secret_in(label, text)
+    if kind:
+        yield Hit(
+            path,
+            f"{name} seems to hold a secret, {kind}, which everyone who has the package can read",
+            hint=(_TAKEN_FROM_OUTSIDE, _GIVEN_UP),
+        )
+
+
+def _url_hits(name: str, url: str) -> Iterator[Hit]:
+    path = ("variables", name, "source", "url")
+    found = [*_secret_hits(name, "url", path, url)]
+    for parameter in _URL_PARAMETER.finditer(url):
+        found += _secret_hits(name, parameter[1], path, parameter[2])
+    yield from found[:1]
+
+
+@rule("VAR018", "variables")
+def file_may_be_read(subject: Subject) -> Iterator[Hit]:
+    for name, source in subject.sources(FileSource):
+        reason = why_not_read(source.path)
+        if reason:
+            yield Hit(
+                ("variables", name, "source", "path"),
+                f"{name} cannot be read from this file: {reason}",
+                hint=("name a file below the package folder, such as data/prices.json",),
+            )
+
+
+def why_not_read(path: str) -> str | None:
+    """Say why no variable may be read from a file, or return None if one may."""
+    if path.startswith(("/", "~")) or _DRIVE.match(path):
+        return "the path does not start in the package folder"
+    if "\\" in path or "\0" in path:
+        return "folders in a path are parted by /"
+    if ".." in path.split("/"):
+        return "the path leads out of the package folder"
+    if is_secret_file(path):
+        return "such files hold secrets"
+    return None
+
+
+@rule("VAR020", "variables")
+def secret_has_a_keeper(subject: Subject) -> Iterator[Hit]:
+    for name, variable in subject.spec.variables.items():
+        if is_open_secret(variable):
+            kind = variable.source.type
+            yield Hit(
+                ("variables", name, "source", "type"),
+                f"{name} is secret, but its source is {kind}, which keeps the value in the open",
+                hint=('use an "environment", "external" or "file" source', 'or remove "secret"'),
+            )

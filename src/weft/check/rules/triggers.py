@@ -1,0 +1,217 @@
+"""Family VAR, second part: whether the events that set a variable can happen."""
+
+from collections.abc import Iterator
+
+from weft.check.code.facts import function_at, missing_function
+from weft.check.rule import rule
+from weft.check.rules.prompts import places_of
+from weft.check.rules.tools import functions_meant
+from weft.check.rules.trigger_places import TOOL_TRIGGERS, PlacedTrigger, placed_triggers
+from weft.check.spelling import short, unknown_name
+from weft.check.subject import Hit, Subject
+from weft.engine.conditions import same
+from weft.engine.patterns import pattern
+from weft.errors import ExpressionError
+from weft.spec.agents import Agent
+from weft.spec.tools import UiTool
+from weft.spec.triggers import (
+    AgentTextTrigger,
+    AgentTurnCountTrigger,
+    Contains,
+    Equals,
+    Exact,
+    FunctionTrigger,
+    HandoffTrigger,
+    LifecycleTrigger,
+    Match,
+    Regex,
+    ToolCallTrigger,
+    ToolResponseTrigger,
+    UiResponseTrigger,
+    UserTextTrigger,
+)
+
+
+@rule("VAR007", "variables", "agents")
+def agent_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
+    for placed in placed_triggers(subject):
+        for key, name in _agents_of(placed):
+            known = subject.targets if key == "target_agent" else tuple(subject.agents)
+            if name not in known:
+                path = (*placed.path, key)
+                fact = f'a trigger of {placed.variable} waits for "{name}", which is no agent'
+                yield unknown_name(path, name, known, fact, "name an agent of agents.json")
+
+
+def _agents_of(placed: PlacedTrigger) -> Iterator[tuple[str, str]]:
+    match placed.trigger:
+        case AgentTextTrigger(agent=agent) | AgentTurnCountTrigger(agent=agent):
+            yield "agent", agent
+        case LifecycleTrigger(agent=str() as agent):
+            yield "agent", agent
+        case HandoffTrigger(source_agent=source, target_agent=target):
+            if source is not None:
+                yield "source_agent", source
+            if target is not None:
+                yield "target_agent", target
+        case _:
+            return
+
+
+@rule("VAR008", "variables", "tools")
+def tool_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
+    asking = {tool.function for tool in subject.spec.tools if isinstance(tool, UiTool)}
+    misspelt = subject.once(functions_meant)
+    for placed in placed_triggers(subject):
+        trigger, path = placed.trigger, (*placed.path, "tool")
+        if not isinstance(trigger, TOOL_TRIGGERS) or trigger.tool in misspelt:
+            continue
+        if trigger.tool not in subject.tools:
+            fact = f'a trigger of {placed.variable} waits for "{trigger.tool}", which is no tool'
+            otherwise = "name the function of a tool in tools.json"
+            yield unknown_name(path, trigger.tool, subject.tools, fact, otherwise)
+        elif isinstance(trigger, UiResponseTrigger) and trigger.tool not in asking:
+            yield Hit(
+                path,
+                f"a trigger of {placed.variable} waits for an answer to {trigger.tool}, "
+                "which asks nobody: it is no UI tool",
+                hint=('use the trigger "tool_response"', 'or make the tool a "UI_Tool"'),
+            )
+
+
+@rule("VAR009", "variables")
+def regex_is_usable(subject: Subject) -> Iterator[Hit]:
+    for placed in placed_triggers(subject):
+        match = _match_of(placed)
+        if not isinstance(match, Regex):
+            continue
+        try:
+            pattern(match.regex)
+        except ExpressionError as fault:
+            yield Hit(
+                (*placed.path, "match", "regex"),
+                f"a regular expression of {placed.variable} cannot be used: {fault}",
+                hint=(fault.hint or "",),
+                offset=fault.offset,
+            )
+
+
+def _match_of(placed: PlacedTrigger) -> Match | None:
+    trigger = placed.trigger
+    return trigger.match if isinstance(trigger, AgentTextTrigger | UserTextTrigger) else None
+
+
+@rule("VAR010", "variables", "agents")
+def agent_is_told_to_say_it(subject: Subject) -> Iterator[Hit]:
+    for placed in placed_triggers(subject):
+        trigger = placed.trigger
+        if not isinstance(trigger, AgentTextTrigger) or trigger.agent not in subject.agents:
+            continue
+        key, text = _text_of(trigger.match)
+        if text and not _is_told(subject.agents[trigger.agent], key, text.strip()):
+            yield Hit(
+                (*placed.path, "match", key),
+                f"{placed.variable} waits for {trigger.agent} to say "
+                f'"{short(" ".join(text.split()))}", '
+                "but its prompt does not tell it to",
+                hint=(f"tell {trigger.agent} in its prompt when to say it",),
+            )
+
+
+def _text_of(match: Match) -> tuple[str, str]:
+    """Return the key and the text of a match; whether a pattern is foretold cannot be seen."""
+    match match:
+        case Equals(equals=text):
+            return "equals", text
+        case Exact(exact=text):
+            return "exact", text
+        case Contains(contains=text):
+            return "contains", text
+        case _:
+            return "regex", ""
+
+
+def _is_told(agent: Agent, key: str, text: str) -> bool:
+    """Tell whether the text stands in the instructions as a word of its own, as it is matched."""
+    parts = [
+        part for section in agent.prompt_sections for part in (section.heading, section.content)
+    ]
+    told = "\n".join(part for part in parts if part)
+    if key != "exact":
+        text, told = text.casefold(), told.casefold()
+    return any(True for _ in places_of(text, told))
+
+
+@rule("VAR014", "variables")
+def trigger_sets_one_value(subject: Subject) -> Iterator[Hit]:
+    for placed in placed_triggers(subject):
+        other = _other_value(placed)
+        if other:
+            yield Hit(
+                (*placed.path, "value"),
+                f'a trigger of {placed.variable} has a "value" that is never used: '
+                f"the value comes from {other}",
+                hint=('remove "value"', f"or remove {other}"),
+            )
+
+
+def _other_value(placed: PlacedTrigger) -> str | None:
+    """Name what decides the value in place of the one that is written."""
+    trigger, transition = placed.trigger, placed.transition
+    if isinstance(trigger, UiResponseTrigger | FunctionTrigger) or trigger.value is True:
+        return None
+    if isinstance(trigger, ToolCallTrigger) and trigger.argument:
+        return '"argument"'
+    if isinstance(trigger, ToolResponseTrigger) and trigger.response_key:
+        return '"response_key"'
+    if transition and not same(transition.to, trigger.value):
+        return '"to" of its transition'
+    return None
+
+
+@rule("VAR015", "variables", "tools", "code")
+def argument_exists(subject: Subject) -> Iterator[Hit]:
+    for placed in placed_triggers(subject):
+        trigger = placed.trigger
+        if not isinstance(trigger, ToolCallTrigger) or trigger.argument is None:
+            continue
+        known = _arguments(subject, trigger.tool)
+        if known is not None and trigger.argument not in known:
+            fact = (
+                f'a trigger of {placed.variable} takes the argument "{trigger.argument}" '
+                f"of {trigger.tool}, which has no such parameter"
+            )
+            otherwise = f"{trigger.tool} takes {', '.join(known) or 'no arguments'}"
+            path = (*placed.path, "argument")
+            yield unknown_name(path, trigger.argument, known, fact, otherwise)
+
+
+def _arguments(subject: Subject, name: str) -> tuple[str, ...] | None:
+    """Return what a tool can be called with; None if that is not known or anything goes."""
+    files = {tool.file for tool in subject.spec.tools if tool.function == name}
+    # One name in two files is reported by NAME004.
+    function = function_at(subject, "tools", files.pop(), name) if len(files) == 1 else None
+    if function is None or function.decorated:
+        return None
+    if any(parameter.kind == "kwargs" for parameter in function.parameters):
+        return None
+    return tuple(
+        parameter.name
+        for parameter in function.parameters
+        if parameter.kind != "args" and not parameter.injected
+    )
+
+
+@rule("VAR016", "variables", "code")
+def function_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
+    for placed in placed_triggers(subject):
+        if not isinstance(placed.trigger, FunctionTrigger):
+            continue
+        missing = missing_function(subject, placed.trigger.function)
+        if missing:
+            yield Hit(
+                (*placed.path, "function"),
+                f"a trigger of {placed.variable} asks {placed.trigger.function}, "
+                f"but {missing.fact}",
+                hint=missing.hint,
+            )

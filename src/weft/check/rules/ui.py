@@ -1,0 +1,258 @@
+"""Family UI: what is shown to people, and what becomes of their answers."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from weft.check.answer_schema import Lost, answers_refused, follow, schema_faults
+from weft.check.code.facts import code_of, reached
+from weft.check.code.modules import UI_CALL, Module
+from weft.check.rule import rule
+from weft.check.rules.declared import all_entries
+from weft.check.rules.tools import functions_meant
+from weft.check.rules.trigger_places import PlacedTrigger, placed_triggers
+from weft.check.spelling import did_you_mean, listed, pascal_case, respelling, unknown_name
+from weft.check.subject import Hit, Subject
+from weft.findings import Fix, Place, SetValue
+from weft.ids import AGENT_NAME, nearest
+from weft.spec.part import JsonMap
+from weft.spec.tools import UiTool
+from weft.spec.triggers import UiResponseTrigger
+from weft.spec.types import print_type
+
+
+@rule("UI001", "tools", "code")
+def answer_can_be_given(subject: Subject) -> Iterator[Hit]:
+    for index, tool in _ui_tools(subject):
+        path, component = ("tools", index, "ui", "component"), tool.ui.component
+        meant = _meant(subject, component)
+        if component in _drawn(subject):
+            continue
+        if tool.response_schema is None:
+            fact = (
+                f"the UI tool {tool.function} has neither tools/{component}.jsx "
+                "nor a response_schema, so there is nothing to show"
+            )
+            otherwise = ("add a response_schema: a form is made from it", "or write the component")
+            yield unknown_name(path, component, _drawn(subject), fact, *otherwise)
+        elif meant:
+            fact = (
+                f"there is no tools/{component}.jsx for the UI tool {tool.function}, "
+                f"and no tool shows tools/{meant}.jsx"
+            )
+            found = unknown_name(path, component, _unshown(subject), fact)
+            yield replace(found, severity="warning")
+
+
+@rule("UI002", "variables", "tools")
+def answer_has_key(subject: Subject) -> Iterator[Hit]:
+    for answer in _answers(subject):
+        lost = follow(answer.schema, answer.key)
+        if isinstance(lost, Lost):
+            path = (*answer.placed.path, "response_key")
+            known = f"it has {listed(lost.known)} there" if lost.known else "it has none there"
+            yield Hit(
+                path,
+                f'the answer to {answer.tool} has no "{lost.step}", '
+                f"from which {answer.placed.variable} is set",
+                cause=(f"so says the response_schema: {known}",),
+                hint=did_you_mean(lost.step, lost.known)
+                or ("add the property to the response_schema, or correct response_key",),
+                fix=respelling(path, lost.step, lost.known) if lost.step == answer.key else None,
+                offset=lost.offset,
+                length=len(lost.step),
+            )
+
+
+@rule("UI003", "tools")
+def schema_is_a_schema(subject: Subject) -> Iterator[Hit]:
+    for index, tool in _ui_tools(subject):
+        schemas = {"payload_schema": tool.payload_schema, "response_schema": tool.response_schema}
+        for key, schema in schemas.items():
+            for fault in schema_faults(schema or {}):
+                path = ("tools", index, key, *fault.path)
+                where = ".".join(str(step) for step in fault.path)
+                write = (SetValue(path, fault.meant),)
+                yield Hit(
+                    path,
+                    f"{where or key} in the {key} of {tool.function} {fault.fact}",
+                    hint=(f'did you mean "{fault.meant}"?',) if fault.meant else (fault.hint,),
+                    fix=Fix(f'write "{fault.meant}"', write) if fault.meant else None,
+                )
+
+
+@rule("UI004", "tools")
+def component_is_pascal_case(subject: Subject) -> Iterator[Hit]:
+    seen: set[str] = set()
+    for index, tool in _ui_tools(subject):
+        name = tool.ui.component
+        if AGENT_NAME.match(name) or name in seen or _is_told(subject, tool):
+            continue
+        seen.add(name)
+        wanted = pascal_case(name)
+        yield Hit(
+            ("tools", index, "ui", "component"),
+            f'the component name "{name}" is not PascalCase',
+            hint=(f"write {wanted}, here and as the name of its file",) if wanted else (),
+        )
+
+
+@rule("UI005", "code")
+def component_is_exported(subject: Subject) -> Iterator[Hit]:
+    for file, text in subject.code.items():
+        if file.endswith(".jsx"):
+            exports = list(default_exports(text))
+            if len(exports) != 1:
+                count = f"{len(exports)} default exports" if exports else "no default export"
+                start = exports[1] if exports else 0
+                line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+                yield Hit(
+                    (),
+                    f"{file} has {count}; exactly one is shown",
+                    hint=("write export default before the component, and only there",),
+                    place=Place(file, line, column),
+                )
+
+
+@rule("UI006", "variables", "tools", "models")
+def answer_fits_variable(subject: Subject) -> Iterator[Hit]:
+    for answer in _answers(subject):
+        part = follow(answer.schema, answer.key)
+        # With a transition the answer makes the change happen, but is not the value.
+        if part is None or isinstance(part, Lost) or answer.placed.transition:
+            continue
+        type_ = subject.spec.variables[answer.placed.variable].type
+        refused = answers_refused(type_, part, subject.models)
+        if refused:
+            yield Hit(
+                (*answer.placed.path, "response_key"),
+                f'"{answer.key}" in the answer to {answer.tool} may be {refused}, '
+                f"which {answer.placed.variable} does not take",
+                cause=(f"the type of {answer.placed.variable} is {print_type(type_)}",),
+                hint=("change the type of the variable, or what the response_schema allows",),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A trigger that takes part of an answer, and the schema of the answer."""
+
+    placed: PlacedTrigger
+    tool: str
+    key: str
+    schema: JsonMap
+
+
+def _answers(subject: Subject) -> Iterator[_Answer]:
+    for placed in placed_triggers(subject):
+        trigger = placed.trigger
+        if isinstance(trigger, UiResponseTrigger):
+            tool = subject.tools.get(trigger.tool)
+            if isinstance(tool, UiTool) and tool.response_schema is not None:
+                yield _Answer(placed, trigger.tool, trigger.response_key, tool.response_schema)
+
+
+def _ui_tools(subject: Subject) -> Iterator[tuple[int, UiTool]]:
+    for index, tool in enumerate(subject.spec.tools):
+        if isinstance(tool, UiTool):
+            yield index, tool
+
+
+def _drawn(subject: Subject) -> list[str]:
+    files = (file for file in subject.code if file.startswith("tools/") and file.endswith(".jsx"))
+    return [file.removeprefix("tools/").removesuffix(".jsx") for file in files]
+
+
+def _unshown(subject: Subject) -> set[str]:
+    return {*_drawn(subject)} - {tool.ui.component for _, tool in _ui_tools(subject)}
+
+
+def _meant(subject: Subject, component: str) -> str | None:
+    """Return the unused component file that a tool without one likely means."""
+    return nearest(component, _unshown(subject))
+
+
+def _is_told(subject: Subject, tool: UiTool) -> bool:
+    """Tell whether UI001 speaks about the component of a tool."""
+    name = tool.ui.component
+    lost = tool.response_schema is None or _meant(subject, name) is not None
+    return lost and name not in _drawn(subject)
+
+
+#: What opens a text in which words mean nothing, and the two ways to write a default export.
+_START: Final = re.compile(
+    r"""
+      // | /\* | ["'`]
+    | (?P<pattern> (?: [(,=:\[!&|?;{] | \breturn\b ) \s* /(?![/*>]) )
+    | (?P<export> (?<![\w$.]) export (?: \s+default\b | \s*\{ (?P<names>[^{}]*) \} ) )
+    """,
+    re.VERBOSE,
+)
+_REST: Final = {
+    "//": re.compile(r"[^\n]*"),
+    "/*": re.compile(r".*?\*/", re.DOTALL),
+    '"': re.compile(r'(?:\\.|[^"\\\n])*+"', re.DOTALL),
+    "'": re.compile(r"(?:\\.|[^'\\\n])*+'", re.DOTALL),
+    "`": re.compile(r"(?:\\.|[^`\\])*+`", re.DOTALL),
+    "pattern": re.compile(r"(?:\\.|\[(?:\\.|[^\]\\\n])*+\]|[^/\\\n\[])++/"),
+}
+_SPANS_LINES: Final = frozenset({"/*", "`"})
+_AS_DEFAULT: Final = re.compile(r"\bas\s+default\b")
+
+
+def default_exports(text: str) -> Iterator[int]:
+    """Yield the offset of every default export outside of comments, strings and patterns.
+
+    A mark that opens nothing is passed over, since the text between JSX tags may hold any of them;
+    up to where that is known, it is not tried again, which keeps the time linear.
+    """
+    position = 0
+    nothing_before: dict[str, int] = {}
+    while found := _START.search(text, position):
+        position = found.end()
+        if found["export"]:
+            if found["names"] is None or _AS_DEFAULT.search(found["names"]):
+                yield found.start()
+            continue
+        kind = "pattern" if found["pattern"] else found[0]
+        if position <= nothing_before.get(kind, -1):
+            continue
+        closed = _REST[kind].match(text, position)
+        if closed:
+            position = closed.end()
+        else:
+            line_end = -1 if kind in _SPANS_LINES else text.find("\n", position)
+            nothing_before[kind] = len(text) if line_end < 0 else line_end
+
+
+@rule("UI007", "tools", "lifecycle_tools", "hooks", "code")
+def question_has_tool(subject: Subject) -> Iterator[Hit]:
+    known = [tool.function for tool in subject.spec.tools if isinstance(tool, UiTool)]
+    right = {None, *known, *subject.once(functions_meant)}
+    modules = code_of(subject).modules
+    used = {
+        (definition.file, asked): None
+        for entry in all_entries(subject)
+        for definition in reached(subject, entry.file or "", entry.declared.function)
+        for asked in sorted(definition.asked, key=str)
+    }
+    for file, (name, spot, root) in used:
+        if name not in right and _is_outside(modules[file], root):
+            yield Hit(
+                (),
+                f'{UI_CALL} shows "{name}", which is no UI tool of the package',
+                hint=did_you_mean(str(name), known) or (_remedy(subject, str(name)),),
+                place=modules[file].place(spot),
+            )
+
+
+def _remedy(subject: Subject, name: str) -> str:
+    if name in subject.tools:
+        return f"declare {name} as UI_Tool, or name the one that is meant"
+    return "declare it in tools.json as UI_Tool, or name one that is declared"
+
+
+def _is_outside(module: Module, name: str) -> bool:
+    """Tell whether a name is imported from outside: a package may have a function of that name."""
+    return name in module.origins and not module.origins[name] and name not in module.functions

@@ -1,0 +1,94 @@
+"""Family VAR, fifth part: whether code may set the variables that it sets."""
+
+from collections.abc import Iterator
+
+from weft.check.code.facts import code_of, reached
+from weft.check.code.modules import PlacedWrite
+from weft.check.code.signatures import PLAIN_NAME
+from weft.check.rule import rule
+from weft.check.rules.declared import AnyEntry, all_entries
+from weft.check.spelling import did_you_mean, short
+from weft.check.subject import Hit, Subject
+from weft.check.values import misfit_told, told
+from weft.engine.conditions import same
+from weft.engine.writes import access_error
+from weft.findings import Place
+from weft.spec.types import print_type
+from weft.spec.variables import DerivedSource
+
+
+@rule("VAR021", "variables", "models", "agents", "tools", "lifecycle_tools", "hooks", "code")
+def code_may_set_it(subject: Subject) -> Iterator[Hit]:
+    told: set[tuple[Place, str]] = set()
+    for entry in all_entries(subject):
+        for place, name, placed in _sure_writes(subject, entry):
+            fault = _fault(subject, entry, name, placed)
+            if fault and (place, name) not in told:
+                told.add((place, name))
+                fact, hint = fault
+                what = f"{entry.declared.function} sets {name}"
+                yield Hit(
+                    (*entry.path, "function"), f"{what}, but {fact}", hint=(hint,), place=place
+                )
+
+
+def _sure_writes(subject: Subject, entry: AnyEntry) -> Iterator[tuple[Place, str, PlacedWrite]]:
+    """Yield what is surely a variable of the run: what else has a method `set` is left alone."""
+    modules = code_of(subject).modules
+    found = reached(subject, entry.file or "", entry.declared.function)
+    parameters = entry.function.parameters if entry.function else ()
+    injected = {one.name for one in parameters if one.injected}
+    for index, definition in enumerate(found):
+        # In other functions than the declared one, which comes first, only this name is sure.
+        sure = {PLAIN_NAME} if index else injected
+        for placed in definition.written:
+            if placed.parameter in sure and placed.write.variable is not None:
+                place = modules[definition.file].place(placed.spot)
+                yield place, placed.write.variable, placed
+
+
+def _fault(
+    subject: Subject, entry: AnyEntry, name: str, placed: PlacedWrite
+) -> tuple[str, str] | None:
+    """Say why a run refuses the write, and what to do."""
+    variables, declared = subject.spec.variables, entry.declared
+    # What an agent may set, the tools that it calls may set for it. Of writers that do not exist
+    # BIND008 speaks: any of them may be meant for this one.
+    writers = [declared.function, *([declared.agent] if declared.agent else [])]
+    named = (variables[name].writers if name in variables else None) or ()
+    known = subject.once(_who_may_write)
+    fact = access_error(variables, name, [*writers, *(one for one in named if one not in known)])
+    if fact:
+        return fact, _way_out(subject, name, declared.function)
+    variable, value = variables[name], placed.write.value
+    if not placed.write.constant:
+        return None
+    if not isinstance(value, str | int | float | None):
+        return f"{type(value).__name__} is no JSON value", "set a text, number, list or object"
+    # None sets any variable back to no value.
+    wrong = None if value is None else misfit_told(name, variable, value, subject.models)
+    if wrong:
+        return wrong, f"set a value that fits {short(print_type(variable.type))}"
+    source = variable.source
+    if isinstance(source, DerivedSource) and source.transitions:
+        states = [source.default, *(step.to for step in source.transitions)]
+        if not any(same(state, value) for state in states):
+            return (
+                f"no transition leads to {told(name, value)}",
+                "add the transition, or set another state",
+            )
+    return None
+
+
+def _who_may_write(subject: Subject) -> set[str]:
+    return {*subject.agents, *(entry.declared.function for entry in all_entries(subject))}
+
+
+def _way_out(subject: Subject, name: str, function: str) -> str:
+    if name not in subject.variable_names:
+        close = did_you_mean(name, subject.variable_names)
+        return close[0] if close else "declare the variable, with a derived or entity source"
+    variable = subject.spec.variables.get(name)
+    if variable and variable.source.type in ("derived", "entity"):
+        return f'add "{function}" to the writers of {name}'
+    return "set another variable, whose source is derived or entity"

@@ -1,0 +1,169 @@
+"""The proof against the engine: every run of a small workflow is played out to the last state."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine_play import Play
+from weft.check.explore import prove
+from weft.check.subject import Subject
+from weft.engine.commands import CallModel, CallTool
+from weft.engine.compiled import compile_workflow
+from weft.engine.events import (
+    HandedOff,
+    ModelReplied,
+    RequestAnswered,
+    ToolRequest,
+    ToolReturned,
+    TurnStarted,
+)
+from weft.engine.reduce import pending
+from weft.spec.workflow import WorkflowSpec
+
+AGENTS = ("A", "B", "C")
+#: For every set of matches that can hold at once, a text for which just these do.
+TEXTS = ("GO", "we GO", "GO ON", "STOP", "hm")
+MATCHES = ({"equals": "go"}, {"contains": "GO"}, {"contains": "GO ON"}, {"exact": "STOP"})
+CONDITIONS = (
+    "flag", "not flag", "other", "flag and not other", "other and not flag", "mode == 'b'",
+    "mode == 'a' and flag",
+)  # fmt: skip
+CALL = {"type": "tool_call", "tool": "look"}
+
+
+def said(names):
+    return st.fixed_dictionaries(
+        {
+            "type": st.just("agent_text"),
+            "agent": st.sampled_from(names),
+            "match": st.sampled_from(MATCHES),
+            # One value only: which of two for one text counts is not the question here.
+            "value": st.just(True),
+        }
+    )
+
+
+@st.composite
+def specs(draw):
+    names = AGENTS[: draw(st.integers(1, 3))]
+    target = st.sampled_from((*names, *names, "user", "terminate"))
+    called = st.sampled_from(({**CALL, "value": "b"}, {**CALL, "argument": "mode"}))
+    handoff = st.fixed_dictionaries(
+        {
+            "source_agent": st.sampled_from(names),
+            "target_agent": target,
+            "condition": st.sampled_from(CONDITIONS),
+            "condition_scope": st.sampled_from(("post", "post", "pre")),
+            "priority": st.integers(0, 2),
+        }
+    )
+    plain = st.fixed_dictionaries({"source_agent": st.sampled_from(names), "target_agent": target})
+
+    def derived(triggers, kind="bool", default=False):
+        source = {"type": "derived", "default": default, "triggers": draw(triggers)}
+        return {"type": kind, "source": source}
+
+    return WorkflowSpec.model_validate(
+        {
+            "orchestrator": {
+                "workflow_name": "W",
+                "initial_agent": "A",
+                "max_turns": 500,
+                "human_in_the_loop": draw(st.booleans()),
+                "startup_mode": draw(st.sampled_from(("AgentDriven", "UserDriven"))),
+            },
+            "agents": [{"agent_name": it, "max_consecutive_auto_reply": 400} for it in names],
+            "variables": {
+                "flag": derived(st.lists(said(names), max_size=2)),
+                "other": derived(st.lists(said(names), max_size=2)),
+                "mode": derived(st.lists(called, max_size=1), "literal['a', 'b']", "a"),
+            },
+            "handoffs": draw(st.lists(handoff, max_size=6)) + draw(st.lists(plain, max_size=3)),
+            "tools": [
+                {"tool_type": "Agent_Tool", "agent": "A", "file": "t.py", "function": "look"}
+            ],
+        }
+    )
+
+
+@dataclass
+class World:
+    """All states of all runs: who is to speak with which values, and what follows."""
+
+    spec: WorkflowSpec
+    follow: dict = field(default_factory=dict)
+    rests: set = field(default_factory=set)
+    spoke: set = field(default_factory=set)
+    rules: set = field(default_factory=set)
+
+    def explore(self):
+        first = Play(compile_workflow(self.spec))
+        first.start(message=None)
+        self.note(first)
+        waiting = [first]
+        while waiting:
+            play = waiting.pop(0)
+            key = self.key(play)
+            if key in self.follow:
+                continue
+            self.follow[key] = set()
+            for data in self.answers(play):
+                after = Play(play.compiled, play.state)
+                after.take(data)
+                self.note(after)
+                self.follow[key].add(self.key(after))
+                waiting.append(after)
+        return self
+
+    def key(self, play):
+        state = play.state
+        agent = state.turn.agent if state.turn else ""
+        asked = tuple(request.agent for request in state.requests.values())
+        stage = state.turn.stage if state.turn else state.outcome or ""
+        key = (agent, asked, stage, tuple(sorted(state.variables.items())))
+        if asked or state.outcome == "completed":
+            self.rests.add(key)
+        return key
+
+    def note(self, play):
+        for event in play.events:
+            match event.data:
+                case TurnStarted(agent=agent):
+                    self.spoke.add(agent)
+                case HandedOff(rule=rule):
+                    self.rules.add(rule)
+                case _:
+                    continue
+
+    def answers(self, play):
+        for request in play.state.requests.values():
+            yield RequestAnswered(request.id, "hello", "user")
+        for command in pending(play.state):
+            match command:
+                case CallModel(agent=agent, turn=turn, call=call):
+                    yield from (ModelReplied(turn, call, text) for text in TEXTS)
+                    for mode in ("a", "b", "c") if agent == "A" else ():
+                        request = ToolRequest(f"{turn}-{call}", "look", {"mode": mode})
+                        yield ModelReplied(turn, call, "", (request,))
+                case CallTool(id=id_):
+                    yield ToolReturned(id_, {})
+
+    def lost(self):
+        good = set(self.rests)
+        while True:
+            more = {key for key, after in self.follow.items() if after & good} - good
+            if not more:
+                return self.follow.keys() - good
+            good |= more
+
+
+@settings(max_examples=150, deadline=None)
+@given(specs())
+def test_the_proof_says_what_the_engine_does(spec):
+    world = World(spec).explore()
+    proof = prove(Subject(spec, code={"tools/t.py": "def look(mode='a'): ..."}))
+    assert set(proof.unreachable_agents) == {it.agent_name for it in spec.agents} - world.spoke
+    unused = {unused.index for unused in proof.unused_rules}
+    assert unused == set(range(len(spec.handoffs))) - world.rules
+    assert proof.status == ("refuted" if world.lost() else "proven")
