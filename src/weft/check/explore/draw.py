@@ -9,20 +9,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from operator import itemgetter
-from typing import Final
 
 from weft import ids
 from weft.check.explore.chart import END, START, Chart, Edge, Point, PointKind, Step
 from weft.check.explore.conditions import Case, cases
 from weft.check.explore.ground import Ground
-from weft.check.explore.happenings import Happening, Moment, Setting, automatic_calls
+from weft.check.explore.happenings import RUNS, Happening, Moment, Setting, automatic_calls
 from weft.check.explore.space import Change, change, union
 from weft.check.subject import Subject
 from weft.engine.defaults import startup_mode
 from weft.engine.routing import Route, Routing, link_routing, routes_after, routes_before
 from weft.spec.orchestrator import Orchestrator
-
-_SENT_BACK: Final = "a reply may be sent back"
 
 
 def draw(subject: Subject, ground: Ground, steps: int) -> Chart:
@@ -162,12 +159,14 @@ def _close(sheet: _Sheet, agent: str, here: int) -> int:
     """Draw the end of a turn, as far as it changes anything; return where that leads to."""
     said, decide = sheet.number("said", agent), sheet.number("decide", agent)
     words = _words(sheet, sheet.at("say", agent))
-    whole, broken = _call(sheet, sheet.at("auto", agent))
+    called = sheet.at("auto", agent)
+    whole, _ = _call(sheet, called)
     # The words of a reply and the call that is made with it come from one text. If the tool sends
     # it back, what was set before stays set.
     if agent in sheet.automatic:
-        again = [*broken, Step(why=_SENT_BACK)]
-        sheet.draw(here, here, (word.then(call) for word, call in product(words, again)))
+        begun, broken = _call(sheet, [it for it in called if it.stage < RUNS])
+        again = (word.then(call) for word, call in product(words, (*begun, *broken)))
+        sheet.draw(here, here, (replace(it, why="a reply may be sent back") for it in again))
     replies = [word.then(call) for word, call in product(words, whole)]
     if replies != [Step()]:
         sheet.draw(here, said, replies)
