@@ -73,8 +73,14 @@ def every_agent_speaks(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _place(subject: Subject, agent: str) -> Path:
-    return ("agents", list(subject.agents).index(agent), "agent_name")
+def _place(subject: Subject, name: str) -> Path:
+    """Return where an agent or a group is declared, or the pattern that implies the group."""
+    if name in subject.agents:
+        return ("agents", list(subject.agents).index(name), "agent_name")
+    groups = [it.name for it in subject.spec.orchestrator.parallel]
+    if name in groups:
+        return ("orchestrator", "parallel", groups.index(name), "name")
+    return ("orchestrator", "orchestration_pattern")
 
 
 def _closed_ways(subject: Subject, found: Exploration, agent: str) -> Iterator[str]:
