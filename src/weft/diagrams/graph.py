@@ -97,9 +97,13 @@ def reached(drawn: Graph) -> list[str]:
 
 
 def _target_key(routing: Routing, name: str) -> str:
+    return {USER: USER_KEY, TERMINATE: END_KEY}.get(name) or _turn_key(routing, name)
+
+
+def _turn_key(routing: Routing, name: str) -> str:
+    """Return the key of an agent, or of the group that begins when it is handed off to."""
     group = routing.groups.get(name)
-    other = agent_key(group.name if group else name)
-    return {USER: USER_KEY, TERMINATE: END_KEY}.get(name) or other
+    return agent_key(group.name if group else name)
 
 
 def _groups(routing: Routing) -> list[GroupRules]:
@@ -150,7 +154,7 @@ def _notes(spec: WorkflowSpec, agent: str | None) -> tuple[str, ...]:
 def _edges(spec: WorkflowSpec, routing: Routing) -> Iterator[Edge]:
     orchestrator = spec.orchestrator
     opening = _SPEAKS_FIRST[startup_mode(orchestrator)]
-    yield Edge(START_KEY, _target_key(routing, orchestrator.initial_agent), "start", opening)
+    yield Edge(START_KEY, _turn_key(routing, orchestrator.initial_agent), "start", opening)
     for group in _groups(routing):
         yield from _side_by_side(routing, group)
     alone = {orchestrator.initial_agent, *(handoff.target_agent for handoff in spec.handoffs)}
