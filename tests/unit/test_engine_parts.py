@@ -17,7 +17,7 @@ from weft.engine.events import (
 )
 from weft.engine.log import Log
 from weft.engine.patterns import pattern
-from weft.engine.writes import BY_TRIGGER, refusal
+from weft.engine.writes import BY_TRIGGER, write_error
 from weft.errors import ExpressionError
 
 
@@ -79,15 +79,15 @@ VARIABLES = {
     ],
 )
 def test_who_may_set_what(name, value, writer, reason):
-    assert refusal(workflow(variables=VARIABLES), {}, name, value, writer) == reason
+    assert write_error(workflow(variables=VARIABLES), {}, name, value, writer) == reason
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        RunStarted("w", "d", "a", "u", {"x": [1, None]}, "hi"),
-        ModelReplied(1, 1, "t", (ToolRequest("c", "look", {"a": 1}),), Usage(1, 2, None, 0.5), "m"),
-        ModelReplied(2, 1, "plain"),
+        RunStarted("w", "d", "a", "u", {"x": [1, None]}, with_message=True),
+        ModelReplied(1, "t", (ToolRequest("c", "look", {"a": 1}),), Usage(1, 2, None, 0.5), "m"),
+        ModelReplied(2, "plain"),
         HandedOff("A", "B", "rule", 3),
         RequestOpened("q", "ui", "A", payload={"deep": {"er": "ü"}}, expires_at=5),
     ],
