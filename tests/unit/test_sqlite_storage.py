@@ -97,7 +97,11 @@ def test_pages_of_runs_need_no_sorting(planner):
     ]
     assert len(lists) == 16
     assert all(it.startswith("SEARCH runs USING INDEX runs_by_") for it in lists)
-    pages = [plan for sql, plan in planner.plans if "(started_at, run) <" in sql]
+    pages = [
+        plan
+        for sql, plan in planner.plans
+        if "(started_at, run) <" in sql and plan not in SIGN_OF_LIFE
+    ]
     assert all("started_at" in it for it in pages), pages
 
 
