@@ -21,6 +21,7 @@ from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_steering import steering_of
 from weft.engine.compiled import compile_workflow
 from weft.engine.events import Event, Usage
+from weft.engine.state import State
 from weft.errors import ModelError
 from weft.packages.reader import read_package
 from weft.packages.shipped import shipped_folder
@@ -313,6 +314,13 @@ async def triggered() -> tuple[Host, str]:
     return host, run
 
 
+async def until(host: Host, run: str, holds: Callable[[State], bool]) -> None:
+    """Return when something holds for a run."""
+    async for _ in host.events(run, scope=ADA, follow=True):
+        if holds(await host.state(run, scope=ADA)):
+            return
+
+
 async def panel_open() -> tuple[Host, str]:
     """A group whose members are done, at a tool and at a question, and which has not joined."""
     play = PLAYS["panel"]()
@@ -325,11 +333,7 @@ async def panel_open() -> tuple[Host, str]:
 
     host = host_for(play.spec, FunctionModel(say), code=play.code, clock=ManualClock())
     run = await host.start("Panel", scope=ADA, message="hi", run="recorded-panel-open")
-    while not (asked := await host.requests(scope=ADA, run=run)) or (
-        (await host.state(run, scope=ADA)).active[3].call == 1
-    ):
-        await asyncio.sleep(0.01)
-    assert [it.agent for it in asked] == ["Asking"]
+    await until(host, run, lambda state: bool(state.requests) and state.active[3].call == 2)
     return host, run
 
 
@@ -372,8 +376,7 @@ async def deadline() -> tuple[Host, str]:
     clock = ManualClock()
     host = host_for(deadline_spec(), FunctionModel(say), clock=clock)
     run = await host.start("Deadline", scope=ADA, message="hi", run="recorded-deadline")
-    while (await host.state(run, scope=ADA)).active.keys() != {2, 4}:
-        await asyncio.sleep(0.01)
+    await until(host, run, lambda state: state.active.keys() == {2, 4})
     await clock.advance(60)
     await host.settled(run, scope=ADA)
     return host, run
