@@ -49,9 +49,7 @@ def start_members(group: Group) -> list[Command]:
 
 def take_part(state: State, active: Activation) -> Activation:
     """Let a turn begin as a member of its group: with words and variables for itself."""
-    group = state.groups.get(active.fork)
-    if group is None:
-        return active
+    group = state.groups[active.fork]
     if active.agent != group.name:
         turns = (*group.turns, active.number)
         state.groups = {**state.groups, group.fork: replace(group, turns=turns)}
