@@ -66,7 +66,7 @@ def member_ended(compiled: CompiledWorkflow, state: State, member: Activation) -
     """Join, or wait for the other members."""
     group = state.groups[member.fork]
     if member.agent == group.name:  # It has merged what the others said.
-        return [_joined(group, _done(state, group), _text(member.result))]
+        return [_joined(group, [*_done(state, group), member], _text(member.result))]
     return _settle(compiled, state, group)
 
 
@@ -160,7 +160,7 @@ def _settle(compiled: CompiledWorkflow, state: State, group: Group) -> list[Comm
 def _merged(rules: GroupRules, group: Group, done: Sequence[Activation]) -> Command:
     match rules.merge:
         case "majority":
-            votes = [_text(it.result) for it in done]
+            votes = [json.dumps(it.result, sort_keys=True) for it in done]
             most = max(votes, key=votes.count)  # Of several, the first.
             return _joined(group, [done[votes.index(most)]])
         case "collect":
