@@ -21,7 +21,7 @@ from typing import Any, Final
 import weft
 from weft.adapters.memory import MemoryJournal
 from weft.app.hosts import LOCAL
-from weft.cli.chat.subscription import subscribed
+from weft.cli.chat.subscription import Subscription, subscribed
 from weft.cli.chat.terminal_view import TerminalView
 from weft.cli.settings import Settings
 from weft.cli.streams import Streams
@@ -46,7 +46,7 @@ class CountingJournal(MemoryJournal):
         super().__init__()
         self.asked: Counter[str] = Counter()
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> object:
         if name in (*READS, "append", "package", "beat"):
             self.asked[name] += 1
         return super().__getattribute__(name)
@@ -61,7 +61,7 @@ class Calls:
         self.switches = 0
         self._last = ""
 
-    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
         """Take note of one call."""
         file = frame.f_code.co_filename
         if event == "call" and file.startswith(str(PACKAGE)):
@@ -85,7 +85,7 @@ def chat() -> WorkflowSpec:
 
 
 async def one_message(
-    host: Host, run: str, show: Callable[[Any], None], news: Any, text: str
+    host: Host, run: str, show: Callable[[Any], None], news: Subscription, text: str
 ) -> None:
     """Deliver a message, and show what happens until the run waits for the next."""
     await host.deliver(run, UserMessage(text), scope=LOCAL)
