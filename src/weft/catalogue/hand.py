@@ -110,9 +110,9 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="error",
         title="No run ever comes to an agent",
         why=(
-            "Whatever happens in a run, it never comes to this agent, or the agent always hands off "
-            "before it can reply. Its prompt, its tools and its rules have no effect, and the work "
-            "it was meant to do is left undone without anybody being told."
+            "Whatever happens in a run, it never comes to this agent, or the agent always hands "
+            "off before it can reply. Its prompt, its tools and its rules have no effect, and the "
+            "work it was meant to do is left undone without anybody being told."
         ),
         fix=(
             "Add a handoff to the agent, or correct the condition of the one that should lead to "
@@ -170,8 +170,9 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="error",
         title="Circle of agents without a way out",
         why=(
-            "A run can get to a state in which these agents hand off to each other and nothing  that can still happen leads out of the circle. Such a run spends its "
-            "turns and its budget until a limit cuts it off."
+            "A run can get to a state in which these agents hand off to each other and nothing "
+            "that can still happen leads out of the circle. Such a run spends its turns and its "
+            "budget until a limit cuts it off."
         ),
         fix=(
             'Give one agent of the circle a rule to another agent, to "user" or to '

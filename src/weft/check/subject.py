@@ -57,7 +57,7 @@ class Subject:
 
     @cached_property
     def targets(self) -> tuple[str, ...]:
-        """Everyone the word can be passed to: the agents, the user and the end."""
+        """Everyone that can be handed off to: the agents, the user and the end."""
         return (*self.agents, USER, TERMINATE)
 
     @cached_property
