@@ -153,8 +153,14 @@ def test_the_nearest_of_many_traps_is_shown():
 def test_a_long_way_is_shortened():
     names = [f"A{n}" for n in range(30)]
     links = [rule(one, other) for one, other in pairwise(names)]
-    found = explored_by(*links, rule("A29", "A29"), rule("A0", "terminate", "x"), agents=names, orchestrator={"initial_agent": "A0"},
-                  variables={"x": derived(said("A0"))})  # fmt: skip
+    found = explored_by(
+        *links,
+        rule("A29", "A29"),
+        rule("A0", "terminate", "x"),
+        agents=names,
+        orchestrator={"initial_agent": "A0"},
+        variables={"x": derived(said("A0"))},
+    )
     (end,) = found.endless
     assert end.witness.startswith("A0 -> A1 -> A2 ->")
     assert " -> ... -> " in end.witness

@@ -240,6 +240,11 @@ def test_one_text_may_be_what_several_triggers_wait_for(first, second, both):
     assert (found.unreachable_agents == ()) == both
 
 
+def test_a_trigger_sets_no_variable_to_nothing():
+    trigger = {"type": "agent_text", "agent": "A", "match": {"equals": "GO"}, "value": None}
+    assert statuses({"x": derived(trigger)}) == NEVER
+
+
 def test_of_many_texts_not_all_are_put_together():
     variables = {f"x{n}": derived(spoken(f"text {n}", "contains")) for n in range(8)}
     found = explored_by(

@@ -178,14 +178,6 @@ def test_HAND009_condition_that_is_never_true_then(scope, moment):
     )
 
 
-def test_HAND009_a_rule_after_what_closes_a_turn():
-    close = {"type": "lifecycle", "event": "after_agent", "value": True}
-    subject = workflow(
-        rule("A", "B", "x"), rule("A", "user", "not x"), variables={"x": derived(close)}
-    )
-    assert only("HAND009", subject).path == ("handoffs", 1, "condition")
-
-
 def test_HAND009_rules_that_may_apply():
     assert nothing(workflow(rule("A", "B", "x"), variables={"x": unknown()}))
     assert nothing(workflow(rule("A", "B", "x"), variables={"x": derived(said("A"))}))
