@@ -121,9 +121,13 @@ def replied(run: RunWriter, text="well") -> tuple[NewEvent, ...]:
     return (NewEvent("agent:A", ModelReplied(turn.call, text), turn.seq, turn.number),)
 
 
+def is_new(state: State) -> bool:
+    return not state.seq
+
+
 async def begun(journal, clock=None) -> RunWriter:
     it = writer(journal, clock)
-    assert await it.write(started()) is not None
+    assert await it.write(started(), is_new) is not None
     return it
 
 
@@ -222,7 +226,7 @@ def test_a_run_that_has_not_begun_looks_nowhere():
         await begun(journal)
         journal.reads.clear()
         with pytest.raises(StoreConflict):
-            await writer(journal).write(started())
+            await writer(journal).write(started(), is_new)
         with pytest.raises(UsageError, match="is not open"):
             await writer(journal).write(started(), is_open("nothing"))
         assert journal.reads == []
@@ -361,7 +365,7 @@ def test_a_first_batch_that_is_lost_and_was_not_written_is_written():
 
 def test_a_lost_batch_of_a_run_that_is_not_there_is_not_written():
     class Gone(Troubled):
-        async def run(self, scope, run):
+        async def run(self, *_):
             return None
 
     async def story():

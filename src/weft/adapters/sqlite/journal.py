@@ -175,10 +175,14 @@ class SqliteJournal:
         while self._feed:
             now = _look(log)
             if now != look:
-                others = await self._writer.perform(data_version)
-                if version != others:
+                look = now
+                try:
+                    others = await self._writer.perform(data_version)
+                except StoreError:  # Whoever follows reads, and is told if that fails as well.
+                    look = others = None
+                if others is None or version != others:
                     self._feed.look_again()
-                look, version = now, others
+                version = others
             await asyncio.sleep(LOOK_SECONDS)
         self._watching = None
 
