@@ -43,7 +43,7 @@ class Effects:
         return self._next is not None or bool(self._begun)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._begun
+        return name in self._begun or (self._next is not None and self._next.name == name)
 
     @property
     def held(self) -> bool:
