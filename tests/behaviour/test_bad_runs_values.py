@@ -177,7 +177,7 @@ def test_a_message_of_a_megabyte_is_taken_whole(tmp_path):
             return told
 
     told = play(scenario)
-    assert told.only(RequestAnswered).value == text
+    assert [it.value for it in told.answered] == [text]
     assert [it.text for it in told.state.messages if it.role == "user"] == [text, text]
     assert len(told.row.preview) <= 120
 

@@ -130,7 +130,7 @@ class ActiveRun:
 
     async def answer(self, command: CallTool, opened: RequestOpened) -> Json:
         """Wait, in a tool, for the answer to its question."""
-        return await self._effects.answered(command.id, opened.id)
+        return await self._effects.answered(command.id, opened.number)
 
     @property
     def held(self) -> bool:
@@ -243,7 +243,10 @@ class ActiveRun:
             await self._write((NewEvent("engine", RunEnded("failed", reason)),))
 
     async def _write(self, new: NewEvents, check: CallCheck | None = None) -> None:
-        await self._follow(await self._writer.write(new, check))
+        try:
+            await self._follow(await self._writer.write(new, check))
+        finally:  # Another process may have answered what is asked here.
+            await self._effects.drop_strangers(self.state)
 
     async def _begin_with(self, written: Batch, state: State) -> None:
         await self._writer.begin(written, state)
