@@ -115,7 +115,7 @@ def test_what_is_asked_of_a_host_while_it_closes_begins_nothing():
         await host.close()
         with pytest.raises(RunError, match="the host is closed"):
             await resumed
-        return len(host._active)
+        return len(host._worker)
 
     assert play(scenario) == 0
     assert model.requests == []

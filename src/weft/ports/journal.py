@@ -89,6 +89,13 @@ class Journal(Protocol):
         """Note that whoever owns runs was alive at a time."""
         ...
 
+    async def claim(self, app: str, run: str, *, owner: str, before: str) -> bool:
+        """Let a running run have another owner than before, or none (an empty name).
+
+        False if it does not belong to the one before any more: another process was quicker.
+        """
+        ...
+
     async def package(self, app: str, digest: str) -> bytes | None:
         """Return the package that runs were started with; it is kept while a run needs it."""
         ...

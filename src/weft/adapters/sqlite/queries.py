@@ -137,6 +137,12 @@ def note_beat(connection: sqlite3.Connection, owner: str, at: int) -> None:
     connection.execute("DELETE FROM workers WHERE heartbeat < ?", (at - FORGET_AFTER,))
 
 
+def claim_run(connection: sqlite3.Connection, app: str, run: str, owner: str, before: str) -> bool:
+    """Let a running run have another owner; tell whether it belonged to the one before."""
+    sql = "UPDATE runs SET owner = ? WHERE app = ? AND run = ? AND owner = ? AND status = 'running'"
+    return connection.execute(sql, (owner, app, run, before)).rowcount > 0
+
+
 def data_version(connection: sqlite3.Connection) -> int:
     """Return a number that changes when another connection than this one has written."""
     return connection.execute("PRAGMA data_version").fetchone()[0]

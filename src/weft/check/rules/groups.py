@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from weft.check.code.facts import missing_function, writes_of
+from weft.check.code.facts import missing_function, reached
 from weft.check.rule import rule
 from weft.check.rules.declared import tool_entries
 from weft.check.rules.trigger_places import placed_triggers
@@ -87,9 +87,9 @@ def _writes(subject: Subject) -> Iterator[tuple[str, str]]:
     for entry in tool_entries(subject):
         tool = entry.declared
         users.setdefault(tool.function, []).append(tool.agent)
-        for write in writes_of(subject, entry.file or "", tool.function) if entry.function else ():
-            if write.variable is not None:
-                yield tool.agent, write.variable
+        found = reached(subject, entry.file or "", tool.function) if entry.function else ()
+        names = {write.variable for it in found for write in it.writes}
+        yield from ((tool.agent, name) for name in names if name is not None)
     for placed in placed_triggers(subject):
         match placed.trigger:
             case AgentTextTrigger(agent=agent) | AgentTurnCountTrigger(agent=agent):
