@@ -166,10 +166,11 @@ def _around(chart: Chart, node: Node, lost: Nodes) -> Path:
 
 
 def _never(chart: Chart, seen: Nodes, kind: PointKind) -> Iterator[str]:
-    groups = chart.routing.groups.values()
-    reached = {it.name for it in groups if seen[chart.numbers[Point("speak", it.name)]]}
-    heard = {member for it in groups if it.name in reached for member in it.members}
-    heard |= {it.name for it in groups}  # A group that is never started shows in its members.
+    groups = chart.routing.groups
+    started = [it for it in groups.values() if seen[chart.numbers[Point("speak", it.name)]]]
+    heard = {member for it in started for member in it.members}
+    # A group that nobody has declared shows in its members.
+    heard |= {it.name for it in groups.values() if it.name not in groups}
     for point, bits in zip(chart.points, seen, strict=True):
         if point.kind == kind and not bits and point.agent not in heard:
             yield point.agent
