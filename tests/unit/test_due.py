@@ -220,6 +220,28 @@ def test_what_becomes_due_while_others_are_looked_through_is_not_missed():
     play(story())
 
 
+def test_news_that_come_while_nothing_seems_to_be_left_are_heard():
+    async def story():
+        bench = Bench()
+        next_due = bench.journal.next_due
+
+        async def overtaken(after):
+            found = await next_due(after)
+            if not bench.runs:
+                await bench.due_in(1, "a")
+                bench.watch.look()
+            return found
+
+        bench.journal.next_due = overtaken
+        bench.watch.look()
+        await rest()
+        await bench.clock.advance(1)
+        assert bench.happened == [(1, "a")]
+        await bench.watch.close()
+
+    play(story())
+
+
 @pytest.mark.parametrize("begun", [True, False])
 def test_nothing_happens_after_closing(begun):
     async def story():

@@ -21,6 +21,7 @@ from weft.engine.events import (
     RunForked,
     RunStarted,
     StopAsked,
+    TimerSet,
     ToolCalled,
     ToolFailed,
     ToolRequest,
@@ -31,7 +32,7 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.engine.reduce import pending, reduce
-from weft.engine.rows import RequestClosed, RequestRow, batch
+from weft.engine.rows import RequestClosed, RequestRow, TimerGone, TimerRow, batch
 from weft.engine.state import Message, Spent
 
 TOOL = {"agent": "A", "function": "look"}
@@ -481,6 +482,14 @@ def test_expiry_and_answers_for_nothing_open():
     assert play.take(RequestAnswered("q", 1, "user")) == []
 
 
+def test_an_answer_that_no_call_waits_for_sets_its_variable():
+    play = Play(workflow(variables={"plan": derived("str", default="", triggers=[UI])}))
+    play.start()
+    play.take(RequestOpened("q", "ui", "A", tool="look"))
+    assert play.take(RequestAnswered("q", {"answer": {"plan": "ok"}}, "user")) == []
+    assert play.state.variables == {"plan": "ok"}
+
+
 def test_max_turns_ends_with_its_own_outcome():
     play = Play(
         workflow(handoffs=[rule("B"), rule("A", source="B")], orchestrator={"max_turns": 3})
@@ -608,6 +617,37 @@ def test_rows_follow_from_the_states():
     assert written.sides == (RequestClosed("r:1"),)
     assert (written.id, written.row.owner) == ("b2", "me")
     assert written.row.preview == "hi there"
+
+
+def test_what_stays_open_is_no_news_to_the_store():
+    play = Play(workflow(tools=[TOOL]))
+    play.start()
+    play.reply("", request("c1"), request("c2"))
+    play.take(opened("c1"))
+    before = play.state
+    play.take(replace(opened("c2"), id="q2"))
+    (row,) = batch(before, play.state, play.events[-1:], id="b", owner="me").sides
+    assert isinstance(row, RequestRow)
+    assert row.id == "q2"
+    before = play.state
+    play.take(VariableSet("v", 1, "tool:look"))
+    assert batch(before, play.state, play.events[-1:], id="b", owner="me").sides == ()
+
+
+def test_timers_are_rows_for_as_long_as_they_are_set():
+    group = {"name": "Both", "members": ["A", "B"], "deadline_seconds": 1, "next": "user"}
+    play = Play(workflow(orchestrator={"initial_agent": "Both", "parallel": [group]}))
+    play.start()
+    before = play.state
+    again = Event(play.state.seq + 1, 5, "t", 4, 0, TimerSet("other", 9, "deadline"))
+    after, _ = reduce(play.compiled, play.state, again)
+    assert batch(before, after, [again], id="b", owner="me").sides == (
+        TimerRow("other", "r", "app", "user", 9),
+    )
+    for turn in (1, 2):
+        play.reply("x", turn=turn)
+    sides = batch(after, play.state, play.events[-1:], id="c", owner="me").sides
+    assert [type(it) for it in sides] == [RequestRow, TimerGone, TimerGone]
 
 
 def test_spent_keeps_the_unknown_apart_from_nothing():

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from journal_play import play
+from run_play import linked
 from weft.adapters.memory import MemoryJournal
-from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.engine.commands import CallModel
 from weft.engine.events import (
@@ -23,7 +23,6 @@ from weft.ports.scope import Scope
 from weft.runtime.decision import NewEvent, decide
 from weft.runtime.run_writer import MAX_CONFLICTS, PAUSES, Batches, RunWriter
 from weft.runtime.signals import is_open
-from weft.runtime.workflow import link
 from weft.spec.workflow import WorkflowSpec
 
 ADA = Scope("app", "ada")
@@ -99,10 +98,9 @@ def busy() -> StoreError:
 
 
 def writer(journal, clock=None, owner="me", state=None) -> RunWriter:
-    loader = PythonToolLoader()
     return RunWriter(
         scope=ADA,
-        workflow=link(SPEC, {}, loader),
+        workflow=linked(SPEC, {}),
         state=state or State("r"),
         journal=journal,
         clock=clock or Hours(),
