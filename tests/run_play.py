@@ -23,7 +23,7 @@ class Seconds:
 
     def __init__(self) -> None:
         self._time = count(1000, 1000)
-        self._ids = count(1)
+        self._ids = count(0)  # The host itself is named first.
 
     def now(self) -> int:
         return next(self._time)

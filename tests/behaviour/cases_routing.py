@@ -153,13 +153,14 @@ _BOTH: Final = """\
           "type": "derived",
           "default": false,
           "triggers": [
-            {"type": "agent_text", "agent": "RefundAgent", "contains": "fine", "value": true},
-            {"type": "agent_text", "agent": "ClerkAgent", "contains": "fine", "value": true}
+            {"type": "agent_text", "agent": "RefundAgent", "match": {"contains": "fine"}},
+            {"type": "agent_text", "agent": "ClerkAgent", "match": {"contains": "fine"}},
+            {"type": "ui_response", "tool": "approve_refund", "response_key": "accepted"}
           ]
 """
 
 _GROUPS: Final = [
-    Case("NAME010", _ORCHESTRATOR, '"TechAgent"', (_group("", name="TechAgent"),)),
+    Case("NAME010", _ORCHESTRATOR, '"TechAgent", "members', (_group("", name="TechAgent"),)),
     Case("NAME010", _ORCHESTRATOR, '"my team"', (_group("", name="my team"),)),
     Case(
         "HAND021",

@@ -176,7 +176,8 @@ def test_an_answer_in_the_moment_in_which_a_run_is_let_go():
             host._worker._performer.holding.most = 0  # All are let go at once.
             run = await host.start("Desk", scope=ADA, message="hi")
             async for it in host.events(run, scope=ADA, follow=True):
-                if isinstance(it, Event) and isinstance(it.data, RequestOpened):
+                asked = isinstance(it, Event) and isinstance(it.data, RequestOpened)
+                if asked and it.data.kind == "ui":
                     await host.deliver(run, Answer(it.data.id, "yes"), scope=ADA)
             return await host.settled(run, scope=ADA)
 

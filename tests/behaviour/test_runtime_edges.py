@@ -204,8 +204,13 @@ def test_an_adapter_that_fails_in_its_own_way_is_recorded(caplog):
     async def scenario():
         model = ScriptedModel([call("pick"), "Done."])
         async with host_for(spec(), model, code=CODE) as host:
-            whole = host._workflows.named("W")
-            host._workflows._find = lambda _: replace(whole, digest="other", tools=Broken())
+            whole = await host._workflows.named("W")
+            broken = replace(whole, digest="other", tools=Broken())
+
+            async def find(_name):
+                return broken
+
+            host._workflows._find = find
             run = await host.start("W", scope=ADA, message="hi")
             await host.settled(run, scope=ADA)
             return await events_of(host, run)
@@ -310,15 +315,15 @@ def test_a_package_that_is_not_kept_any_more_is_told():
 
 
 class Stumbling(MemoryJournal):
-    """Cannot tell what expires next, the first time it is asked."""
+    """Cannot tell what is due next, the first time it is asked."""
 
     stumbled = False
 
-    async def next_expiry(self):
+    async def next_due(self, after):
         if not self.stumbled:
             self.stumbled = True
             raise StoreError("the disk hiccups")
-        return await super().next_expiry()
+        return await super().next_due(after)
 
 
 def test_expiry_goes_on_after_the_journal_could_not_be_read(caplog):
@@ -335,6 +340,7 @@ def test_expiry_goes_on_after_the_journal_could_not_be_read(caplog):
                 await clock.advance(10)
             async for _ in host.events(run, scope=ADA, follow=True):
                 pass
+            assert journal.stumbled
             return await events_of(host, run)
 
     assert sum(isinstance(it, RequestExpired) for it in play(scenario)) == 1
@@ -364,9 +370,9 @@ def test_no_piece_of_a_reply_comes_after_it():
             async for it in host.events(run, scope=ADA, follow=True):
                 heard.append(it)
                 if isinstance(it, Event) and isinstance(it.data, ModelReplied):
-                    say = host._followers.listener
-                    say(run, it.cause)("late")
-                    say(run, it.cause + 1)("next")
+                    say = host._speech.listener
+                    say((ADA.app, run), it.cause)("late")
+                    say((ADA.app, run), it.cause + 1)("next")
                 if isinstance(it, TextDelta):
                     await host.deliver(run, Stop(), scope=ADA)
             return [it.text for it in heard if isinstance(it, TextDelta)]

@@ -148,7 +148,10 @@ class Worker:
             return True
         if self._beaten <= self._clock.now() - BEAT:  # Else it would look dead until the next beat.
             await self._show_life()
-        return await self._journal.claim(row.app, row.run, owner=owner, before=row.owner)
+        if await self._journal.claim(row.app, row.run, owner=owner, before=row.owner):
+            return True
+        now = await self.find(Scope(row.app), row.run)
+        return now.status != "running" or now.owner == owner
 
     def take_up(self, active: ActiveRun) -> None:
         """Work on a run again, whatever kept it from going on before."""
@@ -265,6 +268,8 @@ class Worker:
 
     async def _let_happen(self, row: DueRow) -> None:
         active = await self.load(Scope(row.app, row.user), row.run)
+        if row.id not in active.state.requests and row.id not in active.state.timers:
+            await self.put(active).catch_up()  # Another process has asked, or set the timer.
         if row.kind == "request":
             await self.expire_if_over(active, row.id)
         else:
