@@ -1,7 +1,7 @@
 """Drawing the chart of a workflow: turns, handoffs, and what may happen in between.
 
-A turn goes: rules before the reply, what opens the turn, the turn itself, in which anything may
-happen any number of times, what closes it, rules after the reply, what the handoff sets.
+A turn goes: rules before the reply, the turn itself, in which anything may happen any number of
+times, the reply with the call it makes, rules after the reply, what the handoff sets.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +23,7 @@ from weft.spec.orchestrator import Orchestrator
 
 
 def draw(subject: Subject, ground: Ground, steps: int) -> Chart:
+    """Draw the chart of a workflow, to be explored in so many steps of work."""
     automatic = frozenset(agent for agent, _ in automatic_calls(subject))
     sheet, routing = _Sheet(ground, list(subject.agents), automatic), link_routing(subject.spec)
     _start(sheet, subject.spec.orchestrator)
