@@ -1,4 +1,4 @@
-"""Properties of conditions: writing and reading agree, and so do a proof and a run."""
+"""Properties of conditions: writing and reading agree, and so do the explorer and a run."""
 
 from collections.abc import Callable
 

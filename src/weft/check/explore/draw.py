@@ -1,7 +1,7 @@
 """Drawing the chart of a workflow: turns, handoffs, and what may happen in between.
 
-A turn goes: rules before the reply, what opens the turn, the turn itself, in which anything may
-happen any number of times, what closes it, rules after the reply, what the handoff sets.
+A turn goes: rules before the reply, the turn itself, in which anything may happen any number of
+times, the reply with the call it makes, rules after the reply, what the handoff sets.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,6 +33,7 @@ _SIDE_BY_SIDE: Final = "members of a group work side by side, in any order"
 
 
 def draw(subject: Subject, ground: Ground, steps: int) -> Chart:
+    """Draw the chart of a workflow, to be explored in so many steps of work."""
     automatic = frozenset(agent for agent, _ in automatic_calls(subject))
     routing = link_routing(subject.spec)
     sheet = _Sheet(ground, list(subject.agents), automatic, routing.groups)

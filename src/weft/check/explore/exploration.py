@@ -101,13 +101,8 @@ def _judge(chart: Chart, found: Exploration, seen: Nodes) -> Exploration:
         return replace(found, status="can end", reason="")
     certain = reached(chart, chart.begin, by="certainty")
     endless = tuple(islice(_endless_runs(chart, seen, lost, certain), MOST_ENDLESS))
-    sure = any(both(lost, certain))
-    return replace(
-        found,
-        status="endless" if sure else "may be endless",
-        reason=endless[0].why,
-        endless=endless,
-    )
+    status: Status = "endless" if any(both(lost, certain)) else "may be endless"
+    return replace(found, status=status, reason=endless[0].why, endless=endless)
 
 
 def _endless_runs(chart: Chart, seen: Nodes, lost: Nodes, certain: Nodes) -> Iterator[EndlessRun]:

@@ -197,9 +197,9 @@ def test_only_the_ways_that_are_open_must_lead_on():
 
 def test_a_model_may_judge_either_way():
     assert explored_by(judged("A", "terminate"), rule("A", "A"), agents="A").status == "can end"
-    refuted = explored_by(judged("A", "B"), rule("B", "B"))
-    assert refuted.status == "endless"
-    assert refuted.endless[0].witness == "A -> B"
+    endless = explored_by(judged("A", "B"), rule("B", "B"))
+    assert endless.status == "endless"
+    assert endless.endless[0].witness == "A -> B"
 
 
 def test_a_model_may_let_an_agent_reply_or_not():
