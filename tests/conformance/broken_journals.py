@@ -51,7 +51,11 @@ class SpoilsNeighbours(MemoryJournal):
 
 class NeverCloses(MemoryJournal):
     async def append(self, batch):
-        await super().append(batch._replace(sides=tuple(it for it in batch.sides if not isinstance(it, RequestClosed))))
+        await super().append(
+            batch._replace(
+                sides=tuple(it for it in batch.sides if not isinstance(it, RequestClosed))
+            )
+        )
 
 
 class CutsLargeData(MemoryJournal):
@@ -74,6 +78,19 @@ class StripsText(MemoryJournal):
             else it
             for it in events
         ]
+
+
+class ForgetsTheBatch(MemoryJournal):
+    async def run(self, scope, run):
+        row = await super().run(scope, run)
+        return row and row._replace(batch="")
+
+
+class TakesTheSameBatchTwice(MemoryJournal):
+    async def append(self, batch):
+        row = await self.run(Scope(batch.row.app), batch.run)
+        if row is None or row.batch != batch.id:
+            await super().append(batch)
 
 
 class ForgetsOldEvents(MemoryJournal):

@@ -252,8 +252,7 @@ def test_a_journal_folds_in_parts_and_twice_and_as_it_was_written(script, signal
     for event in events[cut:]:
         part, _ = reduce(workflow.compiled, part, event)
     read_again = [
-        it._replace(data=decode(KIND_NAMES[type(it.data)], encode(it.data)))
-        for it in events
+        it._replace(data=decode(KIND_NAMES[type(it.data)], encode(it.data))) for it in events
     ]
     assert part == state == fold(workflow.compiled, "run", read_again)
     assert fold(workflow.compiled, "run", events) == fold(workflow.compiled, "run", events)
