@@ -8,7 +8,6 @@ from behaviour.bad_run_play import ADA, finished, open_host, play, spec
 from weft.engine.events import (
     ModelFailed,
     OutputRefused,
-    RequestAnswered,
     ToolFailed,
     Usage,
     VariableSet,
