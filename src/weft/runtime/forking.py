@@ -33,7 +33,7 @@ class Edits:
     model: str | None = None
 
 
-def fork(
+def fork(  # noqa: PLR0913 - all by name
     workflow: Workflow,
     events: Sequence[Event],
     *,
