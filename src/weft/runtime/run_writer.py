@@ -138,7 +138,7 @@ class RunWriter:
         )
 
     async def _append(self, written: Batch) -> bool:
-        """Append a batch; False if another process has written. A lost answer is asked for again."""
+        """Append a batch; False if another process has written. What is uncertain is looked up."""
         uncertain = False
         for pause in (*PAUSES, None):
             try:

@@ -162,11 +162,7 @@ class Worker:
         """Take up every run that has something to do and that no process works on."""
         taken: list[str] = []
         for row in await self._journal.unfinished():
-            mine = row.owner == self._batches.owner
-            worked_on = (
-                (row.app, row.run) in self._held if mine else is_alive(row, self._clock.now())
-            )
-            if worked_on or not await self.claim(row):
+            if self._is_worked_on(row) or not await self.claim(row):
                 continue
             try:
                 self.take_up(await self._load(row))
@@ -177,6 +173,12 @@ class Worker:
                 taken.append(row.run)
         self.look_for_due()
         return taken
+
+    def _is_worked_on(self, row: RunRow) -> bool:
+        """Tell whether a process works on a run: this one knows what it has given up."""
+        if row.owner == self._batches.owner:
+            return (row.app, row.run) in self._held
+        return is_alive(row, self._clock.now())
 
     def look_for_due(self) -> None:
         """Wait for what is due: questions that expire, timers."""
