@@ -23,7 +23,7 @@ class Seconds:
 
     def __init__(self) -> None:
         self._time = count(1000, 1000)
-        self._ids = count(1)
+        self._ids = count(0)  # The host itself is named first.
 
     def now(self) -> int:
         return next(self._time)
@@ -32,7 +32,11 @@ class Seconds:
         return f"run{next(self._ids)}"
 
     async def sleep_until(self, at: int) -> None:
-        self._time = count(max(at, self.now()), 1000)
+        """Nobody waits: a pause is over at once, and whatever is far away never comes."""
+        now = self.now()
+        if at - now > 2000:
+            await asyncio.Event().wait()
+        self._time = count(max(at, now), 1000)
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ def play(
     code: Mapping[str, bytes] | None = None,
     message: str | None = "hello",
     values: Mapping[str, Any] | None = None,
+    name: str | None = None,
     environment: Mapping[str, str] | None = None,
     after: Callable[[Host, str], Awaitable[Any]] | None = None,
 ) -> Played:
@@ -78,7 +83,7 @@ def play(
     async def scenario() -> Played:
         host = host_for(spec, model, code=code or {}, clock=Seconds(), environment=environment)
         async with host:
-            run = await host.start("W", scope=ADA, message=message, values=values)
+            run = await host.start("W", scope=ADA, message=message, values=values, model=name)
             await host.settled(run, scope=ADA)
             if after is not None:
                 run = await after(host, run) or run

@@ -72,10 +72,12 @@ class MemoryJournal:
 
     async def follow(self, scope: Scope, run: str, *, after: int = 0) -> AsyncGenerator[Event]:
         """Yield the events of a run after a number as they are written, until it has ended."""
-        if self._find(scope, run) is not None:
-            read = partial(self._read_after, scope, run)
-            async for event in follow(self._feed, (scope.app, run), read, after):
-                yield event
+        row = self._find(scope, run)
+        if row is None or (row.status == "ended" and after >= row.seq):
+            return
+        read = partial(self._read_after, scope, run)
+        async for event in follow(self._feed, (scope.app, run), read, after):
+            yield event
 
     async def run(self, scope: Scope, run: str) -> RunRow | None:
         """Return what is known about a run without folding it."""
@@ -134,7 +136,7 @@ class MemoryJournal:
         return found[:limit]
 
     async def beat(self, owner: str, at: int) -> None:
-        """Note that whoever owns runs was alive at a time."""
+        """Note that whoever owns runs was alive at a time; minus a time: has let them go then."""
         self._refuse_if_closed()
         self._beats[owner] = at
 

@@ -86,7 +86,7 @@ class Journal(Protocol):
         ...
 
     async def beat(self, owner: str, at: int) -> None:
-        """Note that whoever owns runs was alive at a time."""
+        """Note that whoever owns runs was alive at a time; minus a time: has let them go then."""
         ...
 
     async def package(self, app: str, digest: str) -> bytes | None:

@@ -36,8 +36,11 @@ LEASE: Final = 3 * BEAT
 
 
 def is_alive(row: RunRow, now: int) -> bool:
-    """Tell whether a running run is worked on: its owner has shown a sign of life lately."""
-    return max(row.heartbeat, row.changed_at) > now - LEASE
+    """Tell whether a running run is worked on: its owner has shown a sign of life lately.
+
+    An owner that has let its runs go has said so with a negative time.
+    """
+    return row.heartbeat >= 0 and max(row.heartbeat, row.changed_at) > now - LEASE
 
 
 class Worker:
@@ -188,11 +191,14 @@ class Worker:
     async def close(self) -> None:
         """Let all runs go; they go on from their journals some other time."""
         self._closed = True
+        working = bool(self._held)
         await self._due.close()
         await asyncio.gather(*(active.leave() for active in list(self._held.values())))
         if self._beating is not None:
             self._beating.cancel()
             await asyncio.gather(self._beating, return_exceptions=True)
+        if working:  # Whoever takes them up need not wait until this process counts as dead.
+            await self._show_life(-self._clock.now())
         self._resting.clear()
 
     async def _load(self, row: RunRow) -> ActiveRun:
@@ -248,10 +254,13 @@ class Worker:
             if not self._held:
                 self._beating = None
                 return
-            try:
-                await self._journal.beat(self._batches.owner, self._clock.now())
-            except WeftError as error:
-                _log.warning("no sign of life could be written: %s", error)
+            await self._show_life(self._clock.now())
+
+    async def _show_life(self, at: int) -> None:
+        try:
+            await self._journal.beat(self._batches.owner, at)
+        except WeftError as error:
+            _log.warning("no sign of life could be written: %s", error)
 
 
 def is_text(run: str) -> bool:

@@ -79,7 +79,8 @@ class SqliteJournal:
 
     async def follow(self, scope: Scope, run: str, *, after: int = 0) -> AsyncGenerator[Event]:
         """Yield the events of a run after a number as they are written, until it has ended."""
-        if await self.run(scope, run) is None:
+        row = await self.run(scope, run)
+        if row is None or (row.status == "ended" and after >= row.seq):
             return
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch_others())
@@ -129,7 +130,7 @@ class SqliteJournal:
         return await self._ask(partial(find_due, now=now, after=after, limit=limit))
 
     async def beat(self, owner: str, at: int) -> None:
-        """Note that whoever owns runs was alive at a time."""
+        """Note that whoever owns runs was alive at a time; minus a time: has let them go then."""
         self._refuse_if_closed()
         await self._writer.perform(partial(note_beat, owner=owner, at=at))
 

@@ -134,7 +134,7 @@ def find_due(
 def note_beat(connection: sqlite3.Connection, owner: str, at: int) -> None:
     """Write a sign of life, and forget those of workers that died long ago."""
     connection.execute("INSERT OR REPLACE INTO workers VALUES (?, ?)", (owner, at))
-    connection.execute("DELETE FROM workers WHERE heartbeat < ?", (at - FORGET_AFTER,))
+    connection.execute("DELETE FROM workers WHERE abs(heartbeat) < ?", (at - FORGET_AFTER,))
 
 
 def data_version(connection: sqlite3.Connection) -> int:

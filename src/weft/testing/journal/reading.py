@@ -170,6 +170,10 @@ async def signs_of_life(open_journal: OpenJournal) -> None:
         await journal.unfinished(),
     ):
         expect([it and it.heartbeat for it in found], [4000], "the last sign of life")
+    await journal.beat("worker-1", -5000)
+    await journal.beat("worker-2", 10_000)
+    row = await journal.run(SCOPE, "r1")
+    expect(row and row.heartbeat, -5000, "when the owner has let the run go")
     await journal.close()
 
 
@@ -194,7 +198,9 @@ async def followers_get_events(open_journal: OpenJournal) -> None:
     written += last.events
     found = await asyncio.wait_for(asyncio.gather(*followers), 30)
     expect(found, [written, written[1:]], "what followers get")
-    expect(await _followed(journal, 500), written[500:], "what a late follower gets")
+    for after in (500, len(written), len(written) + 1):
+        late = await asyncio.wait_for(_followed(journal, after), 30)
+        expect(late, written[after:], "what a late follower gets")
     await journal.close()
 
 
