@@ -611,6 +611,7 @@ def test_prune_asks_in_a_terminal(weft, desk, runs):
 
 
 def test_a_locked_journal_is_named(weft, runs):
+    import sqlite3
 
     connection = sqlite3.connect(".weft/journal.db")
     connection.execute("DROP TABLE runs")
