@@ -1,4 +1,4 @@
-"""What it costs to explore every way a conversation can go: CPU and memory for workflows of growing size.
+"""What it costs to explore every way a conversation can go: CPU and memory as workflows grow.
 
 Every agent can set several booleans, and sets and clears them by what it says; its rules test three
 of them and hand off. Each size runs in a process of its own, so that the peak memory is its

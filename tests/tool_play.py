@@ -56,7 +56,7 @@ def state(**values: Any) -> State:
 
 
 def context(agent: str = "A", tool: str = "t", **values: Any) -> Context:
-    return Context(compiled(), state(**values), agent=agent, tool=tool, key="run-1:7")
+    return Context(compiled(), state(**values), turn=1, agent=agent, tool=tool, key="run-1:7")
 
 
 def write(folder: Path, files: Mapping[str, str]) -> dict[str, bytes]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from weft.adapters.sqlite import SqliteJournal
-from weft.engine.events import Event
+from weft.engine.events import Event, RequestAnswered, RequestOpened
 from weft.engine.rows import RunRow
 from weft.engine.state import State
 from weft.ports.model import Model
@@ -68,6 +68,18 @@ class Told:
         """The one event of a kind."""
         (found,) = [it.data for it in self.events if isinstance(it.data, kind)]
         return found
+
+    @property
+    def answered(self) -> list[RequestAnswered]:
+        """What people have said and answered, after the message the run began with."""
+        found = [it.data for it in self.events if isinstance(it.data, RequestAnswered)]
+        return [it for it in found if it.id not in (f"{self.row.run}:1", f"{self.row.parent}:1")]
+
+    @property
+    def questions(self) -> list[RequestOpened]:
+        """What tools have asked people."""
+        found = [it.data for it in self.events if isinstance(it.data, RequestOpened)]
+        return [it for it in found if it.kind == "ui"]
 
 
 async def finished(host: Host, run: str) -> Told:

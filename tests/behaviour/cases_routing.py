@@ -141,4 +141,41 @@ ENV_CASES: Final = [
     ),
 ]
 
-CASES: Final = [*_NAMES, *_CONDITIONS, *_WAYS, *ENV_CASES]
+
+def _group(rest: str, members: str = '"RefundAgent", "ClerkAgent"', name: str = "Team") -> Swap:
+    """Let TechAgent hand off to a group instead of RefundAgent's clerk."""
+    group = f'"parallel": [{{"name": "{name}", "members": [{members}]{rest}}}], "max_turns"'
+    return Swap(_ORCHESTRATOR, '"max_turns"', group)
+
+
+_STARTED: Final = Swap(_FILE, _TO_USER, '{"source_agent": "TechAgent", "target_agent": "Team"}')
+_BOTH: Final = """\
+          "type": "derived",
+          "default": false,
+          "triggers": [
+            {"type": "agent_text", "agent": "RefundAgent", "match": {"contains": "fine"}},
+            {"type": "agent_text", "agent": "ClerkAgent", "match": {"contains": "fine"}},
+            {"type": "ui_response", "tool": "approve_refund", "response_key": "accepted"}
+          ]
+"""
+
+_GROUPS: Final = [
+    Case("NAME010", _ORCHESTRATOR, '"TechAgent", "members', (_group("", name="TechAgent"),)),
+    Case("NAME010", _ORCHESTRATOR, '"my team"', (_group("", name="my team"),)),
+    Case(
+        "HAND021",
+        _ORCHESTRATOR,
+        '"ClerkAgnt"',
+        (_group("", '"RefundAgent", "ClerkAgnt"'), _STARTED),
+    ),
+    Case("HAND021", _ORCHESTRATOR, '"Nobody"', (_group(', "next": "Nobody"'), _STARTED)),
+    Case("HAND022", _ORCHESTRATOR, '"custom"', (_group(', "merge": "custom"'), _STARTED)),
+    Case(
+        "HAND023",
+        _ORCHESTRATOR,
+        '["RefundAgent", "ClerkAgent"]',
+        (_group(""), _STARTED, Swap(_CONTEXT, _APPROVED, _BOTH)),
+    ),
+]
+
+CASES: Final = [*_NAMES, *_CONDITIONS, *_WAYS, *_GROUPS, *ENV_CASES]

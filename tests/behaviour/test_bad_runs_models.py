@@ -123,12 +123,16 @@ async def serving(*acts, declared):
     clock, loader = SystemClock(), PythonToolLoader()
     registry = ModelRegistry(clock=clock, random=Random(1), settings={}, rules=QUICK)
     workflow = link(declared, CODE, loader)
+
+    async def find(_name):
+        return workflow
+
     host = Host(
         journal=MemoryJournal(),
         models=Source(registry, f"http://{host_}:{port}/v1#m"),
         loader=loader,
         clock=clock,
-        find=lambda _: workflow,
+        find=find,
     )
     try:
         async with host:
@@ -143,7 +147,7 @@ def meet(*acts, follow=False, **declared):
     async def scenario():
         async with serving(*acts, declared=spec("pay", **declared)) as (host, server):
             if follow:
-                with host._followers.following("first"):
+                with host._speech.listening((ADA.app, "first")):
                     run = await host.start("Desk", scope=ADA, message="hi", run="first")
                     bad = await finished(host, run)
             else:
@@ -226,7 +230,7 @@ def test_the_wait_a_server_asks_for_is_kept():
 def test_a_tool_there_is_not_is_told_to_the_model():
     told, _ = meet(act(completion, None, ("fly", "{}")), act(completion, "Then not."))
     failed = told.only(ToolFailed)
-    assert (failed.error, failed.kind) == ("there is no tool fly; there is: pay", "unknown")
+    assert (failed.error, failed.kind) == ("there is no tool fly; available: pay", "unknown")
     assert told.row.outcome == "completed"
 
 

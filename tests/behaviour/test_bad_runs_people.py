@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from behaviour.bad_run_play import ADA, finished, open_host, play, spec
-from weft.engine.events import RequestOpened, ToolFailed, ToolReturned
+from weft.engine.events import ToolFailed, ToolReturned
 from weft.errors import UsageError
 from weft.runtime.signals import Answer, Stop, UserMessage
 from weft.testing.models import FunctionModel, ScriptedModel, call
@@ -134,7 +134,7 @@ def test_two_tools_that_ask_get_their_own_answers(tmp_path, tools, backwards, ag
     assert told.row.outcome == "completed"
     texts = [it.text for it in told.state.messages if it.role == "tool"]
     assert sorted(texts) == ["ale: for ale", "tea: for tea"]
-    assert len([it for it in told.events if isinstance(it.data, RequestOpened)]) == 2
+    assert len(told.questions) == 2
 
 
 def test_a_tool_that_asks_twice_at_once_is_told_to_ask_once_after_the_other(tmp_path):
@@ -162,7 +162,7 @@ def test_what_is_refused_leaves_nothing_in_memory(tmp_path):
             for signal in (Answer(question, float("nan")), Answer("x", 1), UserMessage("hm")):
                 with pytest.raises(UsageError):
                     await host.deliver(run, signal, scope=ADA)
-            assert not host._active
+            assert not host._worker
             assert await finished(host, run) == told
 
     play(scenario)
@@ -211,7 +211,7 @@ def test_a_question_that_is_answered_elsewhere_lets_go_of_its_tool(tmp_path):
             held.set()
             told = await finished(there, run)
             assert await asyncio.wait_for(finished(here, run), 10) == told
-            assert not here._active
+            assert not here._worker
             return told
 
     told = play(scenario)
@@ -292,7 +292,7 @@ def test_a_tool_that_is_tried_again_asks_nobody_twice(tmp_path, hold):
 
     told = play(scenario)
     assert told.only(ToolReturned).value == ["green", "black"]
-    assert len([it for it in told.events if isinstance(it.data, RequestOpened)]) == 2
+    assert len(told.questions) == 2
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_a_question_with_a_tool_that_is_no_ui_tool_is_not_asked(tmp_path, name, 
     told = play(scenario)
     assert told.only(ToolFailed).error == f"the package has no UI tool {name}; {remedy}"
     assert told.row.outcome == "completed"
-    assert not [it for it in told.events if isinstance(it.data, RequestOpened)]
+    assert not told.questions
 
 
 def test_any_tool_may_ask_with_the_component_of_another_one(tmp_path):

@@ -329,7 +329,7 @@ def test_tools_that_hang_hold_up_nobody_else(tmp_path):
             for run in slow:
                 assert (await host.settled(run, scope=ADA)).outcome == "completed"
             await asyncio.sleep(0)
-            assert not host._active
+            assert not host._worker
             return taken
 
     assert play(scenario) < 5

@@ -9,7 +9,7 @@ import pytest
 
 from behaviour.bad_run_play import ADA, finished, open_host, play, spec
 from weft.errors import UsageError
-from weft.runtime import active_runs
+from weft.runtime import worker
 from weft.runtime.active import ActiveRun
 from weft.runtime.signals import Answer, UserMessage
 from weft.testing.models import FunctionModel, call
@@ -72,34 +72,34 @@ async def many_waiting(host):
         (SPEC, call("ask"), 0),
     ],
 )
-def test_a_run_that_waits_leaves_nothing_in_the_process(
+def test_a_run_that_waits_is_at_most_a_state_in_memory(
     tmp_path, monkeypatch, declared, line, watched
 ):
     alive, made = weakref.WeakSet(), []
 
     class Counted(ActiveRun):
-        def __init__(self, **given):
-            super().__init__(**given)
+        def __init__(self, *given):
+            super().__init__(*given)
             alive.add(self)
             made.append(id(self))
 
-    monkeypatch.setattr(active_runs, "ActiveRun", Counted)
+    monkeypatch.setattr(worker, "ActiveRun", Counted)
 
     async def scenario():
         async with await open_host(tmp_path / "j.db", declared, saying(line), CODE) as host:
-            host._performer.holding.seconds = 0.1
+            host._worker._performer.holding.seconds = 0.1
             await host.runs(scope=ADA)
             tasks, timed = len(asyncio.all_tasks()), timers()
             runs = await many_waiting(host)
-            await eventually(lambda: not host._active)
+            await eventually(lambda: not host._worker)
             await eventually(lambda: len(asyncio.all_tasks()) <= tasks + watched)
             assert timers() <= timed + bool(watched)
-            assert not host._active._loading
-            assert not host._active._given_up
-            assert not host._followers._queues
+            assert not host._worker._loading
+            assert not host._worker._given_up
+            assert not host._speech._listening
             gc.collect()
             assert len(made) >= MANY
-            assert not alive, "nobody holds a run that waits"
+            assert len(alive) <= worker.MOST_RESTING, "only so many stay for their next message"
             return runs[0], runs[-1], await host.requests(scope=ADA)
 
     first, last, asked = play(scenario)
@@ -126,9 +126,9 @@ def test_a_message_that_names_its_question_counts_once_however_late_it_comes_aga
 def test_only_so_many_runs_are_held_while_their_tools_wait(tmp_path):
     async def scenario():
         async with await open_host(tmp_path / "j.db", SPEC, saying(call("ask")), CODE) as host:
-            host._performer.holding.most = 5
+            host._worker._performer.holding.most = 5
             runs = await many_waiting(host)
-            await eventually(lambda: len(host._active) == 5)
+            await eventually(lambda: len(host._worker) == 5)
             (question,) = await host.requests(scope=ADA, run=runs[-1])
             await host.deliver(runs[-1], Answer(question.id, "green"), scope=ADA)
             return (await finished(host, runs[-1])).row.outcome
@@ -143,11 +143,11 @@ def test_any_of_many_waiting_runs_goes_on_and_the_others_stay(tmp_path):
             runs = await many_waiting(host)
         async with await open_host(path, SPEC, saying("Done."), CODE) as host:
             assert await host.recover() == []
-            assert not host._active
+            assert not host._worker
             (question,) = await host.requests(scope=ADA, run=runs[7])
             await host.deliver(runs[7], Answer(question.id, "green"), scope=ADA)
             told = await finished(host, runs[7])
-            await eventually(lambda: not host._active)
+            await eventually(lambda: not host._worker)
             return told, Counter([it.status for it in await host.runs(scope=ADA, limit=MANY)])
 
     told, statuses = play(scenario)
@@ -164,7 +164,7 @@ def test_a_run_that_comes_and_goes_leaves_nothing_either(tmp_path):
             for number in range(20):
                 await host.deliver(run, UserMessage(f"{number}"), scope=ADA)
                 assert (await host.settled(run, scope=ADA)).status == "waiting"
-            await eventually(lambda: not host._active)
+            await eventually(lambda: not host._worker)
             await eventually(lambda: len(asyncio.all_tasks()) <= tasks)
             return await finished(host, run)
 

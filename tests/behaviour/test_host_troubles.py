@@ -145,7 +145,7 @@ def test_a_tool_that_raises_ask_is_called_again_with_the_answer():
         async with host_of(model) as host:
             run = await host.start("Refunds", scope=ADA)
             assert (await host.settled(run, scope=ADA)).status == "waiting"
-            assert not host._active, "a run that waits for a person leaves memory"
+            assert not host._worker, "a run that waits for a person leaves memory"
             (request,) = await host.requests(scope=ADA)
             assert request.payload == {"question": "Refund 5?"}
             with pytest.raises(UsageError, match="'agreed' is a required property"):
@@ -251,7 +251,7 @@ def test_a_run_is_stopped_while_a_tool_hangs(mode):
                 await host.deliver(run, Stop("now"), scope=ADA)
             row = await host.settled(run, scope=ADA)
             await asyncio.sleep(0.01)
-            assert not host._active
+            assert not host._worker
             return row, kinds(await all_events(host, run))
 
     row, seen = play(scenario)
@@ -296,7 +296,7 @@ def test_a_run_that_cannot_be_written_is_given_up_and_goes_on_later():
         async with host_of(FunctionModel(fill), clock=clock, journal=journal) as host:
             run = await host.start("Refunds", scope=ADA)
             hours = asyncio.create_task(clock.run())
-            with pytest.raises(RunError, match=r"the disk is full.*weft runs resume run1"):
+            with pytest.raises(RunError, match=rf"the disk is full.*weft runs resume {run}"):
                 await host.settled(run, scope=ADA)
             with pytest.raises(StoreError, match="disk is full"):
                 await host.start("Refunds", scope=ADA)

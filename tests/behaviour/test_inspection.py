@@ -10,10 +10,12 @@ from pydantic_core import to_json
 from inspection_play import SHOP_CODE, answer, failing_run, form_run, shop, shop_run, shop_script
 from run_play import ADA, linked, play
 from weft.engine.events import (
+    ContextAssembled,
     Event,
     ModelFailed,
     ModelReplied,
     OutputRefused,
+    RequestAnswered,
     RunEnded,
     RunStarted,
     ToolCalled,
@@ -116,14 +118,14 @@ def test_causes_lead_back_to_what_came_from_outside(shopping):
         "ModelReplied",
         "ContextAssembled",
         "TurnStarted",
-        "RunStarted",
+        "RequestAnswered",
     ]
     assert chain[-1].actor == "user:ada"
 
 
 def test_causes_end_wherever_a_journal_is_wrong():
     def event(seq, cause):
-        return Event(seq, 0, "a", cause, RunEnded("failed", ""))
+        return Event(seq, 0, "a", cause, 0, RunEnded("failed", ""))
 
     assert causes([], 3) == ()
     assert [it.seq for it in causes([event(1, 9)], 1)] == [1]
@@ -207,7 +209,8 @@ def test_a_failed_model_is_told():
     (made,) = seen.turns[0].calls
     assert "the script has no line left" in made.error
     assert (made.text, made.answerer, made.usage.cost_usd) == ("", "", None)
-    assert (seen.outcome, seen.turns[0].ended, seen.turns[0].seconds) == ("failed", None, None)
+    assert (seen.outcome, seen.turns[0].seconds) == ("failed", 1.0)
+    assert seen.turns[0].ended == seen.seq - 1, "the turn has failed before the run"
 
 
 def test_why_a_reply_ended_and_what_nobody_counted_are_told():
@@ -282,10 +285,10 @@ def test_what_comes_late_or_twice_or_for_nobody_changes_nothing(shopping):
     returned = shopping.at(ToolReturned)
     extra = [
         reply._replace(data=told),
-        reply._replace(data=replace(told, turn=9)),
+        reply._replace(data=told, turn=9),
         reply._replace(data=replace(told, call=9)),
-        reply._replace(data=OutputRefused(2, 9, "x")),
-        reply._replace(data=ModelFailed(2, 9, "x")),
+        reply._replace(data=OutputRefused(9, "x"), turn=2),
+        reply._replace(data=ModelFailed(9, "x"), turn=2),
         returned._replace(data=replace(returned.data, id="never")),
         returned._replace(data=ToolFailed("never", "x")),
         returned._replace(data=ToolFailed(returned.data.id, "x")),
@@ -334,8 +337,8 @@ def test_the_exact_prompt_in_slices(shopping):
         ("prompt", "role", "system"),
         ("prompt", "order", "system"),
         ("variables", "standard", "system"),
-        ("history", "event 1", "user"),
-        ("history", "event 4", "user"),
+        ("history", "event 3", "user"),
+        ("history", "event 6", "user"),
         ("tools", "tools", ""),
     ]
     assert [it.text for it in first.slices][:5] == [
@@ -350,7 +353,7 @@ def test_the_exact_prompt_in_slices(shopping):
     assert [it.text for it in second.slices if it.role == "tool"] == [
         '{"order": "A1", "state": "sent"}',
         "error: no such order",
-        "error: there is no tool nothing; there is: look, confirm",
+        "error: there is no tool nothing; available: look, confirm",
     ]
     assert all(it.same for it in turn.prompts)
 
@@ -406,7 +409,7 @@ def test_a_turn_that_never_was(shopping, turn):
 def test_a_run_without_turns(shopping):
     with pytest.raises(UsageError) as caught:
         look_at(replace(shopping, events=shopping.events[:1]), 1)
-    assert caught.value.hint == "no agent has had the word in it"
+    assert caught.value.hint == "no agent has taken a turn in it"
 
 
 def test_another_package_sends_something_else(shopping):
@@ -421,9 +424,9 @@ def test_another_package_sends_something_else(shopping):
 
 
 def test_another_weft_sends_something_else(shopping):
-    event = shopping.events[2]
+    event = shopping.at(ContextAssembled)
     events = [*shopping.events]
-    events[2] = event._replace(data=replace(event.data, digest="0" * 64, manifest={}))
+    events[event.seq - 1] = event._replace(data=replace(event.data, digest="0" * 64, manifest={}))
     (prompt,) = look_at(replace(shopping, events=events), 1).prompts
     assert not prompt.same
     assert prompt.left_out == ()
@@ -552,17 +555,22 @@ def long_run(workflow, names, length):
 
     state = State("r")
     events = []
-    drafts = [NewEvent("user:ada", RunStarted("Shop", workflow.digest, "a", "ada", {}, "go"))]
+    begun = RunStarted("Shop", workflow.digest, "a", "ada", {}, with_message=True)
+    drafts = [
+        NewEvent("user:ada", begun),
+        NewEvent("user:ada", RequestAnswered("r:1", "go", "ada")),
+    ]
     while len(events) < length:
         decision = decide(workflow, state, drafts, len(events))
         state = decision.state
-        state.last = ("", 0)
+        state.last_speaker = ("", 0)
         events += decision.events
         turn = state.turn
+        cause = decision.events[-1].seq
         sets = [
-            NewEvent("tool:t", VariableSet(name, len(events), "tool:t"), decision.events[-1].seq)
+            NewEvent("tool:t", VariableSet(name, len(events), "tool:t"), cause, turn.number)
             for name in names
         ]
-        reply = ModelReplied(turn.number, turn.call, "on")
-        drafts = [*sets, NewEvent("agent:Router", reply, decision.events[-1].seq)]
+        reply = ModelReplied(turn.call, "on")
+        drafts = [*sets, NewEvent("agent:Router", reply, cause, turn.number)]
     return events[:length]

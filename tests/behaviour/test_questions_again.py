@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from behaviour.bad_run_play import ADA, finished, open_host, play, spec
-from weft.engine.events import Event, RequestOpened, ToolFailed, ToolReturned, TurnEnded
+from weft.engine.events import Event, ToolFailed, ToolReturned, TurnEnded
 from weft.runtime.signals import Answer
 from weft.testing.models import ScriptedModel, call
 
@@ -70,7 +70,7 @@ async def answer(host, run, value):
 
 
 def questions(told):
-    return [it.data.payload for it in told.events if isinstance(it.data, RequestOpened)]
+    return [it.payload for it in told.questions]
 
 
 def asking(path, tool, declared=SPEC):
@@ -122,7 +122,7 @@ def test_an_answer_that_comes_when_a_tool_does_not_wait_is_kept_for_it(tmp_path)
 def test_a_tool_may_wait_for_one_answer_and_be_called_again_for_the_next(tmp_path, hold):
     async def scenario():
         async with await asking(tmp_path / "j.db", "both_ways") as host:
-            host._performer.holding.seconds = hold
+            host._worker._performer.holding.seconds = hold
             run = await host.start("Desk", scope=ADA, message="hi")
             assert (await host.settled(run, scope=ADA)).status == "waiting"
             await asyncio.sleep(0.05)
@@ -144,7 +144,7 @@ def test_a_tool_that_nobody_answers_in_time_is_not_kept_waiting(tmp_path):
                 if isinstance(it, Event) and isinstance(it.data, TurnEnded):
                     break
             told = await finished(host, run)
-            assert not host._active, "there is nothing to do but to wait for the user"
+            assert not host._worker, "there is nothing to do but to wait for the user"
             return told
 
     told = play(scenario)

@@ -139,8 +139,8 @@ async def some_runs():
     handoffs = random.choice([{}, {"handoffs": TO_USER}])
     desk = spec(*TOOLS, ui=ASKING, **handoffs)
     host = host_for(desk, FunctionModel(reply), code=CODE, journal=Yielding())
-    host._performer.holding.seconds = random.choice([0.01, 0.003, 0.0])
-    host._performer.holding.most = random.choice([500, 0])
+    host._worker._performer.holding.seconds = random.choice([0.01, 0.003, 0.0])
+    host._worker._performer.holding.most = random.choice([500, 0])
     runs, pokes = [], []
     for _ in range(random.randrange(1, 30)):
         runs.append(await host.start("Desk", scope=ADA, message="hi"))
@@ -154,7 +154,7 @@ async def some_runs():
         await asyncio.gather(*pokes)
     await asyncio.gather(host.close(), host.close())
     await asyncio.gather(*pokes)
-    return len(host._active), host._performer.holding._held
+    return len(host._worker), host._worker._performer.holding._held
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -173,10 +173,11 @@ def test_an_answer_in_the_moment_in_which_a_run_is_let_go():
             lambda it: "Done." if it.messages[-1]["role"] == "tool" else call("ask")
         )
         async with host_for(spec(ui=("ask",)), model, code=CODE) as host:
-            host._performer.holding.most = 0  # All are let go at once.
+            host._worker._performer.holding.most = 0  # All are let go at once.
             run = await host.start("Desk", scope=ADA, message="hi")
             async for it in host.events(run, scope=ADA, follow=True):
-                if isinstance(it, Event) and isinstance(it.data, RequestOpened):
+                asked = isinstance(it, Event) and isinstance(it.data, RequestOpened)
+                if asked and it.data.kind == "ui":
                     await host.deliver(run, Answer(it.data.id, "yes"), scope=ADA)
             return await host.settled(run, scope=ADA)
 

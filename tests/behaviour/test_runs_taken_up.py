@@ -14,7 +14,7 @@ from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel
 
 TO_USER = [{"source_agent": "Clerk", "target_agent": "user"}]
-EVE = Scope("other", "eve")
+EVE = Scope("app", "eve")
 
 
 async def interrupted(journal):
@@ -76,7 +76,11 @@ def test_a_start_under_a_name_that_is_taken_is_not_in_the_way_of_the_run(tmp_pat
             run = await host.start("Desk", scope=ADA, message="hi", run="order-1")
             await host.settled(run, scope=ADA)
             changed = link(spec(handoffs=TO_USER, agents=new), {}, host._loader)
-            host._workflows._find = lambda _: changed
+
+            async def find(_name):
+                return changed
+
+            host._workflows._find = find
             again = asyncio.create_task(host.start("Desk", scope=scope, message="hi", run=run))
             await asyncio.sleep(0)
             await host.deliver(run, signal, scope=ADA)
@@ -115,7 +119,7 @@ def test_what_is_asked_of_a_host_while_it_closes_begins_nothing():
         await host.close()
         with pytest.raises(RunError, match="the host is closed"):
             await resumed
-        return len(host._active)
+        return len(host._worker)
 
     assert play(scenario) == 0
     assert model.requests == []

@@ -20,6 +20,7 @@ from weft.engine.events import (
 )
 from weft.errors import RunError, StoreError, UsageError
 from weft.ports.scope import Scope
+from weft.runtime.deltas import TextDelta
 from weft.runtime.pacing import AT_ONCE
 from weft.runtime.signals import Answer, Stop
 from weft.spec.workflow import WorkflowSpec
@@ -149,11 +150,11 @@ async def pay() -> str:
     async def scenario():
         model = ScriptedModel([call("pay"), "Done."])
         async with host_for(declared, model, code=code) as host:
-            host._performer.holding.seconds = 0.01
+            host._worker._performer.holding.seconds = 0.01
             run = await host.start("W", scope=ADA, message="hi")
             await host.settled(run, scope=ADA)
             await asyncio.sleep(0.05)
-            assert not host._active, "the tool was let go"
+            assert not host._worker, "the tool was let go"
             (first,) = await host.requests(scope=ADA, run=run)
             module = next(it for name, it in sys.modules.items() if name.endswith("tools.pay"))
             module.PRICE[0] = 5000
@@ -203,8 +204,13 @@ def test_an_adapter_that_fails_in_its_own_way_is_recorded(caplog):
     async def scenario():
         model = ScriptedModel([call("pick"), "Done."])
         async with host_for(spec(), model, code=CODE) as host:
-            whole = host._workflows.named("W")
-            host._workflows._find = lambda _: replace(whole, digest="other", tools=Broken())
+            whole = await host._workflows.named("W")
+            broken = replace(whole, digest="other", tools=Broken())
+
+            async def find(_name):
+                return broken
+
+            host._workflows._find = find
             run = await host.start("W", scope=ADA, message="hi")
             await host.settled(run, scope=ADA)
             return await events_of(host, run)
@@ -223,7 +229,7 @@ def test_a_model_that_is_cancelled_by_itself_gives_the_run_up():
             run = await host.start("W", scope=ADA, message="hi")
             with pytest.raises(RunError, match="an effect ended without a result: cancelled"):
                 await host.settled(run, scope=ADA)
-            assert not host._active
+            assert not host._worker
             return await events_of(host, run)
 
     assert not any(isinstance(it, ModelFailed) for it in play(scenario))
@@ -235,12 +241,12 @@ def test_whoever_delivers_to_a_host_that_closes_at_once_is_told():
             starts = [host.start("W", scope=ADA, message="hi") for _ in range(3 * AT_ONCE)]
             started = [asyncio.create_task(it) for it in starts]
             await asyncio.sleep(0)
-            await host._active.close()  # Some are in, the others wait for the next round.
+            await host._worker.close()  # Some are in, the others wait for the next round.
             outcomes = await asyncio.gather(*started, return_exceptions=True)
             runs = {it for it in outcomes if isinstance(it, str)}
             assert runs == {it.run for it in await host.runs(scope=ADA, limit=100)}
             assert 0 < len(runs) < len(started)
-            assert len(host._active) == 0
+            assert len(host._worker) == 0
             return [str(it) for it in outcomes if it not in runs]
 
     assert set(play(scenario)) == {"the host was closed; nothing was written"}
@@ -258,7 +264,7 @@ def test_closing_while_a_model_speaks_leaves_the_run_to_be_taken_up():
         waiting = asyncio.create_task(host.settled(run, scope=ADA))
         await asyncio.sleep(0.01)
         await host.close()
-        assert len(host._active) == 0
+        assert len(host._worker) == 0
         waiting.cancel()
         async with host_for(spec(), ScriptedModel(["Done."]), code=CODE, journal=journal) as second:
             assert await second.recover() == [run]
@@ -309,15 +315,15 @@ def test_a_package_that_is_not_kept_any_more_is_told():
 
 
 class Stumbling(MemoryJournal):
-    """Cannot tell what expires next, the first time it is asked."""
+    """Cannot tell what is due next, the first time it is asked."""
 
     stumbled = False
 
-    async def next_expiry(self):
+    async def next_due(self, after):
         if not self.stumbled:
             self.stumbled = True
             raise StoreError("the disk hiccups")
-        return await super().next_expiry()
+        return await super().next_due(after)
 
 
 def test_expiry_goes_on_after_the_journal_could_not_be_read(caplog):
@@ -334,6 +340,7 @@ def test_expiry_goes_on_after_the_journal_could_not_be_read(caplog):
                 await clock.advance(10)
             async for _ in host.events(run, scope=ADA, follow=True):
                 pass
+            assert journal.stumbled
             return await events_of(host, run)
 
     assert sum(isinstance(it, RequestExpired) for it in play(scenario)) == 1
@@ -363,9 +370,9 @@ def test_no_piece_of_a_reply_comes_after_it():
             async for it in host.events(run, scope=ADA, follow=True):
                 heard.append(it)
                 if isinstance(it, Event) and isinstance(it.data, ModelReplied):
-                    say = host._followers.listener
-                    say(run, it.cause)("late")
-                    say(run, it.cause + 1)("next")
+                    say = host._speech.listener
+                    say((ADA.app, run), it.cause)("late")
+                    say((ADA.app, run), it.cause + 1)("next")
                 if isinstance(it, TextDelta):
                     await host.deliver(run, Stop(), scope=ADA)
             return [it.text for it in heard if isinstance(it, TextDelta)]
@@ -406,7 +413,7 @@ def test_words_that_are_kept_twice_are_kept_once_and_not_for_ever():
             heard = [it async for it in host.events(runs[0], scope=ADA, follow=True)]
             await host.settled(runs[1], scope=ADA)
             await asyncio.sleep(0.01)
-            return [it.text for it in heard if isinstance(it, TextDelta)], host._followers._queues
+            return [it.text for it in heard if isinstance(it, TextDelta)], host._speech._listening
 
     assert play(scenario) == (["Done."], {})
 

@@ -8,7 +8,7 @@ from pydantic_core import to_json
 from run_play import ADA, Seconds, play, read
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.python_tools.loader import PythonToolLoader
-from weft.engine.events import ToolFailed, ToolReturned, VariableSet
+from weft.engine.events import RequestOpened, ToolFailed, ToolReturned, VariableSet
 from weft.errors import UsageError
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, UserMessage
@@ -130,12 +130,16 @@ def test_the_environment_gives_its_default_or_the_run_does_not_begin():
 def host_of(spec, model, journal=None, **options):
     loader = PythonToolLoader()
     workflow = link(spec, CODE, loader)
+
+    async def find(_name):
+        return workflow
+
     return Host(
         journal=journal or MemoryJournal(),
         models=OneModel(model),
         loader=loader,
         clock=Seconds(),
-        find=lambda _: workflow,
+        find=find,
         **options,
     )
 
@@ -320,7 +324,9 @@ def test_a_run_can_be_seen_as_it_was_after_any_event():
 
     played = play(declared(variables), model, code=CODE, after=look)
     changed, end = played.at(VariableSet).seq, played.events[-1].seq
+    asked = played.at(RequestOpened).seq  # for the first message, which is right behind it
+    statuses = {asked: "waiting", end: "ended"}
     assert seen == [
-        (at, "ended" if at == end else "running", "new" if at >= changed else "old")
+        (at, statuses.get(at, "running"), "new" if at >= changed else "old")
         for at in range(1, end + 1)
     ]

@@ -121,8 +121,8 @@ def test_a_structured_reply_is_read_in_words(weft, change, typed):
     fields = {"agent_message": {"type": "str"}, "mark": {"type": "int"}}
     change(
         structured_outputs={
-            "models": [{"model_name": "Verdict", "fields": fields}],
-            "registry": [{"agent": "Clerk", "agent_definition": "Verdict"}],
+            "models": [{"name": "Verdict", "type": "model", "fields": fields}],
+            "registry": [{"agent": "Clerk", "model": "Verdict"}],
         }
     )
     typed('{"agent_message": "Well done.", "mark": 1}')

@@ -39,6 +39,7 @@ NOTICED = {
     reading.unfinished_runs: [broken.WakesWaitingRuns],
     reading.what_is_due: [broken.ExpiresTooLate, broken.ForgetsTimers, broken.IgnoresThePage],
     reading.signs_of_life: [broken.ForgetsWhoLives],
+    reading.owners_change: [broken.LetsEveryoneClaim],
     reading.followers_get_events: [broken.FollowsNothing, broken.LetsAnyoneFollow],
     reading.tenants_may_name_alike: [broken.MixesTenants],
     reading.scopes_do_not_leak: [

@@ -1,4 +1,4 @@
-"""Three workflows that are killed at every step: what they declare, say, do and are answered.
+"""Workflows that are killed at every step: what they declare, say, do and are answered.
 
 Every reply is decided by agent, turn and call, and every answer by what is asked, so that a run
 goes the same way however often it is taken up again. Tools write down what they did, with the key
@@ -241,8 +241,69 @@ async def steady(context_variables) -> str:
     return Play(spec, {"tools/work.py": code}, lines)
 
 
+def panel() -> Play:
+    """Three agents side by side: one speaks, one uses a tool, one asks a person; a judge ends it.
+
+    Their first calls are allowed by one batch, so that only these have the same keys every time.
+    """
+    code = (
+        LOG
+        + b'''
+async def check(what: str, context_variables) -> str:
+    """Check something."""
+    await asyncio.sleep(0.02)
+    note(context_variables, f"check {what}")
+    context_variables.set("checked", what)
+    return f"{what} is fine"
+
+
+async def consult(what: str, context_variables) -> str:
+    """Ask a person."""
+    answer = await use_ui_tool("consult", {"ask": f"{what}?"})
+    note(context_variables, f"consult {answer['pick']}")
+    return str(answer["pick"])
+'''
+    )
+    members = ["Quick", "Careful", "Asking"]
+    spec = _spec(
+        "Panel",
+        [{"agent_name": it} for it in ("Chair", *members, "Judge")],
+        [
+            {"source_agent": "Chair", "target_agent": "Experts"},
+            {"source_agent": "Judge", "target_agent": "terminate", "reason": "all were heard"},
+        ],
+        [
+            {"agent": "Careful", "function": "check"},
+            {
+                "tool_type": "UI_Tool",
+                "agent": "Asking",
+                "function": "consult",
+                "ui": {"component": "Pick", "mode": "inline"},
+            },
+        ],
+        settings={"parallel": [{"name": "Experts", "members": members, "next": "Judge"}]},
+        variables={
+            "checked": _derived("str"),
+            "picked": _derived("str", type="ui_response", tool="consult", response_key="pick"),
+            "sure": _derived("bool", type="agent_text", agent="Quick", match={"contains": "sure"}),
+        },
+    )
+    lines: dict[tuple[str, int, int], Line] = {
+        ("Chair", 1, 1): "What do you think?",
+        ("Quick", 2, 1): "I am sure.",
+        ("Careful", 3, 1): call("check", what="the bill"),
+        ("Careful", 3, 2): "The bill is fine.",
+        ("Asking", 4, 1): call("consult", what="pay"),
+        ("Asking", 4, 2): "They want to pay.",
+        ("Judge", 5, 1): "So be it.",
+    }
+    answers: dict[str, Json] = {"pay?": {"pick": "yes"}}
+    return Play(spec, {"tools/work.py": code}, lines, answers)
+
+
 PLAYS: dict[str, Callable[[], Play]] = {
     "handover": handover,
     "questions": questions,
     "plans": plans,
+    "panel": panel,
 }

@@ -12,6 +12,7 @@ from random import Random
 
 from weft.adapters.sqlite import SqliteJournal
 from weft.engine.events import ToolReturned
+from weft.engine.rows import RequestClosed
 from weft.testing.journal.samples import SCOPE, SampleRun
 
 RUNS = 8
@@ -34,8 +35,8 @@ async def grow(journal: SqliteJournal, name: str) -> None:
     run = SampleRun(name, seq=row.seq if row else 0)
     while True:
         asked = run.request(f"q{run.seq}")
-        before = tuple(it.id for it in await journal.requests(SCOPE, run=name))
-        batch = run.batch(*events(run), opened=(asked,), closed=before)
+        before = (RequestClosed(it.id) for it in await journal.requests(SCOPE, run=name))
+        batch = run.batch(*events(run), sides=(asked, *before))
         await journal.append(batch)
         sys.stdout.write(f"{name} {run.seq}\n")
         sys.stdout.flush()

@@ -26,11 +26,13 @@ from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
 from weft.engine.codec import encode
+from weft.engine.events import KIND_NAMES
 from weft.errors import UsageError
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer
-from weft.runtime.workflow import link
+from weft.runtime.worker import LEASE
+from weft.runtime.workflow import Workflow, link
 from weft.testing.hosts import OneModel
 from weft.testing.models import FunctionModel
 
@@ -60,7 +62,7 @@ class SteppingJournal:
         self._steps = steps
 
     async def append(self, batch: Any) -> None:
-        kinds = "+".join(type(it.data).__name__ for it in batch.events)
+        kinds = "+".join(KIND_NAMES[type(it.data)] for it in batch.events)
         self._steps.reach(f"before append {kinds}")
         await self._journal.append(batch)
         self._steps.reach(f"after append {kinds}")
@@ -93,7 +95,17 @@ class SteppingLoader(PythonToolLoader):
         return SteppingTools(super().load(digest, code, functions), self.steps)
 
 
-def host_of(play: Play, journal: Any, steps: Steps) -> Host:
+class LaterClock(SystemClock):
+    """The clock of a process that begins when the ones before it count as dead."""
+
+    def __init__(self, lives: int) -> None:
+        self._ahead = lives * (LEASE + 1000)
+
+    def now(self) -> int:
+        return super().now() + self._ahead
+
+
+def host_of(play: Play, journal: Any, steps: Steps, lives: int) -> Host:
     """Return a host in which every step is counted."""
     loader = SteppingLoader()
     loader.steps = steps
@@ -103,24 +115,27 @@ def host_of(play: Play, journal: Any, steps: Steps) -> Host:
         steps.reach(f"before model {request.agent}")
         note = Path(os.environ["WEFT_EFFECTS"])
         with note.open("a") as file:
-            file.write(f"{request.key} model\n")
+            file.write(f"{request.key} model {request.agent} {request.call}\n")
         steps.reach(f"after model {request.agent}")
         return play.say(request)
+
+    async def find(_: str) -> Workflow:
+        return workflow
 
     return Host(
         journal=journal,
         models=OneModel(FunctionModel(reply)),
         loader=loader,
-        clock=SystemClock(),
-        find=lambda _: workflow,
+        clock=LaterClock(lives),
+        find=find,
     )
 
 
-async def live(play: Play, runs: list[str], path: Path, steps: Steps) -> dict[str, Any]:
+async def live(play: Play, runs: list[str], path: Path, steps: Steps, lives: int) -> dict[str, Any]:
     """Begin the runs or take them up, and bring them to their ends."""
     name = play.spec.orchestrator.workflow_name
     journal = await SqliteJournal.open(path, durability="full")
-    async with host_of(play, SteppingJournal(journal, steps), steps) as host:
+    async with host_of(play, SteppingJournal(journal, steps), steps, lives) as host:
         await host.recover()
         begun = {row.run for row in await host.runs(scope=ADA)}
         missing = [it for it in runs if it not in begun]
@@ -164,17 +179,18 @@ def describe(event: Any) -> list[Any]:
     """Return an event without what depends on the time."""
     data = json.loads(encode(event.data))
     data.pop("expires_at", None)
-    return [event.seq, event.actor, event.cause, type(event.data).__name__, data]
+    kind = KIND_NAMES[type(event.data)]
+    return [event.seq, event.actor, event.cause, event.turn, kind, data]
 
 
-def child(play: Play, runs: list[str], folder: Path, fatal: int) -> int:
-    """Let a process live until its fatal step; return how it ended."""
+def child(play: Play, runs: list[str], folder: Path, fatal: int, lives: int) -> int:
+    """Let a process live until its fatal step, after others; return how it ended."""
     pid = os.fork()
     if pid == 0:
         try:
             os.environ["WEFT_EFFECTS"] = str(folder / "effects")
-            story = asyncio.wait_for(live(play, runs, folder / "journal.db", Steps(fatal)), 30)
-            found = asyncio.run(story)
+            story = live(play, runs, folder / "journal.db", Steps(fatal), lives)
+            found = asyncio.run(asyncio.wait_for(story, 30))
             (folder / "end.json").write_text(json.dumps(found))
         except BaseException as error:  # noqa: BLE001 - a child must not go on as its parent
             sys.stderr.write(f"{type(error).__name__}: {error}\n")
@@ -202,10 +218,10 @@ def tell(play: Play, runs: list[str], folder: Path, fatal: list[int]) -> dict[st
     folder.mkdir(parents=True)
     exits: list[int] = []
     deaths: list[dict[str, Any]] = []
-    for step in fatal:
-        exits.append(child(play, runs, folder, step))
+    for lives, step in enumerate(fatal):
+        exits.append(child(play, runs, folder, step, lives))
         deaths.append({"events": recorded(folder), "effects": effects(folder)})
-    exits.append(child(play, runs, folder, 0))
+    exits.append(child(play, runs, folder, 0, len(fatal)))
     end = json.loads((folder / "end.json").read_text())
     done = effects(folder)
     return {"fatal": fatal, "exits": exits, "deaths": deaths, "end": end, "effects": done}

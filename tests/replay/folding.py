@@ -8,7 +8,7 @@ from pydantic_core import from_json, to_json
 
 from weft.engine.codec import decode, encode
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.events import Event
+from weft.engine.events import KIND_NAMES, Event
 from weft.engine.reduce import fold, reduce
 from weft.engine.state import State
 
@@ -16,9 +16,9 @@ from weft.engine.state import State
 def lines(events: Sequence[Event]) -> bytes:
     """Return events as JSON, one a line."""
     return b"".join(
-        to_json({"seq": it.seq, "at": it.at, "actor": it.actor, "cause": it.cause})[:-1]
+        to_json(it._asdict() | {"data": None})[: -len(',"data":null}')]
         + b',"kind":'
-        + to_json(type(it.data).__name__)
+        + to_json(KIND_NAMES[type(it.data)])
         + b',"data":'
         + encode(it.data)
         + b"}\n"
@@ -31,7 +31,12 @@ def read(raw: bytes) -> list[Event]:
     found: list[dict[str, Any]] = [from_json(line) for line in raw.splitlines()]
     return [
         Event(
-            it["seq"], it["at"], it["actor"], it["cause"], decode(it["kind"], to_json(it["data"]))
+            seq=it["seq"],
+            at=it["at"],
+            actor=it["actor"],
+            cause=it["cause"],
+            turn=it["turn"],
+            data=decode(it["kind"], to_json(it["data"])),
         )
         for it in found
     ]
@@ -51,9 +56,13 @@ def described(state: State) -> dict[str, Any]:
     """Return a state as JSON."""
     fields = dict(vars(state))
     fields["messages"] = [asdict(it) for it in state.messages]
-    fields["heard"] = list(state.heard)
-    if state.turn is not None:
-        fields["turn"] = {**asdict(state.turn), "missing": sorted(state.turn.missing)}
+    fields["threads"] = {
+        turn: [asdict(it) for it in thread] for turn, thread in state.threads.items()
+    }
+    fields["message_ids"] = list(state.message_ids)
+    fields["active"] = {
+        number: {**asdict(it), "missing": sorted(it.missing)} for number, it in state.active.items()
+    }
     return from_json(to_json(fields))
 
 

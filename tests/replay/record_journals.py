@@ -22,6 +22,7 @@ from weft.adapters.models.sample_moves import steering_of
 from weft.check.subject import Subject
 from weft.engine.compiled import compile_workflow
 from weft.engine.events import Event, Usage
+from weft.engine.state import State
 from weft.errors import ModelError
 from weft.packages.package import Package
 from weft.packages.reader import read_package
@@ -181,7 +182,7 @@ def troubled_host(model: Model) -> Host:
     return host_for(troubled_spec(), model, code=code, clock=ManualClock())
 
 
-async def stopped(run: str) -> tuple[Host, str]:
+async def stopped() -> tuple[Host, str]:
     """Tools that fail in every way, a value that is refused, and a stop after the turn."""
     priced = ModelReply("open", usage=Usage(120, 30, 100, 0.00125), model="priced-1")
     held = asyncio.Event()
@@ -204,7 +205,7 @@ async def stopped(run: str) -> tuple[Host, str]:
 
     host = troubled_host(FunctionModel(reply))
     values = {"limit": 12.5}
-    await host.start("Troubled", scope=ADA, values=values, model="m", run=run)
+    run = await host.start("Troubled", scope=ADA, values=values, model="m", run="recorded-stopped")
     for text in ("one", "two", "three", "caf\u00e9 \U0001f600"):
         await host.settled(run, scope=ADA)
         await host.deliver(run, UserMessage(text), scope=ADA)
@@ -320,22 +321,88 @@ async def triggered() -> tuple[Host, str]:
     return host, run
 
 
+async def until(host: Host, run: str, holds: Callable[[State], bool]) -> None:
+    """Return when something holds for a run."""
+    async for _ in host.events(run, scope=ADA, follow=True):
+        if holds(await host.state(run, scope=ADA)):
+            return
+
+
+async def panel_open() -> tuple[Host, str]:
+    """A group whose members are done, at a tool and at a question, and which has not joined."""
+    play = PLAYS["panel"]()
+    held = asyncio.Event()
+
+    async def say(request: Any) -> Any:
+        if (request.agent, request.call) == ("Careful", 2):
+            await held.wait()
+        return play.say(request)
+
+    host = host_for(play.spec, FunctionModel(say), code=play.code, clock=ManualClock())
+    run = await host.start("Panel", scope=ADA, message="hi", run="recorded-panel-open")
+    await until(host, run, lambda state: bool(state.requests) and state.active[3].call == 2)
+    return host, run
+
+
+def deadline_spec() -> WorkflowSpec:
+    """A group that goes on without the members that fail or take too long."""
+    group: dict[str, Any] = {
+        "name": "Experts",
+        "members": ["Steady", "Broken", "Slow"],
+        "merge": "collect",
+        "on_failure": "continue",
+        "deadline_seconds": 60,
+        "next": "Judge",
+    }
+    return WorkflowSpec.model_validate(
+        {
+            "orchestrator": {
+                "workflow_name": "Deadline",
+                "initial_agent": "Chair",
+                "parallel": [group],
+            },
+            "agents": [{"agent_name": it} for it in ("Chair", *group["members"], "Judge")],
+            "handoffs": [
+                {"source_agent": "Chair", "target_agent": "Experts"},
+                {"source_agent": "Judge", "target_agent": "terminate"},
+            ],
+        }
+    )
+
+
+async def deadline() -> tuple[Host, str]:
+    """A group of which one member fails, one is too slow, and one counts."""
+
+    async def say(request: Any) -> Any:
+        if request.agent == "Broken":
+            raise ModelError("the provider answered 500")
+        if request.agent == "Slow":
+            await asyncio.Event().wait()
+        return f"{request.agent} is done."
+
+    clock = ManualClock()
+    host = host_for(deadline_spec(), FunctionModel(say), clock=clock)
+    run = await host.start("Deadline", scope=ADA, message="hi", run="recorded-deadline")
+    await until(host, run, lambda state: state.active.keys() == {2, 4})
+    await clock.advance(60)
+    await host.settled(run, scope=ADA)
+    return host, run
+
+
 RUNS: dict[str, Callable[[], Awaitable[tuple[Host, str]]]] = {
     "handover": lambda: crash_play("handover", "recorded-handover"),
     "questions": lambda: crash_play("questions", "recorded-questions"),
     "plans": lambda: crash_play("plans", "recorded-plans"),
     "fork": fork,
     "router": router,
-    "stopped": lambda: stopped("recorded-stopped"),
+    "stopped": stopped,
     "failed": failed,
     "open": open_run,
     "triggered": triggered,
-    # The workflow asks while another tool works since the first one was recorded.
-    "beside": lambda: crash_play("questions", "recorded-beside"),
-    # A run that is to stop does not ask the user any more since the first one was recorded.
-    "drained": lambda: stopped("recorded-drained"),
-    # Messages have identities since the first ones were recorded.
     "messages": messages,
+    "panel": lambda: crash_play("panel", "recorded-panel"),
+    "panel_open": panel_open,
+    "deadline": deadline,
 }
 
 

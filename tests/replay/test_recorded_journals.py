@@ -1,6 +1,7 @@
 """Journals that were written once fold for ever, and to what they folded to then."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic_core import from_json, to_json
@@ -8,7 +9,7 @@ from pydantic_core import from_json, to_json
 from replay.folding import expectation, only, read
 from weft.engine.codec import encode
 from weft.engine.compiled import compile_workflow
-from weft.engine.events import KINDS, RunStarted, VariableSet
+from weft.engine.events import KINDS, Joined, RunStarted, VariableSet
 from weft.engine.reduce import reduce
 from weft.engine.state import State
 from weft.runtime.workflow import unpack
@@ -61,8 +62,14 @@ def test_only_events_that_say_so_set_variables(folder):
     spec, _ = unpack((folder / "package.json").read_bytes())
     expected = from_json((folder / "expected.json").read_bytes())
     compiled, state = compile_workflow(spec), State(expected["run"])
+    said: dict[int, dict[str, Any]] = {}
     for event in read((folder / "journal.jsonl").read_bytes()):
-        before = state.variables
+        before, data = state.variables, event.data
         state, _ = reduce(compiled, state, event)
-        if not isinstance(event.data, RunStarted | VariableSet):
+        if isinstance(data, VariableSet):
+            said.setdefault(event.turn, {})[data.name] = data.value
+        elif isinstance(data, Joined):
+            joined = {name: it for turn in data.turns for name, it in said.get(turn, {}).items()}
+            assert state.variables == {**before, **joined}, event
+        elif not isinstance(data, RunStarted):
             assert state.variables == before, event

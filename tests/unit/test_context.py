@@ -48,7 +48,7 @@ def state(*messages):
     known = State("r", app="app", user="ada", workflow="W")
     known.variables = {"tier": "gold", "seen": [1, None]}
     for message in messages:
-        known.say(message)
+        known.add_message(message)
     return known
 
 
@@ -65,7 +65,7 @@ def tool(name, text, seq=3, call="c1"):
 
 
 def test_instructions_carry_the_values_and_the_exposed_variables():
-    sent = assemble(make_view(SPEC, A, ()), state(user("hi")))
+    sent = assemble(make_view(SPEC, A, ()), state(user("hi")), 0)
     assert sent.messages[0] == {
         "role": "system",
         "content": "[ROLE]\nYou help ada.\n\n"
@@ -76,7 +76,7 @@ def test_instructions_carry_the_values_and_the_exposed_variables():
 
 
 def test_the_manifest_says_where_everything_is_from():
-    manifest = assemble(make_view(SPEC, A, (TOOL,)), state(user("hi", 7))).manifest
+    manifest = assemble(make_view(SPEC, A, (TOOL,)), state(user("hi", 7)), 0).manifest
     assert [segment["kind"] for segment in manifest["segments"]] == [
         "prompt",
         "prompt",
@@ -98,15 +98,19 @@ def test_the_manifest_says_where_everything_is_from():
 
 
 def test_an_agent_without_instructions_is_sent_the_conversation_alone():
-    sent = assemble(make_view(SPEC, B, ()), state())
+    sent = assemble(make_view(SPEC, B, ()), state(), 0)
     assert sent.messages == []
     assert [segment["kind"] for segment in sent.manifest["segments"]] == ["output"]
 
 
 def test_the_same_state_gives_the_same_bytes_and_another_gives_others():
     view = make_view(SPEC, A, (TOOL,))
-    assert assemble(view, state(user("hi"))).digest == assemble(view, state(user("hi"))).digest
-    assert assemble(view, state(user("hi"))).digest != assemble(view, state(user("ho"))).digest
+    assert (
+        assemble(view, state(user("hi")), 0).digest == assemble(view, state(user("hi")), 0).digest
+    )
+    assert (
+        assemble(view, state(user("hi")), 0).digest != assemble(view, state(user("ho")), 0).digest
+    )
 
 
 def test_other_agents_are_heard_but_their_tools_are_not_seen():
@@ -226,7 +230,7 @@ def test_the_arguments_of_a_call_count():
 
 def test_values_are_those_of_the_run_and_the_built_in_ones():
     known = state()
-    assert values_of(known) == {
+    assert values_of(known, 0) == {
         "tier": "gold",
         "seen": [1, None],
         "app_id": "app",
@@ -235,14 +239,17 @@ def test_values_are_those_of_the_run_and_the_built_in_ones():
         "chat_id": "r",
         "workflow_name": "W",
     }
-    assert {name: value_of(known, name) for name in values_of(known)} == values_of(known)
-    assert value_of(known, "nothing") is None
+    seen = known.values_of(0)
+    every = values_of(known, 0)
+    assert {name: value_of(known, seen, name) for name in every} == every
+    assert value_of(known, seen, "nothing") is None
+    assert value_of(known, {"tier": "silver"}, "tier") == "silver"
 
 
 def test_the_digest_is_of_everything_that_is_sent():
-    sent = assemble(make_view(SPEC, A, ()), state(user("hi")))
+    sent = assemble(make_view(SPEC, A, ()), state(user("hi")), 0)
     assert sent.digest == digest_of(sent.messages, extras((), None))
     assert sent.digest == digest_of(tuple(sent.messages), extras((), None))
-    other = assemble(make_view(SPEC, A, (TOOL,)), state(user("hi")))
+    other = assemble(make_view(SPEC, A, (TOOL,)), state(user("hi")), 0)
     assert other.messages == sent.messages
     assert other.digest != sent.digest

@@ -1,24 +1,32 @@
 """The small parts of the engine: the growing log, write rights, events as JSON."""
 
 import json
+from dataclasses import FrozenInstanceError, replace
+from typing import get_args, get_type_hints
 
 import pytest
 
 from engine_play import workflow
 from weft.engine.codec import decode, encode, read_json
 from weft.engine.events import (
+    KIND_NAMES,
     KINDS,
+    EventData,
     HandedOff,
     ModelReplied,
     RequestOpened,
     RunStarted,
     ToolRequest,
+    TurnStarted,
     Usage,
 )
-from weft.engine.log import Log
+from weft.engine.log import KeyLog, Log
 from weft.engine.patterns import pattern
-from weft.engine.writes import BY_TRIGGER, refusal
+from weft.engine.reduce import HANDLERS
+from weft.engine.state import Activation, ActivationChanges, State
+from weft.engine.writes import BY_TRIGGER, write_error
 from weft.errors import ExpressionError
+from weft.testing.journal.kinds import EVERY_KIND
 
 
 def test_log_grows_and_keeps_every_earlier_state():
@@ -51,6 +59,94 @@ def test_log_shares_what_it_has():
     assert grown._items is log._items
 
 
+def test_log_tells_what_came_after_a_length():
+    log = Log("ab")
+    grown = log.added("c").added("d")
+    assert (log.since(1), grown.since(1), grown.since(4)) == (["b"], ["b", "c", "d"], [])
+
+
+def test_key_log_grows_and_keeps_every_earlier_state():
+    one = KeyLog(["a"])
+    two = one.added("b")
+    three = two.added("c")
+    other = two.added("d")
+    assert [list(it) for it in (one, two, three, other)] == [
+        ["a"],
+        ["a", "b"],
+        ["a", "b", "c"],
+        ["a", "b", "d"],
+    ]
+    assert [len(it) for it in (one, two, three, other)] == [1, 2, 3, 3]
+    assert [("b" in it, "c" in it, "d" in it) for it in (one, two, three, other)] == [
+        (False, False, False),
+        (True, False, False),
+        (True, True, False),
+        (True, False, True),
+    ]
+
+
+def test_key_log_finds_a_key_without_looking_through_all():
+    class Counted(str):
+        __slots__ = ()
+        compared = 0
+
+        def __eq__(self, other):
+            Counted.compared += 1
+            return super().__eq__(other)
+
+        __hash__ = str.__hash__
+
+    log = KeyLog(f"m{number}" for number in range(1000))
+    assert Counted("m999") in log
+    assert Counted("other") not in log
+    assert Counted.compared < 20
+
+
+def test_key_log_has_each_key_once_and_shares_what_it_has():
+    log = KeyLog(["a", "b", "a"])
+    assert log.added("b") is log
+    assert log.added("c")._places is log._places
+    assert repr(log) == "KeyLog(['a', 'b'])"
+    assert log == KeyLog(["a"]).added("b")
+    assert log != KeyLog(["b", "a"])
+    assert log != ["a", "b"]
+    assert hash(log) == hash(KeyLog(["a"]).added("b"))
+
+
+CHANGES = {
+    "stage": "tools",
+    "call": 3,
+    "seq": 9,
+    "missing": frozenset({"c1"}),
+    "refusals": 1,
+    "sent_back": 2,
+    "shown": {"a": 1},
+    "values": {"a": 2},
+    "set_by": {"a": 7},
+    "result": "x",
+}
+
+
+def test_a_changed_activation_is_what_replace_would_make():
+    active = Activation("A", 2, fork=5)
+    assert CHANGES.keys() == get_type_hints(ActivationChanges).keys()
+    for some in ({}, *({name: value} for name, value in CHANGES.items()), CHANGES):
+        assert active.changed(**some) == replace(active, **some)
+        assert active == Activation("A", 2, fork=5)
+    with pytest.raises(FrozenInstanceError):
+        active.changed(call=2).call = 3
+
+
+def test_a_copy_of_a_state_is_a_state_of_its_own_that_shares_what_it_refers_to():
+    state = State("r", variables={"a": 1})
+    twin = state.copy()
+    assert twin == state
+    assert twin.variables is state.variables
+    twin.put(Activation("A", 1))
+    twin.seq = 5
+    assert (state.seq, state.active) == (0, {})
+
+
 VARIABLES = {
     "open": {"type": "int", "source": {"type": "derived"}},
     "mine": {"type": "int", "source": {"type": "derived"}, "writers": ["save"]},
@@ -79,27 +175,49 @@ VARIABLES = {
     ],
 )
 def test_who_may_set_what(name, value, writer, reason):
-    assert refusal(workflow(variables=VARIABLES), {}, name, value, writer) == reason
+    assert write_error(workflow(variables=VARIABLES), {}, name, value, writer) == reason
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        RunStarted("w", "d", "a", "u", {"x": [1, None]}, "hi"),
-        ModelReplied(1, 1, "t", (ToolRequest("c", "look", {"a": 1}),), Usage(1, 2, None, 0.5), "m"),
-        ModelReplied(2, 1, "plain"),
+        RunStarted("w", "d", "a", "u", {"x": [1, None]}, with_message=True),
+        ModelReplied(1, "t", (ToolRequest("c", "look", {"a": 1}),), Usage(1, 2, None, 0.5), "m"),
+        ModelReplied(2, "plain"),
         HandedOff("A", "B", "rule", 3),
         RequestOpened("q", "ui", "A", payload={"deep": {"er": "ü"}}, expires_at=5),
+        *EVERY_KIND,
     ],
+    ids=lambda it: type(it).__name__,
 )
 def test_events_survive_being_written(data):
     raw = encode(data)
-    assert decode(type(data).__name__, raw) == data
+    assert decode(KIND_NAMES[type(data)], raw) == data
     assert json.loads(raw)
 
 
-def test_every_kind_is_known_by_its_name():
-    assert all(KINDS[name].__name__ == name for name in KINDS)
+def test_every_kind_of_event_has_one_name_for_ever():
+    assert {kind: name for name, kind in KINDS.items()} == KIND_NAMES
+    assert set(KINDS.values()) == set(get_args(EventData)) == set(HANDLERS)
+    # Journals hold these words: they stay, whatever the classes are called.
+    assert list(KINDS) == [
+        "RunStarted", "RunForked", "MessageShown", "TurnStarted", "ContextAssembled",
+        "ModelReplied", "ModelFailed", "OutputRefused", "ToolCalled", "ToolReturned", "ToolFailed",
+        "VariableSet", "VariableRefused", "RequestOpened", "RequestAnswered", "RequestExpired",
+        "TurnEnded", "TurnFailed", "HandedOff", "Forked", "Joined", "TimerSet", "TimerFired",
+        "StopAsked", "RunEnded",
+    ]  # fmt: skip
+
+
+def test_what_a_later_version_adds_to_an_event_is_passed_over():
+    later = {"agent": "A", "fork": 3, "mood": "good"}
+    assert decode("TurnStarted", json.dumps(later)) == TurnStarted("A", 3)
+
+
+def test_what_an_earlier_version_did_not_write_has_its_default():
+    assert decode("TurnStarted", '{"agent": "A"}') == TurnStarted("A")
+    early = '{"call": 1, "text": "x", "tool_requests": []}'
+    assert decode("ModelReplied", early) == ModelReplied(1, "x")
 
 
 @pytest.mark.parametrize(

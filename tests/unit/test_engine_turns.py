@@ -21,6 +21,7 @@ from weft.engine.events import (
     RunForked,
     RunStarted,
     StopAsked,
+    TimerSet,
     ToolCalled,
     ToolFailed,
     ToolRequest,
@@ -31,7 +32,7 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.engine.reduce import pending, reduce
-from weft.engine.rows import batch
+from weft.engine.rows import RequestClosed, RequestRow, TimerGone, TimerRow, batch
 from weft.engine.state import Message, Spent
 
 TOOL = {"agent": "A", "function": "look"}
@@ -53,11 +54,13 @@ def test_a_turn_in_the_order_of_the_journal():
     play = Play(workflow(handoffs=[rule("terminate", reason="all done")], tools=[TOOL]))
     play.start()
     (call,) = play.reply("let me look", request(q=1))
-    assert call == CallTool("c1", "A", "look", {"q": 1}, play.events[-1].seq)
+    assert call == CallTool("c1", "A", 1, "look", {"q": 1}, play.events[-1].seq)
     play.take(ToolReturned("c1", {"found": 2}))
     play.reply("found it")
     assert play.kinds() == [
         "RunStarted",
+        "RequestOpened",
+        "RequestAnswered",
         "TurnStarted",
         "ContextAssembled",
         "ModelReplied",
@@ -76,7 +79,7 @@ def test_a_turn_in_the_order_of_the_journal():
         ("tool", '{"found": 2}'),
         ("agent", "found it"),
     ]
-    assert [event.cause for event in play.events] == [0, 1, 2, 0, 4, 0, 6, 0, 8, 9, 10]
+    assert [event.cause for event in play.events] == [0, 1, 0, 3, 4, 0, 6, 0, 8, 0, 10, 11, 12]
 
 
 def test_an_end_without_a_declared_reason_names_who_ended():
@@ -110,7 +113,7 @@ def test_the_user_answers_the_agent_that_asked():
     assert play.state.status == "waiting"
     play.take(RequestAnswered(next(iter(play.state.requests)), "this", "user"))
     assert play.state.turn.agent == "B"
-    assert play.state.taken == {"A": 1, "B": 2}
+    assert play.state.turn_counts == {"A": 1, "B": 2}
 
 
 def test_a_second_answer_changes_nothing():
@@ -131,8 +134,8 @@ def test_messages_that_have_a_name_are_remembered():
         earlier.append(play.state.copy())
         play.take(RequestAnswered(next(iter(play.state.requests)), "hi", "user", name))
         play.reply("what else?")
-    assert list(play.state.heard) == ["m1", "m2"]
-    assert [list(it.heard) for it in earlier] == [[], ["m1"], ["m1"]]
+    assert list(play.state.message_ids) == ["m1", "m2"]
+    assert [list(it.message_ids) for it in earlier] == [[], ["m1"], ["m1"]]
 
 
 def test_several_tools_are_called_at_once_and_all_are_waited_for():
@@ -152,7 +155,7 @@ def test_a_tool_that_does_not_exist_is_explained_to_the_model():
     play.start()
     play.reply("", request(tool="lok"))
     failed = play.last(ToolFailed)
-    assert (failed.kind, failed.error) == ("unknown", "there is no tool lok; there is: look")
+    assert (failed.kind, failed.error) == ("unknown", "there is no tool lok; available: look")
     assert play.state.turn.call == 2
 
 
@@ -177,7 +180,7 @@ def test_endless_tool_use_ends_the_run():
 def test_a_failed_model_ends_the_run_with_its_reason():
     play = Play(workflow())
     play.start()
-    play.take(ModelFailed(1, 1, "429 too many requests", 3))
+    play.take(ModelFailed(1, "429 too many requests", 3))
     assert play.state.reason == "the model of A gave no answer: 429 too many requests"
 
 
@@ -198,12 +201,12 @@ def test_an_output_that_does_not_fit_is_tried_again():
 
 
 @pytest.mark.parametrize(
-    ("finish", "ending"), [("length", " (the reply was cut at its longest)"), ("other", "")]
+    ("finish", "ending"), [("length", " (the reply was truncated: token limit)"), ("other", "")]
 )
 def test_a_reply_that_was_cut_is_said_to_be_cut(finish: str, ending: str):
     play = Play(workflow(**BOUND))
     play.start()
-    play.take(ModelReplied(1, 1, '{"n": "x"}', finish=finish))
+    play.take(ModelReplied(1, '{"n": "x"}', finish=finish))
     (refused,) = [e.data for e in play.events if isinstance(e.data, OutputRefused)]
     assert refused.fault == f'expected int, got "x" at n{ending}'
     assert f"at n{ending}. Reply again." in list(play.state.messages)[-1].text
@@ -251,13 +254,13 @@ def test_an_automatic_tool_sends_a_reply_back():
     assert play.state.status == "waiting"
     (asked,) = play.take(ToolFailed(first.id, "n must be even", "retry"))
     assert (asked.turn, asked.call) == (1, 2)
-    assert play.last(OutputRefused) == OutputRefused(1, 1, "n must be even")
+    assert play.last(OutputRefused) == OutputRefused(1, "n must be even")
     assert "n must be even" in list(play.state.messages)[-1].text
     assert (play.state.status, play.state.requests) == ("running", {})
     (second,) = play.reply('{"n": 4}')
     assert second.id != first.id, "what is told late of the first call is not of the second"
     play.take(ToolReturned(first.id, "late"))
-    assert play.state.turn.calls.keys() == {second.id}
+    assert play.state.calls.keys() == {second.id}
     play.take(ToolReturned(second.id, "done"))
     assert play.kinds()[-3:] == ["TurnEnded", "HandedOff", "RequestOpened"]
 
@@ -406,7 +409,7 @@ def test_a_question_beside_a_working_tool_does_not_stop_the_run():
     play.take(opened("c1"))
     assert play.state.status == "running"
     play.take(ToolReturned("c2", "x"))
-    assert [call.id for call in play.state.turn.calls.values()] == ["c1"]
+    assert [call.id for call in play.state.calls.values()] == ["c1"]
     assert play.state.status == "waiting"
 
 
@@ -438,7 +441,8 @@ def test_a_tool_that_gives_up_asking_closes_its_question():
 def test_a_fork_counts_its_own_calls_and_may_have_another_model():
     for model, expected in ((None, "first"), ("second", "second")):
         play = Play(workflow())
-        play.take(RunStarted("W", "digest", "app", "user", {}, "hi", "first"))
+        play.take(RunStarted("W", "digest", "app", "user", {}, with_message=True, model="first"))
+        play.say("hi")
         play.reply("x")
         assert play.state.spent.calls == 1
         assert play.take(RunForked("parent", play.state.seq, model)) == []
@@ -476,6 +480,14 @@ def test_expiry_and_answers_for_nothing_open():
     assert play.take(RequestExpired("nothing")) == []
     play.take(RequestOpened("q", "ui", "A", tool="look", call="gone"))
     assert play.take(RequestAnswered("q", 1, "user")) == []
+
+
+def test_an_answer_that_no_call_waits_for_sets_its_variable():
+    play = Play(workflow(variables={"plan": derived("str", default="", triggers=[UI])}))
+    play.start()
+    play.take(RequestOpened("q", "ui", "A", tool="look"))
+    assert play.take(RequestAnswered("q", {"answer": {"plan": "ok"}}, "user")) == []
+    assert play.state.variables == {"plan": "ok"}
 
 
 def test_max_turns_ends_with_its_own_outcome():
@@ -521,7 +533,7 @@ def test_rules_before_the_reply():
     circle = [*rules, rule("A", "skip", source="B", condition_scope="pre")]
     play = Play(workflow(handoffs=circle, variables={"skip": derived(default=True)}))
     play.start()
-    assert play.state.reason == "rules pass the word in a circle and nobody speaks"
+    assert play.state.reason == "handoff rules go round in a circle; no agent replies"
 
 
 def test_stop_now_and_after_the_turn():
@@ -546,18 +558,19 @@ def test_nothing_happens_after_the_end():
     play.start()
     play.take(RunEnded("completed", "x"))
     before = play.state.copy()
-    assert play.take(ModelReplied(1, 1, "late")) == []
+    late = Event(play.state.seq + 1, 0, "t", 0, 1, ModelReplied(1, "late"))
+    after, commands = reduce(play.compiled, play.state, late)
     before.seq += 1
-    assert play.state == before
+    assert (after, commands) == (before, [])
 
 
 @pytest.mark.parametrize(
     "late",
     [
-        ContextAssembled("A", 1, 9, {}, ""),
-        ModelReplied(1, 9, "x"),
-        ModelFailed(9, 1, "x"),
-        OutputRefused(1, 9, "x"),
+        ContextAssembled("A", 9, {}, ""),
+        ModelReplied(9, "x"),
+        ModelFailed(9, "x"),
+        OutputRefused(9, "x"),
         ToolCalled("c9", "look", {}),
         ToolReturned("c9", "x"),
         ToolFailed("c9", "x"),
@@ -580,8 +593,10 @@ def test_what_a_restart_does_again():
     assert list(pending(play.state)) == [model]
     calls = play.reply("", request("c1"), request("c2"))
     assert list(pending(play.state)) == calls
-    state, _ = reduce(play.compiled, play.state, Event(99, 0, "t", 0, ToolReturned("c1", "x")))
-    state, commands = reduce(play.compiled, state, Event(100, 0, "t", 0, ToolReturned("c2", "x")))
+    state, _ = reduce(play.compiled, play.state, Event(99, 0, "t", 0, 1, ToolReturned("c1", "x")))
+    state, commands = reduce(
+        play.compiled, state, Event(100, 0, "t", 0, 1, ToolReturned("c2", "x"))
+    )
     assert commands == [Assemble("A", 1, 2)]
     assert list(pending(state)) == commands
 
@@ -590,21 +605,56 @@ def test_rows_follow_from_the_states():
     play = Play(workflow())
     before = play.state
     play.start(message=None)
-    written = batch(before, play.state, play.events)
+    written = batch(before, play.state, play.events, id="b1", owner="me")
     assert (written.expected, written.row.status, written.row.seq) == (0, "waiting", 2)
-    assert [row.id for row in written.opened] == ["r:1"]
+    assert (written.id, written.row.owner) == ("b1", ""), "nobody works on a run that waits"
+    (opened_row,) = written.sides
+    assert isinstance(opened_row, RequestRow)
+    assert opened_row.id == "r:1"
     middle = play.state
     play.take(RequestAnswered("r:1", "hi there", "user"))
-    written = batch(middle, play.state, play.events[2:])
-    assert written.closed == ("r:1",)
+    written = batch(middle, play.state, play.events[2:], id="b2", owner="me")
+    assert written.sides == (RequestClosed("r:1"),)
+    assert (written.id, written.row.owner) == ("b2", "me")
     assert written.row.preview == "hi there"
+
+
+def test_what_stays_open_is_no_news_to_the_store():
+    play = Play(workflow(tools=[TOOL]))
+    play.start()
+    play.reply("", request("c1"), request("c2"))
+    play.take(opened("c1"))
+    before = play.state
+    play.take(replace(opened("c2"), id="q2"))
+    (row,) = batch(before, play.state, play.events[-1:], id="b", owner="me").sides
+    assert isinstance(row, RequestRow)
+    assert row.id == "q2"
+    before = play.state
+    play.take(VariableSet("v", 1, "tool:look"))
+    assert batch(before, play.state, play.events[-1:], id="b", owner="me").sides == ()
+
+
+def test_timers_are_rows_for_as_long_as_they_are_set():
+    group = {"name": "Both", "members": ["A", "B"], "deadline_seconds": 1, "next": "user"}
+    play = Play(workflow(orchestrator={"initial_agent": "Both", "parallel": [group]}))
+    play.start()
+    before = play.state
+    again = Event(play.state.seq + 1, 5, "t", 4, 0, TimerSet("other", 9, "deadline"))
+    after, _ = reduce(play.compiled, play.state, again)
+    assert batch(before, after, [again], id="b", owner="me").sides == (
+        TimerRow("other", "r", "app", "user", 9),
+    )
+    for turn in (1, 2):
+        play.reply("x", turn=turn)
+    sides = batch(after, play.state, play.events[-1:], id="c", owner="me").sides
+    assert [type(it) for it in sides] == [RequestRow, TimerGone, TimerGone]
 
 
 def test_spent_keeps_the_unknown_apart_from_nothing():
     play = Play(workflow(handoffs=[rule("B")]))
     play.start()
-    play.take(ModelReplied(1, 1, "a", usage=Usage(10, 5, 0, 0.5)))
-    play.take(ModelReplied(2, 1, "b", usage=Usage()))
+    play.take(ModelReplied(1, "a", usage=Usage(10, 5, 0, 0.5)))
+    play.take(ModelReplied(1, "b", usage=Usage()))
     spent = play.state.spent
     assert (spent.calls, spent.input_tokens, spent.cost_usd, spent.unpriced) == (2, 10, 0.5, 1)
     assert spent.uncounted == 1
@@ -639,7 +689,7 @@ def test_turn_ended_and_variables_set_by_tools():
     play.start()
     play.take(VariableSet("v", 2, "tool:look"))
     assert play.state.variables == {"v": 2}
-    play.take(TurnEnded("A", 1))
+    play.take(TurnEnded("A"))
     assert play.state.turn is None
 
 

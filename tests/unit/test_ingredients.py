@@ -39,14 +39,15 @@ def spec(*context, content="Help.", exposed=("tier", "city"), **more):
 
 
 def seen(declared: WorkflowSpec, state: State) -> Assembly:
-    return assemble(make_view(declared, declared.agents[0], ()), state)
+    turn = state.turn.number if state.turn else 0
+    return assemble(make_view(declared, declared.agents[0], ()), state, turn)
 
 
 def state(*texts):
     known = State("r", user="ada")
     known.variables = {"tier": "gold", "city": "Bern", "pay": 7, "key": "s3cret"}
     for number, text in enumerate(texts, start=1):
-        known.say(Message("user", "", text, number))
+        known.add_message(Message("user", "", text, number))
     return known
 
 
@@ -233,10 +234,10 @@ def test_what_an_agent_did_in_its_turn_is_sent_without_history():
 
 def test_limits_of_a_history_hold_for_the_turn_under_way_as_well():
     known = state("hello")
-    known.say(Message("agent", "A", "", 2, requests=(ToolRequest("c1", "look", {}),)))
-    known.say(Message("tool", "A", "one", 3, call="c1"))
-    known.say(Message("agent", "A", "", 4, requests=(ToolRequest("c2", "look", {}),)))
-    known.say(Message("tool", "A", "two", 5, call="c2"))
+    known.add_message(Message("agent", "A", "", 2, requests=(ToolRequest("c1", "look", {}),)))
+    known.add_message(Message("tool", "A", "one", 3, call="c1"))
+    known.add_message(Message("agent", "A", "", 4, requests=(ToolRequest("c2", "look", {}),)))
+    known.add_message(Message("tool", "A", "two", 5, call="c2"))
     sent = seen(spec({"kind": "history", "max_messages": 2}), known)
     assert contents(sent)[1:] == [("assistant", None), ("tool", "two")]
     assert sent.manifest["left_out"] == [
@@ -266,8 +267,8 @@ def test_slices_are_the_exact_prompt():
     context = (literal("First."), {"kind": "history"}, literal("Last."))
     known = state("hi")
     asked = (ToolRequest("c1", "look", {"q": 1}),)
-    known.say(Message("agent", "A", "Let me see.", 2, requests=asked))
-    known.say(Message("tool", "A", "found", 3, call="c1"))
+    known.add_message(Message("agent", "A", "Let me see.", 2, requests=asked))
+    known.add_message(Message("tool", "A", "found", 3, call="c1"))
     sent = seen(spec(*context), known)
     assert [(it.kind, it.origin, it.role, it.text) for it in sent.slices()] == [
         ("prompt", "role", "system", "Help."),

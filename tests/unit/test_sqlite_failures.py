@@ -294,7 +294,7 @@ def test_a_damaged_file_is_explained(path):
         lambda it: it._replace(events=[it.events[0]._replace(actor=["a", "list"])]),
         lambda it: it._replace(events=[it.events[0], it.events[0]]),
         lambda it: it._replace(row=it.row._replace(cost_usd=float("nan"))),
-        lambda it: it._replace(opened=(SampleRun("bad").request("q", payload=object()),)),
+        lambda it: it._replace(sides=(SampleRun("bad").request("q", payload=object()),)),
     ],
     ids=["object", "half a letter", "actor", "number", "list", "twice", "no number", "payload"],
 )

@@ -20,13 +20,17 @@ from weft.adapters.sqlite.rows import (
 )
 from weft.adapters.sqlite.schema import (
     APPLICATION_ID,
+    FIRST_VERSION,
     MIGRATIONS,
     migrate,
     open_reader,
     open_writer,
     transaction,
 )
+from weft.engine.rows import RunRow, TimerRow
 from weft.errors import StoreError
+
+NEWEST = FIRST_VERSION - 1 + len(MIGRATIONS)
 
 OLD = (("CREATE TABLE things (name TEXT)", "INSERT INTO things VALUES ('kept')"),)
 NEW = (*OLD, ("ALTER TABLE things ADD COLUMN size INTEGER DEFAULT 7",))
@@ -49,7 +53,7 @@ def version(connection: sqlite3.Connection) -> int:
 def test_a_new_file_is_a_journal_for_its_owner_only(tmp_path, durability, level):
     path = tmp_path / "with space, 100% & #?.db"
     with closing(open_writer(path, durability, 1)) as connection:
-        assert version(connection) == len(MIGRATIONS)
+        assert version(connection) == NEWEST
         assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (level,)
@@ -66,15 +70,15 @@ def test_an_empty_file_and_an_own_file_are_taken(tmp_path):
     path.touch()
     for _ in range(2):
         open_writer(path, "full", 1).close()
-    assert look(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
+    assert look(path, "PRAGMA user_version") == [(NEWEST,)]
 
 
 def test_an_older_file_is_migrated_and_keeps_its_rows(tmp_path):
     with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as connection:
         migrate(connection, OLD)
-        assert version(connection) == 1
+        assert version(connection) == FIRST_VERSION
         migrate(connection, NEW)
-        assert version(connection) == 2
+        assert version(connection) == FIRST_VERSION + 1
         assert connection.execute("SELECT * FROM things").fetchall() == [("kept", 7)]
         migrate(connection, NEW)
         assert connection.execute("SELECT count(*) FROM things").fetchone() == (1,)
@@ -85,7 +89,7 @@ def test_a_migration_that_fails_changes_nothing(tmp_path):
         migrate(connection, OLD)
         with pytest.raises(sqlite3.OperationalError):
             migrate(connection, BROKEN)
-        assert version(connection) == 1
+        assert version(connection) == FIRST_VERSION
         assert connection.execute("SELECT * FROM things").fetchall() == [("kept",)]
         assert not connection.in_transaction
 
@@ -120,10 +124,10 @@ def test_of_two_who_migrate_the_second_finds_it_done(tmp_path):
         thread.start()
         assert at_work.wait(10)
         quick.execute("CREATE TABLE things (name TEXT)")
-        quick.execute("PRAGMA user_version = 2")
+        quick.execute(f"PRAGMA user_version = {FIRST_VERSION + 1}")
         quick.execute("COMMIT")
         thread.join(20)
-        assert version(slow) == 2
+        assert version(slow) == FIRST_VERSION + 1
         assert slow.execute("SELECT * FROM things").fetchall() == []
         slow.close()
 
@@ -131,12 +135,26 @@ def test_of_two_who_migrate_the_second_finds_it_done(tmp_path):
 def test_a_newer_file_is_refused(tmp_path):
     path = tmp_path / "journal.db"
     open_writer(path, "full", 1).close()
-    look(path, f"PRAGMA user_version = {len(MIGRATIONS) + 3}")
+    look(path, f"PRAGMA user_version = {NEWEST + 3}")
     before = path.read_bytes()
     said = refusal(path)
     assert "newer Weft" in said
-    assert f"format {len(MIGRATIONS) + 3}" in said
+    assert f"format {NEWEST + 3}" in said
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("format_", range(FIRST_VERSION))
+def test_a_file_from_before_the_first_release_is_refused_and_left_alone(tmp_path, format_):
+    path = tmp_path / "journal.db"
+    look(path, "CREATE TABLE runs (run TEXT PRIMARY KEY, app TEXT)")
+    look(path, f"PRAGMA application_id = {APPLICATION_ID}")
+    look(path, f"PRAGMA user_version = {format_}")
+    before = path.read_bytes()
+    said = refusal(path)
+    assert f"before Weft's first release (format {format_})" in said
+    assert "move it away, or name another file" in said
+    assert path.read_bytes() == before
+    assert [it.name for it in tmp_path.iterdir()] == ["journal.db"]
 
 
 def test_the_database_of_another_program_is_left_alone(tmp_path):
@@ -167,12 +185,17 @@ def test_whose_a_run_is_and_what_it_runs_never_changes():
     assert {*CHANGING, "status"} == set(RUN_COLUMNS) - never
 
 
+def test_a_sign_of_life_is_kept_by_owner_and_not_with_every_run():
+    assert (*RUN_COLUMNS, "heartbeat") == RunRow._fields
+
+
 def test_the_columns_are_those_of_the_tables(tmp_path):
     path = tmp_path / "journal.db"
     open_writer(path, "full", 1).close()
     for table, columns in (
         ("runs", RUN_COLUMNS),
         ("requests", REQUEST_COLUMNS),
+        ("timers", TimerRow._fields),
         ("events", EVENT_COLUMNS),
     ):
         stored = [row[1] for row in look(path, f"PRAGMA table_info({table})")]

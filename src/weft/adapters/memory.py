@@ -136,9 +136,18 @@ class MemoryJournal:
         return found[:limit]
 
     async def beat(self, owner: str, at: int) -> None:
-        """Note that whoever owns runs was alive at a time; minus a time: has let them go then."""
+        """Note that whoever owns runs was alive at a time."""
         self._refuse_if_closed()
         self._beats[owner] = at
+
+    async def claim(self, app: str, run: str, *, owner: str, before: str) -> bool:
+        """Let a running run have another owner than before, or none."""
+        self._refuse_if_closed()
+        row = self._rows.get((app, run))
+        if row is None or row.status != "running" or row.owner != before:
+            return False
+        self._rows[app, run] = row._replace(owner=owner)
+        return True
 
     async def package(self, app: str, digest: str) -> bytes | None:
         """Return the package that runs were started with; it is kept while a run needs it."""

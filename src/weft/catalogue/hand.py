@@ -311,4 +311,39 @@ RULES: Final[tuple[Rule, ...]] = (
         fix='Name an agent as agents.json spells it, "terminate", or "user" where a person is.',
         example='"default_target": "RouterAgnet"',
     ),
+    Rule(
+        code="HAND021",
+        severity="error",
+        title="Group names somebody who does not exist",
+        why=(
+            "The members of a group are agents, each once, and what comes after it is an agent, a "
+            "group, the user or the end. A run could not start the group, or not leave it."
+        ),
+        fix="Name agents as agents.json spells them.",
+        example='{"name": "Readers", "members": ["LegalAgent", "FinanceAgnet"], "next": "Writer"}',
+    ),
+    Rule(
+        code="HAND022",
+        severity="error",
+        title="Group cannot be merged as it says",
+        why=(
+            '"merge": "custom" calls a function of the package with the replies of the members. '
+            "Without a function there is nothing to call, and with another way to merge a "
+            "function is never called."
+        ),
+        fix='Write both, "merge": "custom" and "function": "module:function", or neither.',
+        example='{"name": "Readers", "members": ["LegalAgent", "FinanceAgent"], "merge": "custom"}',
+    ),
+    Rule(
+        code="HAND023",
+        severity="warning",
+        title="Members of a group set the same variable",
+        why=(
+            "Members work side by side, each with the variables for itself. When the group is "
+            "done, what they have set counts in the order of the members, whoever was faster: "
+            "of two that set one variable, what the first has set is lost."
+        ),
+        fix="Give each member a variable of its own, or let the agent after them set it.",
+        example="two members with an agent_text trigger for the variable verdict",
+    ),
 )

@@ -113,4 +113,15 @@ RULES: Final[tuple[Rule, ...]] = (
         fix="Write the words together, each with a capital: TicketSummary.",
         example='{"name": "ticket_summary", "fields": {"title": {"type": "str"}}}',
     ),
+    Rule(
+        code="NAME010",
+        severity="error",
+        title="Name of a group is taken or not PascalCase",
+        why=(
+            "A handoff names a group as it names an agent. If both have one name, or two groups "
+            "have, it is not clear which is meant."
+        ),
+        fix="Give the group a name of its own, written like that of an agent: ReviewTeam.",
+        example='"parallel": [{"name": "user", "members": ["LegalAgent", "FinanceAgent"]}]',
+    ),
 )

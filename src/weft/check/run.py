@@ -12,8 +12,8 @@ from weft.findings import Finding, Path, Place
 
 #: The modules with rules, `weft.check.rules.<name>`.
 _MODULES: Final = (
-    "auto", "bind", "conditions", "environment", "explored", "exposure", "handoffs", "hooks",
-    "ingredients", "names", "outputs", "secrets", "sources", "start", "states",
+    "auto", "bind", "conditions", "environment", "explored", "exposure", "groups", "handoffs",
+    "hooks", "ingredients", "names", "outputs", "secrets", "sources", "start", "states",
     "tools", "triggers", "ui", "usage", "variables", "writes",
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ from weft.ids import BUILT_IN_VARIABLES, TERMINATE, USER
 from weft.spec.agents import Agent
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition
+from weft.spec.orchestrator import ParallelGroup
 from weft.spec.part import Part
 from weft.spec.tools import AgentTool, UiTool
 from weft.spec.types import TypeExpr
@@ -57,8 +58,12 @@ class Subject:
 
     @cached_property
     def targets(self) -> tuple[str, ...]:
-        """Everyone the word can be passed to: the agents, the user and the end."""
-        return (*self.agents, USER, TERMINATE)
+        """Everyone that can be handed off to: agents, groups, the user and the end."""
+        return (*self.agents, *self.groups, USER, TERMINATE)
+
+    @cached_property
+    def groups(self) -> dict[str, ParallelGroup]:
+        return {it.name: it for it in self.spec.orchestrator.parallel}
 
     @cached_property
     def tools(self) -> dict[str, AgentTool | UiTool]:

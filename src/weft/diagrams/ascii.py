@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.diagrams.graph import Edge, Graph, Node, reached
-from weft.diagrams.sequence import Branch, Message, Note, Sequence, Step
+from weft.diagrams.sequence import Block, Branch, Message, Note, Sequence, Step
 
 #: The widest line.
 COLUMNS: Final = 100
@@ -185,7 +185,7 @@ def _in_lanes(steps: Iterable[Step], lanes: Lanes, depth: int) -> Iterator[str]:
                 yield from lanes.note(step.over, plain(step.text))
             case _:
                 for number, branch in enumerate(step.branches):
-                    yield lanes.divider(_heading(branch, first=number == 0), depth)
+                    yield lanes.divider(_heading(step, branch, first=number == 0), depth)
                     yield from _in_lanes(branch.steps, lanes, depth + 1)
                 yield lanes.divider("end", depth)
 
@@ -201,7 +201,7 @@ def _listed(steps: Iterable[Step], names: dict[str, str], depth: int) -> Iterato
                 yield from _indented(f"[{names[step.over]}] {plain(step.text)}", depth)
             case _:
                 for number, branch in enumerate(step.branches):
-                    yield from _indented(f"{_heading(branch, first=number == 0)}:", depth)
+                    yield from _indented(f"{_heading(step, branch, first=number == 0)}:", depth)
                     yield from _listed(branch.steps, names, depth + 1)
 
 
@@ -213,8 +213,10 @@ def _indented(text: str, depth: int) -> Iterator[str]:
         yield f"{margin}  {line}"
 
 
-def _heading(branch: Branch, *, first: bool) -> str:
+def _heading(block: Block, branch: Branch, *, first: bool) -> str:
     label = plain(branch.label)
+    if block.kind == "par":
+        return f"side by side: {label}" if first else f"and {label}"
     if first:
         return f"if {label}"
     return label if label.startswith("otherwise") else f"else if {label}"

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from weft.diagrams.wording import NAME_LENGTH, condition_words, shown, start_words
 from weft.engine.defaults import startup_mode
-from weft.engine.routing import Route, Routing, RoutingRule, link_routing
+from weft.engine.routing import GroupRules, Route, Routing, RoutingRule, link_routing
 from weft.ids import TERMINATE, USER
 from weft.spec.tools import UiTool
 from weft.spec.workflow import WorkflowSpec
@@ -18,6 +18,9 @@ EdgeKind: TypeAlias = Literal["start", "rule", "fallback", "default"]
 START_KEY: Final = "start"
 USER_KEY: Final = "user"
 END_KEY: Final = "end"
+
+#: How the members of a group take their turns.
+SIDE_BY_SIDE: Final = "side by side"
 
 _SPEAKS_FIRST: Final = {
     "UserDriven": "the user speaks first",
@@ -67,11 +70,12 @@ class Graph:
 
 def graph(spec: WorkflowSpec) -> Graph:
     """Return the parties of a workflow and every handoff between them."""
-    edges = tuple(_edges(spec))
+    routing = _unread_routing(spec)
+    edges = tuple(_edges(spec, routing))
     return Graph(
         title=shown(spec.orchestrator.workflow_name, NAME_LENGTH),
         pattern=spec.orchestrator.orchestration_pattern,
-        nodes=tuple(_nodes(spec, edges)),
+        nodes=tuple(_nodes(spec, routing, edges)),
         edges=edges,
     )
 
@@ -92,15 +96,29 @@ def reached(drawn: Graph) -> list[str]:
     return list(found)
 
 
-def _target_key(name: str) -> str:
-    return {USER: USER_KEY, TERMINATE: END_KEY}.get(name) or agent_key(name)
+def _target_key(routing: Routing, name: str) -> str:
+    return {USER: USER_KEY, TERMINATE: END_KEY}.get(name) or _turn_key(routing, name)
 
 
-def _nodes(spec: WorkflowSpec, edges: tuple[Edge, ...]) -> Iterator[Node]:
+def _turn_key(routing: Routing, name: str) -> str:
+    """Return the key of an agent, or of the group that begins when it is handed off to."""
+    group = routing.groups.get(name)
+    return agent_key(group.name if group else name)
+
+
+def _groups(routing: Routing) -> list[GroupRules]:
+    return list({it.name: it for it in routing.groups.values()}.values())
+
+
+def _nodes(spec: WorkflowSpec, routing: Routing, edges: tuple[Edge, ...]) -> Iterator[Node]:
     yield Node(
         START_KEY, "start", "start", start_words(spec.orchestrator.trigger), _notes(spec, None)
     )
     named: set[str] = set()
+    for group in _groups(routing):
+        key, title = agent_key(group.name), shown(group.name, NAME_LENGTH)
+        named.add(key)
+        yield Node(key, "agent", title, f"side by side, merge {group.merge}")
     for agent in spec.agents:
         name, key = agent.agent_name, agent_key(agent.agent_name)
         if key not in named:
@@ -133,21 +151,35 @@ def _notes(spec: WorkflowSpec, agent: str | None) -> tuple[str, ...]:
     return (*asking, *called)
 
 
-def _edges(spec: WorkflowSpec) -> Iterator[Edge]:
+def _edges(spec: WorkflowSpec, routing: Routing) -> Iterator[Edge]:
     orchestrator = spec.orchestrator
     opening = _SPEAKS_FIRST[startup_mode(orchestrator)]
-    yield Edge(START_KEY, agent_key(orchestrator.initial_agent), "start", opening)
-    routing = _unread_routing(spec)
+    yield Edge(START_KEY, _turn_key(routing, orchestrator.initial_agent), "start", opening)
+    for group in _groups(routing):
+        yield from _side_by_side(routing, group)
+    alone = {orchestrator.initial_agent, *(handoff.target_agent for handoff in spec.handoffs)}
+    alone -= routing.groups.keys()
+    members = {member for it in _groups(routing) for member in it.members} - alone
     agents = [agent.agent_name for agent in spec.agents]
     for name in dict.fromkeys([*agents, *routing.pre, *routing.post]):
         for rule in routing.pre.get(name, ()):
-            yield _ruled(spec, rule)
-        after = [_ruled(spec, rule) for rule in routing.post.get(name, ())]
-        if name in routing.otherwise and not any(edge.kind == "fallback" for edge in after):
-            after.append(_default(name, routing.otherwise[name], alone=not after))
+            yield _ruled(spec, routing, rule)
+        after = [_ruled(spec, routing, rule) for rule in routing.post.get(name, ())]
+        otherwise = routing.otherwise.get(name) if name not in members else None
+        if otherwise and not any(edge.kind == "fallback" for edge in after):
+            after.append(_default(routing, name, otherwise, alone=not after))
         if len(after) == 1 and after[0].kind == "fallback":
             after = [replace(after[0], label="always")]
         yield from after
+
+
+def _side_by_side(routing: Routing, group: GroupRules) -> Iterator[Edge]:
+    """Yield the handoffs to all members of a group, and from each to what comes after it."""
+    target = _target_key(routing, group.next)
+    done = "by the first who is done" if group.merge == "first" else "when all are done"
+    for member in group.members:
+        yield Edge(agent_key(group.name), agent_key(member), "fallback", SIDE_BY_SIDE)
+        yield Edge(agent_key(member), target, "fallback", done)
 
 
 def _unread_routing(spec: WorkflowSpec) -> Routing:
@@ -156,11 +188,11 @@ def _unread_routing(spec: WorkflowSpec) -> Routing:
     return link_routing(spec.model_copy(update={"handoffs": judged}))
 
 
-def _ruled(spec: WorkflowSpec, rule: RoutingRule) -> Edge:
+def _ruled(spec: WorkflowSpec, routing: Routing, rule: RoutingRule) -> Edge:
     handoff = spec.handoffs[rule.index]
     return Edge(
         source=agent_key(handoff.source_agent),
-        target=_target_key(handoff.target_agent),
+        target=_target_key(routing, handoff.target_agent),
         kind="rule" if rule.judged else "fallback",
         label=condition_words(handoff),
         before=handoff.condition_scope == "pre",
@@ -171,6 +203,6 @@ def _ruled(spec: WorkflowSpec, rule: RoutingRule) -> Edge:
 _BY: Final[Mapping[str, str]] = {"pattern": "by the pattern", "default": "by default"}
 
 
-def _default(name: str, route: Route, *, alone: bool) -> Edge:
+def _default(routing: Routing, name: str, route: Route, *, alone: bool) -> Edge:
     words = _BY[route.why] if alone else f"otherwise, {_BY[route.why]}"
-    return Edge(agent_key(name), _target_key(route.target), "default", words)
+    return Edge(agent_key(name), _target_key(routing, route.target), "default", words)

@@ -92,7 +92,7 @@ def _block(block: Block, ids: dict[str, str], indent: str) -> Iterator[str]:
     for branch in block.branches:
         yield f"{indent}{word} {escaped(branch.label)}"
         yield from _steps(branch.steps, ids, indent + "    ")
-        word = "else"
+        word = block.word
     yield f"{indent}end"
 
 

@@ -8,7 +8,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from weft.diagrams.graph import END_KEY, START_KEY, USER_KEY, Edge, Graph, Node, NodeKind, graph
+from weft.diagrams.graph import (
+    END_KEY,
+    SIDE_BY_SIDE,
+    START_KEY,
+    USER_KEY,
+    Edge,
+    Graph,
+    Node,
+    NodeKind,
+    graph,
+)
 from weft.diagrams.wording import shown
 from weft.spec.workflow import WorkflowSpec
 
@@ -54,10 +64,15 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Alternatives of which one is taken (alt), or something that may happen or not (opt)."""
+    """Alternatives of which one is taken (alt), what may happen (opt), or all at once (par)."""
 
-    kind: Literal["alt", "opt"]
+    kind: Literal["alt", "opt", "par"]
     branches: tuple[Branch, ...]
+
+    @property
+    def word(self) -> str:
+        """What stands before every branch but the first."""
+        return "and" if self.kind == "par" else "else"
 
 
 Step: TypeAlias = Message | Note | Block
@@ -183,6 +198,10 @@ def _block(edges: list[Edge], telling: _Telling, depth: int) -> Block:
             steps += _turns(edge.target, telling, depth=depth + 1)
         label = f"{edge.label}, before {telling.nodes[edge.source].title} replies"
         branches.append(Branch(label if edge.before else edge.label, tuple(steps)))
+    if all(edge.label == SIDE_BY_SIDE for edge in edges):
+        titles = [telling.nodes[edge.target].title for edge in edges]
+        named = (Branch(title, it.steps) for title, it in zip(titles, branches, strict=True))
+        return Block("par", tuple(named))
     return Block("alt" if len(branches) > 1 else "opt", tuple(branches))
 
 

@@ -136,7 +136,7 @@ class _Page:
         for number, branch in enumerate(block.branches):
             if number:
                 self.elements.append(svg.line((left, self.y), (right, self.y), "divider"))
-            self._guard(branch, left, right, word=block.kind if not number else "else")
+            self._guard(branch, left, right, word=block.word if number else block.kind)
             self.steps(branch.steps, depth=depth + 1)
             self.y += 2
         size = (right - left, self.y - top)

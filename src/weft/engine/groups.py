@@ -49,9 +49,7 @@ def start_members(group: Group) -> list[Command]:
 
 def take_part(state: State, active: Activation) -> Activation:
     """Let a turn begin as a member of its group: with words and variables for itself."""
-    group = state.groups.get(active.fork)
-    if group is None:
-        return active
+    group = state.groups[active.fork]
     if active.agent != group.name:
         turns = (*group.turns, active.number)
         state.groups = {**state.groups, group.fork: replace(group, turns=turns)}
@@ -68,7 +66,7 @@ def member_ended(compiled: CompiledWorkflow, state: State, member: Activation) -
     """Join, or wait for the other members."""
     group = state.groups[member.fork]
     if member.agent == group.name:  # It has merged what the others said.
-        return [_joined(group, _done(state, group), _text(member.result))]
+        return [_joined(group, [*_done(state, group), member], _text(member.result))]
     return _settle(compiled, state, group)
 
 
@@ -162,7 +160,7 @@ def _settle(compiled: CompiledWorkflow, state: State, group: Group) -> list[Comm
 def _merged(rules: GroupRules, group: Group, done: Sequence[Activation]) -> Command:
     match rules.merge:
         case "majority":
-            votes = [_text(it.result) for it in done]
+            votes = [json.dumps(it.result, sort_keys=True) for it in done]
             most = max(votes, key=votes.count)  # Of several, the first.
             return _joined(group, [done[votes.index(most)]])
         case "collect":

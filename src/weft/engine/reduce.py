@@ -95,6 +95,7 @@ def _is_set(state: State, _turn: int, data: events.TimerFired) -> bool:
 
 #: What comes late or twice is in none of these states: it changes nothing.
 WANTED: Final[dict[type[EventData], Wanted]] = {
+    events.TurnStarted: lambda state, _, data: not data.fork or data.fork in state.groups,
     events.ContextAssembled: _at("assembling"),
     events.ModelReplied: _at("model"),
     events.ModelFailed: _at("model"),

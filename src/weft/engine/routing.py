@@ -181,7 +181,8 @@ def _redundant(spec: WorkflowSpec) -> dict[str, GroupRules]:
         or ruled.intersection(members)
     ):
         return {}
-    group = GroupRules(REDUNDANT, tuple(members), evaluator)
+    name = REDUNDANT if REDUNDANT not in (*members, evaluator) else f"{REDUNDANT}Agents"
+    group = GroupRules(name, tuple(members), evaluator)
     return dict.fromkeys(members, group)
 
 

@@ -34,7 +34,7 @@ class RunRow(NamedTuple):
     reason: str
     parent: str
     uncounted: int = 0
-    #: Who works on the run while it is running; empty while nobody has to.
+    #: Who works on the run while it is running; empty while nobody has to, or nobody does.
     owner: str = ""
     #: The batch that was written last.
     batch: str = ""

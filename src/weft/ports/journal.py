@@ -86,7 +86,14 @@ class Journal(Protocol):
         ...
 
     async def beat(self, owner: str, at: int) -> None:
-        """Note that whoever owns runs was alive at a time; minus a time: has let them go then."""
+        """Note that whoever owns runs was alive at a time."""
+        ...
+
+    async def claim(self, app: str, run: str, *, owner: str, before: str) -> bool:
+        """Let a running run have another owner than before, or none (an empty name).
+
+        False if it does not belong to the one before any more: another process was quicker.
+        """
         ...
 
     async def package(self, app: str, digest: str) -> bytes | None:

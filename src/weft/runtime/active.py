@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -129,7 +130,7 @@ class ActiveRun:
 
     async def answer(self, command: CallTool, opened: RequestOpened) -> Json:
         """Wait, in a tool, for the answer to its question."""
-        return await self._effects.answered(command.id, opened.id)
+        return await self._effects.answered(command.id, opened.number)
 
     @property
     def held(self) -> bool:
@@ -242,7 +243,10 @@ class ActiveRun:
             await self._write((NewEvent("engine", RunEnded("failed", reason)),))
 
     async def _write(self, new: NewEvents, check: CallCheck | None = None) -> None:
-        await self._follow(await self._writer.write(new, check))
+        try:
+            await self._follow(await self._writer.write(new, check))
+        finally:  # Another process may have answered what is asked here.
+            await self._effects.drop_strangers(self.state)
 
     async def _begin_with(self, written: Batch, state: State) -> None:
         await self._writer.begin(written, state)
@@ -255,9 +259,13 @@ class ActiveRun:
     async def _start_pending(self) -> None:
         if self._inbox.results:
             self._post(self._start_pending)  # What seems to be missing may be among these results.
-        elif not self._effects:
-            # It may have been worked on, here or elsewhere, between its loading and this moment.
-            await self._follow(await self._writer.go_on())
+            return
+        # It may have been worked on, here or elsewhere, between its loading and this moment.
+        decision = await self._writer.go_on()
+        await self._effects.drop_strangers(self.state)
+        if decision is not None:
+            missing = [it for it in decision.effects if _name(it) not in self._effects]
+            await self._follow(replace(decision, effects=missing))
 
     async def _follow(self, decision: Decision | None) -> None:
         """Begin the effects of what was written, and break off those that are wanted no more."""
@@ -273,10 +281,10 @@ class ActiveRun:
         if isinstance(command, CallModel):
             assembly = assemblies.get(command.seq)
             work = self._performer.call_model(self, command, assembly)
-            self._begin(Effect(f"{command.agent}:{command.seq}", command, work))
+            self._begin(Effect(_name(command), command, work))
         # A tool that has given up its question may be at work or done: it is not called again.
         elif not (self._effects.answer(command) or self._is_called(command)):
-            self._begin(Effect(command.id, command, self._performer.call_tool(self, command)))
+            self._begin(Effect(_name(command), command, self._performer.call_tool(self, command)))
 
     def _is_called(self, command: CallTool) -> bool:
         """Tell whether a tool is at work, or what came of it waits to be taken in."""
@@ -287,6 +295,11 @@ class ActiveRun:
         """Have an effect performed: the first by the task that takes in now, when it has."""
         if not self._effects.keep(effect):
             self._effects.begun(effect, asyncio.create_task(self._go_on(effect)))
+
+
+def _name(command: CallModel | CallTool) -> str:
+    """Return what an effect is called among those of its run: tools are named by their call."""
+    return f"{command.agent}:{command.seq}" if isinstance(command, CallModel) else command.id
 
 
 def _report(run: str, error: Exception) -> None:

@@ -56,17 +56,17 @@ class DueWatch:
 
     async def _next(self) -> int | None:
         """Let happen what is due now, and return when to look again."""
+        now = self._clock.now()
         try:
-            await self._look_through()
+            await self._look_through(now)
             times = [at for at, _ in self._later.values()]
-            at = await self._journal.next_due(self._clock.now())
+            at = await self._journal.next_due(now)  # What became due meanwhile is there as well.
         except Exception:  # noqa: BLE001 - else nothing would ever be due again
             _log.exception("what is due cannot be looked up; it is tried again")
             return self._clock.now() + PAUSE
         return min(times if at is None else [*times, at], default=None)
 
-    async def _look_through(self) -> None:
-        now = self._clock.now()
+    async def _look_through(self, now: int) -> None:
         seen: set[DueRow] = set()
         last: DueRow | None = None
         while page := await self._journal.due(now, after=last):

@@ -36,14 +36,14 @@ class Effects:
         self._begun: dict[str, tuple[Effect, asyncio.Task[None]]] = {}
         #: The one that is begun when everything has been taken in.
         self._next: Effect | None = None
-        #: Of the tools that wait for a person, the question and its answer.
-        self._asking: dict[str, tuple[str, asyncio.Future[Json]]] = {}
+        #: Of the tools that wait for a person, which of their questions it is, and its answer.
+        self._asking: dict[str, tuple[int, asyncio.Future[Json]]] = {}
 
     def __bool__(self) -> bool:
         return self._next is not None or bool(self._begun)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._begun
+        return name in self._begun or (self._next is not None and self._next.name == name)
 
     @property
     def held(self) -> bool:
@@ -91,17 +91,17 @@ class Effects:
 
     def answer(self, command: CallTool) -> bool:
         """Give the newest answer to the tool that waits for it here; tell whether there is one."""
-        _, waiting = self._asking.pop(command.id, ("", None))
+        _, waiting = self._asking.pop(command.id, (0, None))
         if waiting is None:
             return False
         if not waiting.done():
             waiting.set_result(command.answers[-1].value)
         return True
 
-    async def answered(self, call: str, request: str) -> Json:
-        """Wait, in a tool, for the answer to its question."""
+    async def answered(self, call: str, number: int) -> Json:
+        """Wait, in a tool, for the answer to one of its questions."""
         answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
-        self._asking[call] = request, answer
+        self._asking[call] = number, answer
         try:
             return await answer
         finally:
@@ -116,9 +116,9 @@ class Effects:
 
     async def drop_strangers(self, state: State) -> None:
         """Break off the tools whose questions others have answered: they call them anew."""
-        asked = {it.asks for it in state.calls.values()}
-        gone = [call for call, (request, _) in self._asking.items() if request not in asked]
-        await self._drop([call for call in gone if call in self._begun])
+        if self._asking:
+            gone = [call for call, (number, _) in self._asking.items() if _has(state, call, number)]
+            await self._drop([call for call in gone if call in self._begun])
 
     async def drop_unwanted(self, state: State) -> None:
         """Break off what no turn waits for any more: another came first, or the time is over."""
@@ -140,6 +140,12 @@ class Effects:
             await asyncio.gather(*(task for _, task in dropped), return_exceptions=True)
         for effect, _ in dropped:  # A task that is cancelled before its first step has not begun.
             effect.work.close()
+
+
+def _has(state: State, call: str, number: int) -> bool:
+    """Tell whether a call has the answer to a question of its, or is over."""
+    found = state.calls.get(call)
+    return found is None or len(found.answers) > number
 
 
 def _is_wanted(command: CallModel | CallTool, state: State) -> bool:

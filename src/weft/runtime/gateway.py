@@ -165,7 +165,7 @@ class Gateway:
         if self._dispatcher.mine(made.key):
             await self._worker.put(made).begin(written, state)
         else:
-            await self._journal.append(written)
+            await self._journal.append(written._replace(row=written.row._replace(owner="")))
             await self._dispatcher.wake(made.key)
         return child
 
@@ -226,7 +226,8 @@ class Gateway:
             for event in await self._journal.read(scope, run, after=after):
                 yield event
             return
-        self._worker.look_for_due()
+        if self._dispatcher.mine((scope.app, run)):
+            self._worker.look_for_due()
         async for item in self._followed(run, scope, after):
             yield item
 
@@ -276,7 +277,7 @@ class Gateway:
         workflow = await self._workflows.of_digest(row.app, row.digest)
         owner = Scope(row.app, row.user)
         events = await self._journal.read(owner, run)
-        return self._writer(owner, workflow, fold(workflow.compiled, run, events))
+        return self._writer(owner, workflow, fold(workflow.compiled, run, events), row.owner)
 
     async def _begin(
         self,
@@ -291,7 +292,7 @@ class Gateway:
         if streamed:
             self._speech.expect(key)
         if not self._dispatcher.mine(key):
-            await self._writer(scope, workflow, State(run)).write(new, _is_new)
+            await self._writer(scope, workflow, State(run), "").write(new, _is_new)
             await self._dispatcher.wake(key)
             return
         active = self._worker.made(scope, workflow, State(run))
@@ -312,7 +313,8 @@ class Gateway:
         else:
             await opened.catch_up()
 
-    def _writer(self, scope: Scope, workflow: Workflow, state: State) -> RunWriter:
+    def _writer(self, scope: Scope, workflow: Workflow, state: State, owner: str) -> RunWriter:
+        """Return a run that is only written to: whoever works on it stays its owner."""
         return RunWriter(
             scope=scope,
             workflow=workflow,
@@ -320,6 +322,7 @@ class Gateway:
             journal=self._journal,
             clock=self._clock,
             batches=self._batches,
+            owner=owner,
         )
 
     def _require_models(self, workflow: Workflow, model: str | None, scope: Scope) -> None:

@@ -123,6 +123,8 @@ class Host(Gateway):
             )
         active = await self._worker.load(scope, run)
         self._require_models(active.workflow, active.state.model, scope)
+        if not await self._worker.claim(row) and not take_over:
+            raise UsageError(f"another process has just taken up run {run}")
         if streamed:
             self._speech.expect(active.key)
         self._worker.take_up(active)

@@ -48,7 +48,9 @@ class RunWriter:
         journal: Journal,
         clock: Clock,
         batches: Batches,
+        owner: str | None = None,
     ) -> None:
+        """Write to a run: as its owner, unless it is named who is."""
         self.scope = scope
         self.workflow = workflow
         self.state = state
@@ -57,6 +59,7 @@ class RunWriter:
         self._journal = journal
         self._clock = clock
         self._batches = batches
+        self._owner = batches.owner if owner is None else owner
 
     @property
     def key(self) -> RunKey:
@@ -130,7 +133,7 @@ class RunWriter:
             decision.state,
             decision.events,
             id=self._batches.new_id(),
-            owner=self._batches.owner,
+            owner=self._owner,
             package=None if self.state.seq else self.workflow.package,
         )
 

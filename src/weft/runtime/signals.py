@@ -85,7 +85,9 @@ def interpret(
 
 def was_heard(signal: Signal, state: State) -> bool:
     """Tell whether a signal is a message that a run has heard: nothing is to be done for it."""
-    return isinstance(signal, UserMessage) and signal.id in state.message_ids
+    if not isinstance(signal, UserMessage):
+        return False
+    return isinstance(signal.id, str) and signal.id in state.message_ids  # pyright: ignore[reportUnnecessaryIsInstance]
 
 
 def once(signal: Signal, allowed: CallCheck) -> CallCheck:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from weft.engine.events import RequestExpired, TimerFired
@@ -36,11 +36,8 @@ LEASE: Final = 3 * BEAT
 
 
 def is_alive(row: RunRow, now: int) -> bool:
-    """Tell whether a running run is worked on: its owner has shown a sign of life lately.
-
-    An owner that has let its runs go has said so with a negative time.
-    """
-    return row.heartbeat >= 0 and max(row.heartbeat, row.changed_at) > now - LEASE
+    """Tell whether a running run is worked on: it has an owner who gave a sign of life lately."""
+    return bool(row.owner) and max(row.heartbeat, row.changed_at) > now - LEASE
 
 
 class Worker:
@@ -70,6 +67,8 @@ class Worker:
         self._loading: dict[RunKey, asyncio.Task[ActiveRun]] = {}
         self._given_up: dict[RunKey, Exception] = {}
         self._beating: asyncio.Task[None] | None = None
+        #: The last sign of life that was written.
+        self._beaten = 0
         self._closed = False
 
     def __len__(self) -> int:
@@ -134,9 +133,25 @@ class Worker:
     async def work(self, run: RunKey) -> None:
         """Take up a run because something was written to it, and return when it rests."""
         row = await self.find(Scope(run[0]), run[1])
-        active = await self._load(row)
-        self.take_up(active)
-        await active.rest()
+        if await self.claim(row):
+            active = await self._load(row)
+            self.take_up(active)
+            await active.rest()
+
+    async def claim(self, row: RunRow) -> bool:
+        """Let others know that a run is worked on here from now on.
+
+        False if another process was quicker.
+        """
+        owner = self._batches.owner
+        if row.status != "running" or row.owner == owner:
+            return True
+        if self._beaten <= self._clock.now() - BEAT:  # Else it would look dead until the next beat.
+            await self._show_life()
+        if await self._journal.claim(row.app, row.run, owner=owner, before=row.owner):
+            return True
+        now = await self.find(Scope(row.app), row.run)
+        return now.status != "running" or now.owner == owner
 
     def take_up(self, active: ActiveRun) -> None:
         """Work on a run again, whatever kept it from going on before."""
@@ -147,7 +162,11 @@ class Worker:
         """Take up every run that has something to do and that no process works on."""
         taken: list[str] = []
         for row in await self._journal.unfinished():
-            if row.owner == self._batches.owner or is_alive(row, self._clock.now()):
+            mine = row.owner == self._batches.owner
+            worked_on = (
+                (row.app, row.run) in self._held if mine else is_alive(row, self._clock.now())
+            )
+            if worked_on or not await self.claim(row):
                 continue
             try:
                 self.take_up(await self._load(row))
@@ -191,15 +210,23 @@ class Worker:
     async def close(self) -> None:
         """Let all runs go; they go on from their journals some other time."""
         self._closed = True
-        working = bool(self._held)
         await self._due.close()
-        await asyncio.gather(*(active.leave() for active in list(self._held.values())))
+        held = list(self._held.values())
+        await asyncio.gather(*(active.leave() for active in held))
         if self._beating is not None:
             self._beating.cancel()
             await asyncio.gather(self._beating, return_exceptions=True)
-        if working:  # Whoever takes them up need not wait until this process counts as dead.
-            await self._show_life(-self._clock.now())
+        running = {it.key for it in held if it.state.status == "running"}
+        await self._release(running | self._given_up.keys())
         self._resting.clear()
+
+    async def _release(self, runs: Collection[RunKey]) -> None:
+        """Let other processes take up at once what is left to do."""
+        try:
+            for app, run in runs:
+                await self._journal.claim(app, run, owner="", before=self._batches.owner)
+        except WeftError as error:  # They can be taken up all the same, when the lease is over.
+            _log.warning("runs that are not done could not be released: %s", error)
 
     async def _load(self, row: RunRow) -> ActiveRun:
         run = (row.app, row.run)
@@ -241,6 +268,8 @@ class Worker:
 
     async def _let_happen(self, row: DueRow) -> None:
         active = await self.load(Scope(row.app, row.user), row.run)
+        if row.id not in active.state.requests and row.id not in active.state.timers:
+            await self.put(active).catch_up()  # Another process has asked, or set the timer.
         if row.kind == "request":
             await self.expire_if_over(active, row.id)
         else:
@@ -254,13 +283,15 @@ class Worker:
             if not self._held:
                 self._beating = None
                 return
-            await self._show_life(self._clock.now())
+            try:
+                await self._show_life()
+            except WeftError as error:
+                _log.warning("no sign of life could be written: %s", error)
 
-    async def _show_life(self, at: int) -> None:
-        try:
-            await self._journal.beat(self._batches.owner, at)
-        except WeftError as error:
-            _log.warning("no sign of life could be written: %s", error)
+    async def _show_life(self) -> None:
+        now = self._clock.now()
+        await self._journal.beat(self._batches.owner, now)
+        self._beaten = now
 
 
 def is_text(run: str) -> bool:

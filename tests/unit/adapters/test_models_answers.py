@@ -10,6 +10,7 @@ from weft.adapters.models.person import PersonModel
 from weft.adapters.models.recorded import RecordedModel
 from weft.adapters.models.usage import Priced, PriceList
 from weft.context.assembly import assemble, digest_of
+from weft.context.history import HistoryLimits
 from weft.context.view import View, extras
 from weft.engine.events import (
     ContextAssembled,
@@ -17,6 +18,8 @@ from weft.engine.events import (
     EventData,
     ModelFailed,
     ModelReplied,
+    RequestAnswered,
+    RequestOpened,
     RunStarted,
     ToolRequest,
     Usage,
@@ -82,12 +85,12 @@ def test_what_a_person_says_is_heard():
 
 
 def recorded(*entries: tuple[str, Sequence[ChatMessage], EventData]) -> RecordedModel:
-    events: list[Event] = [Event(1, 0, "user", 0, RunStarted("W", "d", "a", "u", {}))]
+    events: list[Event] = [Event(1, 0, "user", 0, 0, RunStarted("W", "d", "a", "u", {}))]
     for turn, (agent, messages, answer) in enumerate(entries, start=1):
         seq = len(events) + 1
-        context = ContextAssembled(agent, turn, 1, {}, digest_of(messages, NOTHING))
-        events.append(Event(seq, 0, "engine", seq - 1, context))
-        events.append(Event(seq + 1, 0, f"agent:{agent}", seq, answer))
+        context = ContextAssembled(agent, 1, {}, digest_of(messages, NOTHING))
+        events.append(Event(seq, 0, "engine", seq - 1, turn, context))
+        events.append(Event(seq + 1, 0, f"agent:{agent}", seq, turn, answer))
     return RecordedModel("old", events)
 
 
@@ -98,9 +101,9 @@ BYE = [said("user", "Bye")]
 def test_recorded_answers_come_back_for_the_same_call():
     call = ToolRequest("c", "lookup", {"order": "A1"})
     model = recorded(
-        ("A", HELLO, ModelReplied(1, 1, "first", usage=Usage(3, 4), model="m")),
-        ("B", HELLO, ModelReplied(1, 1, "other", (call,))),
-        ("A", BYE, ModelReplied(1, 1, "second", finish="length")),
+        ("A", HELLO, ModelReplied(1, "first", usage=Usage(3, 4), model="m")),
+        ("B", HELLO, ModelReplied(1, "other", (call,))),
+        ("A", BYE, ModelReplied(1, "second", finish="length")),
     )
     heard: list[str] = []
     second = run(model.reply(ask(*HELLO, agent="B", turn=2), heard.append))
@@ -116,20 +119,20 @@ def test_recorded_answers_come_back_for_the_same_call():
 
 
 def test_silent_answers_are_not_heard():
-    model = recorded(("A", HELLO, ModelReplied(1, 1, "")))
+    model = recorded(("A", HELLO, ModelReplied(1, "")))
     heard: list[str] = []
     run(model.reply(ask(*HELLO, agent="A"), heard.append))
     assert heard == []
 
 
 def test_a_failure_is_recorded_too():
-    model = recorded(("A", HELLO, ModelFailed(1, 1, "too busy")))
+    model = recorded(("A", HELLO, ModelFailed(1, "too busy")))
     with pytest.raises(ModelError, match="recorded: too busy"):
         run(model.reply(ask(*HELLO, agent="A")))
 
 
 def test_a_call_too_many_is_loud():
-    model = recorded(("A", HELLO, ModelReplied(1, 1, "x")))
+    model = recorded(("A", HELLO, ModelReplied(1, "x")))
     for turn, call in ((1, 2), (2, 1)):
         with pytest.raises(
             ReplayMismatch, match=f"recorded answer for A, turn {turn}, call {call}"
@@ -140,7 +143,7 @@ def test_a_call_too_many_is_loud():
 
 
 def test_another_request_is_loud():
-    model = recorded(("A", HELLO, ModelReplied(1, 1, "x")))
+    model = recorded(("A", HELLO, ModelReplied(1, "x")))
     with pytest.raises(ReplayMismatch, match="A, turn 1, call 1: what is sent differs") as caught:
         run(model.reply(ask(*BYE, agent="A")))
     assert digest_of(HELLO, NOTHING)[:12] in str(caught.value)
@@ -149,14 +152,21 @@ def test_another_request_is_loud():
 
 def test_an_answer_to_nothing_is_loud():
     with pytest.raises(ReplayMismatch, match="event 4"):
-        RecordedModel("old", [Event(4, 0, "agent:A", 3, ModelReplied(1, 1, "x"))])
+        RecordedModel("old", [Event(4, 0, "agent:A", 3, 1, ModelReplied(1, "x"))])
 
 
 def test_the_digest_is_the_one_of_the_journal():
     compiled = workflow()
-    started = Event(1, 0, "user", 0, RunStarted("W", "d", "a", "u", {}, "Gr\u00fc\u00df Gott"))
-    view = View("A", (), (), (), None, extras=NOTHING)
-    assembly = assemble(view, fold(compiled, "r", [started]))
+    begun = (
+        RunStarted("W", "d", "a", "u", {}, with_message=True),
+        RequestOpened("r:1", "chat", "A"),
+        RequestAnswered("r:1", "Gr\u00fc\u00df Gott", "u"),
+    )
+    events = [Event(seq, 0, "user", 0, 0, data) for seq, data in enumerate(begun, start=1)]
+    history = HistoryLimits("history", "standard", 100)
+    view = View("A", (history,), (), (), None, extras=NOTHING)
+    assembly = assemble(view, fold(compiled, "r", events), 0)
+    assert assembly.messages == [said("user", "Gr\u00fc\u00df Gott")]
     assert digest_of(assembly.messages, NOTHING) == assembly.digest
 
 

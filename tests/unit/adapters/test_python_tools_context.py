@@ -162,7 +162,7 @@ def test_nothing_is_set_after_the_call():
 
 def test_neither_reads_nor_writes_share_anything():
     begun = state(items=["a"])
-    it = Context(compiled(), begun, agent="A", tool="t", key="k")
+    it = Context(compiled(), begun, turn=0, agent="A", tool="t", key="k")
     it.get("items").append("b")
     it["items"].append("b")
     it.to_dict()["items"].append("b")

@@ -48,8 +48,8 @@ def workflow(*handoffs, agents="AB", variables=None, code=None, orchestrator=Non
     """A subject; an agent opens the run, and no rule applying ends it."""
     settings = {"startup_mode": "AgentDriven", "human_in_the_loop": False, **(orchestrator or {})}
     data = {
-        "orchestrator": {"workflow_name": "W", "initial_agent": agents[0], **settings},
-        "agents": [{"agent_name": name} for name in agents],
+        "orchestrator": {"workflow_name": "W", "initial_agent": "A", **settings},
+        "agents": [it if isinstance(it, dict) else {"agent_name": it} for it in agents],
         "handoffs": list(handoffs),
         "variables": variables or {},
         **spec,

@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 from weft.adapters.sqlite.prune import prune_some, would_prune
 from weft.adapters.sqlite.queries import (
+    claim_run,
     data_version,
     find_due,
     find_next_due,
@@ -130,9 +131,18 @@ class SqliteJournal:
         return await self._ask(partial(find_due, now=now, after=after, limit=limit))
 
     async def beat(self, owner: str, at: int) -> None:
-        """Note that whoever owns runs was alive at a time; minus a time: has let them go then."""
+        """Note that whoever owns runs was alive at a time."""
         self._refuse_if_closed()
         await self._writer.perform(partial(note_beat, owner=owner, at=at))
+
+    async def claim(self, app: str, run: str, *, owner: str, before: str) -> bool:
+        """Let a running run have another owner than before, or none."""
+        self._refuse_if_closed()
+        if not owner:  # What is under way would claim it again.
+            await self._writer.idle()
+        return await self._writer.perform(
+            partial(claim_run, app=app, run=run, owner=owner, before=before)
+        )
 
     async def package(self, app: str, digest: str) -> bytes | None:
         """Return the package that runs were started with; it is kept while a run needs it."""
@@ -176,10 +186,14 @@ class SqliteJournal:
         while self._feed:
             now = _look(log)
             if now != look:
-                others = await self._writer.perform(data_version)
-                if version != others:
+                look = now
+                try:
+                    others = await self._writer.perform(data_version)
+                except StoreError:  # Whoever follows reads, and is told if that fails as well.
+                    look = others = None
+                if others is None or version != others:
                     self._feed.look_again()
-                look, version = now, others
+                version = others
             await asyncio.sleep(LOOK_SECONDS)
         self._watching = None
 

@@ -134,7 +134,13 @@ def find_due(
 def note_beat(connection: sqlite3.Connection, owner: str, at: int) -> None:
     """Write a sign of life, and forget those of workers that died long ago."""
     connection.execute("INSERT OR REPLACE INTO workers VALUES (?, ?)", (owner, at))
-    connection.execute("DELETE FROM workers WHERE abs(heartbeat) < ?", (at - FORGET_AFTER,))
+    connection.execute("DELETE FROM workers WHERE heartbeat < ?", (at - FORGET_AFTER,))
+
+
+def claim_run(connection: sqlite3.Connection, app: str, run: str, owner: str, before: str) -> bool:
+    """Let a running run have another owner; tell whether it belonged to the one before."""
+    sql = "UPDATE runs SET owner = ? WHERE app = ? AND run = ? AND owner = ? AND status = 'running'"
+    return connection.execute(sql, (owner, app, run, before)).rowcount > 0
 
 
 def data_version(connection: sqlite3.Connection) -> int:

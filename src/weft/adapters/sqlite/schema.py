@@ -93,6 +93,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         )
         """,
         "CREATE TABLE workers (owner TEXT PRIMARY KEY, heartbeat INTEGER NOT NULL) WITHOUT ROWID",
+        "CREATE INDEX workers_by_time ON workers (heartbeat)",
     ),
 )
 

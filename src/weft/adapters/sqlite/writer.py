@@ -84,9 +84,13 @@ class Writer:
         except sqlite3.Error as error:
             raise store_error(error, self._path) from error
 
+    async def idle(self) -> None:
+        """Return when everything that waited has been written."""
+        await self._idle.wait()
+
     async def close(self) -> None:
         """Write what waits, then close the file."""
-        await self._idle.wait()
+        await self.idle()
         await self.perform(sqlite3.Connection.close)
         self._thread.end()
         self._thread.wait()

@@ -5,12 +5,11 @@ All of it is found in the text of the files. Nothing is imported, nothing runs.
 
 from collections.abc import Container, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from weft.check.code.modules import OWN_SIGNAL, Definition, Module, file_of, read_module
 from weft.check.code.signatures import Function
-from weft.check.code.writes import Write
 from weft.check.subject import Subject
 from weft.ids import nearest
 
@@ -21,6 +20,10 @@ class Code:
 
     modules: dict[str, Module]
     faults: dict[str, SyntaxError]
+    #: What each function uses, by file and name, as far as that was asked.
+    followed: dict[tuple[str, str], tuple[Definition, ...]] = field(
+        default_factory=dict[tuple[str, str], tuple[Definition, ...]]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +122,6 @@ def _wanted(module: str) -> str:
     return "/".join(parts[2:] if parts[0] == "workflows" and len(parts) > 2 else parts) + ".py"
 
 
-def writes_of(subject: Subject, path: str, name: str) -> tuple[Write, ...]:
-    """Return the variables that a function sets, itself or through the package code it uses."""
-    return tuple(write for found in reached(subject, path, name) for write in found.writes)
-
-
 def asked_of(subject: Subject, path: str, name: str) -> frozenset[str | None]:
     """Return the tools that a function shows to a person, itself or through what it uses.
 
@@ -139,14 +137,10 @@ def asked_of(subject: Subject, path: str, name: str) -> frozenset[str | None]:
 
 def reached(subject: Subject, path: str, name: str) -> tuple[Definition, ...]:
     """Return a top-level definition and all those of the package that it uses, directly or not."""
-    known = subject.once(_nothing_followed)
-    if (path, name) not in known:
-        known[path, name] = tuple(_reached(code_of(subject).modules, path, name))
-    return known[path, name]
-
-
-def _nothing_followed(_subject: Subject) -> dict[tuple[str, str], tuple[Definition, ...]]:
-    return {}
+    code = code_of(subject)
+    if (path, name) not in code.followed:
+        code.followed[path, name] = tuple(_reached(code.modules, path, name))
+    return code.followed[path, name]
 
 
 def _reached(modules: Mapping[str, Module], path: str, name: str) -> Iterator[Definition]:

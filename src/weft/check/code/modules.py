@@ -112,23 +112,17 @@ class Module:
         return Place(self.path, spot.line, len(before.decode()) + 1)
 
 
-def parse(path: str, text: str) -> ast.Module | SyntaxError:
-    """Parse a file; what Python warns of meanwhile is the author's affair, not the reader's."""
+def read_module(path: str, text: str, files: Collection[str]) -> Module | SyntaxError:
+    """Read one Python file; `files` are all code files of the package, for its imports."""
     try:
         with warnings.catch_warnings():
+            # What Python warns of while it parses is the author's affair, not the reader's.
             warnings.simplefilter("ignore")
-            return ast.parse(text, filename=path)
+            tree = ast.parse(text, filename=path)
     except SyntaxError as error:
         return error
     except (ValueError, RecursionError, MemoryError) as error:
         return SyntaxError(str(error) or "Python cannot read this file")
-
-
-def read_module(path: str, text: str, files: Collection[str]) -> Module | SyntaxError:
-    """Read one Python file; `files` are all code files of the package, for its imports."""
-    tree = parse(path, text)
-    if isinstance(tree, SyntaxError):
-        return tree
     module = Module(path, () if text.isascii() else tuple(_LINE_END.split(text)))
     set_later: set[str] = set()
     for statement in tree.body:

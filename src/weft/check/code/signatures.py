@@ -1,6 +1,7 @@
 """How a function is called, as its definition says."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
@@ -18,6 +19,7 @@ PLAIN_NAME: Final = "context_variables"
 _SHORT_NAME: Final = "context"
 #: How the context is named as a type.
 _TYPE_NAME: Final = "Context"
+_WORDS: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +87,7 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
 
 def is_context_type(hint: ast.expr) -> bool:
     """Tell whether a type hint names the context of a run, alone or among others."""
-    for node in ast.walk(hint):
-        match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
-                # In quotes it may stand among others.
-                if _TYPE_NAME in name.replace(".", " ").replace("|", " ").split():
-                    return True
-            case _:
-                continue
-    return False
+    return _TYPE_NAME in _WORDS.findall(ast.unparse(hint))
 
 
 def _injected_by_name(node: ast.arg) -> bool:

@@ -53,10 +53,10 @@ def writes_in(node: WritingNode, names: Container[str] = CONTEXT_NAMES) -> Itera
         case ast.Delete(targets=targets):
             for target in targets:
                 yield from _item(target, _NO_VALUE, names)
-        case ast.AugAssign(target=target):
-            yield from _item(target, None, names)
         case ast.AnnAssign(target=target, value=value):
             yield from _item(target, value, names)
+        case _:
+            yield from _item(node.target, None, names)
 
 
 def _call(call: ast.Call, method: str, *, known: bool) -> Iterator[Write]:

@@ -4,7 +4,7 @@ A turn goes: rules before the reply, what opens the turn, the turn itself, in wh
 happen any number of times, what closes it, rules after the reply, what the handoff sets.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -15,22 +15,32 @@ from weft import ids
 from weft.check.explore.chart import END, START, Chart, Edge, Point, PointKind, Step
 from weft.check.explore.conditions import Case, cases
 from weft.check.explore.ground import Ground
-from weft.check.explore.happenings import Happening, Moment, Setting, automatic_calls
+from weft.check.explore.happenings import RUNS, Happening, Moment, Setting, automatic_calls
 from weft.check.explore.space import Change, change, union
 from weft.check.subject import Subject
 from weft.engine.defaults import startup_mode
-from weft.engine.routing import Route, Routing, link_routing, routes_after, routes_before
+from weft.engine.routing import (
+    GroupRules,
+    Route,
+    Routing,
+    link_routing,
+    routes_after,
+    routes_before,
+)
 from weft.spec.orchestrator import Orchestrator
 
-_SENT_BACK: Final = "a reply may be sent back"
+_SIDE_BY_SIDE: Final = "members of a group work side by side, in any order"
 
 
 def draw(subject: Subject, ground: Ground, steps: int) -> Chart:
     automatic = frozenset(agent for agent, _ in automatic_calls(subject))
-    sheet, routing = _Sheet(ground, list(subject.agents), automatic), link_routing(subject.spec)
+    routing = link_routing(subject.spec)
+    sheet = _Sheet(ground, list(subject.agents), automatic, routing.groups)
     _start(sheet, subject.spec.orchestrator)
     for agent in sheet.agents:
         _turn(sheet, routing, agent)
+    for group in {it.name: it for it in routing.groups.values()}.values():
+        _group(sheet, group)
     _draw_limits(sheet, routing, subject.spec.orchestrator)
     initial = {name: domain.initial for name, domain in ground.domains.items()}
     return Chart(
@@ -51,11 +61,14 @@ class _Sheet:
     agents: Sequence[str]
     #: The agents whose replies call a tool.
     automatic: frozenset[str]
+    #: The group that a handoff to this name starts.
+    groups: Mapping[str, GroupRules]
     edges: list[Edge] = field(default_factory=list[Edge])
 
     def __post_init__(self) -> None:
         kinds = ("enter", "speak", "said", "decide", "wait")
-        turns = (Point(kind, agent) for agent in self.agents for kind in kinds)
+        several = dict.fromkeys(it.name for it in self.groups.values())
+        turns = (Point(kind, name) for name in (*self.agents, *several) for kind in kinds)
         self.points = (START, END, *turns)
         self._numbers = {point: number for number, point in enumerate(self.points)}
         # What sets nothing that is followed is left out, unless it comes in place of other words.
@@ -69,6 +82,11 @@ class _Sheet:
 
     def number(self, kind: PointKind, agent: str = "") -> int:
         return self._numbers[Point(kind, agent)]
+
+    def enter(self, name: str) -> int:
+        """Return where a turn of an agent or a group begins."""
+        group = self.groups.get(name)
+        return self.number("enter", group.name if group else name)
 
     def at(self, moment: Moment, agent: str = "", target: str | None = None) -> list[Happening]:
         """Return the happenings of a moment, in the order in which they were found."""
@@ -104,7 +122,8 @@ class _Sheet:
 def _start(sheet: _Sheet, orchestrator: Orchestrator) -> None:
     """Draw the start: the user or the initial agent speaks first."""
     kind = "wait" if startup_mode(orchestrator) == "UserDriven" else "enter"
-    start, first = sheet.number("start"), sheet.number(kind, orchestrator.initial_agent)
+    start, initial = sheet.number("start"), orchestrator.initial_agent
+    first = sheet.enter(initial) if kind == "enter" else sheet.number(kind, initial)
     # What may happen at any time may have happened before anything else, so nothing is certain.
     begun = sheet.together(sheet.at("any"))
     sheet.draw(start, first, [begun])
@@ -116,9 +135,8 @@ def _start(sheet: _Sheet, orchestrator: Orchestrator) -> None:
 
 def _turn(sheet: _Sheet, routing: Routing, agent: str) -> None:
     """Draw a turn of an agent, with all that may follow it."""
-    enter, speak, wait = (sheet.number(kind, agent) for kind in ("enter", "speak", "wait"))
-    sheet.draw(wait, wait, sheet.steps(sheet.at("any")))
-    sheet.draw(wait, enter, _words(sheet, sheet.at("hear")))
+    enter, speak = sheet.number("enter", agent), sheet.number("speak", agent)
+    _waiting(sheet, agent)
     for case in _cases(sheet, partial(routes_before, routing, agent)):
         open_to, why = _decide(sheet, enter, agent, case)
         # A rule that certainly applies is the last to be asked, and leaves no room for a reply.
@@ -128,6 +146,34 @@ def _turn(sheet: _Sheet, routing: Routing, agent: str) -> None:
     here = _close(sheet, agent, speak)
     for case in _cases(sheet, partial(routes_after, routing, agent)):
         _decide(sheet, here, agent, case)
+
+
+def _waiting(sheet: _Sheet, name: str) -> None:
+    """Draw what may happen while the user is waited for, who is answered by an agent or a group."""
+    wait = sheet.number("wait", name)
+    sheet.draw(wait, wait, sheet.steps(sheet.at("any")))
+    sheet.draw(wait, sheet.enter(name), _words(sheet, sheet.at("hear")))
+
+
+def _group(sheet: _Sheet, group: GroupRules) -> None:
+    """Draw a group as one turn, in which its members do what they may in any order."""
+    _waiting(sheet, group.name)
+    enter, speak = sheet.number("enter", group.name), sheet.number("speak", group.name)
+    sheet.draw(enter, speak, [Step()])
+    sheet.draw(speak, speak, sheet.steps(sheet.at("any")))
+    may: list[Step] = []
+    for member in group.members:
+        whole, broken = _call(sheet, sheet.at("auto", member))
+        words, closing = (
+            sheet.steps(sheet.at("say", member)),
+            sheet.steps(sheet.at("close", member)),
+        )
+        may += [*_at_work(sheet, member), *words, *whole, *broken, *closing]
+    may = [it for it in may if it != Step()]
+    sheet.draw(speak, speak, (replace(it, why=it.why or _SIDE_BY_SIDE) for it in may))
+    handed = sheet.together(sheet.at("pass", group.name, group.next))
+    target, why = _target(sheet, group.name, group.next), _SIDE_BY_SIDE if may else ""
+    sheet.edges.append(Edge(speak, target, changes=handed.changes, why=handed.why or why))
 
 
 def _words(sheet: _Sheet, happenings: Sequence[Happening]) -> list[Step]:
@@ -162,12 +208,14 @@ def _close(sheet: _Sheet, agent: str, here: int) -> int:
     """Draw the end of a turn, as far as it changes anything; return where that leads to."""
     said, decide = sheet.number("said", agent), sheet.number("decide", agent)
     words = _words(sheet, sheet.at("say", agent))
-    whole, broken = _call(sheet, sheet.at("auto", agent))
+    called = sheet.at("auto", agent)
+    whole, _ = _call(sheet, called)
     # The words of a reply and the call that is made with it come from one text. If the tool sends
     # it back, what was set before stays set.
     if agent in sheet.automatic:
-        again = [*broken, Step(why=_SENT_BACK)]
-        sheet.draw(here, here, (word.then(call) for word, call in product(words, again)))
+        begun, broken = _call(sheet, [it for it in called if it.stage < RUNS])
+        again = (word.then(call) for word, call in product(words, (*begun, *broken)))
+        sheet.draw(here, here, (replace(it, why="a reply may be sent back") for it in again))
     replies = [word.then(call) for word, call in product(words, whole)]
     if replies != [Step()]:
         sheet.draw(here, said, replies)
@@ -196,7 +244,7 @@ def _decide(sheet: _Sheet, at: int, agent: str, case: Case) -> tuple[int, str]:
             bits &= ground.truths[rule].open
             open_to, why = open_to | bits, why or ground.whys[rule]
         handed = sheet.together(sheet.at("pass", agent, route.target))
-        target = _target(sheet, agent, route)
+        target = _target(sheet, agent, route.target)
         edge = Edge(at, target, bits, handed.changes, handed.why, rule=rule)
         _split(sheet, edge, open_to, why)
     return open_to, why
@@ -208,15 +256,15 @@ def _split(sheet: _Sheet, edge: Edge, open_to: int, why: str) -> None:
             sheet.edges.append(replace(edge, guard=guard, why=edge.why or doubt))
 
 
-def _target(sheet: _Sheet, agent: str, route: Route) -> int:
-    """Return where a route leads; what the user says goes to the agent that handed over."""
-    match route.target:
+def _target(sheet: _Sheet, agent: str, target: str) -> int:
+    """Return where a handoff leads; what the user says goes to whoever handed over."""
+    match target:
         case ids.TERMINATE:
             return sheet.number("end")
         case ids.USER:
             return sheet.number("wait", agent)
         case other:
-            return sheet.number("enter", other)
+            return sheet.enter(other)
 
 
 def _draw_limits(sheet: _Sheet, routing: Routing, orchestrator: Orchestrator) -> None:

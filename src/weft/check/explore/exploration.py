@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Literal, TypeAlias
 
-from weft.check.explore.chart import Chart, Nodes, PointKind, TooMuchWorkError
+from weft.check.explore.chart import Chart, Nodes, Point, PointKind, TooMuchWorkError
 from weft.check.explore.draw import draw
 from weft.check.explore.ground import survey
 from weft.check.explore.reach import (
@@ -166,8 +166,13 @@ def _around(chart: Chart, node: Node, lost: Nodes) -> Path:
 
 
 def _never(chart: Chart, seen: Nodes, kind: PointKind) -> Iterator[str]:
+    groups = chart.routing.groups
+    started = [it for it in groups.values() if seen[chart.numbers[Point("speak", it.name)]]]
+    heard = {member for it in started for member in it.members}
+    # A group that nobody has declared shows in its members.
+    heard |= {it.name for it in groups.values() if it.name not in groups}
     for point, bits in zip(chart.points, seen, strict=True):
-        if point.kind == kind and not bits:
+        if point.kind == kind and not bits and point.agent not in heard:
             yield point.agent
 
 

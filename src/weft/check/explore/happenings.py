@@ -151,12 +151,13 @@ def _settings(subject: Subject, caller: Caller, writable: Sequence[str]) -> Iter
     path = path_in(caller.folder, caller.file, subject.code) or ""
     used = reached(subject, path, caller.function)
     writes = {write: None for one in used for write in one.writes} if used else {Write(None): None}
+    worked_out = any(write.variable is None for write in writes)
     writers = (caller.function, *([caller.agent] if caller.agent else []))
     for name in writable:
         if access_error(subject.spec.variables, name, writers) is None:
             values = [_value(write) for write in writes if write.variable == name]
             declared = caller.function in (subject.spec.variables[name].writers or ())
-            if Write(None) in writes or (declared and not values):
+            if worked_out or (declared and not values):
                 values.append(UNKNOWN)
             yield from (Setting(name, value, keeps=True) for value in values)
 

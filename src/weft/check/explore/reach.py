@@ -75,11 +75,10 @@ def layers_to(chart: Chart, goal: Nodes, within: Nodes, by: By = "rules") -> Ite
 
 def shortest(chart: Chart, start: Nodes, goal: Nodes, within: Nodes, by: By = "rules") -> Path:
     """Return a way from `start` to `goal`, if there is one, with the fewest steps."""
-    layers: list[Nodes] = []
-    for layer in layers_to(chart, both(goal, within), within, by):
-        layers.append(layer)
-        if any(both(layer, start)):
-            break
+    search = layers_to(chart, both(goal, within), within, by)
+    layers = [next(search)]
+    while not any(both(layers[-1], start)):
+        layers.append(next(search))
     begin = node = first_of(both(layers.pop(), start))
     steps: list[tuple[Edge, Node]] = []
     for nearer in reversed(layers):

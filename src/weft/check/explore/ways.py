@@ -48,7 +48,8 @@ class Ways:
         found: list[int] = []
         near = 0
         for distance, nodes in enumerate(self.layers):
-            if forward(changes, nodes[here]) & near:
+            # Where nothing need be set, nothing is.
+            if forward(changes, nodes[here] & ~near) & near:
                 found.append(distance)
             near |= nodes[there]
         return tuple(found)

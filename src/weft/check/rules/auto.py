@@ -2,12 +2,7 @@
 
 from collections.abc import Iterator
 
-from weft.check.bindings import (
-    automatic_tools,
-    bound_model,
-    lacks_automatic_tool,
-    lacks_model,
-)
+from weft.check.bindings import automatic_tools, bound_model, lacks_automatic_tool, lacks_model
 from weft.check.code.facts import function_at
 from weft.check.rule import rule
 from weft.check.spelling import did_you_mean, listed

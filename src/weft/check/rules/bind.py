@@ -57,14 +57,16 @@ def moment_has_agent(subject: Subject) -> Iterator[Hit]:
 @rule("BIND005", "orchestrator", "agents")
 def initial_agent_exists(subject: Subject) -> Iterator[Hit]:
     name = subject.spec.orchestrator.initial_agent
-    return _agent(subject, ("orchestrator", "initial_agent"), "the run begins with", name)
+    if name not in subject.groups:
+        yield from _agent(subject, ("orchestrator", "initial_agent"), "the run begins with", name)
 
 
 @rule("BIND006", "orchestrator", "agents")
 def visual_agents_exist(subject: Subject) -> Iterator[Hit]:
     for index, name in enumerate(subject.spec.orchestrator.visual_agents or ()):
         path = ("orchestrator", "visual_agents", index)
-        yield from _agent(subject, path, "visual_agents names", name)
+        if name not in subject.groups:
+            yield from _agent(subject, path, "visual_agents names", name)
 
 
 @rule("BIND007", "agents", "registry")

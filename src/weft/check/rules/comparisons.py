@@ -13,13 +13,7 @@ from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Scalar, Value
 from weft.spec.type_meaning import Models, mismatch
 from weft.spec.types import ListOf as ListType
-from weft.spec.types import (
-    LiteralOf,
-    OptionalOf,
-    TypeExpr,
-    UnionOf,
-    print_type,
-)
+from weft.spec.types import LiteralOf, OptionalOf, TypeExpr, UnionOf, print_type
 from weft.spec.types import Scalar as ScalarType
 
 Kind: TypeAlias = Literal["text", "number", "truth", "list", "object"]

@@ -206,6 +206,7 @@ def _references(subject: Subject) -> Iterator[str]:
     """Yield every `module:function` of the workflow."""
     for extension in subject.spec.orchestrator.runtime_extensions:
         yield extension.entrypoint
+    yield from (it.function for it in subject.groups.values() if it.function)
     for _, source in subject.sources(ComputedSource):
         if FUNCTION_REF.match(source.computation):
             yield source.computation

@@ -9,6 +9,7 @@ from weft.check.rules import (
     auto,
     bind,
     conditions,
+    groups,
     handoffs,
     names,
     outputs,
@@ -35,7 +36,7 @@ _FIRST: Final = {
     "NAME003", "NAME004", "NAME008", "BIND001", "BIND003", "BIND004", "BIND005", "BIND007",
     "OUT001", "OUT002", "OUT004", "OUT005", "TOOL008", "TOOL009", "VAR002", "VAR003", "VAR004",
     "VAR007", "VAR008", "STATE001", "HAND001", "HAND002", "HAND003", "HAND005", "HAND015",
-    "HAND017", "HAND019", "HAND020",
+    "HAND017", "HAND019", "HAND020", "HAND021", "NAME010",
 }  # fmt: skip
 
 _FEWER: Final = "let fewer variables decide handoffs, or give them fewer values"
@@ -47,7 +48,9 @@ def is_explorable(subject: Subject) -> bool:
     spec = subject.spec
     if spec.flow or spec.board:
         return False
-    first = rules_of(auto, bind, conditions, handoffs, names, outputs, states, triggers, variables)
+    first = rules_of(
+        auto, bind, conditions, groups, handoffs, names, outputs, states, triggers, variables
+    )
     return not any(True for it in first if it.code in _FIRST for _ in it.check(subject))
 
 
@@ -73,8 +76,10 @@ def every_agent_speaks(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _place(subject: Subject, agent: str) -> Path:
-    return ("agents", list(subject.agents).index(agent), "agent_name")
+def _place(subject: Subject, name: str) -> Path:
+    if name in subject.agents:
+        return ("agents", list(subject.agents).index(name), "agent_name")
+    return ("orchestrator", "parallel", list(subject.groups).index(name), "name")
 
 
 def _closed_ways(subject: Subject, found: Exploration, agent: str) -> Iterator[str]:
@@ -211,7 +216,13 @@ def _gathered(subject: Subject, silent: Sequence[str]) -> Iterator[tuple[str, li
 def _led_to(subject: Subject, silent: Sequence[str]) -> dict[str, set[str]]:
     """Return the silent agents that each of them leads to, directly or by others."""
     routing = link_routing(subject.spec)
-    links = {agent: {routing.otherwise[agent].target} for agent in silent}
+    groups = routing.groups
+    links = {
+        name: {groups[name].next, *groups[name].members}
+        if name in groups
+        else {routing.otherwise[name].target}
+        for name in silent
+    }
     for handoff in subject.spec.handoffs:
         if handoff.source_agent in links:
             links[handoff.source_agent].add(handoff.target_agent)

@@ -100,8 +100,8 @@ def agent_gets_to_reply(subject: Subject) -> Iterator[Hit]:
         if _is_fallback(handoff, "pre"):
             yield Hit(
                 ("handoffs", index, "condition_scope"),
-                f"{handoff.source_agent} could never reply: before each of its turns the word "
-                f"goes to {handoff.target_agent}, without a condition",
+                f"{handoff.source_agent} could never reply: before each of its turns it "
+                f"hands off to {handoff.target_agent}, without a condition",
                 hint=('give the rule a condition, or set "condition_scope": "post"',),
             )
 

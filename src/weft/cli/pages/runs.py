@@ -123,7 +123,7 @@ def _status(row: RunRow) -> str:
 
 def _whole_status(row: RunRow) -> str:
     if is_stopped(row):
-        last = max(abs(row.heartbeat), row.changed_at)
+        last = max(row.heartbeat, row.changed_at)
         return f"stopped: no process has worked on it since {at_time(last)}"
     return f"{_status(row)}: {row.reason}" if row.reason else _status(row)
 

@@ -56,6 +56,7 @@ async def closed_is_closed(open_journal: OpenJournal) -> None:
         "next_due": lambda: journal.next_due(0),
         "due": lambda: journal.due(0),
         "beat": lambda: journal.beat("worker", 0),
+        "claim": lambda: journal.claim(APP, "r1", owner="worker", before="worker-1"),
         "follow": lambda: anext(journal.follow(SCOPE, "r1")),
         "package": lambda: journal.package("shop", "d"),
         "prune": lambda: journal.prune(SCOPE, ended_before=0, dry_run=False),

@@ -170,10 +170,35 @@ async def signs_of_life(open_journal: OpenJournal) -> None:
         await journal.unfinished(),
     ):
         expect([it and it.heartbeat for it in found], [4000], "the last sign of life")
-    await journal.beat("worker-1", -5000)
-    await journal.beat("worker-2", 10_000)
-    row = await journal.run(SCOPE, "r1")
-    expect(row and row.heartbeat, -5000, "when the owner has let the run go")
+    await journal.close()
+
+
+async def owners_change(open_journal: OpenJournal) -> None:
+    """A running run is handed from owner to owner, or to none, by whoever is the first to ask."""
+    journal = await open_journal()
+    run = SampleRun("r1")
+    await write(journal, run, SampleRun("r1", app="other"))
+    await journal.beat("worker-2", 4000)
+
+    async def claim(owner: str, before: str, name: str = "r1") -> bool:
+        return await journal.claim(APP, name, owner=owner, before=before)
+
+    async def owner(scope: Scope = SCOPE) -> tuple[str, int] | None:
+        row = await journal.run(scope, "r1")
+        return row and (row.owner, row.heartbeat)
+
+    expect(await claim("worker-2", "worker-3"), False, "a claim on the run of another owner")
+    expect(await owner(), ("worker-1", 0), "the owner after a claim that came to nothing")
+    rivals = [claim(it, "worker-1") for it in ("worker-2", "worker-2")]
+    expect(sorted(await asyncio.gather(*rivals)), [False, True], "rivals that claim a run")
+    expect(await owner(), ("worker-2", 4000), "the new owner, and its sign of life")
+    expect(await owner(Scope("other")), ("worker-1", 0), "the owner of a namesake")
+    expect(await claim("", "worker-2"), True, "a run that is released")
+    expect(await owner(), ("", 0), "the owner of a run that was released")
+    expect(await claim("worker-3", ""), True, "a claim on a run that was released")
+    expect(await claim("worker-3", "", name="r2"), False, "a claim on an unknown run")
+    await journal.append(run.batch(status="waiting"))
+    expect(await claim("worker-3", ""), False, "a claim on a run that waits")
     await journal.close()
 
 
@@ -280,6 +305,7 @@ READING_CHECKS: Final[tuple[Check, ...]] = (
     unfinished_runs,
     what_is_due,
     signs_of_life,
+    owners_change,
     followers_get_events,
     tenants_may_name_alike,
     scopes_do_not_leak,

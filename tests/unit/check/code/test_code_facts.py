@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unit.check.builders_code import subject
-from weft.check.code.facts import code_of, function_at, path_in, writes_of
+from weft.check.code.facts import code_of, function_at, path_in, reached
 from weft.check.code.modules import Module, read_module
 from weft.check.code.signatures import Spot
 from weft.check.code.writes import Write
@@ -107,6 +107,7 @@ def test_imports_lead_to_files_of_the_package(path: str, text: str, origin: tupl
         ("ctx['x'] = 2", "x", 2),
         ("context_variables['x']: int = 2", "x", 2),
         ("context_variables.update({'x': 3})", "x", 3),
+        ("del ctx['x']", "x", None),
         ("context_variables.update(x=3)", "x", 3),
         ("set_context_variable(c, 'x', 4)", "x", 4),
         ("tools.set_context_variable(c, key='x', value=4)", "x", 4),
@@ -168,10 +169,15 @@ def test_writes_are_followed_through_the_package():
         "tools/d.py": "import tools.c as c\ndef f(ctx):\n    c.far(ctx)\n",
     }
     checked = subject(code)
-    assert {write.variable for write in writes_of(checked, "tools/a.py", "f")} == {"x", "y"}
-    assert {write.variable for write in writes_of(checked, "tools/d.py", "f")} == {"unused"}
-    assert writes_of(checked, "tools/a.py", "gone") == ()
-    assert writes_of(checked, "tools/gone.py", "f") == ()
+
+    def written(path: str) -> set[str | None]:
+        used = reached(checked, path, "f")
+        return {write.variable for definition in used for write in definition.writes}
+
+    assert written("tools/a.py") == {"x", "y"}
+    assert written("tools/d.py") == {"unused"}
+    assert reached(checked, "tools/a.py", "gone") == ()
+    assert reached(checked, "tools/gone.py", "f") == ()
 
 
 def test_function_at_finds_what_is_defined_there():

@@ -5,9 +5,9 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from weft.check.explore.truth import MOST_QUESTIONS, blocks, truth
 
-from unit.check.builders_explore import derived, proof, rule, tool
+from unit.check.builders_explore import derived, explored_by, rule, tool
+from weft.check.explore.conditions import MOST_QUESTIONS, blocks, truth
 from weft.check.explore.samples import questions_in, samples
 from weft.check.explore.space import backward, change, first, forward, lay_out, union
 from weft.engine.conditions import UNKNOWN, decide
@@ -221,7 +221,7 @@ def test_numbers_and_texts_compared_with_constants_are_followed():
     score = derived(
         {"type": "tool_call", "tool": "act", "argument": "score"}, kind="int", default=0
     )
-    found = proof(
+    found = explored_by(
         rule("A", "terminate", "score >= 8"),
         rule("A", "B", "score >= 9"),
         rule("A", "A"),
@@ -229,4 +229,4 @@ def test_numbers_and_texts_compared_with_constants_are_followed():
         tools=[tool("A")],
         code={"tools/act.py": "def act(score): ..."},
     )
-    assert (found.status, found.unreachable_agents) == ("proven", ("B",))
+    assert (found.status, found.unreachable_agents) == ("can end", ("B",))

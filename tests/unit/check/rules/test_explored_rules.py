@@ -33,16 +33,16 @@ def test_every_rule_has_its_entry_in_the_catalogue():
     ]  # fmt: skip
 
 
-def test_the_proof_is_made_once_for_all_rules(monkeypatch):
+def test_a_workflow_is_explored_once_for_all_rules(monkeypatch):
     made = []
     subject = workflow(agents="A")
-    real = RULES["HAND008"].check.__globals__["prove"]
+    real = RULES["HAND008"].check.__globals__["explore"]
 
     def counted(asked):
         made.append(asked)
         return real(asked)
 
-    monkeypatch.setitem(RULES["HAND008"].check.__globals__, "prove", counted)
+    monkeypatch.setitem(RULES["HAND008"].check.__globals__, "explore", counted)
     assert nothing(subject)
     assert made == [subject]
 
@@ -78,7 +78,7 @@ def test_HAND008_an_agent_that_is_always_passed_over():
     )
     hit = only("HAND008", subject)
     assert hit.path == ("agents", 1, "agent_name")
-    assert hit.message == "B never speaks: a rule before its replies always passes the word on"
+    assert hit.message == "B never speaks: a rule before its replies always hands off"
 
 
 def test_HAND008_one_finding_for_all_agents_behind_one():
@@ -178,14 +178,6 @@ def test_HAND009_condition_that_is_never_true_then(scope, moment):
     )
 
 
-def test_HAND009_a_rule_after_what_closes_a_turn():
-    close = {"type": "lifecycle", "event": "after_agent", "value": True}
-    subject = workflow(
-        rule("A", "B", "x"), rule("A", "user", "not x"), variables={"x": derived(close)}
-    )
-    assert only("HAND009", subject).path == ("handoffs", 1, "condition")
-
-
 def test_HAND009_rules_that_may_apply():
     assert nothing(workflow(rule("A", "B", "x"), variables={"x": unknown()}))
     assert nothing(workflow(rule("A", "B", "x"), variables={"x": derived(said("A"))}))
@@ -248,7 +240,7 @@ def test_HAND009_is_silent_where_a_state_is_an_orphan():
 # HAND010
 
 
-def test_HAND010_agent_that_keeps_the_word():
+def test_HAND010_agent_that_hands_off_to_itself():
     subject = workflow(
         rule("A", "B"),
         rule("B", "terminate", "done"),
@@ -257,13 +249,15 @@ def test_HAND010_agent_that_keeps_the_word():
     )
     hit = only("HAND010", subject)
     assert hit.path == ("agents", 1, "agent_name")
-    assert hit.message == "B keeps the word for ever once done = false: no rule leads on to an end"
+    assert hit.message == (
+        "B has one turn after the other for ever once done = false: no rule leads on to an end"
+    )
     assert hit.cause == ("a run gets there by: A -> B", "and goes on: B -> B")
 
 
 def test_HAND010_without_conditions():
     hit = only("HAND010", workflow(rule("A", "A"), agents="A"))
-    assert hit.message == "A keeps the word for ever: no rule leads on to an end"
+    assert hit.message == "A has one turn after the other for ever: no rule leads on to an end"
 
 
 def test_HAND010_something_may_still_let_it_go():
@@ -286,19 +280,8 @@ def test_HAND011_circle_without_a_way_out():
     )  # fmt: skip
     hit = only("HAND011", subject)
     assert hit.path == ("agents", 1, "agent_name")
-    assert hit.message == "B, C and D pass the word to each other for ever: no rule leads out"
+    assert hit.message == "B, C and D hand off to each other for ever: no rule leads out"
     assert hit.cause == ("a run gets there by: A -> B", "and goes on: B -> C -> D -> B")
-
-
-def test_HAND011_it_is_not_known_who_keeps_the_word():
-    subject = workflow(
-        *(rule("A", "B", "puzzle == 1"), rule("A", "C"), rule("B", "B"), rule("C", "C")),
-        agents="ABC",
-        variables={"puzzle": unknown()},
-    )
-    hit = only("HAND011", subject)
-    assert hit.message == "the word stays among B and C for ever: no rule leads out"
-    assert hit.cause == ("a run gets there by: A",)
 
 
 def test_HAND011_circle_with_a_way_out():
@@ -308,33 +291,42 @@ def test_HAND011_circle_with_a_way_out():
 # HAND012
 
 
-def test_HAND012_exit_that_rests_on_an_unknown_value():
+def test_HAND012_a_trap_behind_an_unknown_value():
     subject = workflow(
-        rule("A", "terminate", "chat_id == 'x' or score == 3"),
-        rule("A", "A"),
-        agents="A",
-        variables={"score": unknown()},
+        rule("A", "B", "x == 'a'"), rule("A", "user"), rule("B", "B"), variables={"x": unknown()}
     )
     hit = only("HAND012", subject)
-    assert hit.path == ("variables", "score", "type")
-    assert hit.message == (
-        "it is not proven that every run can come to an end: "
-        "chat_id cannot be followed: it is different in every run"
+    assert hit.path == ("agents", 1, "agent_name")
+    assert hit.message == "a run may get to B and never come to an end"
+    assert hit.cause == (
+        "it depends on this: x cannot be followed: its type any has too many values",
+        "a run gets there by: A -> B",
+        "and goes on: B -> B",
     )
-    assert hit.cause == ("it matters on this way: A -> end",)
     assert hit.hint == (
-        "route on a variable with few values instead of chat_id: bool or literal[...]",
-        "or add a rule without a condition that leads to user or terminate",
+        "add a rule that leads to user or terminate then",
+        "or correct the one that should",
     )
 
 
-def test_HAND012_exit_that_rests_on_code():
+def test_HAND012_a_trap_behind_what_code_may_set():
+    code = {"tools/act.py": "def act(context):\n    context.set('x', True)\n"}
+    subject = workflow(
+        rule("A", "B", "x"), rule("A", "user"), rule("B", "B"),
+        variables={"x": derived()}, tools=[tool("A")], code=code,
+    )  # fmt: skip
+    hit = only("HAND012", subject)
+    assert hit.cause[0] == "it depends on this: the code of act may set x, or leave it"
+    assert hit.cause[1] == "a run gets there by: A -> (x = true) -> B"
+
+
+def test_HAND012_code_counts_as_a_way_out():
     code = {"tools/act.py": "def act(context):\n    context.set(name, True)\n"}
     subject = workflow(
         rule("A", "terminate", "x"), rule("A", "A"), agents="A",
         variables={"x": derived()}, tools=[tool("A")], code=code,
     )  # fmt: skip
-    assert only("HAND012", subject).path == ("orchestrator", "initial_agent")
+    assert nothing(subject)
 
 
 def test_HAND012_too_many_states():
@@ -369,6 +361,37 @@ def test_HAND012_is_silent_where_the_code_is_missing():
         variables={"x": derived()}, tools=[tool("A")],
     )  # fmt: skip
     assert nothing(subject)
+
+
+# What is not explored
+
+
+@pytest.mark.parametrize(
+    ("handoffs", "spec"),
+    [
+        ([], {"flow": {"steps": []}}),
+        ([], {"board": {"artifacts": []}}),
+        ([], {"agents": "AA"}),
+        ([], {"agents": ["A", "user"]}),
+        ([], {"orchestrator": {"initial_agent": "X"}}),
+        ([], {"orchestrator": {"default_target": "X"}}),
+        ([], {"tools": [tool("X")]}),
+        ([], {"tools": [tool("A"), tool("A")]}),
+        ([], {"agents": "ABC", "tools": [tool("A"), tool("B", file="b.py")]}),
+        ([], {"registry": [{"agent": "A", "model": it} for it in (None, "F")]}),
+        ([rule("X", "A")], {}),
+        ([rule("A", "X")], {}),
+        ([rule("A", "B", "x ==")], {}),
+        ([rule("A", "B", condition_type="llm")], {}),
+        ([rule("A", "B", condition_scope="pre")], {}),
+        ([rule("A", "B", "x")], {}),
+        ([], {"variables": {"x": derived(said("X"))}}),
+        ([], {"variables": {"x": derived({"type": "tool_call", "tool": "x"})}}),
+        ([], {"variables": {"x": derived({"type": "handoff", "target_agent": "X"})}}),
+    ],
+)
+def test_what_other_rules_report_is_not_explored(handoffs, spec):
+    assert nothing(workflow(*handoffs, **spec))
 
 
 # Never an exception

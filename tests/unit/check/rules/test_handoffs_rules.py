@@ -254,6 +254,7 @@ def test_HAND007_exclusive_conditions(first, second, variables):
 @pytest.mark.parametrize(
     ("first", "second", "variables"),
     [
+        ("n == 1 or n < 'a'", "n == 1", {"n": INT}),
         ("n > 3", "n > 5", {"n": INT}),
         ("n > 4 and n < 5", "n != 7", {"n": derived("float", 0)}),
         ("n <= 5", "n >= 5", {"n": INT}),
