@@ -75,8 +75,9 @@ def test_a_group_in_a_chat(weft, readers, typed):
         "Judge (you): Both have.\n"
     )
     for line in (
-        "    Clerk -> Readers, because a rule without a condition\n",
-        "Readers: Ann, Bob side by side\nturn 2: Ann\nturn 3: Bob\n",
+        "    Clerk -> Readers, because no other rule applies\n",
+        "Readers: Ann, Bob side by side\nturn 2: Ann\n",
+        "turn 3: Bob\n",
         "Readers is done: turns 2, 3 count\n",
         "    Readers -> Judge, because the group is done\n",
     ):
@@ -106,7 +107,7 @@ def test_a_group_in_inspect(weft, readers, typed):
     page = weft("inspect", "last").out
     assert "  2  Ann  in the group Readers" in page
     assert "  3  Bob  in the group Readers" in page
-    assert "     Clerk -> Readers, because a rule without a condition\n" in page
+    assert "     Clerk -> Readers, because no other rule applies\n" in page
     assert "         asked: 1 done: no; 2 always\n" in page
     turns = weft("inspect", "last", "--json").data["inspection"]["turns"]
     assert [it["group"] for it in turns] == ["", "Readers", "Readers", ""]

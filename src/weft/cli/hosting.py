@@ -138,7 +138,7 @@ async def find_run(host: Host, typed: str, scope: Scope = LOCAL) -> RunRow:
         return newest[0]
     found = await _matching(host, name, scope)
     if not found:
-        raise not_found(f'there is no run "{typed}"', "see what there is: weft runs list")
+        raise not_found(f'there is no run "{typed}"', "list the runs: weft runs list")
     if len(found) > 1:
         named = ", ".join(row.run for row in found[:_MOST])
         more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""

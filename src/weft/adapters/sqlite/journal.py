@@ -167,7 +167,7 @@ class SqliteJournal:
     async def close(self) -> None:
         """Write what is under way, then let go of everything."""
         if self._closing is None:
-            self._closing = asyncio.create_task(self._let_go())
+            self._closing = asyncio.create_task(self._close_all())
         # Whoever does not want to wait may go; closing goes on.
         await asyncio.shield(self._closing)
 
@@ -204,7 +204,7 @@ class SqliteJournal:
         self._refuse_if_closed()
         return await self._readers.ask(query)
 
-    async def _let_go(self) -> None:
+    async def _close_all(self) -> None:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
