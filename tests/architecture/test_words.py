@@ -1,4 +1,4 @@
-"""The words of the field stand where people look for them; those that only we used do not return."""
+"""The words of the field stand where people look for them; those of our own do not return."""
 
 import re
 from collections.abc import Iterator
