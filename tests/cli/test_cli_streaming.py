@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 
 import pytest
 
@@ -19,6 +20,8 @@ class Speaker(BaseHTTPRequestHandler):
     go_on = threading.Event()
     #: How many requests are turned away before one is answered.
     busy = 0
+    #: What is said instead, one after the other.
+    script: ClassVar[list[str]] = []
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -37,9 +40,12 @@ class Speaker(BaseHTTPRequestHandler):
             return
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
-        self._say("Good")
-        self.go_on.wait(30)
-        self._say(" morning")
+        if Speaker.script:
+            self._say(Speaker.script.pop(0))
+        else:
+            self._say("Good")
+            self.go_on.wait(30)
+            self._say(" morning")
         self._send({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
         self.wfile.write(b"data: [DONE]\n\n")
 
@@ -133,3 +139,43 @@ def test_resume_all_takes_up_those_whose_processes_are_gone(weft, tmp_path, sett
     assert {(it[0], it[1]) for it in rows} == {(run, "waiting") for run in stopped}
     again = weft("runs", "resume", "--all", "--json")
     assert again.data["runs"] == []
+
+
+FORM = {
+    "models": [
+        {
+            "name": "Person",
+            "type": "model",
+            "fields": {"name": {"type": "str"}, "age": {"type": "int"}},
+        }
+    ],
+    "registry": [{"agent": "Clerk", "model": "Person"}],
+}
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_structured_reply_is_taken_out_of_its_fence_and_read_in_words(
+    weft, tmp_path, settings, monkeypatch, terminal: bool
+):
+    folder = make_desk(tmp_path)
+    (folder / "structured_outputs.json").write_text(json.dumps(FORM))
+    fenced = '```json\n{"name": "Ada", "age": 36}\n```'
+    monkeypatch.setattr(Speaker, "script", ['{"name": "Adam"}', fenced])
+    words = ("run", "Desk", "hello", "--model", "openai:tiny")
+    if terminal:
+        with Terminal(*words, cwd=tmp_path, environment=settings) as screen:
+            screen.wait_for("you: ")
+            shown = screen.shown
+    else:
+        monkeypatch.chdir(tmp_path)
+        for name, value in settings.items():
+            monkeypatch.setenv(name, value)
+        result = weft(*words)
+        assert result.out == "Clerk: name: Ada\nage: 36\n"
+        shown = result.out + result.err
+        seen = weft("runs", "tail", "last", "--as-user").out
+        assert ("Adam" in seen, json.dumps("name: Ada\nage: 36") in seen) == (False, True)
+    assert "Clerk: name: Ada\nage: 36\n" in shown
+    assert "    the reply is rejected: " in shown
+    assert "Adam" not in shown
+    assert "```" not in shown
