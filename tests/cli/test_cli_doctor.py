@@ -396,9 +396,10 @@ def test_a_run_that_nobody_works_on(weft, kept, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("/quit\n"))
     weft("run", "Desk", "hi", "--model", "you")
     assert journal_line(weft)[1][3] == "weft runs resume --all"
-    change("UPDATE workers SET heartbeat = 9000000000000")  # Both are alive.
+    change("UPDATE runs SET owner = 'w' WHERE status = 'running'")
+    change("INSERT INTO workers VALUES ('w', 9000000000000)")  # Both are alive.
     assert journal_line(weft)[1][0] == "ok"
-    change("DELETE FROM workers")
+    change("UPDATE workers SET heartbeat = 0")
     change("UPDATE runs SET changed_at = 0")
     assert journal_line(weft)[1][0] == "warn"
     change("UPDATE runs SET user = 'somebody else'")
