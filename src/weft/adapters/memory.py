@@ -72,10 +72,12 @@ class MemoryJournal:
 
     async def follow(self, scope: Scope, run: str, *, after: int = 0) -> AsyncGenerator[Event]:
         """Yield the events of a run after a number as they are written, until it has ended."""
-        if self._find(scope, run) is not None:
-            read = partial(self._read_after, scope, run)
-            async for event in follow(self._feed, (scope.app, run), read, after):
-                yield event
+        row = self._find(scope, run)
+        if row is None or (row.status == "ended" and after >= row.seq):
+            return
+        read = partial(self._read_after, scope, run)
+        async for event in follow(self._feed, (scope.app, run), read, after):
+            yield event
 
     async def run(self, scope: Scope, run: str) -> RunRow | None:
         """Return what is known about a run without folding it."""

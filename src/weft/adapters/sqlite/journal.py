@@ -80,7 +80,8 @@ class SqliteJournal:
 
     async def follow(self, scope: Scope, run: str, *, after: int = 0) -> AsyncGenerator[Event]:
         """Yield the events of a run after a number as they are written, until it has ended."""
-        if await self.run(scope, run) is None:
+        row = await self.run(scope, run)
+        if row is None or (row.status == "ended" and after >= row.seq):
             return
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch_others())
@@ -166,7 +167,7 @@ class SqliteJournal:
     async def close(self) -> None:
         """Write what is under way, then let go of everything."""
         if self._closing is None:
-            self._closing = asyncio.create_task(self._let_go())
+            self._closing = asyncio.create_task(self._close_all())
         # Whoever does not want to wait may go; closing goes on.
         await asyncio.shield(self._closing)
 
@@ -203,7 +204,7 @@ class SqliteJournal:
         self._refuse_if_closed()
         return await self._readers.ask(query)
 
-    async def _let_go(self) -> None:
+    async def _close_all(self) -> None:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
