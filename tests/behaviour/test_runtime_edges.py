@@ -7,7 +7,6 @@ from contextvars import ContextVar
 from dataclasses import replace
 
 import pytest
-from weft.runtime.followers import TextDelta
 
 from weft.adapters.memory import MemoryJournal
 from weft.engine.events import (
