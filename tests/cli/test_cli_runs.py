@@ -407,11 +407,22 @@ def test_draining_a_turn_that_nobody_works_on(weft, desk, typed, monkeypatch):
     result = weft("runs", "cancel", "last", "--drain")
     run = weft("runs", "list", "--json").data["runs"][0]
     assert run["status"] == "running"
-    fact = f"run {run['run']} ends after its turn; another process works on it; take it over"
-    command = f"weft runs resume {run['run']} --take-over"
-    assert (result.code, result.out) == (0, f"{fact}: {command}\n")
+    fact = f"run {run['run']} ends after its turn; no process works on it; continue"
+    assert (result.code, result.out) == (0, f"{fact}: weft runs resume {run['run']}\n")
     typed("What else?")
-    weft("runs", "resume", "last", "--take-over")
+    weft("runs", "resume", "last")
+    assert weft("runs", "show", "last", "--json").data["run"]["outcome"] == "cancelled"
+
+
+def test_draining_a_turn_of_another_process_leaves_the_run_to_it(weft, desk, monkeypatch):
+    monkeypatch.setattr("weft.cli.commands.runs_control._MOMENT", 0.2)
+    with working(desk) as terminal:
+        before = weft("runs", "show", "last", "--json").data["run"]["owner"]
+        result = weft("runs", "cancel", "last", "--drain")
+        assert "ends after its turn; another process works on it; " in result.out
+        assert weft("runs", "show", "last", "--json").data["run"]["owner"] == before
+        terminal.type("And?")
+        terminal.end()
     assert weft("runs", "show", "last", "--json").data["run"]["outcome"] == "cancelled"
 
 

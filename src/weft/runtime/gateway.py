@@ -327,6 +327,7 @@ class Gateway:
             clock=self._clock,
             batches=self._batches,
             owner=owner,
+            works=False,
         )
 
     def _require_models(self, workflow: Workflow, model: str | None, scope: Scope) -> None:

@@ -82,8 +82,13 @@ class Worker:
         """Return a run that is in memory: worked on, or waiting for a person."""
         return self._held.get(run) or self._resting.get(run)
 
-    def made(self, scope: Scope, workflow: Workflow, state: State) -> ActiveRun:
-        """Return a run that can be worked on; it is held when it is put."""
+    def made(
+        self, scope: Scope, workflow: Workflow, state: State, *, owner: str | None = None
+    ) -> ActiveRun:
+        """Return a run that can be worked on; it is held when it is put.
+
+        What another process owns stays its own until there is something to do for it here.
+        """
         writer = RunWriter(
             scope=scope,
             workflow=workflow,
@@ -91,6 +96,7 @@ class Worker:
             journal=self._journal,
             clock=self._clock,
             batches=self._batches,
+            owner=owner,
         )
         return ActiveRun(writer, self._performer, self._left)
 
@@ -247,7 +253,8 @@ class Worker:
         scope = Scope(row.app, row.user)
         workflow = await self._workflows.of_digest(row.app, row.digest)
         events = await self._journal.read(scope, row.run)
-        return self.made(scope, workflow, fold(workflow.compiled, row.run, events))
+        state = fold(workflow.compiled, row.run, events)
+        return self.made(scope, workflow, state, owner=row.owner)
 
     def _left(self, active: ActiveRun, fault: Exception | None) -> None:
         run = active.key
