@@ -137,9 +137,7 @@ def note_beat(connection: sqlite3.Connection, owner: str, at: int) -> None:
     connection.execute("DELETE FROM workers WHERE heartbeat < ?", (at - FORGET_AFTER,))
 
 
-def claim_run(
-    connection: sqlite3.Connection, app: str, run: str, owner: str, before: str
-) -> bool:
+def claim_run(connection: sqlite3.Connection, app: str, run: str, owner: str, before: str) -> bool:
     """Let a running run have another owner; tell whether it belonged to the one before."""
     sql = "UPDATE runs SET owner = ? WHERE app = ? AND run = ? AND owner = ? AND status = 'running'"
     return connection.execute(sql, (owner, app, run, before)).rowcount > 0
