@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from behaviour.bad_run_play import ADA, finished, play
-from group_play import CODE, MEMBERS, team
+from support.group_play import CODE, MEMBERS, team
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
 from weft.engine.events import RequestExpired, TurnStarted

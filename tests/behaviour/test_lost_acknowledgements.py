@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from behaviour.bad_run_play import ADA, play
-from group_play import CODE, COUNT, team
-from run_play import Seconds
+from support.group_play import CODE, COUNT, team
+from support.run_play import Seconds
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
 from weft.engine.events import Event, ToolCalled, ToolReturned

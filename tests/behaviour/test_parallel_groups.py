@@ -5,8 +5,8 @@ from itertools import permutations
 
 import pytest
 
-from group_play import CODE, MEMBERS, team
-from run_play import ADA, play, read
+from support.group_play import CODE, MEMBERS, team
+from support.run_play import ADA, play, read
 from weft.adapters.memory import MemoryJournal
 from weft.engine.events import (
     ContextAssembled,

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from behaviour.bad_run_play import ADA, finished, play, spec
-from desk_play import make_desk
+from support.desk_play import make_desk
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
 from weft.app.hosts import LOCAL, open_host

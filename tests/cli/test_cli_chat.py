@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from desk_play import make_desk
-from terminal_play import Terminal
+from support.desk_play import make_desk
+from support.terminal_play import Terminal
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from desk_play import make_desk
+from support.desk_play import make_desk
 from weft.cli.doctor import Diagnosis, checks
 from weft.errors import StoreError
 

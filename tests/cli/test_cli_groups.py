@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from desk_play import make_desk
-from terminal_play import Terminal
+from support.desk_play import make_desk
+from support.terminal_play import Terminal
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import sqlite3
 
 import pytest
 
-from desk_play import make_desk
-from terminal_play import Terminal
+from support.desk_play import make_desk
+from support.terminal_play import Terminal
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from desk_play import let_leases_end, make_desk
-from terminal_play import Terminal
+from support.desk_play import let_leases_end, make_desk
+from support.terminal_play import Terminal
 from weft.runtime.host import Host
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from desk_play import make_desk
-from terminal_play import Terminal
+from support.desk_play import make_desk
+from support.terminal_play import Terminal
 from weft.app.hosts import LOCAL, open_host
 from weft.cli.chat import person
 from weft.cli.chat.conversation import AtTerminal, Session, converse, view_for

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import pytest
 
-from desk_play import let_leases_end, make_desk
-from terminal_play import Terminal
+from support.desk_play import let_leases_end, make_desk
+from support.terminal_play import Terminal
 
 
 class Speaker(BaseHTTPRequestHandler):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from desk_play import make_desk
+from support.desk_play import make_desk
 from weft.app.hosts import open_host
 from weft.cli.chat import terminal_view
 from weft.cli.chat.terminal_view import JsonLines, TerminalView

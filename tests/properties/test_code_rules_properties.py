@@ -3,7 +3,7 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from strategies import JSON, TEXT, specs
+from support.strategies import JSON, TEXT, specs
 from unit.check.builders_code import RULES, codes, derived, subject, ui_tool
 from weft.catalogue import CATALOGUE
 from weft.check.subject import Subject

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from group_play import CODE as TEAM_CODE
-from group_play import MEMBERS, team
+from support.group_play import CODE as TEAM_CODE
+from support.group_play import MEMBERS, team
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
 from weft.context.assembly import digest_of

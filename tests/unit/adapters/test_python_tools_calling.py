@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tool_play import QUICK, Bench, context, play, tool_call, until, write
+from support.tool_play import QUICK, Bench, context, play, tool_call, until, write
 from weft.adapters.python_tools.calling import Limits
 from weft.adapters.python_tools.threads import Threads
 from weft.errors import ToolError, UsageError
@@ -525,7 +525,7 @@ def test_nothing_that_hangs_keeps_the_process_from_ending(tmp_path):
 import asyncio, sys
 sys.path[:0] = [{str(ROOT / "tests")!r}]
 from pathlib import Path
-from tool_play import QUICK, Bench, tool_call
+from support.tool_play import QUICK, Bench, tool_call
 from weft.errors import ToolError
 bench = Bench(Path({str(tmp_path)!r}), QUICK)
 tools = bench.load('''

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from run_play import linked
+from support.run_play import linked
 from weft.engine.events import KIND_NAMES, KINDS, Event, RunStarted, VariableSet
 from weft.runtime.deltas import TextDelta
 from weft.spec.workflow import WorkflowSpec

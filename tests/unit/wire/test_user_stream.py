@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from inspection_play import derived
-from run_play import ADA, play
+from support.inspection_play import derived
+from support.run_play import ADA, play
 from weft.engine.events import KIND_NAMES
 from weft.errors import ModelError
 from weft.ports.model import ModelReply

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from engine_play import Play, workflow
+from support.engine_play import Play, workflow
 from weft.engine.commands import CallModel, CallTool, Start
 from weft.engine.events import (
     Event,
