@@ -100,7 +100,9 @@ def test_context_variables_of_the_caller_are_seen_by_the_tool(bench, monkeypatch
     variable = contextvars.ContextVar("seen", default="no")
     # A place that both sides can reach.
     monkeypatch.setattr(sys.modules["support.tool_play"], "SEEN", variable, raising=False)
-    tools = bench.load("from support import tool_play\ndef f() -> str:\n    return tool_play.SEEN.get()\n", "f")
+    tools = bench.load(
+        "from support import tool_play\ndef f() -> str:\n    return tool_play.SEEN.get()\n", "f"
+    )
 
     async def main():
         variable.set("yes")
