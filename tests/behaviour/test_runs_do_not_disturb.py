@@ -87,7 +87,9 @@ def test_followers_of_an_idle_run_ask_the_store_nothing(tmp_path, monkeypatch, l
 
 def test_a_follower_misses_nothing_that_is_written_the_moment_it_looks(tmp_path, monkeypatch):
     """What is in the log of the file may not be there yet for whoever reads."""
+    looks = sqlite_journal.LOOKS_AFTER_CHANGE * sqlite_journal.LOOK_SECONDS
     monkeypatch.setattr(sqlite_journal, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(sqlite_journal, "LOOKS_AFTER_CHANGE", round(looks / 0.001))
 
     async def scenario():
         here, there = [await SqliteJournal.open(tmp_path / "j.db") for _ in range(2)]
