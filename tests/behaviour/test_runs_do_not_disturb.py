@@ -10,11 +10,13 @@ from behaviour.bad_run_play import ADA, finished, play, spec
 from support.desk_play import make_desk
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sqlite import journal as sqlite_journal
 from weft.app.hosts import LOCAL, open_host
 from weft.engine.events import RequestExpired
 from weft.runtime.signals import Stop
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for
+from weft.testing.journal.samples import SCOPE, SampleRun
 from weft.testing.models import FunctionModel, call
 
 CHAT = spec(handoffs=[{"source_agent": "Clerk", "target_agent": "user"}])
@@ -54,6 +56,8 @@ async def asked_of(journal, monkeypatch):
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["memory", "sqlite"])
 def test_followers_of_an_idle_run_ask_the_store_nothing(tmp_path, monkeypatch, lasting):
+    monkeypatch.setattr(sqlite_journal, "LOOKS_AFTER_CHANGE", 2)
+
     async def scenario():
         journal = await SqliteJournal.open(tmp_path / "j.db") if lasting else MemoryJournal()
         async with host_for(CHAT, FunctionModel(lambda _: "And?"), journal=journal) as host:
@@ -67,7 +71,7 @@ def test_followers_of_an_idle_run_ask_the_store_nothing(tmp_path, monkeypatch, l
 
             following = [asyncio.create_task(follow()) for _ in range(FOLLOWERS)]
             await until(lambda: seen[row.seq] == FOLLOWERS)
-            await asyncio.sleep(0.6)  # The watch for other processes has had its looks.
+            await asyncio.sleep(0.8)  # The watch for other processes has had its looks.
             asked = await asked_of(journal, monkeypatch)
             await asyncio.sleep(1)
             assert asked == []
@@ -79,6 +83,27 @@ def test_followers_of_an_idle_run_ask_the_store_nothing(tmp_path, monkeypatch, l
     asked, seen, before = play(scenario)
     assert seen == {before + 1: FOLLOWERS, before + 2: FOLLOWERS}, "each gets the last events"
     assert len(asked) < 10, "and reads nothing for them"
+
+
+def test_a_follower_misses_nothing_that_is_written_the_moment_it_looks(tmp_path, monkeypatch):
+    """What is in the log of the file may not be there yet for whoever reads."""
+    looks = sqlite_journal.LOOKS_AFTER_CHANGE * sqlite_journal.LOOK_SECONDS
+    monkeypatch.setattr(sqlite_journal, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(sqlite_journal, "LOOKS_AFTER_CHANGE", round(looks / 0.001))
+
+    async def scenario():
+        here, there = [await SqliteJournal.open(tmp_path / "j.db") for _ in range(2)]
+        run = SampleRun("r1")
+        await there.append(run.batch())
+        events = here.follow(SCOPE, "r1")
+        for number in range(1, 400):
+            assert (await asyncio.wait_for(anext(events), 2)).seq == number
+            await there.append(run.batch())
+        await events.aclose()
+        for journal in (here, there):
+            await journal.close()
+
+    play(scenario)
 
 
 async def lag_while(work):

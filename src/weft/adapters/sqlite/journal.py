@@ -40,6 +40,9 @@ T = TypeVar("T")
 #: How often a process looks whether another has written, while it follows a run.
 LOOK_SECONDS: Final = 0.25
 
+#: How many times it is asked who has written after the log has changed.
+LOOKS_AFTER_CHANGE: Final = 20
+
 
 class SqliteJournal:
     """The journal port over a file. Belongs to the event loop it was opened in."""
@@ -165,19 +168,23 @@ class SqliteJournal:
         """Tell followers that another process has written, for as long as there are any.
 
         The log of the file shows that something was written, and SQLite whether it was by others:
-        while nothing is written, nothing is asked.
+        while nothing is written, nothing is asked. What is in the log can be read only when it is
+        on the disk as well, so it is asked for a while.
         """
         log = self._path.with_name(f"{self._path.name}-wal")
         look: tuple[int, int] | None = None
         version: int | None = None
+        questions = 0
         while self._feed:
             now = _look(log)
             if now != look:
-                look = now
+                look, questions = now, LOOKS_AFTER_CHANGE
+            if questions:
+                questions -= 1
                 try:
                     others = await self._writer.perform(data_version)
                 except StoreError:  # Whoever follows reads, and is told if that fails as well.
-                    look = others = None
+                    others = None
                 if others is None or version != others:
                     self._feed.look_again()
                 version = others

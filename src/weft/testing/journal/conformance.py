@@ -99,6 +99,21 @@ async def writers_share_a_store(open_journal: OpenJournal) -> None:
         await journal.close()
 
 
+async def followers_see_other_writers(open_journal: OpenJournal) -> None:
+    """A follower gets what another journal over the same store writes, and soon."""
+    here, there = await open_journal(), await open_journal()
+    run = SampleRun("r1")
+    await there.append(run.batch())
+    events = here.follow(SCOPE, "r1")
+    for number in range(1, 9):
+        event = await asyncio.wait_for(anext(events), 10)
+        expect(event.seq, number, "the next event that a follower gets")
+        await there.append(run.batch(status="running" if number < 8 else "waiting"))
+    await events.aclose()
+    for journal in (here, there):
+        await journal.close()
+
+
 async def _won(journal: Journal, batch: Batch) -> bool:
     try:
         await journal.append(batch)
@@ -120,4 +135,5 @@ JOURNAL_CHECKS: Final[tuple[Check, ...]] = (
 LASTING_JOURNAL_CHECKS: Final[tuple[Check, ...]] = (
     everything_is_there_again,
     writers_share_a_store,
+    followers_see_other_writers,
 )
