@@ -142,10 +142,10 @@ class World:
         for command in pending(play.state):
             match command:
                 case CallModel(agent=agent, turn=turn, call=call):
-                    yield from (ModelReplied(turn, call, text) for text in TEXTS)
+                    yield from (ModelReplied(call, text) for text in TEXTS)
                     for mode in ("a", "b", "c") if agent == "A" else ():
                         request = ToolRequest(f"{turn}-{call}", "look", {"mode": mode})
-                        yield ModelReplied(turn, call, "", (request,))
+                        yield ModelReplied(call, "", (request,))
                 case CallTool(id=id_):
                     yield ToolReturned(id_, {})
 

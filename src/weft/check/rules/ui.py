@@ -255,4 +255,5 @@ def _remedy(subject: Subject, name: str) -> str:
 
 def _is_outside(module: Module, name: str) -> bool:
     """Tell whether a name is imported from outside: a package may have a function of that name."""
-    return name in module.origins and not module.origins[name] and name not in module.functions
+    found = module.definitions.get(name)
+    return found is not None and not found.origin and name not in module.functions
