@@ -212,7 +212,7 @@ def comparison_makes_sense(subject: Subject) -> Iterator[Hit]:
 Samples: TypeAlias = dict[str, tuple[Json, ...]]
 
 #: Of more combinations it is not known whether two conditions hold together.
-_MOST_COMBINATIONS: Final = 1 << 16
+_MOST_COMBINATIONS: Final = 1 << 20
 _TEXT: Final = ScalarType("str")
 
 
