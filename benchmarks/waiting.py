@@ -124,7 +124,7 @@ async def report_waiting() -> bool:
     from measure import Options  # noqa: PLC0415
     from weft_job import NAME, SCOPE, open_desk  # noqa: PLC0415
 
-    # Nobody is asked at this address: the model does not get the word.
+    # Nobody is asked at this address: the model is not asked.
     options = Options("http://127.0.0.1:9/v1", 0, 0, 0, "sqlite")
     async with open_desk(options) as (host, journal):
 

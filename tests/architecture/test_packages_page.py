@@ -16,7 +16,9 @@ from weft.spec.condition_parser import parse_condition
 from weft.spec.orchestrator import (
     Budget,
     LoopGuard,
+    Merge,
     Orchestrator,
+    ParallelGroup,
     RuntimeExtension,
     StartupMode,
     WorkflowDependencies,
@@ -34,7 +36,9 @@ from weft.testing import ScriptedModel, call, host_for, read_package
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
-FILES = dict(re.findall(r"^`(workflows/[^`]+)`\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+ALL = dict(re.findall(r"^`(workflows/[^`]+)`\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+FILES = {name: text for name, text in ALL.items() if name.startswith("workflows/Returns/")}
+GROUP_FILES = {name: text for name, text in ALL.items() if name not in FILES}
 ME = Scope("shop", "ada")
 
 
@@ -81,13 +85,45 @@ def is_performed(source: Part) -> bool:
     return not not_performed(spec)
 
 
-@pytest.fixture
-def folder(tmp_path):
-    for name, text in FILES.items():
-        path = tmp_path / name
+def written(workspace: Path, files: dict[str, str]) -> Path:
+    """Write a package and return its folder."""
+    for name, text in files.items():
+        path = workspace / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return tmp_path / "workflows" / "Returns"
+    return workspace / "/".join(next(iter(files)).split("/")[:2])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return written(tmp_path, FILES)
+
+
+def test_the_group_on_the_page_works_side_by_side(tmp_path):
+    opinions = written(tmp_path, GROUP_FILES)
+    result = review(tmp_path, profile="production")
+    assert [it.name for it in result.packages] == ["Opinions"]
+    assert result.findings == ()
+    said = {"Host": "Tea?", "Optimist": "It warms.", "Sceptic": "It stains.", "Judge": "Tea."}
+    model = ScriptedModel(said)
+
+    async def played():
+        async with host_for(read_package(opinions).spec, model) as host:
+            run = await host.start("Opinions", scope=ME, message="tea or not?")
+            await host.settled(run, scope=ME)
+            return await host.state(run, scope=ME)
+
+    state = asyncio.run(played())
+    assert state.outcome == "completed"
+    assert [it.agent for it in state.messages if it.role == "agent"] == list(said)
+    sent = {request.agent: str(request.messages) for request in model.requests}
+    assert ("It warms." in sent["Sceptic"], "It warms." in sent["Judge"]) == (False, True)
+
+
+def test_groups_have_their_fields_and_merges():
+    text = section("orchestrator")
+    assert names_of(ParallelGroup) <= quoted(text)
+    assert set(get_args(Merge)) <= quoted(text)
 
 
 @pytest.mark.parametrize("profile", ["development", "production"])

@@ -153,8 +153,8 @@ _BOTH: Final = """\
           "type": "derived",
           "default": false,
           "triggers": [
-            {"type": "agent_text", "agent": "RefundAgent", "match": {"contains": "fine"}},
-            {"type": "agent_text", "agent": "ClerkAgent", "match": {"contains": "fine"}},
+            {"type": "agent_turn_count", "agent": "RefundAgent", "count": 2},
+            {"type": "agent_turn_count", "agent": "ClerkAgent", "count": 2},
             {"type": "ui_response", "tool": "approve_refund", "response_key": "accepted"}
           ]
 """

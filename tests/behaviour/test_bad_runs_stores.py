@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from behaviour.bad_run_play import ADA, child, finished, open_host, play, spec
-from journal_play import look
+from support.journal_play import look
 from weft.engine.events import RequestExpired
 from weft.errors import AccessDenied, RunError, StoreError, UsageError
 from weft.ports.scope import Scope

@@ -4,7 +4,6 @@ import asyncio
 from contextlib import closing
 
 import pytest
-from weft.runtime.followers import TextDelta
 
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal

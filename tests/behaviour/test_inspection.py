@@ -7,8 +7,16 @@ from dataclasses import fields, is_dataclass, replace
 import pytest
 from pydantic_core import to_json
 
-from inspection_play import SHOP_CODE, answer, failing_run, form_run, shop, shop_run, shop_script
-from run_play import ADA, linked, play
+from support.inspection_play import (
+    SHOP_CODE,
+    answer,
+    failing_run,
+    form_run,
+    shop,
+    shop_run,
+    shop_script,
+)
+from support.run_play import ADA, linked, play
 from weft.engine.events import (
     ContextAssembled,
     Event,

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from benchmarks.mock_server import FAULTS, Answer, MockServer, error
 
-from model_play import StillClock, ask, run
+from support.model_play import StillClock, ask, run
 from weft.adapters.models.registry import CallRules, ModelRegistry
 from weft.adapters.models.retry import RetryPolicy
 from weft.engine.events import Event, ModelFailed, RunEnded

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 from benchmarks.mock_server import FAULTS, Answer, Call, MockServer, error
 
-from model_play import LOOKUP, ask, called, run, said
+from support.model_play import LOOKUP, ask, called, run, said
 from weft.adapters.models import openai_http
 from weft.adapters.models.openai_http import MOST_TAILS, ChatModel, Connections, Endpoint
 from weft.engine.events import NO_USAGE, ToolRequest, Usage

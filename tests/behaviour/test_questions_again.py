@@ -109,6 +109,7 @@ def test_an_answer_that_comes_when_a_tool_does_not_wait_is_kept_for_it(tmp_path)
     async def scenario():
         async with await asking(tmp_path / "j.db", "later") as host:
             run = await host.start("Desk", scope=ADA, message="hi")
+            await asyncio.sleep(0.1)  # It has given up, and is at work.
             assert await answer(host, run, "green") == "tea?"
             assert await answer(host, run, "much") == "milk?"
             return await finished(host, run)

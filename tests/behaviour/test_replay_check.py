@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from inspection_play import (
+from support.inspection_play import (
     SHOP_CODE,
     answer,
     failing_run,
@@ -15,7 +15,7 @@ from inspection_play import (
     shop,
     shop_run,
 )
-from run_play import ADA, linked, play
+from support.run_play import ADA, linked, play
 from weft.engine import reduce as engine
 from weft.engine.codec import decode, encode
 from weft.engine.events import ContextAssembled as Assembled

@@ -7,7 +7,6 @@ from contextvars import ContextVar
 from dataclasses import replace
 
 import pytest
-from weft.runtime.followers import TextDelta
 
 from weft.adapters.memory import MemoryJournal
 from weft.engine.events import (
@@ -497,7 +496,7 @@ def test_what_cannot_be_given_at_the_start_is_named():
                 with pytest.raises(UsageError, match=said) as refused:
                     await host.start("W", scope=ADA, values=values)
                 assert (refused.value.hint or "").startswith(
-                    ("these can be given: none", "there is: n")
+                    ("these can be given: none", "available: n")
                 )
             assert await host.requests(scope=ADA, run="\ud800") == []
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tool_play import Bench, context, play, tool_call
+from support.tool_play import Bench, context, play, tool_call
 from weft.adapters.python_tools.calling import Limits
 from weft.engine.events import VariableSet
 from weft.errors import Refuse, RetryModel, ToolError, UsageError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from run_play import ADA, play
+from support.run_play import ADA, play
 from weft.engine.events import (
     ContextAssembled,
     HandedOff,

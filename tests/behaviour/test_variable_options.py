@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from pydantic_core import to_json
 
-from run_play import ADA, Seconds, play, read
+from support.run_play import ADA, Seconds, play, read
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.engine.events import RequestOpened, ToolFailed, ToolReturned, VariableSet

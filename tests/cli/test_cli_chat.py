@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from desk_play import make_desk
-from terminal_play import Terminal
+from support.desk_play import make_desk
+from support.terminal_play import Terminal
 
 
 @pytest.fixture
@@ -317,8 +317,7 @@ def test_a_run_that_does_not_move_is_left(weft, stuck):
     result = weft("chat", "--run", "last")
     assert result.code == 4
     assert result.err.endswith(
-        f"run {stuck} is not moving: another process may be working on it; "
-        f"if none is: weft runs resume {stuck}\n"
+        f"run {stuck} is not moving: no process works on it; continue: weft runs resume {stuck}\n"
     )
 
 

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from desk_play import make_desk
+from support.desk_play import make_desk
 from weft.cli.doctor import Diagnosis, checks
 from weft.errors import StoreError
 
@@ -389,13 +389,20 @@ def test_a_run_that_nobody_works_on(weft, kept, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("/quit\n"))
     weft("run", "Desk", "hi", "--model", "you")
     left = weft("runs", "show", "last", "--json").data["run"]["run"]
-    assert journal_line(weft)[1][0] == "ok"
-    monkeypatch.setattr("weft.cli.pages.runs._STALLED_AFTER", -1)
     code, line = journal_line(weft)
     assert (code, line[0]) == (0, "warn")
-    assert line[2].endswith(" events, 1 run that no process seems to work on")
+    assert line[2].endswith(" events, 1 run that no process works on")
     assert line[3] == f"weft runs resume {left}"
-    change("UPDATE runs SET app = 'shop'")
+    monkeypatch.setattr("sys.stdin", io.StringIO("/quit\n"))
+    weft("run", "Desk", "hi", "--model", "you")
+    assert journal_line(weft)[1][3] == "weft runs resume --all"
+    change("UPDATE runs SET owner = 'w' WHERE status = 'running'")
+    change("INSERT INTO workers VALUES ('w', 9000000000000)")  # Both are alive.
+    assert journal_line(weft)[1][0] == "ok"
+    change("UPDATE workers SET heartbeat = 0")
+    change("UPDATE runs SET changed_at = 0")
+    assert journal_line(weft)[1][0] == "warn"
+    change("UPDATE runs SET user = 'somebody else'")
     assert journal_line(weft)[1][0] == "ok"
 
 

@@ -6,8 +6,8 @@ import sqlite3
 
 import pytest
 
-from desk_play import make_desk
-from terminal_play import Terminal
+from support.desk_play import make_desk
+from support.terminal_play import Terminal
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_replay_of_a_run_that_is_not_over_says_how_it_goes_on(weft, desk, typed)
     typed()
     weft("run", "Desk", "hi", "--model", "you")
     run = weft("runs", "list", "--json").data["runs"][0]["run"]
-    resume = f"  if no process works on it: weft runs resume {run}\n"
+    resume = f"  no process works on it; continue: weft runs resume {run}\n"
     fact = f"run {run} is not over, and asks nothing at present\n"
     assert weft("replay", run).err.endswith(fact + resume)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from desk_play import make_desk
+from support.desk_play import make_desk
 from weft.cli.commands.table import COMMANDS
 
 

@@ -8,12 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from desk_play import make_desk
-from terminal_play import Terminal
+from support.desk_play import let_leases_end, make_desk
+from support.terminal_play import Terminal
 from weft.runtime.host import Host
 
 
@@ -126,29 +127,100 @@ def test_a_list_without_the_runs_that_were_asked_for(weft, runs):
     )
 
 
-def test_a_run_that_has_not_moved_for_long_is_told(weft, desk, typed, monkeypatch):
+@contextmanager
+def working(desk: Path):
+    """A run that another process works on, which asks a person for the model's answer."""
+    with Terminal("run", "Desk", "hi", "--model", "you", cwd=desk) as terminal:
+        terminal.wait_for("Clerk says: ")
+        yield terminal
+
+
+def killed(desk: Path) -> None:
+    """Leave a run behind whose process was killed, and that so long ago that it counts as dead."""
+    with working(desk) as terminal:
+        os.kill(terminal.process.pid, signal.SIGKILL)
+        terminal.end()
+    let_leases_end(desk)
+
+
+def test_a_run_that_no_process_works_on_is_told_from_one_that_is_alive(weft, desk, typed):
+    with working(desk):
+        run = weft("runs", "list", "--json").data["runs"][0]["run"]
+        command = f"weft runs resume {run}"
+        alive = weft("runs", "list")
+        assert (alive.out.split("\t")[1], alive.err) == ("running", "")
+        shown = weft("runs", "show", run).out
+        assert "  status    running\n" in shown
+        assert command not in shown
+        refused = weft("runs", "answer", run, "so")
+        assert f"hint:  wait until it asks: weft runs tail {run}\n" in refused.err
+        assert command not in refused.err
+    killed(desk)
     typed("/quit")
     weft("run", "Desk", "hi", "--model", "you")
-    run = weft("runs", "list", "--json").data["runs"][0]["run"]
-    command = f"weft runs resume {run}"
-    assert command not in weft("runs", "list").err
-    # Whether its process was killed just now, or works on it, nothing can tell.
-    shown = weft("runs", "show", run).out
-    assert "  status    running\n" in shown
-    assert f"  resume    {command}      if no process works on it\n" in shown
-    monkeypatch.setattr("weft.cli.pages.runs._STALLED_AFTER", -1)
-    assert f"run {run[-8:]} has not moved for a while; " in weft("runs", "list").err
-    assert weft("runs", "list").err.endswith(f": {command}\n")
-    shown = weft("runs", "show", run).out
-    assert "  status    running, but nothing has happened since 20" in shown
-    assert f"  resume    {command}      if no process works on it\n" in shown
-    # What it was to do is to be done first.
-    refused = weft("runs", "answer", run, "so")
-    assert refused.code == 2
-    assert f"hint:  if no process works on it, continue it: {command}\n" in refused.err
+    left, dead, _ = (it["run"] for it in weft("runs", "list", "--json").data["runs"])
+    # One was left, one was killed; of the third nobody knows yet that it was killed just now.
+    statuses = [line.split("\t")[1] for line in weft("runs", "list").out.splitlines()]
+    assert statuses[:2] == ["stopped", "stopped"]
+    assert "runs have no process; continue: weft runs resume --all\n" in weft("runs", "list").err
+    one = weft("runs", "list", "--limit", "1").err
+    assert one.startswith(f"run {left[-8:]} has no process; continue: weft runs resume {left}\n")
+    for run in (left, dead):
+        shown = weft("runs", "show", run).out
+        assert "  status    stopped: no process has worked on it since 20" in shown
+        assert f"  resume    weft runs resume {run}\n" in shown
+        # What it was to do is to be done first.
+        refused = weft("runs", "answer", run, "so")
+        assert refused.code == 2
+        hint = f"hint:  no process works on it; continue: weft runs resume {run}\n"
+        assert hint in refused.err
+
+
+def test_a_live_run_is_resumed_only_by_taking_it_over(weft, desk, typed):
+    with working(desk) as terminal:
+        typed("BYE")
+        refused = weft("runs", "resume", "last")
+        assert (refused.code, refused.out) == (2, "")
+        assert re.search(
+            r"another process works on run \w+: its last sign of life was", refused.err
+        )
+        assert "take it over with --take-over" in refused.err
+        assert "continues" not in refused.err
+        typed("BYE")
+        taken = weft("runs", "resume", "last", "--take-over")
+        assert (taken.code, taken.out) == (0, "Clerk (you): BYE\n")
+        # What the other process comes to is too late, and does not count.
+        terminal.type("And?")
+        terminal.end()
+    assert weft("runs", "show", "last", "--json").data["run"]["outcome"] == "completed"
+    assert weft("replay", "last", "--check").code == 0
+
+
+def test_resume_all_goes_on_with_the_others_where_one_cannot(weft, desk, typed):
     typed("/quit")
     weft("run", "Desk", "hi", "--model", "you")
-    assert "2 runs have not moved for a while; " in weft("runs", "list").err
+    (left,) = (it["run"] for it in weft("runs", "list", "--json").data["runs"])
+    result = weft("runs", "resume", "--all")
+    assert result.code == 1
+    assert result.out == ""
+    reason = "nobody is there to answer for the model you"
+    assert f"1 run to continue\nrun {left} is not continued: {reason}" in result.err
+
+
+def test_resume_all_leaves_those_alone_that_are_alive_or_wait(weft, desk, runs):
+    with working(desk):
+        before = weft("runs", "list", "--json").data["runs"]
+        none = weft("runs", "resume", "--all", "--json")
+        assert (none.code, none.data["runs"]) == (0, [])
+        after = weft("runs", "list", "--json").data["runs"]
+        assert [it["seq"] for it in after] == [it["seq"] for it in before]
+
+
+def test_resume_needs_a_run_or_all(weft, runs):
+    for words in ((), (runs[0], "--all")):
+        refused = weft("runs", "resume", *words)
+        assert refused.code == 2
+        assert "name a run, or all of them" in refused.err
 
 
 @pytest.mark.parametrize("verb", [["runs", "answer", "last", "so"], ["chat", "--run", "last"]])
@@ -231,11 +303,40 @@ def test_tail(weft, runs):
     result = weft("runs", "tail", runs[0])
     assert result.code == 0
     lines = result.out.splitlines()
-    assert re.match(r" +1  \d\d:\d\d:\d\d  RunStarted        Desk starts: first$", lines[0])
+    assert re.match(r" +1  \d\d:\d\d:\d\d  RunStarted        Desk starts$", lines[0])
+    assert re.search(r"  RequestAnswered   me answers: \"first\"$", result.out, re.MULTILINE)
     assert lines[-1].endswith("RunEnded          completed: All is done.")
     later = weft("runs", "tail", runs[0], "--after", "3", "--json").out.splitlines()
     assert json.loads(later[0])["event"]["seq"] == 4
     assert len(later) == len(lines) - 3
+
+
+def test_tail_of_an_ended_run_that_was_read_to_its_end_ends(weft, runs):
+    last = weft("runs", "show", runs[0], "--json").data["run"]["seq"]
+    result = weft("runs", "tail", runs[0], "--after", last)
+    assert (result.code, result.out) == (0, "")
+
+
+def test_tail_as_a_user_shows_what_users_may_see(weft, desk, typed):
+    typed('!look_up {"name": "Ann"}', "BYE")
+    weft("run", "Desk", "first", "--model", "you")
+    result = weft("runs", "tail", "last", "--as-user")
+    assert result.code == 0
+    events = [json.loads(line)["event"] for line in result.out.splitlines()]
+    first, nothing = f"{events[0]['run']}:1", dict.fromkeys(("tool", "payload", "expires_at"))
+    assert [(it["kind"], it["data"]) for it in events] == [
+        ("RunStarted", {"workflow": "Desk"}),
+        ("RequestOpened", {**nothing, "id": first, "kind": "chat", "agent": "Clerk"}),
+        ("RequestAnswered", {"id": first, "value": "first", "user": "me"}),
+        ("TurnStarted", {"agent": "Clerk"}),
+        ("ModelReplied", {"call": 2, "text": "BYE", "answerer": "you"}),
+        ("TurnEnded", {"agent": "Clerk"}),
+        ("RunEnded", {"outcome": "completed"}),
+    ]
+    shape = ["v", "seq", "ts", "run", "turn", "kind", "actor", "cause", "data"]
+    assert all(list(it) == shape for it in events)
+    assert "Ann" in weft("runs", "tail", "last", "--json").out
+    assert "Ann" not in result.out
 
 
 def test_tail_follows_until_ctrl_c(desk, runs):
@@ -276,8 +377,8 @@ def test_tail_of_a_run_that_was_left_says_so_and_goes_on(desk, typed, weft):
     weft("run", "Desk", "hi", "--model", "you")
     run = weft("runs", "show", "last", "--json").data["run"]["run"]
     with Terminal("runs", "tail", "last", cwd=desk) as terminal:
-        terminal.wait_for(f"run {run} is not moving: ")
-        terminal.wait_for(f"if none is: weft runs resume {run}\n")
+        terminal.wait_for(f"run {run} is not moving: no process works on it; ")
+        terminal.wait_for(f"continue: weft runs resume {run}\n")
         typed("BYE")
         assert weft("runs", "resume", run).code == 0
         assert terminal.end() == 0
@@ -306,10 +407,22 @@ def test_draining_a_turn_that_nobody_works_on(weft, desk, typed, monkeypatch):
     result = weft("runs", "cancel", "last", "--drain")
     run = weft("runs", "list", "--json").data["runs"][0]
     assert run["status"] == "running"
-    fact = f"run {run['run']} ends after its turn; if no process works on it"
+    fact = f"run {run['run']} ends after its turn; no process works on it; continue"
     assert (result.code, result.out) == (0, f"{fact}: weft runs resume {run['run']}\n")
     typed("What else?")
     weft("runs", "resume", "last")
+    assert weft("runs", "show", "last", "--json").data["run"]["outcome"] == "cancelled"
+
+
+def test_draining_a_turn_of_another_process_leaves_the_run_to_it(weft, desk, monkeypatch):
+    monkeypatch.setattr("weft.cli.commands.runs_control._MOMENT", 0.2)
+    with working(desk) as terminal:
+        before = weft("runs", "show", "last", "--json").data["run"]["owner"]
+        result = weft("runs", "cancel", "last", "--drain")
+        assert "ends after its turn; another process works on it; " in result.out
+        assert weft("runs", "show", "last", "--json").data["run"]["owner"] == before
+        terminal.type("And?")
+        terminal.end()
     assert weft("runs", "show", "last", "--json").data["run"]["outcome"] == "cancelled"
 
 
@@ -334,10 +447,7 @@ def test_resume_of_a_run_that_ended_before_its_first_turn(weft, desk, typed):
 
 
 def test_resume_after_the_process_was_killed(weft, desk, typed):
-    with Terminal("run", "Desk", "hi", "--model", "you", cwd=desk) as terminal:
-        terminal.wait_for("Clerk says: ")
-        os.kill(terminal.process.pid, signal.SIGKILL)
-        terminal.end()
+    killed(desk)
     assert weft("runs", "list", "--status", "running", "--json").data["runs"]
     typed("BYE")
     assert weft("runs", "resume", "last").code == 0
@@ -347,7 +457,7 @@ def test_a_chat_leaves_a_run_alone_that_another_process_may_work_on(desk):
     with Terminal("run", "Desk", "hi", "--model", "you", cwd=desk) as terminal:
         terminal.wait_for("Clerk says: ")
         with Terminal("chat", "--run", "last", cwd=desk) as other:
-            other.wait_for(" is not moving: another process may be working on it")
+            other.wait_for(" is not moving: another process works on it; take it over: ")
             terminal.type("BYE")
             assert terminal.end() == 0
             assert other.end() == 0

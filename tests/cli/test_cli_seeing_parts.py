@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from desk_play import make_desk
-from terminal_play import Terminal
+from support.desk_play import make_desk
+from support.terminal_play import Terminal
 from weft.app.hosts import LOCAL, open_host
 from weft.cli.chat import person
-from weft.cli.chat.conversation import AtTerminal, Session, converse
+from weft.cli.chat.conversation import AtTerminal, Session, converse, view_for
 from weft.cli.chat.follow_run import run_session
 from weft.cli.chat.human_model import HumanModel
 from weft.cli.chat.subscription import subscribed
@@ -24,7 +24,6 @@ from weft.cli.streams import Streams
 from weft.engine.events import Event, Usage, VariableSet
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import Request
-from weft.errors import UsageError
 from weft.inspect.run import inspect_run
 from weft.inspect.turn import inspect_turn
 from weft.inspect.turn_records import ModelCall, ToolUse
@@ -130,7 +129,14 @@ def test_a_page_of_troubles(seen):
                 seconds=None,
                 calls=(
                     call,
-                    replace(call, answered=2, seconds=1.0, error="no answer", attempts=3),
+                    replace(
+                        call,
+                        answered=2,
+                        seconds=1.0,
+                        error="no answer",
+                        attempts=3,
+                        retries=("attempt 1 of 3: busy", "attempt 2 of 3: busy"),
+                    ),
                     replace(
                         call,
                         answered=2,
@@ -154,10 +160,12 @@ def test_a_page_of_troubles(seen):
                     ),
                 ),
                 tools=(ToolUse("a", "look_up", {}, 1, 0),),
+                group="Readers",
+                error="Clerk was not done within 5 s",
             ),
         ),
         opening=tuple(turn.handoffs[:1]),
-        requests=(Request("q", "ui", "Clerk", "approve", None, {}, "", None, None, 1, 0),),
+        requests=(Request("q", "ui", "Clerk", "approve", None, {}, "", None, None, (), 1, 0),),
     )
     page = run_page(troubled, streams())
     for line in (
@@ -166,7 +174,9 @@ def test_a_page_of_troubles(seen):
         "refused at event 9 from start: no int",
         "; not set",
         "no answer yet",
-        "failed after 3 attempts: no answer",
+        "  1  Clerk  in the group Readers\n",
+        "     failed: Clerk was not done within 5 s\n",
+        "failed after 3 attempts: no answer\n         attempt 1 of 3: busy\n",
         'gpt, 1.00 s, says "Hi", rejected: not JSON',
         "model, 1.00 s, says nothing, was truncated (token limit)",
         "model (script), 1.00 s",
@@ -191,8 +201,8 @@ def test_a_prompt_that_is_not_what_was_sent(seen):
 def test_the_value_of_a_secret_is_not_in_the_data_of_an_event(seen, monkeypatch):
     _, workflow, _ = seen
     monkeypatch.setattr("weft.wire.events.is_secret", lambda *_: True)
-    event = Event(1, 0, "engine", 0, VariableSet("limit", 4711, "start"))
-    assert "4711" not in str(event_data(event, workflow))
+    event = Event(1, 0, "engine", 0, 0, VariableSet("limit", 4711, "start"))
+    assert "4711" not in str(event_data(event, "r", workflow))
 
 
 def answered(request: ModelRequest, *lines: str, capsys) -> tuple[object, str]:
@@ -206,6 +216,34 @@ def answered(request: ModelRequest, *lines: str, capsys) -> tuple[object, str]:
 
     reply = asyncio.run(HumanModel(ask, streams(), no_command)(request))
     return reply, capsys.readouterr().err
+
+
+def test_a_person_answers_for_one_agent_after_the_other(capsys):
+    asked: list[str] = []
+    answers: dict[str, asyncio.Future[str]] = {}
+
+    async def ask(prompt: str) -> str:
+        asked.append(prompt)
+        answers[prompt] = asyncio.get_running_loop().create_future()
+        return await answers[prompt]
+
+    async def no_command(_text: str) -> None:
+        raise AssertionError("no line was a command")
+
+    async def play():
+        model = HumanModel(ask, streams(), no_command)
+        requests = [ModelRequest("you", "r", it, 1, 1, "r:1", []) for it in ("Ann", "Bob", "Cid")]
+        ann, bob, cid = (asyncio.create_task(model(it)) for it in requests)
+        for number in range(1, 3):
+            await asyncio.sleep(0.01)
+            assert len(asked) == number
+            answers[asked[-1]].set_result(f"reply {number}")
+            cid.cancel()  # Whoever is not wanted any more is not asked for.
+        return [(await it).text for it in (ann, bob)]
+
+    assert asyncio.run(asyncio.wait_for(play(), 30)) == ["reply 1", "reply 2"]
+    assert asked == ["Ann says: ", "Bob says: "]
+    assert "You answer for Cid" not in capsys.readouterr().err
 
 
 def test_a_person_sees_what_a_model_would(capsys):
@@ -332,24 +370,27 @@ def test_two_people_answer_one_question(tmp_path, weft, monkeypatch):
         terminal.wait_for("Clerk (sample): ")
 
 
-def test_a_run_that_another_process_ends_is_no_longer_asked_for(tmp_path):
+def test_a_run_that_somebody_else_ends_is_no_longer_asked_for(tmp_path, capsys):
     """Between waiting and asking somebody else may answer."""
-    session = Session(streams(), JournalLocation(tmp_path, None), run="r")
-    rows = iter([ROW, ROW, ROW._replace(status="ended", outcome="completed", seq=4)])
-
-    class Hosted:
-        async def run(self, _run, **_scope):
-            return next(rows)
-
-        async def requests(self, **_run):
-            return []
+    make_desk(tmp_path)
 
     async def ask(_request):
-        raise UsageError("nobody is to be asked")
+        raise AssertionError("nobody is to be asked")
 
-    session.mark_printed(9)
-    row = asyncio.run(converse(Hosted(), session, None, None, ask))
-    assert row.status == "ended"
+    async def play():
+        async with await open_host(tmp_path, journal=":memory:") as host:
+            run = await host.start("Desk", scope=LOCAL, model="sample")
+            waiting = await host.settled(run, scope=LOCAL)
+            session = Session(streams(), JournalLocation(tmp_path, None), run=run)
+            session.mark_printed(waiting.seq)
+            async with subscribed(host, run, after=waiting.seq) as news:
+                await host.deliver(run, Stop(), scope=LOCAL)
+                view = view_for(session, await host.workflow(run, scope=LOCAL))
+                return waiting, await converse(host, session, news, view, ask)
+
+    waiting, row = asyncio.run(asyncio.wait_for(play(), 30))
+    assert (waiting.status, row.status) == ("waiting", "ended")
+    assert "me stops the run" in capsys.readouterr().err
 
 
 class Keyboard(io.StringIO):

@@ -4,21 +4,22 @@ import json
 from dataclasses import replace
 
 import pytest
-from weft.runtime.followers import TextDelta
 
-from desk_play import make_desk
+from support.desk_play import make_desk
 from weft.app.hosts import open_host
 from weft.cli.chat import terminal_view
 from weft.cli.chat.terminal_view import JsonLines, TerminalView
 from weft.cli.models import models_line
-from weft.cli.pages.event_lines import summary, words_of
+from weft.cli.pages.event_lines import summary
 from weft.cli.settings import Settings
 from weft.cli.streams import Streams
 from weft.engine.events import (
     KINDS,
     ContextAssembled,
     Event,
+    Forked,
     HandedOff,
+    Joined,
     MessageShown,
     ModelFailed,
     ModelReplied,
@@ -30,15 +31,19 @@ from weft.engine.events import (
     RunForked,
     RunStarted,
     StopAsked,
+    TimerFired,
+    TimerSet,
     ToolCalled,
     ToolFailed,
     ToolRequest,
     ToolReturned,
     TurnEnded,
+    TurnFailed,
     TurnStarted,
     VariableRefused,
     VariableSet,
 )
+from weft.runtime.deltas import ModelRetry, TextDelta
 from weft.wire.events import event_data
 
 
@@ -62,32 +67,37 @@ def workflow(tmp_path_factory):
 STOOD_IN = "answers instead of a:b, which is busy"
 
 CASES = [
-    (RunStarted("Desk", "d", "local", "me", {}, "hi"), "Desk starts: hi"),
     (RunStarted("Desk", "d", "local", "me", {}), "Desk starts"),
     (RunForked("r1", 5), "forked from run r1 after event 5"),
     (MessageShown("Hello"), "Hello"),
-    (TurnStarted("Clerk", 2), "turn 2: Clerk"),
+    (TurnStarted("Clerk"), "turn 2: Clerk"),
     (
-        ContextAssembled("Clerk", 1, 1, {"tokens": 7}, "d"),
+        ContextAssembled("Clerk", 1, {"tokens": 7}, "d"),
         "call 1 of Clerk is sent about 7 tokens",
     ),
     (
-        ContextAssembled("Clerk", 1, 1, {"tokens": 1}, "d"),
+        ContextAssembled("Clerk", 1, {"tokens": 1}, "d"),
         "call 1 of Clerk is sent about 1 token",
     ),
-    (ModelReplied(1, 1, "Hi"), "Hi"),
-    (ModelReplied(1, 1, "Hi", (ToolRequest("a", "look_up", {}),)), "Hi; asks for look_up"),
-    (ModelReplied(1, 1, "", (ToolRequest("a", "look_up", {}),)), "asks for look_up"),
-    (ModelReplied(1, 1, " \n"), "says nothing"),
-    (ModelReplied(1, 1, "Onc", finish="length"), "Onc; the reply was truncated (token limit)"),
+    (ModelReplied(1, "Hi"), "Hi"),
+    (ModelReplied(1, "Hi", (ToolRequest("a", "look_up", {}),)), "Hi; asks for look_up"),
+    (ModelReplied(1, "", (ToolRequest("a", "look_up", {}),)), "asks for look_up"),
+    (ModelReplied(1, " \n"), "says nothing"),
+    (ModelReplied(1, "Onc", finish="length"), "Onc; the reply was truncated (token limit)"),
     (
-        ModelReplied(1, 1, "", finish="content_filter"),
+        ModelReplied(1, "", finish="content_filter"),
         "says nothing; the reply was truncated by the provider's content filter",
     ),
-    (ModelReplied(1, 1, "Hi", finish="pause"), "Hi; the reply ended with pause"),
-    (ModelReplied(1, 1, "Hi", instead_of="a:b, which is busy"), "another model " + STOOD_IN),
-    (ModelFailed(1, 1, "no"), "the model gave no answer: no"),
-    (OutputRefused(1, 1, "bad"), "the reply is rejected: bad"),
+    (ModelReplied(1, "Hi", finish="pause"), "Hi; the reply ended with pause"),
+    (ModelReplied(1, "Hi", instead_of="a:b, which is busy"), "another model " + STOOD_IN),
+    (ModelReplied(1, '{"a": 1}', shown="a: 1"), "a: 1"),
+    (ModelReplied(1, "Hi", retries=("attempt 1 of 4: busy",)), "Hi; attempt 1 of 4: busy"),
+    (ModelFailed(1, "no"), "the model gave no answer: no"),
+    (
+        ModelFailed(1, "no", 2, ("attempt 1 of 2: busy", "attempt 2 of 2: no")),
+        "the model gave no answer: no; attempt 1 of 2: busy; attempt 2 of 2: no",
+    ),
+    (OutputRefused(1, "bad"), "the reply is rejected: bad"),
     (ToolCalled("a", "look_up", {"name": "Ann"}), 'tool look_up(name="Ann")'),
     (ToolReturned("a", [1]), "look_up returned [1]"),
     (ToolFailed("a", "no"), "look_up failed: no"),
@@ -99,9 +109,16 @@ CASES = [
     (RequestOpened("q", "ui", "Clerk", "approve", payload=1), "approve asks a person: 1"),
     (RequestAnswered("q", {"a": 1}, "me"), 'me answers: {"a": 1}'),
     (RequestExpired("q"), "no answer in time"),
-    (TurnEnded("Clerk", 1), ""),
+    (TurnEnded("Clerk"), ""),
     (HandedOff("Clerk", "terminate", "rule", 0), "Clerk -> terminate, because done"),
     (HandedOff("Clerk", "user", "reply_limit"), "because it reached its limit of replies in a row"),
+    (TurnFailed("Clerk", "no answer", "model"), "the turn failed: no answer"),
+    (Forked("Readers", ("Ann", "Bob")), "Readers: Ann, Bob side by side"),
+    (Joined("Readers", 4, (1, 2)), "Readers is done: turns 1, 2 count"),
+    (Joined("Readers", 4, (2,)), "Readers is done: turn 2 counts"),
+    (Joined("Readers", 4, (1, 2), "both agree"), "Readers is done: both agree"),
+    (TimerSet("deadline:4", 5000, "deadline"), ":05"),
+    (TimerFired("deadline:4"), "deadline: its time has come"),
     (StopAsked("now", "me"), "me stops the run"),
     (StopAsked("after_turn", "me"), "me stops the run after this turn"),
     (RunEnded("completed", "done"), "completed: done"),
@@ -110,9 +127,9 @@ CASES = [
 
 @pytest.mark.parametrize(("data", "line"), CASES)
 def test_every_kind_of_event_has_its_line(workflow, data, line: str):
-    event = Event(1, 0, "tool:look_up", 0, data)
+    event = Event(1, 0, "tool:look_up", 0, 2, data)
     assert summary(event, workflow).endswith(line)
-    assert event_data(event, workflow)["kind"] == type(data).__name__
+    assert event_data(event, "r", workflow)["kind"] == type(data).__name__
 
 
 def test_no_kind_of_event_is_forgotten():
@@ -120,7 +137,7 @@ def test_no_kind_of_event_is_forgotten():
 
 
 def test_a_tool_that_failed_before_it_was_called(workflow):
-    event = Event(1, 0, "engine", 0, ToolFailed("a", "no", "unknown"))
+    event = Event(1, 0, "engine", 0, 1, ToolFailed("a", "no", "unknown"))
     assert summary(event, workflow) == "the tool failed: no"
 
 
@@ -130,11 +147,11 @@ def teller(workflow):
 
 
 def assembled(seq: int) -> Event:
-    return Event(seq, 0, "engine", 0, ContextAssembled("Clerk", 1, 1, {}, ""))
+    return Event(seq, 0, "engine", 0, 1, ContextAssembled("Clerk", 1, {}, ""))
 
 
 def replied(seq: int, text: str) -> Event:
-    return Event(seq + 1, 0, "agent:Clerk", seq, ModelReplied(1, 1, text))
+    return Event(seq + 1, 0, "agent:Clerk", seq, 1, ModelReplied(1, text))
 
 
 def test_words_are_told_as_they_come_and_not_twice(teller, capsys):
@@ -150,7 +167,7 @@ def test_words_are_told_as_they_come_and_not_twice(teller, capsys):
 def test_words_that_are_cut_off_end_their_line(teller, capsys):
     teller.show(assembled(4))
     teller.show(TextDelta("r", 4, 0, "Hel"))
-    teller.show(Event(5, 0, "agent:Clerk", 4, ModelFailed(1, 1, "cut off")))
+    teller.show(Event(5, 0, "agent:Clerk", 4, 1, ModelFailed(1, "cut off")))
     printed = capsys.readouterr()
     assert printed.out == "Clerk: Hel\n"
     assert "the model gave no answer: cut off" in printed.err
@@ -162,24 +179,24 @@ CUT = "    the reply of Clerk was truncated (token limit)\n"
 @pytest.mark.parametrize(
     ("reply", "out", "err"),
     [
-        (ModelReplied(1, 1, ""), "", "    Clerk says nothing\n"),
-        (ModelReplied(1, 1, " \n", finish="length"), "", f"    Clerk says nothing\n{CUT}"),
-        (ModelReplied(1, 1, "Once", finish="length"), "Clerk: Once\n", CUT),
-        (ModelReplied(1, 1, "", (ToolRequest("a", "look_up", {}),)), "", ""),
-        (ModelReplied(1, 1, '{"agent_message": ""}'), "", ""),
+        (ModelReplied(1, ""), "", "    Clerk says nothing\n"),
+        (ModelReplied(1, " \n", finish="length"), "", f"    Clerk says nothing\n{CUT}"),
+        (ModelReplied(1, "Once", finish="length"), "Clerk: Once\n", CUT),
+        (ModelReplied(1, "", (ToolRequest("a", "look_up", {}),)), "", ""),
+        (ModelReplied(1, '{"agent_message": ""}', shown=""), "", ""),
     ],
 )
 def test_a_reply_that_is_empty_or_cut_is_told(teller, capsys, reply, out: str, err: str):
     teller.show(assembled(4))
-    teller.show(Event(5, 0, "agent:Clerk", 4, reply))
+    teller.show(Event(5, 0, "agent:Clerk", 4, 1, reply))
     assert tuple(capsys.readouterr()) == (out, err)
 
 
 def test_another_model_that_stands_in_is_told_once(teller, capsys):
     def reply(instead_of: str = "a:b, which is busy") -> tuple[str, ...]:
-        data = ModelReplied(1, 1, "Hi", model="sample", answerer="sample", instead_of=instead_of)
+        data = ModelReplied(1, "Hi", model="sample", answerer="sample", instead_of=instead_of)
         teller.show(assembled(4))
-        teller.show(Event(5, 0, "agent:Clerk", 4, data))
+        teller.show(Event(5, 0, "agent:Clerk", 4, 1, data))
         return tuple(capsys.readouterr())
 
     said = "Clerk (sample): Hi\n"
@@ -190,17 +207,17 @@ def test_another_model_that_stands_in_is_told_once(teller, capsys):
 
 
 def test_another_model_that_stands_in_and_is_heard_in_pieces(teller, capsys):
-    data = ModelReplied(1, 1, "Hi", model="b", instead_of="a:b, which is busy")
+    data = ModelReplied(1, "Hi", model="b", instead_of="a:b, which is busy")
     teller.show(assembled(4))
     teller.show(TextDelta("r", 4, 0, "H"))
-    teller.show(Event(5, 0, "agent:Clerk", 4, data))
+    teller.show(Event(5, 0, "agent:Clerk", 4, 1, data))
     assert tuple(capsys.readouterr()) == ("Clerk: Hi\n", f"    b {STOOD_IN}\n")
 
 
 def test_words_that_came_in_pieces_and_were_cut_are_told_to_be(teller, capsys):
     teller.show(assembled(4))
     teller.show(TextDelta("r", 4, 0, "Onc"))
-    teller.show(Event(5, 0, "agent:Clerk", 4, ModelReplied(1, 1, "Once", finish="length")))
+    teller.show(Event(5, 0, "agent:Clerk", 4, 1, ModelReplied(1, "Once", finish="length")))
     assert tuple(capsys.readouterr()) == ("Clerk: Once\n", CUT)
 
 
@@ -212,8 +229,8 @@ def test_pieces_of_a_call_nobody_knows_are_left_out(teller, capsys):
 def test_words_of_somebody_else_than_expected_carry_their_badge_at_the_end(teller, capsys):
     teller.show(assembled(4))
     teller.show(TextDelta("r", 4, 0, "Hel"))
-    reply = ModelReplied(1, 1, "Hello", answerer="sample")
-    teller.show(Event(5, 0, "agent:Clerk", 4, reply))
+    reply = ModelReplied(1, "Hello", answerer="sample")
+    teller.show(Event(5, 0, "agent:Clerk", 4, 1, reply))
     assert capsys.readouterr().out == "Clerk: Hello (sample)\n"
 
 
@@ -225,8 +242,8 @@ def test_the_usual_model_has_its_badge_in_a_terminal(
     teller = TerminalView(Streams(Settings(terminal=True)), workflow)
     teller.show(assembled(4))
     teller.show(TextDelta("r", 4, 0, "Hel"))
-    reply = ModelReplied(1, 1, "Hello", answerer=badge.strip(" ()"))
-    teller.show(Event(5, 0, "agent:Clerk", 4, reply))
+    reply = ModelReplied(1, "Hello", answerer=badge.strip(" ()"))
+    teller.show(Event(5, 0, "agent:Clerk", 4, 1, reply))
     assert capsys.readouterr().out == f"Clerk{badge}: Hello\n"
 
 
@@ -262,30 +279,99 @@ def test_words_that_are_there_at_once_come_whole(workflow, capsys, model: str):
 def test_notes_fit_the_terminal(workflow, capsys, monkeypatch):
     monkeypatch.setattr(terminal_view.sys.stderr, "isatty", lambda: True)
     teller = TerminalView(Streams(Settings(columns=30)), workflow)
-    teller.show(Event(1, 0, "engine", 0, ToolCalled("a", "look_up", {"name": "x" * 99})))
+    teller.show(Event(1, 0, "engine", 0, 1, ToolCalled("a", "look_up", {"name": "x" * 99})))
     assert capsys.readouterr().err == '    tool look_up(name="xxxx...\n'
-    teller.show(Event(1, 0, "engine", 0, HandedOff("Clerk", "user", "reply_limit")))
+    teller.show(Event(1, 0, "engine", 0, 1, HandedOff("Clerk", "user", "reply_limit")))
     assert capsys.readouterr().err == (
         "    Clerk -> user, because it\n      reached its limit of\n      replies in a row\n"
     )
 
 
 def test_pieces_are_no_lines_of_json(workflow, capsys):
-    lines = JsonLines(Streams(Settings(json=True)), workflow)
+    lines = JsonLines(Streams(Settings(json=True)), workflow, "r")
     lines.show(TextDelta("r", 4, 0, "Hel"))
     lines.show(replied(4, "Hello"))
     assert [json.loads(it)["event"]["seq"] for it in capsys.readouterr().out.splitlines()] == [5]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("plain", "plain"),
-        ("{not json", "{not json"),
-        ('{"agent_message": "Hi", "x": 1}', "Hi"),
-        ('{"agent_message": 3}', '{"agent_message": 3}'),
-        ("", ""),
-    ],
-)
-def test_what_is_said_to_people(text: str, words: str):
-    assert words_of(text) == words
+def test_a_structured_reply_is_shown_in_words_and_a_rejected_one_is_not(teller, capsys):
+    teller.show(assembled(4))
+    said = ModelReplied(1, '{"agent_message": "Hi", "done": true}', shown="Hi")
+    teller.show(Event(5, 0, "agent:Clerk", 4, 1, said))
+    assert tuple(capsys.readouterr()) == ("Clerk: Hi\n", "")
+    teller.show(assembled(6))
+    teller.show(Event(7, 0, "agent:Clerk", 6, 1, ModelReplied(1, '{"name": 1}', shown="")))
+    teller.show(Event(8, 0, "engine", 7, 1, OutputRefused(1, "age is missing")))
+    assert tuple(capsys.readouterr()) == ("", "    the reply is rejected: age is missing\n")
+
+
+def test_a_retry_is_shown_when_it_happens_and_again_in_a_replay(workflow, teller, capsys):
+    reply = ModelReplied(1, "Hi", retries=("attempt 1 of 4: busy",))
+    teller.show(assembled(4))
+    teller.show(ModelRetry("r", 4, "attempt 2 of 4 in 0.5 s, after: busy"))
+    teller.show(Event(5, 0, "agent:Clerk", 4, 1, reply))
+    live = "    Clerk: attempt 2 of 4 in 0.5 s, after: busy\n"
+    assert tuple(capsys.readouterr()) == ("Clerk: Hi\n", live)
+    replayed = TerminalView(Streams(Settings(terminal=True)), workflow, echo=True)
+    replayed.show(assembled(4))
+    replayed.show(Event(5, 0, "agent:Clerk", 4, 1, reply))
+    assert tuple(capsys.readouterr()) == ("Clerk: Hi\n", "    attempt 1 of 4: busy\n")
+
+
+def test_a_retry_ends_the_words_that_it_takes_back(teller, capsys):
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "Hel"))
+    teller.show(ModelRetry("r", 4, "attempt 2 of 4 in 0.5 s, after: cut off"))
+    teller.show(replied(4, "Good day"))
+    assert capsys.readouterr().out == "Clerk: Hel\nClerk: Good day\n"
+
+
+def test_a_model_that_steps_in_with_other_words_begins_anew(teller, capsys):
+    teller.show(assembled(4))
+    teller.show(TextDelta("r", 4, 0, "Hel"))
+    reply = ModelReplied(1, "Good day", model="b", instead_of="a:b, which is busy")
+    teller.show(Event(5, 0, "agent:Clerk", 4, 1, reply))
+    printed = capsys.readouterr()
+    assert printed.out == "Clerk: Hel\nClerk: Good day\n"
+    assert printed.err == f"    b {STOOD_IN}\n"
+
+
+def turn_event(seq: int, turn: int, data: object, cause: int = 0) -> Event:
+    return Event(seq, 0, "agent:Clerk", cause, turn, data)  # pyright: ignore[reportArgumentType]
+
+
+def test_of_several_side_by_side_one_is_heard_at_once_and_the_others_whole(teller, capsys):
+    for turn, seq in ((1, 4), (2, 5)):
+        teller.show(turn_event(seq, turn, ContextAssembled("Clerk", 1, {}, "")))
+    teller.show(TextDelta("r", 4, 0, "One "))
+    teller.show(TextDelta("r", 5, 0, "Two "))
+    teller.show(turn_event(6, 2, ModelReplied(1, "Two are here."), cause=5))
+    teller.show(ModelRetry("r", 5, "attempt 2 of 4"))
+    teller.show(turn_event(7, 2, TurnEnded("Clerk")))
+    teller.show(TextDelta("r", 4, 4, "is "))
+    assert tuple(capsys.readouterr()) == ("Clerk: One is ", "")
+    teller.show(turn_event(8, 1, ModelReplied(1, "One is here."), cause=4))
+    printed = capsys.readouterr()
+    assert printed.out == "here.\nClerk: Two are here.\n"
+    assert "attempt 2 of 4" in printed.err
+
+
+def test_who_did_what_side_by_side_is_named(teller, capsys):
+    teller.show(turn_event(4, 0, Forked("Readers", ("Ann", "Bob"))))
+    for turn, agent in ((1, "Ann"), (2, "Bob")):
+        teller.show(turn_event(4 + turn, turn, TurnStarted(agent)))
+    teller.show(turn_event(7, 2, ToolCalled("c", "look_up", {})))
+    teller.show(turn_event(8, 2, TurnEnded("Bob")))
+    teller.show(turn_event(9, 1, ToolCalled("c", "look_up", {})))
+    teller.show(turn_event(10, 1, TurnFailed("Ann", "too late", "deadline")))
+    teller.show(turn_event(11, 0, Joined("Readers", 4, (2,))))
+    assert capsys.readouterr().err == (
+        "Readers: Ann, Bob side by side\nturn 1: Ann\nturn 2: Bob\n"
+        "    Bob: tool look_up()\n    tool look_up()\n    the turn failed: too late\n"
+        "Readers is done: turn 2 counts\n"
+    )
+
+
+def test_what_a_group_says_as_one_are_words(teller, capsys):
+    teller.show(turn_event(11, 0, Joined("Readers", 4, (1, 2), "both agree")))
+    assert tuple(capsys.readouterr()) == ("Readers: both agree\n", "")

@@ -80,6 +80,19 @@ class StripsText(MemoryJournal):
         ]
 
 
+class ForgetsTheBatch(MemoryJournal):
+    async def run(self, scope, run):
+        row = await super().run(scope, run)
+        return row and row._replace(batch="")
+
+
+class TakesTheSameBatchTwice(MemoryJournal):
+    async def append(self, batch):
+        row = await self.run(Scope(batch.row.app), batch.run)
+        if row is None or row.batch != batch.id:
+            await super().append(batch)
+
+
 class ForgetsOldEvents(MemoryJournal):
     async def read(self, scope, run, *, after=0, limit=None):
         return (await super().read(scope, run, after=after, limit=limit))[-5000:]

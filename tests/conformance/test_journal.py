@@ -30,6 +30,10 @@ NOTICED = {
     writing.batches_of_one_run_queue: [broken.NeverCloses],
     writing.large_data_comes_back: [broken.CutsLargeData],
     writing.text_comes_back: [broken.StripsText],
+    writing.lost_acknowledgements_are_found: [
+        broken.ForgetsTheBatch,
+        broken.TakesTheSameBatchTwice,
+    ],
     writing.long_runs_come_back: [broken.ForgetsOldEvents],
     reading.events_after_a_number: [broken.StartsTooEarly],
     reading.rows_are_the_latest: [broken.KeepsTheFirstRow],

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from journal_play import look, play
+from support.journal_play import look, play
 from weft.adapters.sqlite import SqliteJournal
 from weft.ports.scope import Scope
 from weft.testing.journal.samples import SCOPE

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from journal_play import look, play
+from support.journal_play import look, play
 from weft.adapters.sqlite import SqliteJournal
 from weft.testing.journal.samples import SCOPE
 

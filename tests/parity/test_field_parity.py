@@ -25,8 +25,8 @@ KINDS = ("type", "kind")
 
 #: Fields a test sets through a builder of its file, under a shorter name.
 HELPERS = {
-    "tests/unit/test_routing.py::test_other_agents_rules_do_not_apply": ("source_agent",),
-    "tests/unit/test_routing.py::test_first_true_rule_wins": ("target_agent", "condition"),
+    "tests/unit/engine/test_routing.py::test_other_agents_rules_do_not_apply": ("source_agent",),
+    "tests/unit/engine/test_routing.py::test_first_true_rule_wins": ("target_agent", "condition"),
     "tests/unit/check/rules/test_handoffs_rules.py::test_HAND001_unknown_target": ("agent_name",),
     "tests/unit/diagrams/test_mermaid.py::test_a_graph_is_a_flowchart": ("agent_type",),
     "tests/unit/packages/test_seed_examples.py::test_pattern_legend_is_enforced": ("pattern_name",),

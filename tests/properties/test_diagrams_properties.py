@@ -92,7 +92,7 @@ FLOWCHART = re.compile(
 SEQUENCE_DIAGRAM = re.compile(
     rf"sequenceDiagram|    title {LABEL}|    (?:actor|participant) n\d+ as {LABEL}"
     rf"| +n\d+-?->>n\d+: {LABEL}| +Note over n\d+(?:,n\d+)?: {LABEL}"
-    rf"| +(?:alt|opt|else) {LABEL}| +end"
+    rf"| +(?:alt|opt|else|par|and) {LABEL}| +end"
 )
 
 
@@ -118,7 +118,7 @@ def test_every_sequence_diagram_fits_the_grammar_and_closes_its_blocks(spec):
     open_blocks = 0
     for line in found:
         word = line.split()[0]
-        open_blocks += {"alt": 1, "opt": 1, "end": -1}.get(word, 0)
+        open_blocks += {"alt": 1, "opt": 1, "par": 1, "end": -1}.get(word, 0)
         assert open_blocks > 0 or word != "else"
         assert open_blocks >= 0
     assert open_blocks == 0

@@ -5,7 +5,7 @@ from copy import deepcopy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine_play import Play, workflow
+from support.engine_play import Play, workflow
 from weft.engine.codec import decode, encode
 from weft.engine.commands import CallModel, CallTool
 from weft.engine.events import (

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine_play import Play
+from support.engine_play import Play
 from weft.check.explore import explore
 from weft.check.subject import Subject
 from weft.engine.commands import CallModel, CallTool

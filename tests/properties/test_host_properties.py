@@ -2,21 +2,27 @@
 
 import asyncio
 import tempfile
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.group_play import CODE as TEAM_CODE
+from support.group_play import MEMBERS, team
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
+from weft.context.assembly import digest_of
 from weft.engine.codec import decode, encode
 from weft.engine.events import (
     KIND_NAMES,
+    ContextAssembled,
     ModelReplied,
     RequestAnswered,
     RunStarted,
     ToolReturned,
+    TurnEnded,
     VariableSet,
 )
 from weft.engine.reduce import fold, reduce
@@ -328,3 +334,171 @@ def test_of_two_hosts_on_one_run_one_wins_each_event(script, signals):
         assert len(causes) == len(set(causes)), "a result is recorded once"
     assert summary(states[0]) == summary(alone)
     expect_each_message_once(events)
+
+
+# Groups: members side by side, and a host that is closed at any moment
+
+MEMBER_LINES = st.lists(
+    st.sampled_from(
+        [
+            call("count"),
+            call("count", by=3),
+            call("ask", what="tea"),
+            [call("count"), call("ask", what="ale")],
+            call("nothing"),
+        ]
+    ),
+    max_size=3,
+)
+TEAM_SCRIPTS = st.fixed_dictionaries(dict.fromkeys(MEMBERS, MEMBER_LINES))
+MERGES = st.sampled_from(
+    [
+        {"merge": "concatenate"},
+        {"merge": "majority"},
+        {"merge": "collect"},
+        {"merge": "custom", "function": "tools.merging:pick"},
+    ]
+)
+
+
+class Pausing:
+    """Answers by agent and call, after some rounds of the loop; remembers what it was sent."""
+
+    def __init__(self, script, pauses):
+        self.sent = {}
+        self._script = script
+        self._pauses = pauses
+
+    async def reply(self, request, on_text=None):
+        sent = request.agent, tuple(map(str, request.messages)), request.messages
+        assert self.sent.setdefault(request.key, sent) == sent, "the same bytes, whoever sends them"
+        for _ in range(self._pauses.get(request.agent, 0)):
+            await asyncio.sleep(0)
+        lines = self._script.get(request.agent, ())
+        line = lines[request.call - 1] if request.call <= len(lines) else f"I am {request.agent}"
+        return await FunctionModel(lambda _: line).reply(request, on_text)
+
+
+class Kept(MemoryJournal):
+    """Outlives its hosts."""
+
+    async def close(self):
+        pass
+
+
+def answer_of(row):
+    """Every question has its own answer, whenever it is asked."""
+    return f"{row.agent} says {row.payload}"
+
+
+async def answer_all(host, run):
+    """Answer until a run has ended."""
+    while (row := await host.settled(run, scope=ADA)).status != "ended":
+        for it in await host.requests(scope=ADA, run=run):
+            await host.deliver(run, Answer(it.id, answer_of(it)), scope=ADA)
+    return row
+
+
+async def to_the_end(spec, model, opened, closings=()):
+    """Play a run to its end; hosts are closed after so many rounds of the loop each."""
+    for number, rounds in enumerate([*closings, None]):
+        async with host_for(spec, model, code=TEAM_CODE, journal=await opened()) as host:
+            if number:
+                await host.resume("run", scope=ADA)
+            else:
+                await host.start("Side", scope=ADA, message="write", run="run")
+            going_on = asyncio.create_task(answer_all(host, "run"))
+            if rounds is None:
+                await going_on
+                workflow = await host.workflow("run", scope=ADA)
+                return await host.state("run", scope=ADA), await read(host, "run"), workflow
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            going_on.cancel()
+            await asyncio.gather(going_on, return_exceptions=True)
+    raise AssertionError("the last host plays to the end")
+
+
+def kept():
+    """Open one journal in memory as often as it is wanted."""
+    journal = Kept()
+
+    async def opened():
+        return journal
+
+    return opened
+
+
+def expect_sent_as_recorded(model, events, workflow):
+    """What models were sent is what the journal says they were."""
+    recorded = {
+        f"run:{it.seq}": (it.data.agent, it.data.digest)
+        for it in events
+        if isinstance(it.data, ContextAssembled)
+    }
+    for key, (agent, _, messages) in model.sent.items():
+        assert recorded[key] == (agent, digest_of(messages, workflow.views[agent].extras))
+
+
+def meaning(state):
+    """A state without numbers and times of events."""
+    said = [(it.role, it.agent, it.text) for it in state.messages]
+    return state.status, state.outcome, state.reason, dict(state.variables), said, state.turn_counts
+
+
+@settings(max_examples=60, derandomize=True)
+@given(
+    TEAM_SCRIPTS,
+    MERGES,
+    st.lists(st.integers(0, 120), max_size=4),
+    st.fixed_dictionaries(dict.fromkeys(MEMBERS, st.integers(0, 12))),
+)
+def test_a_run_with_a_group_that_is_closed_at_any_moment_goes_on_as_if_nothing_was(
+    script, merge, closings, pauses
+):
+    spec = team(**merge)
+    closed, alone = Pausing(script, pauses), Pausing(script, {})
+    state, events, workflow = play(to_the_end(spec, closed, kept(), closings))
+    without, _, _ = play(to_the_end(spec, alone, kept()))
+    assert state.outcome == "completed"
+    assert meaning(state) == meaning(without)
+    assert check_replay(workflow, "run", events) == []
+    assert fold(workflow.compiled, "run", events) == state
+    expect_sent_as_recorded(closed, events, workflow)
+
+
+@settings(max_examples=12, derandomize=True)
+@given(TEAM_SCRIPTS, MERGES, st.lists(st.integers(0, 400), max_size=3))
+def test_a_run_with_a_group_goes_on_in_another_host_on_one_file(script, merge, closings):
+    spec = team(**merge)
+
+    model = Pausing(script, {})
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.db"
+        story = to_the_end(spec, model, lambda: SqliteJournal.open(path), closings)
+        state, events, workflow = play(story)
+    assert state.outcome == "completed"
+    assert check_replay(workflow, "run", events) == []
+    expect_sent_as_recorded(model, events, workflow)
+
+
+@settings(max_examples=25, derandomize=True)
+@given(TEAM_SCRIPTS, MERGES)
+def test_every_order_in_which_members_finish_gives_the_same_state(script, merge):
+    spec = team(**merge)
+
+    async def story(order):
+        pauses = {name: 40 * place for place, name in enumerate(order)}
+        state, events, _ = await to_the_end(spec, Pausing(script, pauses), kept())
+        ended = [it.data.agent for it in events if isinstance(it.data, TurnEnded)]
+        return state, [it for it in ended if it in MEMBERS]
+
+    played = [play(story(order)) for order in permutations(MEMBERS)]
+    first = played[0][0]
+    for state, _ in played:
+        assert meaning(state) == meaning(first)
+        assert state.last_speaker == first.last_speaker
+        assert state.spent == first.spent
+    if not any(script.values()):
+        assert {tuple(ended) for _, ended in played} == set(permutations(MEMBERS))

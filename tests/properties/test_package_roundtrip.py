@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from strategies import specs
+from support.strategies import specs
 from weft.packages.dialect.migration import carry_out, plan_migration
 from weft.packages.layout import FILE_KINDS
 from weft.packages.reader import read_package

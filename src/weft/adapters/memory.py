@@ -35,7 +35,6 @@ class MemoryJournal:
         self._closed = False
 
     async def append(self, batch: Batch) -> None:
-        """Write a batch, whole or not at all."""
         self._refuse_if_closed()
         app, run = key = batch.row.app, batch.run
         row = self._rows.get(key)
@@ -64,21 +63,20 @@ class MemoryJournal:
     async def read(
         self, scope: Scope, run: str, *, after: int = 0, limit: int | None = None
     ) -> list[Event]:
-        """Return the events of a run after a number, in order; none if there is no such run."""
         if self._find(scope, run) is None:
             return []
         events = self._events[scope.app, run]
         return events[after : None if limit is None else after + limit]
 
     async def follow(self, scope: Scope, run: str, *, after: int = 0) -> AsyncGenerator[Event]:
-        """Yield the events of a run after a number as they are written, until it has ended."""
-        if self._find(scope, run) is not None:
-            read = partial(self._read_after, scope, run)
-            async for event in follow(self._feed, (scope.app, run), read, after):
-                yield event
+        row = self._find(scope, run)
+        if row is None or (row.status == "ended" and after >= row.seq):
+            return
+        read = partial(self._read_after, scope, run)
+        async for event in follow(self._feed, (scope.app, run), read, after):
+            yield event
 
     async def run(self, scope: Scope, run: str) -> RunRow | None:
-        """Return what is known about a run without folding it."""
         return self._find(scope, run)
 
     async def runs(
@@ -90,7 +88,6 @@ class MemoryJournal:
         before: str | None = None,
         limit: int = 50,
     ) -> list[RunRow]:
-        """Return runs, newest first; `before` continues after the last run of a page."""
         self._refuse_if_closed()
         found = [
             row
@@ -105,7 +102,6 @@ class MemoryJournal:
         return [self._alive(row) for row in sorted(found, key=_age, reverse=True)[:limit]]
 
     async def requests(self, scope: Scope, *, run: str | None = None) -> list[RequestRow]:
-        """Return the open questions, oldest first."""
         self._refuse_if_closed()
         found = [
             row
@@ -115,18 +111,15 @@ class MemoryJournal:
         return sorted(found, key=lambda row: (row.opened_at, row.run, row.id))
 
     async def unfinished(self) -> list[RunRow]:
-        """Return the runs that had something to do when they were last written, of all tenants."""
         self._refuse_if_closed()
         running = (row for row in self._rows.values() if row.status == "running")
         return [self._alive(row) for row in sorted(running, key=_age)]
 
     async def next_due(self, after: int) -> int | None:
-        """Return when the next question expires or timer is due after a time, of all tenants."""
         self._refuse_if_closed()
         return min((row.at for row in self._due() if row.at > after), default=None)
 
     async def due(self, now: int, *, after: DueRow | None = None, limit: int = 100) -> list[DueRow]:
-        """Return what is due, of all tenants, the longest overdue first, page by page."""
         self._refuse_if_closed()
         found = sorted((row for row in self._due() if row.at <= now), key=_due_place)
         if after is not None:
@@ -134,12 +127,10 @@ class MemoryJournal:
         return found[:limit]
 
     async def beat(self, owner: str, at: int) -> None:
-        """Note that whoever owns runs was alive at a time."""
         self._refuse_if_closed()
         self._beats[owner] = at
 
     async def claim(self, app: str, run: str, *, owner: str, before: str) -> bool:
-        """Let a running run have another owner than before, or none."""
         self._refuse_if_closed()
         row = self._rows.get((app, run))
         if row is None or row.status != "running" or row.owner != before:
@@ -148,12 +139,10 @@ class MemoryJournal:
         return True
 
     async def package(self, app: str, digest: str) -> bytes | None:
-        """Return the package that runs were started with; it is kept while a run needs it."""
         self._refuse_if_closed()
         return self._packages.get((app, digest))
 
     async def prune(self, scope: Scope, *, ended_before: int, dry_run: bool) -> Pruned:
-        """Remove the runs that ended before a time, with all that belongs to them alone."""
         self._refuse_if_closed()
         seen = [(key, it) for key, it in self._rows.items() if scope.covers(it.app, it.user)]
         gone = {
@@ -175,7 +164,6 @@ class MemoryJournal:
         return Pruned(len(gone), len(events), size)
 
     async def close(self) -> None:
-        """Forget everything."""
         self._closed = True
         kept = (self._rows, self._events, self._requests, self._timers, self._packages)
         for it in kept:

@@ -1,5 +1,6 @@
 """The host a command works with: that of the workspace, and the runs it keeps."""
 
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from weft.engine.rows import RequestRow, RunRow
 from weft.errors import RunGivenUp, StoreError
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
+from weft.runtime.worker import is_alive
 
 #: What a program may name instead of a file, and SQLite as well: runs that nobody keeps.
 _IN_MEMORY: Final = Path(":memory:")
@@ -136,7 +138,7 @@ async def find_run(host: Host, typed: str, scope: Scope = LOCAL) -> RunRow:
         return newest[0]
     found = await _matching(host, name, scope)
     if not found:
-        raise not_found(f'there is no run "{typed}"', "see what there is: weft runs list")
+        raise not_found(f'there is no run "{typed}"', "list the runs: weft runs list")
     if len(found) > 1:
         named = ", ".join(row.run for row in found[:_MOST])
         more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
@@ -166,11 +168,24 @@ def _asks_nothing(row: RunRow, location: JournalLocation) -> CommandFailed:
     if row.status == "ended":
         look = f"look at it: weft inspect {row.run}{location.options}"
         return usage(f"run {row.run} has ended, and asks nothing", look)
+    tail = f"wait until it asks: weft runs tail {row.run}{location.options}"
     return usage(
         f"run {row.run} has something to do, and asks nothing at present",
-        f"if no process works on it, continue it: weft runs resume {row.run}{location.options}",
-        f"else wait until it asks: weft runs tail {row.run}{location.options}",
+        *([how_to_resume(row, location)] if is_stopped(row) else [tail]),
     )
+
+
+def is_stopped(row: RunRow) -> bool:
+    """Tell whether a run has something to do and no process works on it."""
+    return row.status == "running" and not is_alive(row, time.time_ns() // 1_000_000)
+
+
+def how_to_resume(row: RunRow, location: JournalLocation) -> str:
+    """Name the command that continues a run which has something to do."""
+    command = f"weft runs resume {row.run}"
+    if is_stopped(row):
+        return f"no process works on it; continue: {command}{location.options}"
+    return f"another process works on it; take it over: {command} --take-over{location.options}"
 
 
 async def _matching(host: Host, name: str, scope: Scope) -> list[RunRow]:

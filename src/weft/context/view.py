@@ -8,7 +8,7 @@ from pydantic_core import to_json
 
 from weft.context.history import HistoryLimits
 from weft.context.segment import HIDDEN, Kind, LeftOut, Segment
-from weft.engine.reads import may_read
+from weft.engine.writes import may_read
 from weft.ports.model import OutputSchema, ToolSchema
 from weft.spec.agents import Agent, PromptSection
 from weft.spec.ingredients import (

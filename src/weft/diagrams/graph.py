@@ -177,9 +177,9 @@ def _side_by_side(routing: Routing, group: GroupRules) -> Iterator[Edge]:
     """Yield the handoffs to all members of a group, and from each to what comes after it."""
     target = _target_key(routing, group.next)
     done = "by the first who is done" if group.merge == "first" else "when all are done"
-    for member in group.members:
-        yield Edge(agent_key(group.name), agent_key(member), "fallback", SIDE_BY_SIDE)
-        yield Edge(agent_key(member), target, "fallback", done)
+    for member in dict.fromkeys(group.members):
+        yield Edge(agent_key(group.name), agent_key(member), "default", SIDE_BY_SIDE)
+        yield Edge(agent_key(member), target, "default", done)
 
 
 def _unread_routing(spec: WorkflowSpec) -> Routing:

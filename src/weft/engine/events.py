@@ -101,7 +101,7 @@ EDIT: Final = "edit"
 #: Nothing is known about what a call took.
 NO_USAGE: Final = Usage()
 
-#: How providers call it that a reply was cut at its longest.
+#: What providers call it when a reply was truncated (token limit).
 CUT: Final = "length"
 
 

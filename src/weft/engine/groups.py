@@ -126,7 +126,8 @@ def on_timer_fired(
     state.timers = without(state.timers, data.id)
     group = state.groups[timer.owner]
     seconds = compiled.groups[group.name].deadline
-    late = [it for it in state.active.values() if it.fork == group.fork and it.stage != "done"]
+    members = (state.active[turn] for turn in group.turns if turn in state.active)
+    late = [it for it in members if it.stage != "done"]
     return [
         Record(
             TurnFailed(it.agent, f"{it.agent} was not done within {seconds:g} s", "deadline"),

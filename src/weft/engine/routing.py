@@ -82,7 +82,7 @@ def link_routing(spec: WorkflowSpec) -> Routing:
 
 
 def routes_before(routing: Routing, agent: str, test: Test) -> Iterator[Route]:
-    """Yield the routes that may take the word from `agent` before it replies.
+    """Yield the routes that may hand off before `agent` replies.
 
     If the last of them is not certain, the agent may also get to reply.
     """

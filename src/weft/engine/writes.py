@@ -1,4 +1,4 @@
-"""Who may set a variable to what. Every write passes here before it is put down."""
+"""Who may see a variable, and who may set it to what: every write is checked here first."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -64,3 +64,11 @@ def value_error(
         if not any(same(step.from_, held) and same(step.to, value) for step in steps):
             return f"{name} does not change from {held!r} to {value!r}"
     return None
+
+
+def may_read(variables: Mapping[str, Variable], name: str, agent: str) -> bool:
+    """Tell whether an agent may see a variable; what nobody declared is hidden."""
+    variable = variables.get(name)
+    if variable is None:
+        return name in BUILT_IN_VARIABLES
+    return variable.readers is None or agent in variable.readers

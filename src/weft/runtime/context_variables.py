@@ -8,9 +8,8 @@ from weft.context.values import values_of
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import same
 from weft.engine.events import VariableSet
-from weft.engine.reads import may_read
 from weft.engine.state import State
-from weft.engine.writes import write_error
+from weft.engine.writes import may_read, write_error
 from weft.errors import ToolError
 from weft.findings import Json
 from weft.runtime.json_values import own_copy, plain_json

@@ -60,7 +60,7 @@ class DueWatch:
         try:
             await self._look_through(now)
             times = [at for at, _ in self._later.values()]
-            at = await self._journal.next_due(now)  # What became due meanwhile is there as well.
+            at = await self._journal.next_due(now)
         except Exception:  # noqa: BLE001 - else nothing would ever be due again
             _log.exception("what is due cannot be looked up; it is tried again")
             return self._clock.now() + PAUSE

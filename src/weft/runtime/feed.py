@@ -1,4 +1,4 @@
-"""How followers of a run get its events: from whoever writes them, and from the store to catch up."""
+"""How followers of a run get its events: from whoever writes them, or the store to catch up."""
 
 import asyncio
 from collections import deque

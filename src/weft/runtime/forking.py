@@ -1,11 +1,19 @@
 """Forks: the first part of a run, with edits, going on as a run of its own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.events import EDIT, Event, RunForked, RunStarted, TurnStarted, VariableSet
+from weft.engine.events import (
+    EDIT,
+    Event,
+    RunForked,
+    RunStarted,
+    TimerSet,
+    TurnStarted,
+    VariableSet,
+)
 from weft.engine.reduce import fold
 from weft.engine.rows import Batch, batch
 from weft.engine.state import State
@@ -25,7 +33,7 @@ class Edits:
     model: str | None = None
 
 
-def fork(
+def fork(  # noqa: PLR0913 - all by name
     workflow: Workflow,
     events: Sequence[Event],
     *,
@@ -49,6 +57,7 @@ def fork(
     for name, value in edits.values.items():
         edited = _edited(workflow.compiled, name, value)
         drafts.append(NewEvent(f"user:{user}", VariableSet(name, edited, EDIT), kept[-1].seq + 1))
+    drafts += (NewEvent(f"user:{user}", it, fork) for fork, it in _deadlines(workflow, before, now))
     decision = decide(workflow, before, drafts, now)
     written = batch(
         State(child),
@@ -59,6 +68,14 @@ def fork(
         package=workflow.package,
     )
     return written, decision.state
+
+
+def _deadlines(workflow: Workflow, state: State, now: int) -> Iterator[tuple[int, TimerSet]]:
+    """Give groups that begin anew the whole of their time."""
+    for fork, group in state.groups.items():
+        seconds = workflow.compiled.groups[group.name].deadline
+        if seconds is not None:
+            yield fork, TimerSet(f"deadline:{fork}", now + round(seconds * 1000), "deadline")
 
 
 def _model(events: Sequence[Event]) -> str | None:

@@ -1,4 +1,4 @@
-"""The gateway: starts runs, lets signals in, and shows what is there. It performs nothing itself."""
+"""The gateway: starts runs, lets signals in, and shows what is there. It performs nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -22,7 +22,7 @@ from weft.runtime.arguments import (
     require_user,
     require_values,
 )
-from weft.runtime.decision import CallCheck, NewEvent
+from weft.runtime.decision import NewEvent
 from weft.runtime.deltas import Delta, Ended, ModelRetry, News, Speech, TextDelta
 from weft.runtime.forking import Edits, fork
 from weft.runtime.perform import ModelSource
@@ -40,7 +40,7 @@ OpenRun: TypeAlias = ActiveRun | RunWriter
 class Gateway:
     """The way into the runs of a store: it appends, and wakes whoever works on them."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its ports, all by name
         self,
         *,
         journal: Journal,
@@ -111,6 +111,7 @@ class Gateway:
         message that was heard returns; an answer to what was answered is refused.
         """
         require_scope(scope)
+        known = self._worker.known((scope.app, run)) is not None
         opened = await self._open(run, scope)
         if was_heard(signal, opened.state):
             return
@@ -118,17 +119,17 @@ class Gateway:
             self._require_models(opened.workflow, opened.state.model, scope)
         if isinstance(signal, Answer) and isinstance(opened, ActiveRun):
             await self._worker.expire_if_over(opened, signal.request)
-        user = scope.user or scope.app
+        user, before = scope.user or scope.app, opened.state.seq
         try:
-            new, check = interpret(signal, opened.workflow, opened.state, user)
+            await self._let_in(opened, signal, user)
         except UsageError:
-            # What is in memory may be behind: another process may have written what allows it.
-            before = opened.state
-            await self._catch_up(opened)
-            if opened.state is before:
+            if not known:
                 raise
-            new, check = interpret(signal, opened.workflow, opened.state, user)
-        await self._write(opened, new, check)
+            # What was in memory may be behind: another process may have written what allows it.
+            await self._catch_up(opened)
+            if opened.state.seq == before:
+                raise
+            await self._let_in(opened, signal, user)
 
     async def fork(
         self,
@@ -237,7 +238,7 @@ class Gateway:
         return await self._journal.prune(scope, ended_before=ended_before, dry_run=dry_run)
 
     async def _followed(self, run: str, scope: Scope, after: int) -> AsyncIterator[Event | Delta]:
-        """Yield events and pieces of text in order: a piece comes after the event that allowed it."""
+        """Yield events and pieces of text in order: a piece after the event that allowed it."""
         key = (scope.app, run)
         early: list[Delta] = []
         replied: set[int] = set()
@@ -300,7 +301,10 @@ class Gateway:
             raise _taken(run)
         await active.start(new, _is_new)
 
-    async def _write(self, opened: OpenRun, new: NewEvent, check: CallCheck) -> None:
+    async def _let_in(self, opened: OpenRun, signal: Signal, user: str) -> None:
+        if was_heard(signal, opened.state):
+            return
+        new, check = interpret(signal, opened.workflow, opened.state, user)
         if isinstance(opened, ActiveRun):
             await self._worker.put(opened).deliver(new, check)
         else:
@@ -323,6 +327,7 @@ class Gateway:
             clock=self._clock,
             batches=self._batches,
             owner=owner,
+            works=False,
         )
 
     def _require_models(self, workflow: Workflow, model: str | None, scope: Scope) -> None:

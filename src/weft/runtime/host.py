@@ -1,4 +1,4 @@
-"""A host: the front door of one process. It lets signals into runs, works on them, and shows them."""
+"""A host: the front door of one process. It lets signals in, works on runs, and shows them."""
 
 import asyncio
 from collections.abc import Mapping
@@ -118,7 +118,8 @@ class Host(Gateway):
         if strange and is_alive(row, now) and not take_over:
             seconds = (now - max(row.heartbeat, row.changed_at)) / 1000
             raise UsageError(
-                f"another process works on run {run}: its last sign of life was {seconds:.0f} s ago",
+                f"another process works on run {run}: "
+                f"its last sign of life was {seconds:.0f} s ago",
                 hint="watch it with weft runs tail, or take it over with --take-over",
             )
         active = await self._worker.load(scope, run)

@@ -23,19 +23,13 @@ class CallingRun(Protocol):
     """A run as those see it who work for it: an active run."""
 
     @property
-    def scope(self) -> Scope:
-        """Whose run it is."""
-        ...
+    def scope(self) -> Scope: ...
 
     @property
-    def workflow(self) -> Workflow:
-        """The workflow it was started with."""
-        ...
+    def workflow(self) -> Workflow: ...
 
     @property
-    def state(self) -> State:
-        """The run as it stands."""
-        ...
+    def state(self) -> State: ...
 
     def ask(self, command: CallTool, opened: RequestOpened) -> None:
         """Open a question for a tool."""

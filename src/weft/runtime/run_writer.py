@@ -49,8 +49,12 @@ class RunWriter:
         clock: Clock,
         batches: Batches,
         owner: str | None = None,
+        works: bool = True,
     ) -> None:
-        """Write to a run: as its owner, unless it is named who is."""
+        """Write to a run: as its owner, unless it is named who is.
+
+        Whoever works on runs becomes the owner of one when there is something to do for it here.
+        """
         self.scope = scope
         self.workflow = workflow
         self.state = state
@@ -60,6 +64,7 @@ class RunWriter:
         self._clock = clock
         self._batches = batches
         self._owner = batches.owner if owner is None else owner
+        self._works = works
 
     @property
     def key(self) -> RunKey:
@@ -79,6 +84,7 @@ class RunWriter:
     async def go_on(self) -> Decision | None:
         """Return what is still to be done for the run, after writing what that takes."""
         await self.catch_up()
+        self._own()
         return await self._write(lambda: ((), tuple(pending(self.state))), lambda _: True)
 
     async def begin(self, written: Batch, state: State) -> None:
@@ -127,7 +133,13 @@ class RunWriter:
                 raise
             return check(self.state)
 
+    def _own(self) -> None:
+        if self._works:
+            self._owner = self._batches.owner
+
     def _batch(self, decision: Decision) -> Batch:
+        if decision.effects:
+            self._own()
         return batch(
             self.state,
             decision.state,
@@ -138,7 +150,7 @@ class RunWriter:
         )
 
     async def _append(self, written: Batch) -> bool:
-        """Append a batch; False if another process has written. A lost answer is asked for again."""
+        """Append a batch; False if another process has written. What is uncertain is looked up."""
         uncertain = False
         for pause in (*PAUSES, None):
             try:

@@ -69,7 +69,7 @@ def _refuse_unknown(given: Mapping[str, Any]) -> None:
     for name in given:
         if name not in known:
             near = nearest(name, known)
-            hint = f"did you mean {near}?" if near else f"there is: {', '.join(known)}"
+            hint = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
             raise UsageError(f"nothing is known of a tool as {name}", hint=hint)
 
 

@@ -66,7 +66,7 @@ def _given(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
     if variable is None:
         near = nearest(name, compiled.variables)
         known = ", ".join(compiled.variables) or "none"
-        hint = f"did you mean {near}?" if near else f"there is: {known}"
+        hint = f"did you mean {near}?" if near else f"available: {known}"
         raise UsageError(f"there is no variable {name}", hint=hint)
     if variable.source.type not in _GIVABLE:
         raise UsageError(

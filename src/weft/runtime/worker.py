@@ -82,8 +82,13 @@ class Worker:
         """Return a run that is in memory: worked on, or waiting for a person."""
         return self._held.get(run) or self._resting.get(run)
 
-    def made(self, scope: Scope, workflow: Workflow, state: State) -> ActiveRun:
-        """Return a run that can be worked on; it is held when it is put."""
+    def made(
+        self, scope: Scope, workflow: Workflow, state: State, *, owner: str | None = None
+    ) -> ActiveRun:
+        """Return a run that can be worked on; it is held when it is put.
+
+        What another process owns stays its own until there is something to do for it here.
+        """
         writer = RunWriter(
             scope=scope,
             workflow=workflow,
@@ -91,6 +96,7 @@ class Worker:
             journal=self._journal,
             clock=self._clock,
             batches=self._batches,
+            owner=owner,
         )
         return ActiveRun(writer, self._performer, self._left)
 
@@ -162,11 +168,7 @@ class Worker:
         """Take up every run that has something to do and that no process works on."""
         taken: list[str] = []
         for row in await self._journal.unfinished():
-            mine = row.owner == self._batches.owner
-            worked_on = (
-                (row.app, row.run) in self._held if mine else is_alive(row, self._clock.now())
-            )
-            if worked_on or not await self.claim(row):
+            if self._is_worked_on(row) or not await self.claim(row):
                 continue
             try:
                 self.take_up(await self._load(row))
@@ -177,6 +179,12 @@ class Worker:
                 taken.append(row.run)
         self.look_for_due()
         return taken
+
+    def _is_worked_on(self, row: RunRow) -> bool:
+        """Tell whether a process works on a run: this one knows what it has given up."""
+        if row.owner == self._batches.owner:
+            return (row.app, row.run) in self._held
+        return is_alive(row, self._clock.now())
 
     def look_for_due(self) -> None:
         """Wait for what is due: questions that expire, timers."""
@@ -245,7 +253,8 @@ class Worker:
         scope = Scope(row.app, row.user)
         workflow = await self._workflows.of_digest(row.app, row.digest)
         events = await self._journal.read(scope, row.run)
-        return self.made(scope, workflow, fold(workflow.compiled, row.run, events))
+        state = fold(workflow.compiled, row.run, events)
+        return self.made(scope, workflow, state, owner=row.owner)
 
     def _left(self, active: ActiveRun, fault: Exception | None) -> None:
         run = active.key

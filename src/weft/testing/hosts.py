@@ -12,6 +12,7 @@ from weft.packages import reader
 from weft.packages.package import Package
 from weft.packages.review import refuse_errors
 from weft.ports.clock import Clock
+from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Journal
 from weft.ports.model import Model
 from weft.ports.scope import Scope
@@ -43,6 +44,7 @@ def host_for(
     code: Mapping[str, bytes] = NO_CODE,
     journal: Journal | None = None,
     clock: Clock | None = None,
+    dispatcher: Dispatcher | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Host:
     """Return a host that runs one workflow with one model, in memory unless told otherwise."""
@@ -58,6 +60,7 @@ def host_for(
         loader=loader,
         clock=clock or SystemClock(),
         find=find,
+        dispatcher=dispatcher,
         environment=environment,
     )
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine_play import workflow
-from model_play import LOOKUP, Canned, ask, run, said
+from support.engine_play import workflow
+from support.model_play import LOOKUP, Canned, ask, run, said
 from weft.adapters.models.person import PersonModel
 from weft.adapters.models.recorded import RecordedModel
 from weft.adapters.models.usage import Priced, PriceList

@@ -23,7 +23,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 from pydantic_ai.usage import RequestUsage
 
-from model_play import LOOKUP, StillClock, ask, called, run, said
+from support.model_play import LOOKUP, StillClock, ask, called, run, said
 from weft.adapters.models.library import LibraryModel, as_messages
 from weft.adapters.models.providers import THROUGH_LIBRARY, Library
 from weft.adapters.models.registry import ModelRegistry, open_library

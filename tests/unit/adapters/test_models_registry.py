@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from benchmarks.mock_server import FAULTS, Answer, MockServer
 
-from model_play import Canned, StillClock, ask, run
+from support.model_play import Canned, StillClock, ask, run
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY, Provider
 from weft.adapters.models.registry import CallRules, ModelRegistry
 from weft.adapters.models.retry import RetryPolicy

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_play import Canned, StillClock, ask, passing, run
+from support.model_play import Canned, StillClock, ask, passing, run
 from weft.adapters.models.limits import Limited, TimeLimited
 from weft.adapters.models.retry import Retrying, RetryPolicy, WithFallback
 from weft.errors import ModelError

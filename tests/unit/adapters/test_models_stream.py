@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_play import ask
+from support.model_play import ask
 from weft.adapters.models.stream import StreamReader
 from weft.engine.events import ToolRequest, Usage
 from weft.errors import ModelError

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from schema_play import schemas
+from support.schema_play import schemas
 from weft.adapters.models.sample_values import sample_value
 from weft.adapters.models.strict_schema import strict_schema
 from weft.spec.type_parser import parse_type

@@ -7,7 +7,7 @@ import socket
 import aiohttp
 import pytest
 
-from model_play import ask, run
+from support.model_play import ask, run
 from weft.errors import ModelError, UsageError
 from weft.ports.model import ModelReply, ModelRequest
 from weft.testing.models import FunctionModel, Line, ScriptedModel, call

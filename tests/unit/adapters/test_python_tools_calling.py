@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tool_play import QUICK, Bench, context, play, tool_call, until, write
+from support.tool_play import QUICK, Bench, context, play, tool_call, until, write
 from weft.adapters.python_tools.calling import Limits
 from weft.adapters.python_tools.threads import Threads
 from weft.errors import ToolError, UsageError
@@ -99,8 +99,10 @@ def test_blocking_functions_run_side_by_side_off_the_event_loop(bench):
 def test_context_variables_of_the_caller_are_seen_by_the_tool(bench, monkeypatch):
     variable = contextvars.ContextVar("seen", default="no")
     # A place that both sides can reach.
-    monkeypatch.setattr(sys.modules["tool_play"], "SEEN", variable, raising=False)
-    tools = bench.load("import tool_play\ndef f() -> str:\n    return tool_play.SEEN.get()\n", "f")
+    monkeypatch.setattr(sys.modules["support.tool_play"], "SEEN", variable, raising=False)
+    tools = bench.load(
+        "from support import tool_play\ndef f() -> str:\n    return tool_play.SEEN.get()\n", "f"
+    )
 
     async def main():
         variable.set("yes")
@@ -313,8 +315,8 @@ async def f():
 def test_a_thread_that_hangs_is_left_behind_counted_and_replaced(tmp_path, caplog, monkeypatch):
     bench = Bench(tmp_path, QUICK, Threads(1, 2))
     gate = threading.Event()
-    monkeypatch.setattr(sys.modules["tool_play"], "GATE", gate, raising=False)
-    error = failure(bench, "import tool_play\ndef f():\n    tool_play.GATE.wait(30)\n")
+    monkeypatch.setattr(sys.modules["support.tool_play"], "GATE", gate, raising=False)
+    error = failure(bench, "from support import tool_play\ndef f():\n    tool_play.GATE.wait(30)\n")
     assert str(error) == "f took longer than 0.5 seconds and was given up"
     assert is_timeout(error)
     assert bench.loader.left_behind == 1
@@ -525,7 +527,7 @@ def test_nothing_that_hangs_keeps_the_process_from_ending(tmp_path):
 import asyncio, sys
 sys.path[:0] = [{str(ROOT / "tests")!r}]
 from pathlib import Path
-from tool_play import QUICK, Bench, tool_call
+from support.tool_play import QUICK, Bench, tool_call
 from weft.errors import ToolError
 bench = Bench(Path({str(tmp_path)!r}), QUICK)
 tools = bench.load('''

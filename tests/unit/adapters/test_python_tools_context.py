@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_play import compiled, context, state
+from support.tool_play import compiled, context, state
 from weft.engine.events import VariableSet
 from weft.errors import ToolError
 from weft.runtime.context_variables import Context

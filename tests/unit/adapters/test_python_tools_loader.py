@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from tool_play import Bench, digest_of, play, until, write
+from support.tool_play import Bench, digest_of, play, until, write
 from weft.adapters.python_tools.modules import PackageFinder
 from weft.errors import ToolError
 

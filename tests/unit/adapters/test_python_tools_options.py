@@ -69,7 +69,7 @@ def test_what_was_meant_by_an_option_is_told():
         with pytest.raises(UsageError) as caught:
             tool(**{name: "read"})
         hints.append(caught.value.hint)
-    assert hints == ["did you mean effect?", "there is: effect, timeout, retries"]
+    assert hints == ["did you mean effect?", "available: effect, timeout, retries"]
 
 
 def test_an_option_without_a_name_is_refused():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_play import Bench, context, play
+from support.tool_play import Bench, context, play
 from weft.adapters.python_tools.schemas import Signature, read_signature
 from weft.errors import RetryModel
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tool_play import until
+from support.tool_play import until
 from weft.adapters.python_tools.threads import Threads
 from weft.errors import UsageError
 

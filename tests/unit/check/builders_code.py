@@ -7,6 +7,7 @@ from weft.check.rule import rules_of
 from weft.check.rules import (
     auto,
     bind,
+    groups,
     hooks,
     names,
     outputs,
@@ -16,8 +17,7 @@ from weft.check.rules import (
 from weft.check.subject import Hit, Subject
 from weft.spec.workflow import WorkflowSpec
 
-RULES = rules_of(
-    names, tools, auto, bind, hooks, outputs, ui,
+RULES = rules_of(groups, names, tools, auto, bind, hooks, outputs, ui,
 )  # fmt: skip
 
 

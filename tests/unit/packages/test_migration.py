@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-import seed_examples as seed
+from support import seed_examples as seed
 from weft.errors import PackageError
 from weft.findings import SetValue
 from weft.packages.archive.staging import replace_files

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-import seed_examples as seed
+from support import seed_examples as seed
 from weft.packages.layout import FILE_KINDS
 from weft.packages.writer import SCHEMA_NAMES, schema, schema_files
 

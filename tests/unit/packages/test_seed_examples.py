@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-import seed_examples as seed
+from support import seed_examples as seed
 from weft.findings import is_error
 from weft.packages.reader import read_package
 from weft.spec import plan

@@ -11,7 +11,7 @@ _CUSTOMERS: Final = {
 
 def look_up_customer(context_variables) -> dict[str, str]:
     """Return the customer in one line, and the plan."""
-    # Who is signed in is known to the run. A name in the chat proves nothing.
+    # Who is signed in is known to the run. A name in the chat is no evidence.
     user = context_variables.get("user_id")
     name, plan = _CUSTOMERS.get(user, ("a guest", "basic"))
     return {"customer": f"{name}, {plan} plan", "plan": plan}

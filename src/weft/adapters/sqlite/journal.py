@@ -75,12 +75,11 @@ class SqliteJournal:
     async def read(
         self, scope: Scope, run: str, *, after: int = 0, limit: int | None = None
     ) -> list[Event]:
-        """Return the events of a run after a number, in order; none if there is no such run."""
         return await self._ask(partial(read_events, scope=scope, run=run, after=after, limit=limit))
 
     async def follow(self, scope: Scope, run: str, *, after: int = 0) -> AsyncGenerator[Event]:
-        """Yield the events of a run after a number as they are written, until it has ended."""
-        if await self.run(scope, run) is None:
+        row = await self.run(scope, run)
+        if row is None or (row.status == "ended" and after >= row.seq):
             return
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch_others())
@@ -89,7 +88,6 @@ class SqliteJournal:
             yield event
 
     async def run(self, scope: Scope, run: str) -> RunRow | None:
-        """Return what is known about a run without folding it."""
         return await self._ask(partial(find_run, scope=scope, run=run))
 
     async def runs(
@@ -101,7 +99,6 @@ class SqliteJournal:
         before: str | None = None,
         limit: int = 50,
     ) -> list[RunRow]:
-        """Return runs, newest first; `before` continues after the last run of a page."""
         return await self._ask(
             partial(
                 find_runs,
@@ -114,28 +111,22 @@ class SqliteJournal:
         )
 
     async def requests(self, scope: Scope, *, run: str | None = None) -> list[RequestRow]:
-        """Return the open questions, oldest first."""
         return await self._ask(partial(find_requests, scope=scope, run=run))
 
     async def unfinished(self) -> list[RunRow]:
-        """Return the runs that had something to do when they were last written, of all tenants."""
         return await self._ask(find_unfinished)
 
     async def next_due(self, after: int) -> int | None:
-        """Return when the next question expires or timer is due after a time, of all tenants."""
         return await self._ask(partial(find_next_due, after=after))
 
     async def due(self, now: int, *, after: DueRow | None = None, limit: int = 100) -> list[DueRow]:
-        """Return what is due, of all tenants, the longest overdue first, page by page."""
         return await self._ask(partial(find_due, now=now, after=after, limit=limit))
 
     async def beat(self, owner: str, at: int) -> None:
-        """Note that whoever owns runs was alive at a time."""
         self._refuse_if_closed()
         await self._writer.perform(partial(note_beat, owner=owner, at=at))
 
     async def claim(self, app: str, run: str, *, owner: str, before: str) -> bool:
-        """Let a running run have another owner than before, or none."""
         self._refuse_if_closed()
         if not owner:  # What is under way would claim it again.
             await self._writer.idle()
@@ -144,11 +135,9 @@ class SqliteJournal:
         )
 
     async def package(self, app: str, digest: str) -> bytes | None:
-        """Return the package that runs were started with; it is kept while a run needs it."""
         return await self._ask(partial(find_package, app=app, digest=digest))
 
     async def prune(self, scope: Scope, *, ended_before: int, dry_run: bool) -> Pruned:
-        """Remove the runs that ended before a time, with all that belongs to them alone."""
         if dry_run:
             return await self._ask(partial(would_prune, scope=scope, ended_before=ended_before))
         total = Pruned(0, 0, 0)
@@ -164,9 +153,8 @@ class SqliteJournal:
             )
 
     async def close(self) -> None:
-        """Write what is under way, then let go of everything."""
         if self._closing is None:
-            self._closing = asyncio.create_task(self._let_go())
+            self._closing = asyncio.create_task(self._close_all())
         # Whoever does not want to wait may go; closing goes on.
         await asyncio.shield(self._closing)
 
@@ -203,7 +191,7 @@ class SqliteJournal:
         self._refuse_if_closed()
         return await self._readers.ask(query)
 
-    async def _let_go(self) -> None:
+    async def _close_all(self) -> None:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)

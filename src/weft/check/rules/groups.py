@@ -54,7 +54,8 @@ def merge_function_is_there(subject: Subject) -> Iterator[Hit]:
             fact = f"the group {group.name} merges with {group.merge}, and "
             fact += "names no function" if group.function is None else "its function is not used"
             hint = 'write "merge": "custom" and "function": "module:function", or neither'
-            yield Hit(_path(index, "merge"), fact, hint=(hint,))
+            key = "merge" if group.function is None else "function"
+            yield Hit(_path(index, key), fact, hint=(hint,))
         elif group.function is not None:
             fault = missing_function(subject, group.function)
             if fault:

@@ -10,7 +10,7 @@ from weft.cli.chat.person import Person, UserLeft, stdin_is_terminal
 from weft.cli.chat.slash_commands import Inspecting, is_command, run_command, said
 from weft.cli.chat.subscription import Subscription
 from weft.cli.chat.terminal_view import JsonLines, RunView, TerminalView
-from weft.cli.hosting import JournalLocation
+from weft.cli.hosting import JournalLocation, how_to_resume
 from weft.cli.streams import Streams
 from weft.cli.text import clean
 from weft.engine.events import Event
@@ -180,7 +180,8 @@ async def _until_rest(
             if row.status != "running" and row.seq <= session.printed:
                 return row, state
         if not session.ours and listener is None and not await news.soon(PATIENCE):
-            session.streams.problem(not_moving(session.run, session.location))
+            row = await host.run(session.run, scope=LOCAL)
+            session.streams.problem(not_moving(row, session.location))
             if answering is None or not stdin_is_terminal():
                 break
             listener = answering
@@ -206,12 +207,9 @@ async def _item(news: Subscription, listener: AtTerminal | None) -> Event | Delt
         await asyncio.gather(listening, return_exceptions=True)
 
 
-def not_moving(run: str, location: JournalLocation) -> str:
-    """Say that a run does not move, and what to do if that stays so."""
-    return (
-        f"run {run} is not moving: another process may be working on it; "
-        f"if none is: weft runs resume {run}{location.options}"
-    )
+def not_moving(row: RunRow, location: JournalLocation) -> str:
+    """Say that a run does not move, and what to do about it."""
+    return f"run {row.run} is not moving: {how_to_resume(row, location)}"
 
 
 async def _deliver(host: Host, session: Session, signal: Signal) -> None:

@@ -42,12 +42,19 @@ async def interactive_host(session: Session, person: Person, seed: int) -> Async
             case "again":
                 pass
 
-    model = HumanModel(person.line, session.streams, command)
+    replied = -1  # What was printed when the person answered last; that answer comes next.
+
+    async def ready(request: ModelRequest) -> None:
+        # The key ends with the number of the event that let the agent speak.
+        await session.until_printed(max(int(request.key.rpartition(":")[2]), replied + 1))
 
     async def ask(request: ModelRequest) -> ModelReply:
-        # The key ends with the number of the event that let the agent speak.
-        await session.until_printed(int(request.key.rpartition(":")[2]))
-        return await model(request)
+        nonlocal replied
+        reply = await model(request)
+        replied = session.printed
+        return reply
+
+    model = HumanModel(person.line, session.streams, command, ready)
 
     async with hosted(session.location, seed=seed, person=ask) as host:
         yield host

@@ -1,5 +1,6 @@
 """The model `you`: what would be sent to a model is shown, and the person answers for it."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
@@ -17,19 +18,38 @@ _LAST: Final = 4
 _LINES: Final = 12
 
 
+async def _at_once(_request: ModelRequest) -> None:
+    """Wait for nothing."""
+
+
 class HumanModel:
-    """Answers for every agent by asking the person."""
+    """Answers for every agent by asking the person: for one after the other."""
 
     def __init__(
-        self, ask: AskLine, streams: Streams, command: Callable[[str], Awaitable[None]]
+        self,
+        ask: AskLine,
+        streams: Streams,
+        command: Callable[[str], Awaitable[None]],
+        ready: Callable[[ModelRequest], Awaitable[None]] = _at_once,
     ) -> None:
         self._ask = ask
         self._streams = streams
         #: Carries out a line that begins with a slash.
         self._command = command
+        #: Waits until the person can understand a request.
+        self._ready = ready
+        self._asking = asyncio.Lock()
 
     async def __call__(self, request: ModelRequest) -> ModelReply:
-        """Show a request, and return the reply that was typed."""
+        """Show a request, and return the reply that was typed.
+
+        Agents that take their turns side by side wait for each other.
+        """
+        async with self._asking:
+            await self._ready(request)
+            return await self._typed(request)
+
+    async def _typed(self, request: ModelRequest) -> ModelReply:
         self._show(request)
         while True:
             typed = await self._ask(f"{request.agent} says: ")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import deque
 from typing import Final, Protocol
 
 from weft.cli.formats.documents import document_line
@@ -28,6 +29,7 @@ from weft.engine.events import (
     ToolCalled,
     ToolFailed,
     ToolReturned,
+    TurnEnded,
     TurnFailed,
     TurnStarted,
     VariableRefused,
@@ -82,21 +84,41 @@ class TerminalView:
         self._model = model
         #: Whether what the user said is shown as well.
         self._echo = echo
-        #: Who speaks at which call, and how much of it stands in the line under way.
-        self._callers: dict[int, str] = {}
-        self._spoken: tuple[int, int] | None = None
+        #: Who speaks at which call, in which turn; the call whose words are being printed, and how
+        #: much of them; and what other turns have done meanwhile.
+        self._callers: dict[int, tuple[str, int]] = {}
+        self._spoken: tuple[int, str] | None = None
+        self._held: deque[Event | ModelRetry] = deque()
+        #: Who takes which turn at present; several where they do so side by side.
+        self._turns: dict[int, str] = {}
         #: What was shown last of a model that did not answer.
         self._instead_of = ""
         self._columns = streams.settings.columns if sys.stderr.isatty() else None
 
     def show(self, item: Event | Delta) -> None:
-        """Print what a person wants to know of it."""
+        """Print what a person wants to know of it; words under way are not interrupted."""
         if isinstance(item, TextDelta):
             self._piece(item)
-            return
+        elif self._interrupts(item):
+            self._held.append(item)
+        else:
+            self._show(item)
+            while self._held and not self._interrupts(self._held[0]):
+                self._show(self._held.popleft())
+
+    def _interrupts(self, item: Event | ModelRetry) -> bool:
+        """Tell whether another turn than the one that speaks has done something."""
+        if self._spoken is None:
+            return False
+        if isinstance(item, ModelRetry):
+            return item.call != self._spoken[0]
+        return item.turn not in (0, self._callers[self._spoken[0]][1])
+
+    def _show(self, item: Event | ModelRetry) -> None:
         if isinstance(item, ModelRetry):
             self._end_line()
-            self._note(f"{self._callers.get(item.call, 'the model')}: {item.text}", _MARGIN)
+            agent, _ = self._callers.get(item.call, ("the model", 0))
+            self._note(f"{agent}: {item.text}", _MARGIN)
             return
         data = item.data
         match data:
@@ -108,9 +130,12 @@ class TerminalView:
             case MessageShown(text=text):
                 self._say(self._workflow.name, text)
             case ContextAssembled(agent=agent):
-                self._callers[item.seq] = agent
+                self._callers[item.seq] = agent, item.turn
             case ModelReplied():
                 self._reply(item.cause, item.actor.removeprefix("agent:"), data)
+            case Joined(name=name, text=str(text)) if self._audience.may_hear(name):
+                self._turns.clear()
+                self._say(name, text)
             case _:
                 self._step(item)
 
@@ -120,26 +145,35 @@ class TerminalView:
 
     def _step(self, event: Event) -> None:
         self._end_line()
+        if isinstance(event.data, TurnStarted):
+            self._turns[event.turn] = event.data.agent
         if isinstance(event.data, _STEPS):
             self._note(summary(event, self._workflow), "")
         elif isinstance(event.data, _DETAILS):
             # Why a turn is handed off is worth a second line, what a tool returned is not.
             most = 3 if isinstance(event.data, HandedOff | ModelFailed | ToolFailed) else 1
-            self._note(summary(event, self._workflow), _MARGIN, most)
+            whose = f"{self._turns[event.turn]}: " if self._is_one_of_several(event.turn) else ""
+            self._note(whose + summary(event, self._workflow), _MARGIN, most)
+        if isinstance(event.data, TurnEnded | TurnFailed):
+            self._turns.pop(event.turn, None)
+        elif isinstance(event.data, Joined):
+            self._turns.clear()  # Some of them may have been broken off.
+
+    def _is_one_of_several(self, turn: int) -> bool:
+        return len(self._turns) > 1 and turn in self._turns
 
     def _piece(self, delta: TextDelta) -> None:
         """Print a piece of what is being said, unless it comes after its reply."""
-        agent = self._callers.get(delta.call)
-        if agent is None or not self._flows(agent):
+        agent, _ = self._callers.get(delta.call, ("", 0))
+        if not agent or not self._flows(agent):
             return
         if self._spoken is None and delta.offset == 0:
             self._streams.part(self._label(agent))
+            self._spoken = delta.call, ""
         elif self._spoken is None or self._spoken[0] != delta.call:
             return  # Of several that speak side by side, the others come whole.
-        if delta.offset == 0:
-            self._spoken = delta.call, 0
         self._streams.part(clean_lines(delta.text))
-        self._spoken = delta.call, delta.offset + len(delta.text)
+        self._spoken = delta.call, self._spoken[1] + delta.text
 
     def _flows(self, agent: str) -> bool:
         """Tell whether an agent's words are printed as they come."""
@@ -151,15 +185,19 @@ class TerminalView:
         )
 
     def _reply(self, call: int, agent: str, data: ModelReplied) -> None:
+        said = self._spoken[1] if self._spoken is not None and self._spoken[0] == call else None
         self._callers.pop(call, None)
-        if self._spoken is not None and self._spoken[0] == call:
-            # Another model may have stepped in for the one that was named.
-            self._streams.part(clean_lines(data.text[self._spoken[1] :]) + _badge(data.answerer))
+        # Another model may have stepped in for the one that was named, with words of its own.
+        if said is not None and data.text.startswith(said):
+            self._streams.part(clean_lines(data.text[len(said) :]) + _badge(data.answerer))
             self._end_line()
             self._stood_in(data)
         else:
+            self._end_line()
             self._stood_in(data)
             self._words(agent, data)
+        for retry in data.retries if self._echo else ():  # Live, each was shown when it happened.
+            self._note(retry, _MARGIN)
         if data.finish:
             self._note(f"the reply of {agent} {how_it_ended(data.finish)}", _MARGIN)
 

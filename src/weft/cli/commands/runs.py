@@ -169,7 +169,7 @@ async def _leaves(host: Host, run: str, location: JournalLocation, streams: Stre
     """Say why a run does not move; return whether it waits and stdin is not a terminal."""
     row = await host.run(run, scope=LOCAL)
     if row.status == "running":
-        streams.problem(not_moving(run, location))
+        streams.problem(not_moving(row, location))
         return False
     asked = await host.requests(scope=LOCAL, run=run)
     if asked:

@@ -14,18 +14,30 @@ from weft.cli.chat.person import Person, stdin_is_terminal
 from weft.cli.chat.subscription import subscribed
 from weft.cli.failure import Exit, usage
 from weft.cli.formats.documents import document
-from weft.cli.hosting import JournalLocation, find_request, find_run, hosted, locate_journal
+from weft.cli.hosting import (
+    JournalLocation,
+    find_request,
+    find_run,
+    hosted,
+    how_to_resume,
+    is_stopped,
+    locate_journal,
+)
 from weft.cli.options import RUN_HELP, JournalFile, RunName, Seed
 from weft.cli.pages.runs import outcome_text, print_list, repeat_turn
 from weft.cli.starting import read_message, warn_if_changed
 from weft.cli.streams import Streams
-from weft.cli.text import counted
+from weft.cli.text import clean, counted
 from weft.engine.events import Event, TurnStarted
 from weft.engine.rows import RequestRow, RunRow
+from weft.errors import WeftError
 from weft.findings import Json
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal, Stop
 from weft.wire.rows import run_data, runs_data
+
+#: How many runs are continued at once.
+_MANY: Final = 500
 
 #: Seconds to wait for a run that ends after its turn: no process may be working on it.
 _MOMENT: Final = 2.0
@@ -62,8 +74,7 @@ def cancel(
     elif row.status == "waiting":
         streams.result(f"run {row.run} ends after the turn that waits for a person")
     else:
-        resume = f"weft runs resume {row.run}{location.options}"
-        streams.result(f"run {row.run} ends after its turn; if no process works on it: {resume}")
+        streams.result(f"run {row.run} ends after its turn; {how_to_resume(row, location)}")
     return Exit.DONE
 
 
@@ -97,10 +108,10 @@ def resume(
                 raise usage(outcome_text(row), repeat_turn(session.location, row) or look)
             warn_if_changed(streams, row)
             session.run, session.printed = row.run, await _before_turn(host, row)
-            note = f"run {row.run} of {row.workflow} continues"
-            streams.note(streams.paint_error(note, "dim"))
             async with subscribed(host, row.run, after=session.printed) as news:
                 await host.resume(row.run, scope=LOCAL, take_over=take_over, streamed=True)
+                note = f"run {row.run} of {row.workflow} continues"
+                streams.note(streams.paint_error(note, "dim"))
                 return await follow_from(host, session, person, news)
 
     return run_session(session, work)
@@ -109,18 +120,29 @@ def resume(
 def _resume_all(location: JournalLocation, streams: Streams, seed: int) -> Exit:
     """Take up the runs whose processes have died, and wait until all of them rest."""
 
-    async def work() -> list[RunRow]:
-        async with hosted(location, seed=seed) as host:
-            taken = await host.recover()
-            streams.note(f"{counted(len(taken), 'run')} to continue")
-            return [await host.settled(run, scope=LOCAL) for run in taken]
+    async def settle(host: Host, row: RunRow) -> RunRow | None:
+        try:
+            await host.resume(row.run, scope=LOCAL)
+            return await host.settled(row.run, scope=LOCAL)
+        except WeftError as error:  # It is no reason to leave the others.
+            streams.problem(clean(f"run {row.run} is not continued: {error}"))
+            return None
 
-    rows = asyncio.run(work())
+    async def work() -> tuple[list[RunRow], list[RequestRow], bool]:
+        async with hosted(location, seed=seed) as host:
+            running = await host.runs(scope=LOCAL, status="running", limit=_MANY)
+            stopped = [it for it in running if is_stopped(it)]
+            streams.note(f"{counted(len(stopped), 'run')} to continue")
+            settled = await asyncio.gather(*(settle(host, it) for it in stopped))
+            rows = [it for it in settled if it is not None]
+            return rows, await host.requests(scope=LOCAL), len(rows) == len(stopped)
+
+    rows, requests, all_went_on = asyncio.run(work())
     if streams.settings.json:
-        streams.result(document({"runs": runs_data(rows, ())}))
+        streams.result(document({"runs": runs_data(rows, requests)}))
     elif rows:
         print_list(rows, streams)
-    return Exit.DONE
+    return Exit.DONE if all_went_on else Exit.FAILED
 
 
 async def _before_turn(host: Host, row: RunRow) -> int:

@@ -6,8 +6,7 @@ from weft.adapters.sqlite.errors import on_read_only_disk
 from weft.adapters.sqlite.health import Health, examine
 from weft.app.hosts import LOCAL
 from weft.cli.doctor import Diagnosis
-from weft.cli.hosting import JournalLocation
-from weft.cli.pages.runs import is_stopped
+from weft.cli.hosting import JournalLocation, is_stopped
 from weft.cli.text import counted
 from weft.errors import StoreError
 
@@ -33,8 +32,9 @@ def _sound(found: Health, location: JournalLocation) -> Diagnosis:
     still = [it.run for it in ours if is_stopped(it)]
     if not still:
         return Diagnosis("ok", "journal", fact)
-    fact += f", {counted(len(still), 'run')} that no process seems to work on"
-    return Diagnosis("warn", "journal", fact, f"weft runs resume {still[0]}{location.options}")
+    fact += f", {counted(len(still), 'run')} that no process works on"
+    which = still[0] if len(still) == 1 else "--all"
+    return Diagnosis("warn", "journal", fact, f"weft runs resume {which}{location.options}")
 
 
 def _remedy(error: StoreError, location: JournalLocation) -> str:

@@ -183,7 +183,7 @@ def _forked_group(_event: Event, data: Forked, _workflow: Workflow) -> str:
 
 def _joined(_event: Event, data: Joined, _workflow: Workflow) -> str:
     turns = ", ".join(map(str, data.turns))
-    what = f"turn{'s' if len(data.turns) > 1 else ''} {turns} count"
+    what = f"turns {turns} count" if len(data.turns) > 1 else f"turn {turns} counts"
     return f"{data.name} is done: {data.text or what}"
 
 

@@ -10,7 +10,7 @@ from weft.cli.streams import Streams
 from weft.cli.text import at_time, counted, value_text
 from weft.context.segment import LeftOut, Segment
 from weft.inspect.comparison import TurnComparison
-from weft.inspect.handoffs import HandoffRecord
+from weft.inspect.handoffs import HandoffRecord, RuleAsked
 from weft.inspect.run import RunInspection
 from weft.inspect.turn import Prompt, TurnInspection
 from weft.inspect.turn_records import ModelCall, ToolUse, TurnRecord
@@ -36,7 +36,7 @@ def run_page(inspection: RunInspection, streams: Streams) -> str:
         page.line("none")
     page.title("Turns")
     for record in inspection.opening:
-        page.line(_handoff(record))
+        _handoff(page, record, 2)
     for turn in inspection.turns:
         add_turn(page, turn)
     if not inspection.turns:
@@ -52,15 +52,20 @@ def run_page(inspection: RunInspection, streams: Streams) -> str:
 def add_turn(page: Page, turn: TurnRecord) -> None:
     """Add what happened in a turn."""
     took = "" if turn.seconds is None else f"  {turn.seconds:.2f} s"
-    page.line(f"{turn.number}  {turn.agent}{took}", style="bold")
+    group = f"  in the group {turn.group}" if turn.group else ""
+    page.line(f"{turn.number}  {turn.agent}{group}{took}", style="bold")
     for call in turn.calls:
         page.line(_call(call), 5)
+        for retry in call.retries:
+            page.line(retry, 9, "dim")
     for use in turn.tools:
         page.line(_tool(use), 5)
     if turn.variables:
         page.line(f"set {', '.join(turn.variables)}", 5)
+    if turn.error is not None:
+        page.line(f"failed: {turn.error}", 5)
     for record in turn.handoffs:
-        page.line(_handoff(record), 5)
+        _handoff(page, record, 5)
 
 
 def _facts(inspection: RunInspection) -> list[str]:
@@ -137,8 +142,17 @@ def _tool(use: ToolUse) -> str:
     return f"tool {use.tool}{' (automatic)' if use.auto else ''}: {what}{took}"
 
 
-def _handoff(record: HandoffRecord) -> str:
-    return f"{record.source} -> {record.target}, because {reason_of(record)}"
+def _handoff(page: Page, record: HandoffRecord, margin: int) -> None:
+    page.line(f"{record.source} -> {record.target}, because {reason_of(record)}", margin)
+    # That the only rule was asked goes without saying.
+    if len(record.asked) > 1:
+        asked = (f"{number} {_asked(it)}" for number, it in enumerate(record.asked, start=1))
+        page.line(f"asked: {'; '.join(asked)}", margin + 4, "dim")
+
+
+def _asked(rule: RuleAsked) -> str:
+    """Say what came of a rule; one without a condition needs no second word."""
+    return rule.verdict if rule.condition is None else f"{rule.condition}: {rule.verdict}"
 
 
 def turn_page(inspection: TurnInspection, streams: Streams) -> str:

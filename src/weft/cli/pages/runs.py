@@ -1,20 +1,18 @@
 """Runs in a list, one run at a glance, and what a run came to or waits for."""
 
-import time
 from collections.abc import Sequence
 from shlex import quote
 from typing import Final
 
 from weft.cli.failure import CommandFailed, Exit, Failure, code_of
 from weft.cli.formats.documents import document_line
-from weft.cli.hosting import JournalLocation, short
+from weft.cli.hosting import JournalLocation, how_to_resume, is_stopped, short
 from weft.cli.pages.page import Page
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, clean, shortened, value_text
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import Spent
 from weft.inspect.run import spending
-from weft.runtime.worker import is_alive
 from weft.runtime.workflow import Workflow
 from weft.wire.rows import run_data
 
@@ -109,11 +107,6 @@ def note_stalled_runs(rows: Sequence[RunRow], location: JournalLocation, streams
         streams.note(f"{what} no process; continue: weft runs resume {which}{location.options}")
 
 
-def is_stopped(row: RunRow) -> bool:
-    """Tell whether a run has something to do and its process has died."""
-    return row.status == "running" and not is_alive(row, time.time_ns() // 1_000_000)
-
-
 def _cells(row: RunRow, form: str) -> tuple[str, ...]:
     return (
         _status(row),
@@ -131,7 +124,7 @@ def _status(row: RunRow) -> str:
 def _whole_status(row: RunRow) -> str:
     if is_stopped(row):
         last = max(row.heartbeat, row.changed_at)
-        return f"stopped: its process has died; it was last alive {at_time(last)}"
+        return f"stopped: no process has worked on it since {at_time(last)}"
     return f"{_status(row)}: {row.reason}" if row.reason else _status(row)
 
 
@@ -172,7 +165,7 @@ def print_status(
         next_step = f"answer: {answer_command(location, row, requests[0], len(requests))}"
     else:
         fact = f"run {row.run} is not over, and asks nothing at present"
-        next_step = f"if no process works on it: weft runs resume {row.run}{location.options}"
+        next_step = how_to_resume(row, location)
     style = "bold green" if row.outcome == "completed" else "bold"
     streams.note(streams.paint_error(fact, style))
     streams.note(f"  {next_step}")

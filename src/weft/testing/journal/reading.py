@@ -180,25 +180,26 @@ async def owners_change(open_journal: OpenJournal) -> None:
     await write(journal, run, SampleRun("r1", app="other"))
     await journal.beat("worker-2", 4000)
 
-    async def claim(owner: str, before: str, name: str = "r1") -> bool:
-        return await journal.claim(APP, name, owner=owner, before=before)
+    async def claim(owner: str, before: str, name: str = "r1") -> str:
+        taken = await journal.claim(APP, name, owner=owner, before=before)
+        return "taken" if taken else "refused"
 
     async def owner(scope: Scope = SCOPE) -> tuple[str, int] | None:
         row = await journal.run(scope, "r1")
         return row and (row.owner, row.heartbeat)
 
-    expect(await claim("worker-2", "worker-3"), False, "a claim on the run of another owner")
+    expect(await claim("worker-2", "worker-3"), "refused", "a claim on the run of another owner")
     expect(await owner(), ("worker-1", 0), "the owner after a claim that came to nothing")
     rivals = [claim(it, "worker-1") for it in ("worker-2", "worker-2")]
-    expect(sorted(await asyncio.gather(*rivals)), [False, True], "rivals that claim a run")
+    expect(sorted(await asyncio.gather(*rivals)), ["refused", "taken"], "rivals that claim a run")
     expect(await owner(), ("worker-2", 4000), "the new owner, and its sign of life")
     expect(await owner(Scope("other")), ("worker-1", 0), "the owner of a namesake")
-    expect(await claim("", "worker-2"), True, "a run that is released")
+    expect(await claim("", "worker-2"), "taken", "a run that is released")
     expect(await owner(), ("", 0), "the owner of a run that was released")
-    expect(await claim("worker-3", ""), True, "a claim on a run that was released")
-    expect(await claim("worker-3", "", name="r2"), False, "a claim on an unknown run")
+    expect(await claim("worker-3", ""), "taken", "a claim on a run that was released")
+    expect(await claim("worker-3", "", name="r2"), "refused", "a claim on an unknown run")
     await journal.append(run.batch(status="waiting"))
-    expect(await claim("worker-3", ""), False, "a claim on a run that waits")
+    expect(await claim("worker-3", ""), "refused", "a claim on a run that waits")
     await journal.close()
 
 
@@ -223,7 +224,9 @@ async def followers_get_events(open_journal: OpenJournal) -> None:
     written += last.events
     found = await asyncio.wait_for(asyncio.gather(*followers), 30)
     expect(found, [written, written[1:]], "what followers get")
-    expect(await _followed(journal, 500), written[500:], "what a late follower gets")
+    for after in (500, len(written), len(written) + 1):
+        late = await asyncio.wait_for(_followed(journal, after), 30)
+        expect(late, written[after:], "what a late follower gets")
     await journal.close()
 
 

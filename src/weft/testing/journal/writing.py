@@ -6,9 +6,10 @@ from typing import Final
 from weft.engine.codec import encode
 from weft.engine.events import Event, MessageShown, ToolReturned
 from weft.engine.rows import Batch, RequestClosed
-from weft.errors import StoreConflict
+from weft.errors import StoreConflict, StoreError
 from weft.ports.journal import Journal
 from weft.testing.journal.kinds import EVERY_KIND
+from weft.testing.journal.lossy import LossyJournal
 from weft.testing.journal.samples import SCOPE, Check, OpenJournal, SampleRun, expect, expect_error
 
 #: Where event data begins to be large.
@@ -141,6 +142,21 @@ async def text_comes_back(open_journal: OpenJournal) -> None:
     await journal.close()
 
 
+async def lost_acknowledgements_are_found(open_journal: OpenJournal) -> None:
+    """Whoever does not know whether a batch was written finds out, and cannot write it twice."""
+    journal = LossyJournal(await open_journal(), lambda _: True)
+    run = SampleRun("r1")
+    for number in range(3):
+        batch = run.batch(MessageShown("a"), MessageShown("b"))
+        await expect_error(StoreError, journal.append(batch), f"batch {number}, unacknowledged")
+        await expect_error(StoreConflict, journal.append(batch), f"batch {number} once more")
+        row = await journal.run(SCOPE, "r1")
+        expect(row and row.batch, batch.id, "the batch that was written last")
+        there = await journal.read(SCOPE, "r1", after=batch.expected, limit=2)
+        expect(there, list(batch.events), f"the events of batch {number}")
+    await journal.close()
+
+
 async def long_runs_come_back(open_journal: OpenJournal) -> None:
     """Ten thousand events are read in order, at once and in pages."""
     journal = await open_journal()
@@ -180,5 +196,6 @@ WRITING_CHECKS: Final[tuple[Check, ...]] = (
     batches_of_one_run_queue,
     large_data_comes_back,
     text_comes_back,
+    lost_acknowledgements_are_found,
     long_runs_come_back,
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from journal_play import look, play
+from support.journal_play import look, play
 from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.sqlite.rows import (
     CHANGING,

@@ -79,7 +79,8 @@ def _field(field: FieldInfo) -> st.SearchStrategy[Any]:
 def _of(annotation: Any, metadata: list[Any]) -> st.SearchStrategy[Any]:  # noqa: PLR0911
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _of(arguments[0], [*arguments[1:], *metadata])
+        own = [m for it in arguments[1:] for m in getattr(it, "metadata", [it])]
+        return _of(arguments[0], [*own, *metadata])
     if annotation is JsonValue:
         return JSON
     if origin is Literal:

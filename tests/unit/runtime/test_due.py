@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from journal_play import play
+from support.journal_play import play
 from weft.adapters.memory import MemoryJournal
 from weft.engine.rows import DueRow, TimerGone
 from weft.errors import RunError, StoreError

@@ -71,6 +71,7 @@ def play(
     code: Mapping[str, bytes] | None = None,
     message: str | None = "hello",
     values: Mapping[str, Any] | None = None,
+    name: str | None = None,
     environment: Mapping[str, str] | None = None,
     after: Callable[[Host, str], Awaitable[Any]] | None = None,
 ) -> Played:
@@ -82,7 +83,7 @@ def play(
     async def scenario() -> Played:
         host = host_for(spec, model, code=code or {}, clock=Seconds(), environment=environment)
         async with host:
-            run = await host.start("W", scope=ADA, message=message, values=values)
+            run = await host.start("W", scope=ADA, message=message, values=values, model=name)
             await host.settled(run, scope=ADA)
             if after is not None:
                 run = await after(host, run) or run

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from journal_play import look, play
+from support.journal_play import look, play
 from weft.adapters.sqlite import SqliteJournal, prune, queries, writer
 from weft.adapters.sqlite.append import write_group
 from weft.adapters.sqlite.rows import written

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, TypeAdapter
 
-from model_play import LOOKUP, ask, called, run, said
-from schema_play import schemas
+from support.model_play import LOOKUP, ask, called, run, said
+from support.schema_play import schemas
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import Move, Steering
 from weft.adapters.models.sample_values import sample_value

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine_play import Play, workflow
+from support.engine_play import Play, workflow
 from weft.engine.activations import MAX_CALLS, MAX_REFUSALS
 from weft.engine.commands import Assemble, CallModel, CallTool
 from weft.engine.events import (

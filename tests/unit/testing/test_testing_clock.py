@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from model_play import run
+from support.model_play import run
 from weft.ports.clock import Clock
 from weft.testing.clock import START, ManualClock
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from journal_play import look, play
+from support.journal_play import look, play
 from weft.adapters.sqlite import SqliteJournal, schema, writer
 from weft.adapters.sqlite.errors import store_error
 from weft.engine.events import MessageShown, ToolReturned

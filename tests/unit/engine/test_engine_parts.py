@@ -6,7 +6,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from engine_play import workflow
+from support.engine_play import workflow
 from weft.engine.codec import decode, encode, read_json
 from weft.engine.events import (
     KIND_NAMES,

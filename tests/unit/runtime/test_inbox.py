@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from journal_play import play
+from support.journal_play import play
 from weft.engine.events import MessageShown
 from weft.errors import RunError, UsageError
 from weft.runtime.decision import NewEvent

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from journal_play import play
-from run_play import linked
+from support.journal_play import play
+from support.run_play import linked
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
 from weft.engine.commands import CallModel

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from weft.packages.shipped import EXAMPLES, shipped_folder
@@ -119,3 +121,10 @@ def make_desk(workspace: Path) -> Path:
     ):
         (folder / f"{file}.json").write_text(json.dumps(content, indent=2), encoding="utf-8")
     return folder
+
+
+def let_leases_end(workspace: Path) -> None:
+    """Let it be long ago that anybody worked on the runs of a workspace."""
+    with closing(sqlite3.connect(workspace / ".weft" / "journal.db")) as journal, journal:
+        journal.execute("UPDATE runs SET changed_at = changed_at - 20000")
+        journal.execute("DELETE FROM workers")

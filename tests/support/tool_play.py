@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from engine_play import workflow
+from support.engine_play import workflow
 from weft.adapters.python_tools.calling import Limits, PythonTools
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.python_tools.threads import Threads

@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 import pytest
 
-from journal_play import play
+from support.journal_play import play
 from weft.adapters.sqlite import SqliteJournal, journal
 from weft.engine.events import Event, MessageShown, RunEnded
 from weft.errors import StoreError

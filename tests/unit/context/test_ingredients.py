@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from engine_play import Play
+from support.engine_play import Play
 from weft.context.assembly import Assembly, assemble
 from weft.context.view import make_view
 from weft.engine.compiled import compile_workflow

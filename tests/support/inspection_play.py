@@ -1,6 +1,6 @@
 """Three workflows to look at: a shop with tools and questions, a form, one that always fails."""
 
-from run_play import ADA, Played, play
+from support.run_play import ADA, Played, play
 from weft.runtime.signals import Answer, UserMessage
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.models import ScriptedModel, call

@@ -1,0 +1,70 @@
+"""The words of the field stand where people look for them; those of our own do not return."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+#: What people read: sources with their messages, guides, packages and what is generated from them.
+PLACES = ("src", "docs", "workflows", "schemas", "README.md", "CONTRIBUTING.md")
+ENDINGS = {".py", ".md", ".json", ".yaml", ".toml"}
+
+#: A word that is not used any more, and the one to use.
+WORDS = {
+    r"\b(?:get|give|pass|keep|take|has|have|had|got|gave|given|passed|kept|took)s?"
+    r"(?:es)? the word\b": "takes its turn, hands off to",
+    r"\b[Mm]end(?:s|ed|ing|able)?\b": "fix",
+    r"[Rr]ulebook|write_rulebook": "CompiledWorkflow, compile_workflow",
+    r"\b[Bb]ookcase\b|\bShelf\b": "WorkspaceWorkflows, WorkflowCache",
+    r"\bweft\.opening\b|\bweft/opening\b": "weft.app",
+    r"\bStoryteller\b": "TerminalView",
+    r"\bgoing_along\b": "follow_run",
+    r"\bthere (?:is|are): ": "available: ",
+    r"\bcut at its longest\b": "truncated (token limit)",
+    r"\bcould not go on\b": "stopped: ... After fixing this, continue with",
+    # Every way a conversation can go is looked at, as far as there are not too many.
+    r"\b[Pp]ro(?:ven|ves|ved|of)\b|\bprov(?:e|ing)\b": "explores, checks, tests",
+    r"\brefuse_no_(?:scope|text)\b|\brefuse_nobody\b": "require_scope, require_text, require_user",
+    r"\b_(?:forsake|taker|take_in|let_go)\b": "_fail_waiters, _drain_task, _drain_inbox, _evict",
+}
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    for place in PLACES:
+        path = ROOT / place
+        files = [path] if path.is_file() else sorted(path.rglob("*"))
+        for file in files:
+            if file.suffix in ENDINGS and "__pycache__" not in file.parts:
+                yield str(file.relative_to(ROOT)), file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("pattern", WORDS, ids=WORDS.values())
+def test_a_word_of_our_own_is_not_used(pattern: str):
+    found = [
+        f"{name}:{text.count(chr(10), 0, it.start()) + 1}: {it[0]!r}"
+        for name, text in texts()
+        for it in re.finditer(pattern, text)
+    ]
+    assert not found, f"say instead: {WORDS[pattern]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("A gets the word, B passes the word, C has had the word", 3),
+        ("the word ACCEPT; a word given; get the words", 0),
+        ("mend, mended, amend, recommended, mendable", 3),
+        ("a proof that is proven; improved, proved, waterproof, provider", 3),
+        ("no such thing; there are: a, b", 1),
+    ],
+)
+def test_the_words_are_told_from_others(text: str, number: int):
+    assert sum(len(re.findall(pattern, text)) for pattern in WORDS) == number
+
+
+def test_every_place_is_there():
+    names = [name for name, _ in texts()]
+    assert all(any(it.startswith(place) for it in names) for place in PLACES)
