@@ -1,14 +1,13 @@
 """The JSON Schema of what a UI tool shows or gets back: its shape, and what its keys lead to."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
 from weft.check.values import misfit, told
 from weft.findings import Json, Path
 from weft.spec.part import JsonMap
-from weft.spec.type_meaning import Models
-from weft.spec.types import DictOf, ListOf, OptionalOf, Ref, Scalar, TypeExpr, UnionOf
+from weft.spec.types import TypeExpr
 
 TYPES: Final = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
 
@@ -19,9 +18,9 @@ OTHER_WORDS: Final = {
 }  # fmt: skip
 
 _SCALARS: Final = frozenset({"string", "integer", "number", "boolean", "null"})
-_MAPS: Final = ("properties", "$defs", "definitions", "patternProperties")
-_LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
-_SINGLES: Final = ("items", "additionalProperties", "not")
+_MAPS: Final = ("properties", "$defs")
+_LISTS: Final = ("anyOf", "oneOf", "allOf")
+_SINGLES: Final = ("items", "additionalProperties")
 #: Keywords that say more about an object than its properties do.
 _FURTHER: Final = ("$ref", "anyOf", "oneOf", "allOf", "patternProperties", "if")
 _MAX_HOPS: Final = 20
@@ -55,12 +54,12 @@ def _inner(node: dict[str, Json], path: Path) -> Iterator[tuple[Path, Json]]:
         if isinstance(found := node.get(key), dict):
             for name, part in cast("dict[str, Json]", found).items():
                 yield (*path, key, name), part
-    for key in (*_LISTS, "items"):
+    for key in _LISTS:
         if isinstance(found := node.get(key), list):
             for index, part in enumerate(cast("list[Json]", found)):
                 yield (*path, key, index), part
     for key in _SINGLES:
-        if key in node and not (key == "items" and isinstance(node[key], list)):
+        if key in node:
             yield (*path, key), node[key]
 
 
@@ -88,8 +87,6 @@ def _type_faults(value: Json, path: Path) -> Iterator[SchemaFault]:
             meant = word if word in TYPES else OTHER_WORDS.get(word)
             hint = f"use one of {', '.join(sorted(TYPES))}"
             yield SchemaFault(at, "is no type of JSON Schema", hint, meant)
-    if not named:
-        yield SchemaFault(path, "is an empty list", "name at least one type")
 
 
 def _required_faults(node: dict[str, Json], path: Path) -> Iterator[SchemaFault]:
@@ -99,9 +96,7 @@ def _required_faults(node: dict[str, Json], path: Path) -> Iterator[SchemaFault]
         yield SchemaFault(path, "must be a list of names", hint)
         return
     for index, name in enumerate(cast("list[Json]", listed)):
-        if not isinstance(name, str):
-            yield SchemaFault((*path, index), "must be a name", "write the name of a property")
-        elif isinstance(known, dict) and name not in known and not _says_more(node):
+        if isinstance(known, dict) and name not in list(known) and not _says_more(node):
             hint = "add it to `properties`, or take it out of the list"
             yield SchemaFault((*path, index), "names no property", hint)
 
@@ -172,56 +167,30 @@ def _resolved(node: JsonMap, root: JsonMap) -> JsonMap | None:
     return None
 
 
-#: The types of JSON Schema that have few values, with all of them.
-_FINITE: Final[dict[str, tuple[Json, ...]]] = {"boolean": (False, True), "null": (None,)}
-#: The others in words.
-_ENDLESS: Final = {
-    "string": "any text",
-    "integer": "any whole number",
-    "number": "any number",
-    "array": "a list",
-    "object": "an object",
+#: The types of JSON Schema with values that stand for all of theirs, and what to call these.
+_STAND_INS: Final[dict[str, tuple[tuple[str, Json], ...]]] = {
+    "string": (("any text", "\ue000"),),
+    "integer": (("any whole number", -987654321),),
+    "number": (("any number", 0.123456789),),
+    "boolean": (("false", False), ("true", True)),
+    "array": (("a list", []),),
+    "object": (("an object", {}),),
+    "null": (("null", None),),
 }
-_TAKERS: Final = {"string": {"str"}, "integer": {"int", "float"}, "number": {"float"}}
 _COMPOUND: Final = ("anyOf", "oneOf", "allOf", "not", "$ref", "if")
 
 
-def answers_refused(type_: TypeExpr, schema: JsonMap, models: Models) -> str | None:
-    """Name something that the schema allows and the type does not, or None if there is nothing."""
+def answers_refused(type_: TypeExpr, schema: JsonMap) -> str | None:
+    """Name something that the schema allows and the type does not, or None if there is nothing.
+
+    Of types that need a model nothing is said.
+    """
     if any(key in schema for key in _COMPOUND):
         return None
-    values = [schema["const"]] if "const" in schema else schema.get("enum")
-    if isinstance(values, list):
-        return _value_refused(type_, values, models)
-    kinds = schema.get("type")
-    for kind in cast("list[Json]", kinds) if isinstance(kinds, list) else [kinds]:
-        refused = None
-        if isinstance(kind, str) and kind in _FINITE:
-            refused = _value_refused(type_, _FINITE[kind], models)
-        elif isinstance(kind, str) and kind in _ENDLESS and not _takes(type_, kind):
-            refused = _ENDLESS[kind]
-        if refused:
-            return refused
-    return None
-
-
-def _value_refused(type_: TypeExpr, values: Iterable[Json], models: Models) -> str | None:
-    refused = (value for value in values if misfit(type_, value, models))
-    return next((told("", value) for value in refused), None)
-
-
-def _takes(type_: TypeExpr, kind: str) -> bool:
-    """Tell whether a type takes all values of a kind, what is inside of them left aside."""
-    match type_:
-        case Scalar(name):
-            return name == "any" or name in _TAKERS.get(kind, ())
-        case OptionalOf(of):
-            return _takes(of, kind)
-        case UnionOf(members):
-            return any(_takes(member, kind) for member in members)
-        case ListOf():
-            return kind == "array"
-        case DictOf() | Ref():
-            return kind == "object"
-        case _:
-            return False
+    listed, kinds = schema.get("enum"), schema.get("type")
+    if isinstance(listed, list):
+        allowed = [(told("", value), value) for value in cast("list[Json]", listed)]
+    else:
+        named = cast("list[Json]", kinds) if isinstance(kinds, list) else [kinds]
+        allowed = [it for kind in named for it in _STAND_INS.get(str(kind), ())]
+    return next((words for words, value in allowed if misfit(type_, value, {})), None)

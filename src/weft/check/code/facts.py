@@ -4,7 +4,6 @@ All of it is found in the text of the files. Nothing is imported, nothing runs.
 """
 
 from collections.abc import Container, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -153,7 +152,7 @@ def _reached(modules: Mapping[str, Module], path: str, name: str) -> Iterator[De
         found = module.definitions.get(name)
         if found:
             yield found
-        used = set(_used(modules, module, found) if found else _starred(module, {name}))
+        used = set(_used(modules, module, found)) if found else set[tuple[str, str]]()
         waiting.extend(sorted(used - seen))
         seen |= used
 
@@ -162,13 +161,8 @@ def _used(
     modules: Mapping[str, Module], module: Module, found: Definition
 ) -> Iterator[tuple[str, str]]:
     """Yield what a definition names, by file and name, and what it imports."""
-    yield from ((module.path, name) for name in found.mentions & module.definitions.keys())
-    yield from _starred(module, found.mentions - module.definitions.keys())
+    mentions = (found.mentions | {"*"}) & module.definitions.keys()
+    yield from ((module.path, name) for name in mentions)
     for file, taken in (*found.inner, *([found.origin] if found.origin else ())):
         names = [taken] if taken else modules[file].definitions if file in modules else ()
         yield from ((file, name) for name in names)
-
-
-def _starred(module: Module, names: AbstractSet[str]) -> Iterator[tuple[str, str]]:
-    """Yield where names may come from that a file imports along with all others."""
-    return ((file, name) for file in module.stars for name in names)

@@ -3,16 +3,10 @@
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 ParameterKind: TypeAlias = Literal["positional", "keyword", "args", "kwargs"]
-
-#: Types whose own types may stand in quotes one by one; elsewhere a text may be just a text.
-_HOLDERS: Final = frozenset({
-    "list", "dict", "set", "tuple", "frozenset", "List", "Dict", "Set", "Tuple", "Optional",
-    "Union", "Sequence", "Mapping", "Iterable",
-})  # fmt: skip
 
 #: The parameter that a run always fills with the context, and one that it fills if it has no hint.
 PLAIN_NAME: Final = "context_variables"
@@ -35,8 +29,7 @@ class Parameter:
     """One parameter of a function.
 
     `required` means that a caller must give it, `injected` that the run does: no model is asked.
-    `unnamed` means that it cannot be given by name. `hint` is its type hint as it is written, and
-    `hint_names` are those that it uses.
+    `hint_names` are the names that its type hint is made of, texts in quotes left aside.
     """
 
     name: str
@@ -45,8 +38,6 @@ class Parameter:
     required: bool
     injected: bool
     spot: Spot
-    unnamed: bool = False
-    hint: str = ""
     hint_names: frozenset[str] = frozenset()
 
 
@@ -75,8 +66,7 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
     positional = [*arguments.posonlyargs, *arguments.args]
     first_default = len(positional) - len(arguments.defaults)
     for index, node in enumerate(positional):
-        one = _parameter("positional", node, required=index < first_default)
-        yield replace(one, unnamed=index < len(arguments.posonlyargs))
+        yield _parameter("positional", node, required=index < first_default)
     if arguments.vararg:
         yield _parameter("args", arguments.vararg, required=False)
     for node, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
@@ -98,51 +88,6 @@ def _injected_by_name(node: ast.arg) -> bool:
 def _parameter(kind: ParameterKind, node: ast.arg, *, required: bool) -> Parameter:
     hint, spot = node.annotation, Spot(node.lineno, node.col_offset)
     injected = _injected_by_name(node) or (hint is not None and is_context_type(hint))
-    names = frozenset(_names_in(hint)) if hint else frozenset[str]()
-    return Parameter(
-        node.arg,
-        kind,
-        hint is not None,
-        required,
-        injected,
-        spot,
-        hint=_written(hint) if hint else "",
-        hint_names=names,
-    )
-
-
-def _written(hint: ast.expr) -> str:
-    """Return a hint as it is written; quotes around it make no difference."""
-    match hint:
-        case ast.Constant(value=str(text)):
-            return text
-        case _:
-            return ast.unparse(hint)
-
-
-def _names_in(hint: ast.expr) -> Iterator[str]:
-    """Yield the names that a type hint is made of, those in quotes too; texts are left out."""
-    match hint:
-        case ast.Name(id=name):
-            yield name
-        case ast.Attribute(value=value) | ast.Subscript(value=ast.Attribute() as value):
-            yield from _names_in(value)
-        case ast.BinOp(left=left, right=right):
-            yield from (*_names_in(left), *_names_in(right))
-        case ast.Subscript(value=ast.Name(id=name), slice=inner):
-            yield name
-            inside = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-            for part in inside if name in _HOLDERS else ():
-                yield from _names_in(part)
-        case ast.Constant(value=str(text)):
-            yield from _names_in_quotes(text)
-        case _:
-            return
-
-
-def _names_in_quotes(text: str) -> Iterator[str]:
-    try:
-        inner = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    yield from _names_in(inner)
+    inside = ast.walk(hint) if hint else ()
+    names = frozenset(it.id for it in inside if isinstance(it, ast.Name))
+    return Parameter(node.arg, kind, hint is not None, required, injected, spot, names)

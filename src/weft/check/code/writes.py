@@ -14,14 +14,13 @@ from typing import Final, TypeAlias
 CONTEXT_NAMES: Final = frozenset({"context_variables", "context", "ctx"})
 
 #: The kinds of nodes that may set a variable.
-WRITING: Final = (ast.Call, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete)
-WritingNode: TypeAlias = ast.Call | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Delete
+WRITING: Final = (ast.Call, ast.Assign, ast.AugAssign)
+WritingNode: TypeAlias = ast.Call | ast.Assign | ast.AugAssign
 
-_SETTERS: Final = frozenset({"set", "setdefault", "__setitem__"})
+_SETTERS: Final = frozenset({"set", "setdefault"})
 #: What leaves a variable without a value.
-_REMOVERS: Final = frozenset({"remove", "pop", "popitem", "clear", "delete", "__delitem__"})
+_REMOVERS: Final = frozenset({"remove", "pop", "clear"})
 _SET_FUNCTION: Final = "set_context_variable"
-_NO_VALUE: Final = ast.Constant(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +41,17 @@ def writes_in(node: WritingNode, names: Container[str] = CONTEXT_NAMES) -> Itera
     `names` are those under which code has the context there.
     """
     match node:
+        case ast.Call(func=function) if called(function) == _SET_FUNCTION:
+            yield _write(_argument(node, 1, "key"), _argument(node, 2, "value"))
         case ast.Call(func=ast.Attribute(value=receiver, attr=method)):
             yield from _call(node, method, known=is_context(receiver, names))
-            yield from _by_function(node)
-        case ast.Call():
-            yield from _by_function(node)
         case ast.Assign(targets=targets, value=value):
             for target in targets:
                 yield from _item(target, value, names)
-        case ast.Delete(targets=targets):
-            for target in targets:
-                yield from _item(target, _NO_VALUE, names)
-        case ast.AnnAssign(target=target, value=value):
-            yield from _item(target, value, names)
+        case ast.AugAssign(target=target):
+            yield from _item(target, None, names)
         case _:
-            yield from _item(node.target, None, names)
+            return
 
 
 def _call(call: ast.Call, method: str, *, known: bool) -> Iterator[Write]:
@@ -66,41 +61,21 @@ def _call(call: ast.Call, method: str, *, known: bool) -> Iterator[Write]:
             yield _write(name, _argument(call, 1, "value"))
     elif known and method in _REMOVERS:
         # What is not there may stay so: the value is as good as unknown.
-        yield Write(None if name is None else _text(name))
+        yield Write(_text(name))
     elif known and method == "update":
-        yield from _update(call)
-
-
-def _by_function(call: ast.Call) -> Iterator[Write]:
-    if called(call.func) == _SET_FUNCTION:
-        name = _argument(call, 1, "key")
-        yield Write(None) if name is None else _write(name, _argument(call, 2, "value"))
-
-
-def _update(call: ast.Call) -> Iterator[Write]:
-    for argument in call.args:
-        if isinstance(argument, ast.Dict):
-            for key, value in zip(argument.keys, argument.values, strict=True):
-                yield Write(None) if key is None else _write(key, value)
-        else:
-            yield Write(None)
-    for keyword in call.keywords:
-        named = None if keyword.arg is None else ast.Constant(keyword.arg)
-        yield Write(None) if named is None else _write(named, keyword.value)
+        match call.args:
+            case [ast.Dict(keys=keys, values=values)]:
+                yield from map(_write, keys, values)
+            case _:
+                yield Write(None)
 
 
 def _item(target: ast.expr, value: ast.expr | None, names: Container[str]) -> Iterator[Write]:
-    match target:
-        case ast.Subscript(value=receiver, slice=name) if is_context(receiver, names):
-            yield _write(name, value)
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            for part in parts:
-                yield from _item(part, None, names)
-        case _:
-            return
+    if isinstance(target, ast.Subscript) and is_context(target.value, names):
+        yield _write(target.slice, value)
 
 
-def _write(name: ast.expr, value: ast.expr | None) -> Write:
+def _write(name: ast.expr | None, value: ast.expr | None) -> Write:
     if isinstance(value, ast.Constant):
         return Write(_text(name), constant=True, value=value.value)
     return Write(_text(name))
@@ -112,8 +87,23 @@ def _argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
     return next((found.value for found in call.keywords if found.arg == keyword), None)
 
 
-def _text(node: ast.expr) -> str | None:
+def _text(node: ast.expr | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def written_through(node: WritingNode) -> str:
+    """Return the name of the object by which a node surely sets something, if that has one."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="pop")):
+            return ""  # it may leave the variable be
+        case (
+            ast.Call(func=ast.Attribute(value=ast.Name(id=name)))
+            | ast.Call(func=ast.Name(), args=[ast.Name(id=name), *_])
+            | ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))])
+        ):
+            return name
+        case _:
+            return ""
 
 
 def called(function: ast.expr) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.check.explore.happenings import Happening, Setting
+from weft.check.explore.happenings import LAST, Happening, Setting
 from weft.check.explore.samples import Questions, samples
 from weft.check.values import key_of
 from weft.engine.conditions import UNKNOWN, same
@@ -65,7 +65,7 @@ class Domain:
             return ()
         if setting.value is not UNKNOWN:
             return (self.numbers[key_of(setting.value)],)
-        if setting.part is not None:
+        if setting.rank < LAST:
             return tuple(index for index in self.free if self.values[index] is not None)
         return self.free
 
@@ -91,7 +91,7 @@ def domain_of(
         return f"its type {print_type(variable.type)} has too many values"
     begin = (*free, *begin) if anything else begin
     # Code takes the value away from a variable of any type, where no transitions forbid it.
-    if not transitions and any(it.part is None for it in loose):
+    if not transitions and any(it.rank == LAST for it in loose):
         free = (*free, None)
     fixed = (it.value for it in wanted if it.value is not UNKNOWN)
     keys = {key_of(value): value for value in (*begin, *free, *fixed)}

@@ -15,7 +15,7 @@ from weft import ids
 from weft.check.explore.chart import END, START, Chart, Edge, Point, PointKind, Step
 from weft.check.explore.conditions import Case, cases
 from weft.check.explore.ground import Ground
-from weft.check.explore.happenings import RUNS, Happening, Moment, Setting, automatic_calls
+from weft.check.explore.happenings import Happening, Moment, Setting
 from weft.check.explore.space import Change, change, union
 from weft.check.subject import Subject
 from weft.engine.defaults import startup_mode
@@ -34,9 +34,8 @@ _SIDE_BY_SIDE: Final = "members of a group work side by side, in any order"
 
 def draw(subject: Subject, ground: Ground, steps: int) -> Chart:
     """Draw the chart of a workflow, to be explored in so many steps of work."""
-    automatic = frozenset(agent for agent, _ in automatic_calls(subject))
     routing = link_routing(subject.spec)
-    sheet = _Sheet(ground, list(subject.agents), automatic, routing.groups)
+    sheet = _Sheet(ground, list(subject.agents), routing.groups)
     _start(sheet, subject.spec.orchestrator)
     for agent in sheet.agents:
         _turn(sheet, routing, agent)
@@ -60,8 +59,6 @@ class _Sheet:
 
     ground: Ground
     agents: Sequence[str]
-    #: The agents whose replies call a tool.
-    automatic: frozenset[str]
     #: The group that a handoff to this name starts.
     groups: Mapping[str, GroupRules]
     edges: list[Edge] = field(default_factory=list[Edge])
@@ -164,12 +161,8 @@ def _group(sheet: _Sheet, group: GroupRules) -> None:
     sheet.draw(speak, speak, sheet.steps(sheet.at("any")))
     may: list[Step] = []
     for member in group.members:
-        whole, broken = _call(sheet, sheet.at("auto", member))
-        words, closing = (
-            sheet.steps(sheet.at("say", member)),
-            sheet.steps(sheet.at("close", member)),
-        )
-        may += [*_at_work(sheet, member), *words, *whole, *broken, *closing]
+        alone = (*sheet.at("say", member), *sheet.at("auto", member), *sheet.at("close", member))
+        may += [*_at_work(sheet, member), *sheet.steps(alone)]
     may = [it for it in may if it != Step()]
     sheet.draw(speak, speak, (replace(it, why=it.why or _SIDE_BY_SIDE) for it in may))
     handed = sheet.together(sheet.at("pass", group.name, group.next))
@@ -183,41 +176,34 @@ def _words(sheet: _Sheet, happenings: Sequence[Happening]) -> list[Step]:
 
 
 def _at_work(sheet: _Sheet, agent: str) -> Iterator[Step]:
-    """Yield what may happen during a turn: the calls of tools, and all else by itself."""
+    """Yield what may happen during a turn: calls of tools, which may break off, and all else."""
     found = sheet.at("turn", agent)
     for call in dict.fromkeys(happening.call for happening in found):
         parts = [happening for happening in found if happening.call == call]
-        if call:
-            whole, broken = _call(sheet, parts)
-            yield from (*whole, *broken[1:])
-        else:
-            yield from sheet.steps(parts)
+        yield from _call(sheet, parts)
+        if len(parts) > 1:
+            alone = sheet.steps(parts)
+            yield from (replace(it, why=it.why or "a call may break off") for it in alone)
 
 
-def _call(sheet: _Sheet, happenings: Sequence[Happening]) -> tuple[list[Step], list[Step]]:
-    """Return what the call of a tool may do, stage after stage, and what if it breaks off."""
-    steps: list[Step] = [Step()]
-    broken: list[Step] = []
+def _call(sheet: _Sheet, happenings: Sequence[Happening]) -> list[Step]:
+    """Return what the call of a tool may do, stage after stage."""
+    steps = [Step()]
     for stage in sorted({happening.stage for happening in happenings}):
-        broken += [replace(it, why=it.why or "a call may break off") for it in steps]
         parts = sheet.steps(happening for happening in happenings if happening.stage == stage)
         steps = list(dict.fromkeys(step.then(one) for step in steps for one in parts))
-    return steps, broken
+    return steps
 
 
 def _close(sheet: _Sheet, agent: str, here: int) -> int:
     """Draw the end of a turn, as far as it changes anything; return where that leads to."""
     said, decide = sheet.number("said", agent), sheet.number("decide", agent)
-    words = _words(sheet, sheet.at("say", agent))
-    called = sheet.at("auto", agent)
-    whole, _ = _call(sheet, called)
-    # The words of a reply and the call that is made with it come from one text. If the tool sends
-    # it back, what was set before stays set.
-    if agent in sheet.automatic:
-        begun, broken = _call(sheet, [it for it in called if it.stage < RUNS])
-        again = (word.then(call) for word, call in product(words, (*begun, *broken)))
-        sheet.draw(here, here, (replace(it, why="a reply may be sent back") for it in again))
-    replies = [word.then(call) for word, call in product(words, whole)]
+    words, called = _words(sheet, sheet.at("say", agent)), sheet.at("auto", agent)
+    # The words of a reply and the call that is made with it come from one text.
+    replies = [word.then(call) for word, call in product(words, _call(sheet, called))]
+    if called:
+        again = (replace(it, why="a reply may be sent back") for it in replies)
+        sheet.draw(here, here, again)
     if replies != [Step()]:
         sheet.draw(here, said, replies)
         here = said
@@ -269,11 +255,12 @@ def _target(sheet: _Sheet, agent: str, target: str) -> int:
 
 
 def _draw_limits(sheet: _Sheet, routing: Routing, orchestrator: Orchestrator) -> None:
-    """Draw the ways to the user for agents that can use up their replies in a row."""
+    """Draw the ways to the user for agents that hand off to themselves: replies in a row end."""
     if not orchestrator.human_in_the_loop or startup_mode(orchestrator) == "BackendOnly":
         return
     for agent in sheet.agents:
-        if agent not in _next_after(routing, agent):
+        after = (*routing.post.get(agent, ()), routing.otherwise[agent])
+        if all(rule.target != agent for rule in after):
             continue
         enter, speak = sheet.number("enter", agent), sheet.number("speak", agent)
         about_to = (it for it in sheet.edges if (it.source, it.target) == (enter, speak))
@@ -281,16 +268,3 @@ def _draw_limits(sheet: _Sheet, routing: Routing, orchestrator: Orchestrator) ->
         handed = sheet.together(sheet.at("pass", agent, ids.USER))
         why = f"{agent} may have used up its replies in a row, and the user is asked"
         sheet.edges.append(Edge(enter, wait, guard, handed.changes, why, limit=True))
-
-
-def _next_after(routing: Routing, agent: str) -> set[str]:
-    """Return who may be next to speak after an agent, as far as the rules' targets tell."""
-    waiting = [rule.target for rule in routing.post.get(agent, ())]
-    waiting.append(routing.otherwise[agent].target)
-    met: set[str] = set()
-    while waiting:
-        target = waiting.pop()
-        if target not in met:
-            met.add(target)
-            waiting.extend(rule.target for rule in routing.pre.get(target, ()))
-    return met

@@ -182,6 +182,6 @@ def _lasting(chart: Chart, agents: Sequence[str], bits: int) -> Iterator[tuple[s
     }
     for name, axis in chart.ground.space.axes.items():
         if name in tested and len(axis.values) > 1:
-            for value, mask in zip(axis.values, axis.masks, strict=True):
+            for value, mask in axis.blocks:
                 if not bits & ~mask:
                     yield name, show(value)

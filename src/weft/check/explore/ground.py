@@ -105,8 +105,7 @@ def _truths(
     subject: Subject, computed: Mapping[str, Condition], space: Space, unknown: Iterable[str]
 ) -> dict[int, Truth]:
     values: dict[str, Blocks] = dict.fromkeys(unknown, ((UNKNOWN, space.full),))
-    for name, axis in space.axes.items():
-        values[name] = tuple(zip(axis.values, axis.masks, strict=True))
+    values |= {name: axis.blocks for name, axis in space.axes.items()}
     # The same condition often stands in several rules, and equal texts are parsed only once.
     distinct = {id(condition): condition for condition in subject.conditions.values()}
     most = min(MOST_QUESTIONS, ALL_QUESTIONS // (len(distinct) + len(computed) + 1))

@@ -45,8 +45,7 @@ class When:
 class Setting:
     """One variable is set; UNKNOWN as value means any value, and as origin: whatever it was.
 
-    `keeps` means that the variable may as well stay as it is, and `part` names the place of a call
-    or an answer that the value is taken from: null is none then. `rank` is the place of a trigger
+    `keeps` means that the variable may as well stay as it is. `rank` is the place of a trigger
     among those of its variable: of all that fire at once, the last one counts. Settings with one
     rank exclude each other.
     """
@@ -55,7 +54,6 @@ class Setting:
     value: Json
     origin: Json = UNKNOWN
     keeps: bool = False
-    part: str | None = None
     rank: int = LAST
 
 
@@ -64,7 +62,7 @@ class Happening:
     """Settings that happen together.
 
     `why` says why it is not certain that they do, and is empty for what triggers declare. `stage`
-    orders what one call of a tool does, and `call` names the tool if an agent chooses to call it.
+    orders what one call of a function does, and `call` names the function.
     """
 
     when: When
@@ -83,11 +81,6 @@ class Caller:
     file: str
     agent: str | None
     when: When
-
-    @property
-    def call(self) -> str:
-        """The function if it is a tool that an agent chooses to call, else nothing."""
-        return self.function if self.when.moment == "turn" else ""
 
 
 def callers(subject: Subject) -> Iterator[Caller]:
@@ -125,7 +118,7 @@ def written(subject: Subject, variables: Mapping[str, Variable]) -> Iterator[Hap
         if settings:
             shown |= {(caller.agent, setting.variable) for setting in settings}
             why = f"the code of {caller.function} may set {settings[0].variable}, or leave it"
-            yield Happening(caller.when, settings, why, stage=RUNS, call=caller.call)
+            yield Happening(caller.when, settings, why, stage=RUNS, call=caller.function)
     for name, variable in variables.items():
         for writer in variable.writers or ():
             if writer in subject.agents and (writer, name) not in shown:

@@ -5,15 +5,16 @@ That makes texts and numbers as good as listed values, if they are only compared
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from weft.findings import Json
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or
 from weft.spec.conditions import Scalar as Constant
 from weft.spec.type_meaning import finite_values
-from weft.spec.types import LiteralOf, OptionalOf, Scalar, TypeExpr, UnionOf
+from weft.spec.types import OptionalOf, Scalar, TypeExpr, UnionOf
 
 #: A variable that is compared with more constants has too many values to try.
 MOST_CONSTANTS: Final = 64
@@ -78,8 +79,6 @@ def samples(type_: TypeExpr, questions: Questions) -> tuple[Json, ...] | None:
             return _all([(None,), samples(of, questions)])
         case UnionOf(members):
             return _all([samples(member, questions) for member in members])
-        case LiteralOf(values):
-            return None if questions.ordered else _listed(values, questions.constants)
         case Scalar("str"):
             return None if questions.ordered else _texts(questions.constants)
         case Scalar("int" | "float" as kind):
@@ -93,13 +92,6 @@ def _all(parts: Sequence[tuple[Json, ...] | None]) -> tuple[Json, ...] | None:
     return tuple(value for part in known for value in part) if len(known) == len(parts) else None
 
 
-def _listed(values: Sequence[Json], constants: Sequence[Constant]) -> tuple[Json, ...]:
-    """Keep the listed values that are asked for, and one of the others for all others."""
-    asked = [value for value in values if value in constants]
-    others = [value for value in values if value not in constants]
-    return (*asked, *others[:1])
-
-
 def _texts(constants: Sequence[Constant]) -> tuple[Json, ...]:
     asked = dict.fromkeys(value for value in constants if isinstance(value, str))
     other = "another text"
@@ -109,23 +101,14 @@ def _texts(constants: Sequence[Constant]) -> tuple[Json, ...]:
 
 
 def _numbers(constants: Iterable[Constant], *, whole: bool) -> tuple[Json, ...] | None:
-    """Take one number from every stretch that the constants cut the line into."""
+    """Take numbers from every stretch that the constants cut the line into."""
     numbers = (c for c in constants if isinstance(c, int | float) and not isinstance(c, bool))
     cuts = sorted(set(numbers))
-    found: dict[tuple[bool, ...], float] = {}
-    for number in _near(cuts, whole=whole):
-        sides = tuple(side for cut in cuts for side in (number < cut, number == cut))
-        found.setdefault(sides, number)
-    # Between two numbers a computer cannot tell apart there may be others it cannot write.
-    complete = whole or len(found) == 2 * len(cuts) + 1
-    return tuple(found.values()) if complete else None
-
-
-def _near(cuts: Sequence[float], *, whole: bool) -> Iterator[float]:
     if not cuts:
-        yield 0
-    for index, cut in enumerate(cuts):
-        base = math.floor(cut) if whole else cut
-        yield from (base - 1, base, base + 1)
-        if index and not whole:
-            yield (cuts[index - 1] + cut) / 2
+        return (0,)
+    if whole:
+        return tuple(sorted({math.floor(cut) + n for cut in cuts for n in (-1, 0, 1)}))
+    between = ((low + high) / 2 for low, high in pairwise(cuts))
+    found = sorted({cuts[0] - 1, *cuts, *between, cuts[-1] + 1})
+    # Between two numbers a computer cannot tell apart there may be others it cannot write.
+    return tuple(found) if len(found) == 2 * len(cuts) + 1 else None

@@ -19,6 +19,11 @@ class Axis:
     stride: int
     masks: tuple[int, ...]
 
+    @property
+    def blocks(self) -> tuple[tuple[Json, int], ...]:
+        """The values, each with the set of combinations in which it holds."""
+        return tuple(zip(self.values, self.masks, strict=True))
+
     def value_at(self, number: int) -> Json:
         return self.values[number // self.stride % len(self.values)]
 

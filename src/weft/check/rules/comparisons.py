@@ -6,8 +6,6 @@ from typing import Final, Literal, TypeAlias
 
 from weft.check.spelling import short
 from weft.check.values import told
-from weft.engine.conditions import evaluate
-from weft.errors import ExpressionError
 from weft.ids import nearest
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Scalar, Value
@@ -56,8 +54,7 @@ def objections(text: str, types: Mapping[str, TypeExpr], models: Models) -> Iter
         found = _Typed(types, models).objection(compare)
         if found:
             fact, hint = found
-            offset, length = (offsets[0], len(names[0])) if names else (0, len(text))
-            yield Objection(fact, hint, offset, length)
+            yield Objection(fact, hint, offsets[0], len(names[0]))
 
 
 def _comparisons(
@@ -96,7 +93,7 @@ class _Typed:
             case (Name(name), Value(value)) | (Value(value), Name(name)):
                 return self.order(name, value) if ordered else self.equality(name, [value])
             case _:
-                return _without_answer(compare)
+                return None  # fixed values have nothing to do with types
 
     def search(self, compare: Compare) -> _Found:
         match compare.left, compare.right:
@@ -107,7 +104,7 @@ class _Typed:
             case left, Name(name):
                 return self.membership(left, name)
             case _:
-                return _without_answer(compare)
+                return None
 
     def kinds(self, name: str) -> frozenset[Kind]:
         return _kinds(self.types[name])
@@ -144,39 +141,15 @@ class _Typed:
             hint = "look for values in a list, and for a text in a text or an object"
             return f"nothing can be found in {self.shown(name)}", (hint,)
         if "text" in sought or "list" in holding:
-            return self.item(left, name, shown)
+            return None
         hint = "a text is looked for in a text or an object; anything else in a list"
         return f"{self.shown(name)}, never holds {shown}", (hint,)
-
-    def item(self, left: Name | Value, name: str, shown: str) -> _Found:
-        """Look at the items of a list; what texts and objects hold is not known."""
-        type_ = _inner(self.types[name])
-        if not isinstance(type_, ListType) or isinstance(left, Name) or left.value is None:
-            return None
-        if mismatch(type_.of, left.value, self.models) is None:
-            return None
-        return f"{self.shown(name)}, never holds {shown}", instead(
-            type_.of, left.value
-        ) or _OTHERWISE
 
     def pair(self, left: str, right: str, comparable: frozenset[Kind]) -> _Found:
         if self.kinds(left) & self.kinds(right) & comparable:
             return None
         fact = f"{self.shown(left)}, cannot be compared like this with {self.shown(right)}"
         return fact, ("compare variables of the same type",)
-
-
-def _without_answer(compare: Compare) -> _Found:
-    """Object to a comparison of fixed values that has no answer, whatever a run does."""
-    try:
-        evaluate(compare, {})
-    except ExpressionError as error:
-        return str(error), tuple(filter(None, [error.hint]))
-    return None
-
-
-def _inner(type_: TypeExpr) -> TypeExpr:
-    return type_.of if isinstance(type_, OptionalOf) else type_
 
 
 def _kinds(type_: TypeExpr) -> frozenset[Kind]:

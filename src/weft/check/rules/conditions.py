@@ -1,18 +1,21 @@
 """Family HAND, second part: when an agent hands off."""
 
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, TypeAlias
 
+from weft.check.explore.conditions import Truth, truth
 from weft.check.explore.samples import questions_in, samples
+from weft.check.explore.space import lay_out
 from weft.check.rule import rule
 from weft.check.rules.comparisons import TRUTHS, objections
 from weft.check.spelling import did_you_mean
 from weft.check.subject import Hit, Subject
 from weft.check.values import variable_types
-from weft.engine.conditions import UNKNOWN, decide
+from weft.engine.conditions import UNKNOWN
 from weft.engine.defaults import may_route
 from weft.errors import ExpressionError
 from weft.findings import Json, Path
@@ -208,8 +211,8 @@ def comparison_makes_sense(subject: Subject) -> Iterator[Hit]:
 #: The values to try for each variable.
 Samples: TypeAlias = dict[str, tuple[Json, ...]]
 
-#: Combinations tried for two conditions.
-_MOST_TRIES: Final = 4096
+#: Of more combinations it is not known whether two conditions hold together.
+_MOST_COMBINATIONS: Final = 1 << 20
 _TEXT: Final = ScalarType("str")
 
 
@@ -221,48 +224,24 @@ def domain(left: Condition, right: Condition, variables: Mapping[str, Variable])
 
 def hold_together(left: Condition, right: Condition, values: Samples) -> bool:
     """Tell whether some combination may make both conditions hold; too many to try count as one."""
-    both = _find(values, lambda them: _may_hold(left, them) and _may_hold(right, them))
-    return both is not False
+    if math.prod(map(len, values.values())) > _MOST_COMBINATIONS:
+        return True
+    first, second = _truth(left, values), _truth(right, values)
+    if any(UNKNOWN in found for found in values.values()):
+        return bool((first.yes | first.open) & (second.yes | second.open))
+    # Where all is known, what has no answer is no yes.
+    return bool(first.yes & second.yes)
 
 
 def holds_always(condition: Condition, values: Samples) -> bool:
-    """Tell whether a condition holds whatever the values are; too many to try count as no."""
-    return _find(values, lambda them: not _holds(condition, them)) is False
+    """Tell whether a condition holds whatever the values are."""
+    found = _truth(condition, values)
+    return not (found.no or found.open)
 
 
-def _find(values: Samples, possible: Callable[[Mapping[str, object]], bool]) -> bool | None:
-    """Tell whether a combination of values passes a test; None if there are too many to try.
-
-    One variable after the other gets a value. What fails already while the others are unknown
-    fails whatever they are, so that few combinations need to be tried.
-    """
-    order = tuple(values)
-    waiting: list[tuple[Json, ...]] = [()]
-    for _ in range(_MOST_TRIES):
-        if not waiting:
-            return False
-        chosen = waiting.pop()
-        if possible(dict.fromkeys(order, UNKNOWN) | dict(zip(order, chosen, strict=False))):
-            if len(chosen) == len(order):
-                return True
-            waiting += [(*chosen, value) for value in values[order[len(chosen)]]]
-    return None
-
-
-def _holds(condition: Condition, valuation: Mapping[str, object]) -> bool:
-    try:
-        return decide(condition, valuation) is True
-    except ExpressionError:
-        return False
-
-
-def _may_hold(condition: Condition, valuation: Mapping[str, object]) -> bool:
-    try:
-        return decide(condition, valuation) is not False
-    except ExpressionError:
-        # Values that cannot be compared: no answer, hence no yes. But the part that has no answer
-        # may be one that a run does not get to, if something that is not known here decides first.
-        return UNKNOWN in valuation.values()
+def _truth(condition: Condition, values: Samples) -> Truth:
+    space = lay_out(values)
+    return truth(condition, {name: it.blocks for name, it in space.axes.items()}, space.full)
 
 
 def _samples(name: str, variable: Variable | None, condition: Condition) -> tuple[Json, ...]:

@@ -111,23 +111,19 @@ def missing_files(subject: Subject, entries: Iterable[AnyEntry]) -> Iterator[Hit
 
 
 def missing_functions(entries: Iterable[AnyEntry]) -> Iterator[Hit]:
-    """Report each function that its file lacks, or has as something else, once."""
+    """Report each function that its file lacks, once."""
     wanted: dict[tuple[str, str], list[tuple[AnyEntry, Module]]] = {}
     for entry in entries:
         name, module = entry.declared.function, entry.module
-        if module and (module.thing(name) or not module.defines(name)):
+        if module and not module.defines(name):
             wanted.setdefault((module.path, name), []).append((entry, module))
     for (file, name), found in wanted.items():
         entry, module = found[0]
-        others = {*(module.functions or module.definitions)} - {name}
-        thing = module.thing(name)
-        instead = f"write {name} as a function: def {name}(...)" if thing else ""
+        others = module.functions or module.definitions
         yield Hit(
             (*entry.path, "function"),
-            f"{name} in {file} is {thing}, not a function"
-            if thing
-            else f"{file} does not define the function {name}",
-            hint=did_you_mean(name, others) or (instead or f"define {name} in {file}",),
+            f"{file} does not define the function {name}",
+            hint=did_you_mean(name, others) or (f"define {name} in {file}",),
             fix=_respelling([one for one, _ in found], "function", name, sorted(others)),
         )
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from weft.check.code.facts import code_of, reached
 from weft.check.code.modules import UI_CALL, Module
-from weft.check.code.signatures import PLAIN_NAME, Function, Parameter
+from weft.check.code.signatures import PLAIN_NAME, Parameter
 from weft.check.rule import rule
 from weft.check.rules.declared import (
     all_entries,
@@ -81,22 +81,7 @@ def parameters_can_be_told(subject: Subject) -> Iterator[Hit]:
                 hint=(f"write the type, for example {bare[0].name}: str",),
                 place=module.place(bare[0].spot),
             )
-        yield from _without_name(path, module, function)
         yield from _unreadable_hints(path, module, own)
-
-
-def _without_name(path: Path, module: Module, function: Function) -> Iterator[Hit]:
-    """Report the parameters before a slash: a model gives its arguments by name."""
-    unnamed = [one for one in function.parameters if one.unnamed]
-    if unnamed and not function.decorated:
-        yield Hit(
-            path,
-            f"{function.name} does not take {listed(one.name for one in unnamed)} by name, "
-            "but a tool gets every argument by name",
-            hint=("remove the / from the parameters",),
-            severity="error",
-            place=module.place(unnamed[0].spot),
-        )
 
 
 def _unreadable_hints(path: Path, module: Module, parameters: list[Parameter]) -> Iterator[Hit]:

@@ -115,7 +115,7 @@ def component_is_exported(subject: Subject) -> Iterator[Hit]:
                 )
 
 
-@rule("UI006", "variables", "tools", "models")
+@rule("UI006", "variables", "tools")
 def answer_fits_variable(subject: Subject) -> Iterator[Hit]:
     for answer in _answers(subject):
         part = follow(answer.schema, answer.key)
@@ -123,7 +123,7 @@ def answer_fits_variable(subject: Subject) -> Iterator[Hit]:
         if part is None or isinstance(part, Lost) or answer.placed.transition:
             continue
         type_ = subject.spec.variables[answer.placed.variable].type
-        refused = answers_refused(type_, part, subject.models)
+        refused = answers_refused(type_, part)
         if refused:
             yield Hit(
                 (*answer.placed.path, "response_key"),
@@ -180,50 +180,20 @@ def _is_told(subject: Subject, tool: UiTool) -> bool:
     return lost and name not in _drawn(subject)
 
 
-#: What opens a text in which words mean nothing, and the two ways to write a default export.
-_START: Final = re.compile(
-    r"""
-      // | /\* | ["'`]
-    | (?P<pattern> (?: [(,=:\[!&|?;{] | \breturn\b ) \s* /(?![/*>]) )
-    | (?P<export> (?<![\w$.]) export (?: \s+default\b | \s*\{ (?P<names>[^{}]*) \} ) )
-    """,
-    re.VERBOSE,
+#: Comments and strings, in which words mean nothing, and the two ways to write a default export.
+_HIDDEN: Final = re.compile(
+    r"""//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*+"|'(?:\\.|[^'\\\n])*+'|`(?:\\.|[^`\\])*+`""",
+    re.DOTALL,
 )
-_REST: Final = {
-    "//": re.compile(r"[^\n]*"),
-    "/*": re.compile(r".*?\*/", re.DOTALL),
-    '"': re.compile(r'(?:\\.|[^"\\\n])*+"', re.DOTALL),
-    "'": re.compile(r"(?:\\.|[^'\\\n])*+'", re.DOTALL),
-    "`": re.compile(r"(?:\\.|[^`\\])*+`", re.DOTALL),
-    "pattern": re.compile(r"(?:\\.|\[(?:\\.|[^\]\\\n])*+\]|[^/\\\n\[])++/"),
-}
-_SPANS_LINES: Final = frozenset({"/*", "`"})
-_AS_DEFAULT: Final = re.compile(r"\bas\s+default\b")
+_EXPORT: Final = re.compile(
+    r"(?<![\w$.])export(?:\s+default\b|\s*\{[^{}]*\bas\s+default\b[^{}]*\})"
+)
 
 
 def default_exports(text: str) -> Iterator[int]:
-    """Yield the offset of every default export outside of comments, strings and patterns.
-
-    A mark that opens nothing is passed over, since the text between JSX tags may hold any of them;
-    up to where that is known, it is not tried again, which keeps the time linear.
-    """
-    position = 0
-    nothing_before: dict[str, int] = {}
-    while found := _START.search(text, position):
-        position = found.end()
-        if found["export"]:
-            if found["names"] is None or _AS_DEFAULT.search(found["names"]):
-                yield found.start()
-            continue
-        kind = "pattern" if found["pattern"] else found[0]
-        if position <= nothing_before.get(kind, -1):
-            continue
-        closed = _REST[kind].match(text, position)
-        if closed:
-            position = closed.end()
-        else:
-            line_end = -1 if kind in _SPANS_LINES else text.find("\n", position)
-            nothing_before[kind] = len(text) if line_end < 0 else line_end
+    """Yield the offset of every default export outside of comments and strings."""
+    plain = _HIDDEN.sub(lambda found: " " * len(found[0]), text)
+    return (found.start() for found in _EXPORT.finditer(plain))
 
 
 @rule("UI007", "tools", "lifecycle_tools", "hooks", "code")
@@ -255,4 +225,5 @@ def _remedy(subject: Subject, name: str) -> str:
 
 def _is_outside(module: Module, name: str) -> bool:
     """Tell whether a name is imported from outside: a package may have a function of that name."""
-    return name in module.origins and not module.origins[name] and name not in module.functions
+    found = module.definitions.get(name)
+    return found is not None and not found.origin and name not in module.functions

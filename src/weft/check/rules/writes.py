@@ -42,7 +42,7 @@ def _sure_writes(subject: Subject, entry: AnyEntry) -> Iterator[tuple[Place, str
         # In other functions than the declared one, which comes first, only this name is sure.
         sure = {PLAIN_NAME} if index else injected
         for placed in definition.written:
-            if placed.parameter in sure and placed.write.variable is not None:
+            if placed.through in sure and placed.write.variable is not None:
                 place = modules[definition.file].place(placed.spot)
                 yield place, placed.write.variable, placed
 
