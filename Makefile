@@ -1,7 +1,7 @@
 # The commands people and CI share. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help install run check test fix generate bench live clean
+.PHONY: help install run check test torture fix generate bench live clean
 .DELETE_ON_ERROR:
 
 PYTHONS := python3.13 python3.12 python3.11 python3
@@ -13,7 +13,7 @@ INSTALLED := $(VENV)/.installed
 COVERED := src/weft/spec/*,src/weft/engine/*,src/weft/check/*,src/weft/packages/*
 
 # What `make bench` runs; the other files beside these serve them.
-BENCHMARKS := $(patsubst %,benchmarks/%.py,startup check explore journal model_client fold turns waiting)
+BENCHMARKS := $(patsubst %,benchmarks/%.py,startup check explore journal model_client fold one_message turns waiting)
 
 # What is said in `make run` where nobody is there to type.
 DEMO_WORDS := 'I was charged twice for my subscription'
@@ -66,6 +66,9 @@ check: install ## Check format, lint, types and import contracts
 test: install ## Run every test and require full branch coverage of the pure layers and packages
 	$(BIN)/pytest -n 2 --cov --cov-report=
 	$(BIN)/coverage report --include='$(COVERED)' --fail-under=100
+
+torture: install ## Kill, disturb and draw ten times as much as the tests do (WEFT_TORTURE says how much)
+	WEFT_TORTURE=$${WEFT_TORTURE:-10} $(BIN)/pytest -n 2 tests/crash tests/properties/test_host_properties.py tests/properties/test_engine_properties.py tests/behaviour/test_runs_at_random.py tests/behaviour/test_lost_acknowledgements.py
 
 fix: install ## Format the code and apply safe lint fixes
 	$(BIN)/ruff format .

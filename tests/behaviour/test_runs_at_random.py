@@ -9,6 +9,7 @@ import warnings
 import pytest
 
 from behaviour.bad_run_play import ADA, play, spec
+from support.effort import TIMES
 from weft.adapters.memory import MemoryJournal
 from weft.engine.events import Event, ModelReplied, RequestOpened, StopAsked, ToolReturned
 from weft.errors import ModelError, RunError, StoreError, UsageError
@@ -157,7 +158,7 @@ async def some_runs():
     return len(host._worker), host._worker._performer.holding._held
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(40 * TIMES))
 def test_nobody_waits_for_ever_and_nothing_is_left(seed):
     random.seed(seed)
     with warnings.catch_warnings(record=True) as warned:
