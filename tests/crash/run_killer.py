@@ -251,7 +251,8 @@ def deadly_steps(count: int, crowd: int) -> list[list[int]]:
     """Say where processes are killed: one at every step, or in a crowd some anywhere."""
     if crowd > 1:
         chance = Random(crowd)
-        return [[chance.randint(1, count // 4) for _ in range(3)] for _ in range(8)]
+        deaths = 8 * int(os.environ.get("WEFT_TORTURE", "1"))
+        return [[chance.randint(1, count // 4) for _ in range(3)] for _ in range(deaths)]
     # The last: one process after another comes a little further and is killed.
     return [*([step + 1] for step in range(count)), [4] * 6]
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.effort import TIMES
+
 KILLER = Path(__file__).with_name("run_killer.py")
 
 
@@ -26,7 +28,9 @@ def stories(tmp_path_factory):
             str(tmp_path_factory.mktemp(play)),
             str(crowd),
         ]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=100)
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=100 * TIMES
+        )
         assert done.returncode == 0, done.stderr
         assert not done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
@@ -91,7 +95,7 @@ def test_killed_at_every_step(stories, play):
 def test_many_runs_in_a_process_that_is_killed_again_and_again(stories, play):
     undisturbed, *disturbed = stories(play, 6)
     assert len(undisturbed["end"]["runs"]) == 6
-    assert len(disturbed) == 8
+    assert len(disturbed) == 8 * TIMES
     expect_as_if_nothing_had_been(undisturbed, disturbed)
 
 
