@@ -90,7 +90,7 @@ def _type_faults(value: Json, path: Path) -> Iterator[SchemaFault]:
 
 
 def _required_faults(node: dict[str, Json], path: Path) -> Iterator[SchemaFault]:
-    listed, known = node["required"], cast("Json", node.get("properties", {}))
+    listed, known = node["required"], node.get("properties", {})
     if not isinstance(listed, list):
         hint = "list the required properties beside `properties`"
         yield SchemaFault(path, "must be a list of names", hint)
