@@ -20,10 +20,7 @@ RULES: Final[tuple[Rule, ...]] = (
         code="TOOL002",
         severity="error",
         title="Function of a tool is missing in its file",
-        why=(
-            "The file is there, but has no such function, or something else under its name, such "
-            "as a class or a number: the package cannot be loaded."
-        ),
+        why=("The file is there, but has no such function: the package cannot be loaded."),
         fix=(
             "Define the function at the top level of the file, import it there, or correct "
             "`function` to the name it has in the code."
@@ -48,13 +45,11 @@ RULES: Final[tuple[Rule, ...]] = (
         why=(
             "What a model is told about a tool's arguments is made from the type hints. Without "
             "one the model guesses, and whatever it sends is passed on unchecked. With a hint that "
-            "names what the file does not have, or a parameter that cannot be given by name, the "
-            "package cannot be loaded: these two are errors."
+            "names what the file does not have the package cannot be loaded: that is an error."
         ),
         fix=(
             "Write the type after the parameter: order_id: str. Parameters named context_variables "
-            "or context are filled by the run and need none. Import what a hint names, and leave "
-            "out the / that keeps parameters from being given by name."
+            "or context are filled by the run and need none. Import what a hint names."
         ),
         example="async def find(order_id, limit: int = 5): ...",
     ),

@@ -96,7 +96,7 @@ def _required_faults(node: dict[str, Json], path: Path) -> Iterator[SchemaFault]
         yield SchemaFault(path, "must be a list of names", hint)
         return
     for index, name in enumerate(cast("list[Json]", listed)):
-        if isinstance(known, dict) and name not in list(known) and not _says_more(node):
+        if isinstance(known, dict) and str(name) not in known and not _says_more(node):
             hint = "add it to `properties`, or take it out of the list"
             yield SchemaFault((*path, index), "names no property", hint)
 

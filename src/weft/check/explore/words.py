@@ -17,10 +17,7 @@ _MOST_WORDS: Final = 16
 
 
 def in_words(chart: Chart, path: Path) -> str:
-    """Write a way as `A -> (x = true) -> B`: who speaks, and what is set in between.
-
-    An agent that is passed over before it can reply is marked as such.
-    """
+    """Write a way as `A -> (x = true) -> B`: whose turn it is, and what is set in between."""
     words = [*_begin(chart, path), *_follow(chart, path)]
     if len(words) > _MOST_WORDS:
         half = _MOST_WORDS // 2
@@ -36,7 +33,7 @@ def show(value: Json) -> str:
 def _begin(chart: Chart, path: Path) -> Iterator[str]:
     """Name what differs from run to run at the start, or who speaks where the way begins."""
     if chart.points[path.start.point].kind != "start":
-        yield _name(chart, path, 0)
+        yield _name(chart.points[path.start.point])
         return
     several = [name for name, found in chart.ground.domains.items() if len(found.initial) > 1]
     if several:
@@ -45,7 +42,7 @@ def _begin(chart: Chart, path: Path) -> Iterator[str]:
 
 def _follow(chart: Chart, path: Path) -> Iterator[str]:
     before = path.start
-    for position, (_, node) in enumerate(path.steps, start=1):
+    for _, node in path.steps:
         changed = [
             name
             for name, axis in chart.ground.space.axes.items()
@@ -55,19 +52,12 @@ def _follow(chart: Chart, path: Path) -> Iterator[str]:
         if changed:
             yield _values(chart, node, changed)
         if chart.points[node.point].kind not in ("speak", "said", "decide", "start"):
-            yield _name(chart, path, position)
+            yield _name(chart.points[node.point])
         before = node
 
 
-def _name(chart: Chart, path: Path, position: int) -> str:
-    """Name the point that a way has come to after so many steps."""
-    nodes = [path.start, *(node for _, node in path.steps)]
-    here = chart.points[nodes[position].point]
-    after = chart.points[nodes[position + 1].point] if position < len(path.steps) else None
-    if here.kind in ("wait", "end"):
-        return "user" if here.kind == "wait" else "end"
-    passed_over = here.kind == "enter" and after is not None and after.kind != "speak"
-    return f"{here.agent} (passed over)" if passed_over else here.agent
+def _name(point: Point) -> str:
+    return {"wait": "user", "end": "end"}.get(point.kind, point.agent)
 
 
 def _values(chart: Chart, node: Node, names: Iterable[str]) -> str:

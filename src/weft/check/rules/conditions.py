@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, TypeAlias
 
-from weft.check.explore.conditions import Truth, truth
+from weft.check.explore.conditions import MOST_QUESTIONS, Truth, truth
 from weft.check.explore.samples import questions_in, samples
 from weft.check.explore.space import lay_out
 from weft.check.rule import rule
@@ -224,12 +224,13 @@ def domain(left: Condition, right: Condition, variables: Mapping[str, Variable])
 
 def hold_together(left: Condition, right: Condition, values: Samples) -> bool:
     """Tell whether some combination may make both conditions hold; too many to try count as one."""
-    if math.prod(map(len, values.values())) > _MOST_COMBINATIONS:
+    combinations = math.prod(map(len, values.values()))
+    if combinations > _MOST_COMBINATIONS:
         return True
     first, second = _truth(left, values), _truth(right, values)
-    if any(UNKNOWN in found for found in values.values()):
+    if 2 * combinations > MOST_QUESTIONS or any(UNKNOWN in found for found in values.values()):
         return bool((first.yes | first.open) & (second.yes | second.open))
-    # Where all is known, what has no answer is no yes.
+    # Where all is known and was asked, what has no answer is no yes.
     return bool(first.yes & second.yes)
 
 

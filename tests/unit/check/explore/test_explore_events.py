@@ -104,7 +104,7 @@ def test_two_variables_never_get_different_values_from_one_argument():
         variables={"x": taken, "y": taken}, tools=[tool("A")],
         code={"tools/act.py": "def act(x): ..."},
     )  # fmt: skip
-    assert found.reason == "x and y take their values from one place, x"
+    assert found.reason == "x and y take their values from one call"
 
 
 def test_no_error_rests_on_what_a_tool_returns():
@@ -119,7 +119,7 @@ def test_no_error_rests_on_what_a_tool_returns():
         (None, CERTAIN),
         ({"type": "object", "properties": {"x": {"type": "boolean"}}}, CERTAIN),
         ({"type": "object", "properties": {"x": {"enum": [True]}}}, CERTAIN),
-        ({"type": "object", "properties": {"x": {"const": False}}}, NEVER),
+        ({"type": "object", "properties": {"x": {"const": False}}}, POSSIBLE),
         ({"type": "object", "properties": {"x": {"title": "anything"}}}, CERTAIN),
         ({"type": "object", "properties": {"x": {"pattern": "a"}}}, POSSIBLE),
         ({"type": "object", "properties": {"y": {}}}, POSSIBLE),
@@ -177,12 +177,9 @@ def replied(*handoffs, field="bool", variables, code="def act(x): ..."):
     ("field", "argument", "expected"),
     [
         ("bool", "x", CERTAIN),
-        ("optional[bool]", "x", CERTAIN),
-        ("literal[true, 'no']", "x", CERTAIN),
-        ("literal[false, 'no']", "x", NEVER),
+        ("optional[bool]", "x", POSSIBLE),
         ("str", "x", POSSIBLE),
         ("bool", "more.deep", POSSIBLE),
-        ("bool", "nowhere", NEVER),
     ],
 )
 def test_a_reply_brings_what_its_model_allows(field, argument, expected):
@@ -213,7 +210,7 @@ def test_what_a_reply_sets_that_is_sent_back_stays_set():
 def test_of_replies_that_are_json_the_words_are_not_known():
     found = replied(*TRAP, variables={"x": derived(said("A"))})
     assert found.status == "may be endless"
-    assert found.reason == "x waits for a text, but the replies of A are JSON, as Form says"
+    assert found.reason == "one text may be what x waits for and others too, or not"
 
 
 # Words

@@ -163,11 +163,11 @@ def sampled(kind, *conditions):
         ("str", ["x in ['a', 3]"], ("a", "another text")),
         ("optional[str]", ["'a' == x or x == null"], (None, "a", "another text")),
         ("int", ["x >= 8"], (7, 8, 9)),
-        ("int", ["x > 7.5"], (6, 8)),
+        ("int", ["x > 7.5"], (6, 7, 8)),
         ("int", ["x > 2 and x < 3"], (1, 2, 3, 4)),
         ("int", ["x == 'a' or x == true"], (0,)),
         ("int", ["x"], (-1, 0, 1)),
-        ("float", ["x < 1 or x > 2"], (0, 1, 2, 3, 1.5)),
+        ("float", ["x < 1 or x > 2"], (0, 1, 1.5, 2, 3)),
         ("float", ["x < 1e300"], None),
         ("int | str", ["x == 1 or x == 'a'"], (0, 1, 2, "a", "another text")),
         ("int | list[str]", ["x == 1"], None),
@@ -186,12 +186,6 @@ def test_samples(kind, conditions, expected):
 def test_too_many_constants_have_no_samples():
     assert sampled("int", *(f"x == {n}" for n in range(64))) is not None
     assert sampled("int", *(f"x == {n}" for n in range(65))) is None
-
-
-def test_samples_of_a_long_list_of_values():
-    kind = f"literal[{', '.join(map(str, range(40)))}]"
-    assert sampled(kind, "x == 7 or x in [3, 99]") == (3, 7, 0)
-    assert sampled(kind, "x < 7") is None
 
 
 comparison = st.builds(

@@ -312,6 +312,8 @@ def test_HAND007_many_variables_are_told_apart_where_few_decide():
     variables = {f"v{index}": BOOL for index in range(20)}
     every = " and ".join(variables)
     assert hits("HAND007", tied(every, f"not ({every})", variables)) == []
+    variables["v20"] = BOOL
+    assert hits("HAND007", tied(f"{every} and v20", f"not ({every})", variables)) != []
 
 
 def test_HAND007_looks_at_every_pair_however_many_there_are():
@@ -422,8 +424,6 @@ def compared(condition):
         ("'a' in n", "nothing can be found in n", "in a list"),
         ("5 in text", "text, which is str, never holds 5", "anything else in a list"),
         ("n in table", "table, which is dict[int], never holds n", "anything else in a list"),
-        ("3 in tags", "never holds 3", "a value of its type"),
-        ("3 in levels", "never holds 3", "a value of its type"),
     ],
 )
 def test_HAND015_comparison_that_cannot_hold(condition, part, hint):
@@ -434,13 +434,6 @@ def test_HAND015_comparison_that_cannot_hold(condition, part, hint):
     assert hint in hit.hint[0]
     name, offset = mentions(condition)[0]
     assert (hit.offset, hit.length) == (offset, len(name))
-
-
-@pytest.mark.parametrize("condition", ["'a' < 3", "3 in 'abc'", "flag and 'a' < 3"])
-def test_HAND015_fixed_values_that_cannot_be_compared(condition):
-    hit = only("HAND015", compared(condition))
-    assert "cannot be answered for a" in hit.message
-    assert (hit.offset, hit.length) == (0, len(condition))
 
 
 @pytest.mark.parametrize(
