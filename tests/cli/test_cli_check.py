@@ -395,7 +395,7 @@ def test_watch_needs_its_optional_part(monkeypatch, weft, workspace):
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     result = weft("check", "--watch")
     assert result.code == 3
-    assert "  hint:  install it: pip install 'weft[watch]'\n" in result.err
+    assert "  hint:  install it: pip install watchfiles\n" in result.err
 
 
 def test_watch_ends_by_itself_when_there_is_nothing_more_to_watch(monkeypatch, weft, workspace):

@@ -154,7 +154,7 @@ def test_sqlite_without_full_text_search(monkeypatch):
 
 def test_no_watching(monkeypatch):
     monkeypatch.setattr(checks, "find_spec", lambda _: None)
-    assert checks.watching().remedy == "pip install 'weft[watch]'"
+    assert checks.watching().remedy == "pip install watchfiles"
 
 
 @pytest.mark.parametrize(("name", "state"), [("UTF-8", "ok"), ("utf8", "ok"), ("ascii", "warn")])

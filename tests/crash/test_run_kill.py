@@ -42,7 +42,7 @@ def results(death):
     """Return the keys of the calls whose results are recorded: the events that caused them."""
     done = ("ModelReplied", "ModelFailed", "ToolReturned", "ToolFailed")
     return {
-        f"{run}:{cause}"
+        f"app/{run}:{cause}"
         for run, events in death["events"].items()
         for _seq, _actor, cause, kind, _data in events
         if kind in done
@@ -51,7 +51,7 @@ def results(death):
 
 def written(death):
     """Return the keys that recorded events give."""
-    return {f"{run}:{event[0]}" for run, events in death["events"].items() for event in events}
+    return {f"app/{run}:{event[0]}" for run, events in death["events"].items() for event in events}
 
 
 def expect_as_if_nothing_had_been(undisturbed, disturbed):

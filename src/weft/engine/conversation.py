@@ -33,11 +33,13 @@ def start_turn(
     compiled: CompiledWorkflow, state: State, agent: str, values: Mapping[str, Json]
 ) -> Command:
     """Start the turn of an agent or a group, unless a rule, a limit or the last turn forbids it."""
+    group = compiled.routing.groups.get(agent)
+    if group is not None and not _has_turns(compiled, state, len(group.members)):
+        return _out_of_turns(state, f": {group.name} would go beyond max_turns")
     if not _has_turns(compiled, state):
         return _out_of_turns(state)
     if state.handoffs_since_turn > len(compiled.agents):
         return Record(RunEnded("failed", "handoff rules go round in a circle; no agent replies"))
-    group = compiled.routing.groups.get(agent)
     if group is not None:
         return Record(Forked(group.name, group.members), turn=0)
     try:
@@ -75,12 +77,13 @@ def ask_user(state: State, event: Event, agent: str) -> Command:
     return Record(RequestOpened(f"{state.run}:{event.seq}", kind="chat", agent=agent), turn=0)
 
 
-def _has_turns(compiled: CompiledWorkflow, state: State) -> bool:
-    return state.turns < compiled.orchestrator.max_turns
+def _has_turns(compiled: CompiledWorkflow, state: State, wanted: int = 1) -> bool:
+    return state.turns + wanted <= compiled.orchestrator.max_turns
 
 
-def _out_of_turns(state: State) -> Command:
-    return Record(RunEnded("max_turns", f"the run has had its {state.turns} turns"))
+def _out_of_turns(state: State, why: str = "") -> Command:
+    turns = "1 turn" if state.turns == 1 else f"{state.turns} turns"
+    return Record(RunEnded("max_turns", f"the run has had its {turns}{why}"))
 
 
 def _out_of_replies(compiled: CompiledWorkflow, agent: str, streak: int) -> Command:

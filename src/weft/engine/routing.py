@@ -32,7 +32,7 @@ class RoutingRule:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where the word goes and why; `rule` is the handoff's index if a rule decided."""
+    """Who is next and why; `rule` is the handoff's index if a rule decided."""
 
     target: str
     why: Why

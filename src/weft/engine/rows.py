@@ -150,7 +150,6 @@ def _sides(before: State, after: State) -> Iterator[Side]:
 
 
 def run_row(state: State, changed_at: int, owner: str = "", batch: str = "") -> RunRow:
-    """Return the row of a run."""
     return RunRow(
         run=state.run,
         app=state.app,

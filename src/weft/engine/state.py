@@ -278,6 +278,5 @@ class State:
             self.threads = {**self.threads, turn: thread.added(message)}
 
     def add_user_message(self, text: str, seq: int) -> None:
-        """Add what the user says."""
         self.add_message(Message("user", "", text, seq))
         self.preview = self.preview or text[:PREVIEW]

@@ -49,7 +49,7 @@ class TextRule:
 
 @dataclass(frozen=True, slots=True)
 class HandoffRule:
-    """A way of the word that sets a variable; None stands for any agent."""
+    """A handoff that sets a variable; None stands for any agent."""
 
     source: str | None
     target: str | None

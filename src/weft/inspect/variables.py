@@ -88,7 +88,7 @@ def variable_records(
             case _:
                 continue
     return tuple(
-        _record(workflow, name, events, history, refused.get(name, ()))
+        _record(workflow, state, name, events, history, refused.get(name, ()))
         for name, history in values.items()
     )
 
@@ -138,13 +138,16 @@ def _first_values(workflow: Workflow, given: Mapping[str, Json]) -> Iterator[Var
 
 def _record(
     workflow: Workflow,
+    state: State,
     name: str,
     events: Sequence[Event],
     history: list[ValueSet],
     refused: Sequence[ValueRefused],
 ) -> VariableRecord:
     variable = workflow.spec.variables.get(name)
-    last = history[-1] if history else None
+    # Of a group only what counts; what was set last may be what another member has set.
+    set_by = state.set_by.get(name, 0)
+    last = next((it for it in history if it.seq == set_by), history[0] if history else None)
     secret = is_secret(workflow, name)
     return VariableRecord(
         name=name,

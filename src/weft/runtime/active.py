@@ -59,7 +59,6 @@ class ActiveRun:
 
     @property
     def scope(self) -> Scope:
-        """Whose run it is."""
         return self._writer.scope
 
     @property

@@ -14,7 +14,7 @@ MOST_WAITING: Final = 256
 
 
 class Subscription:
-    """The news of one follower: batches of events in order, or the word to look into the store."""
+    """The news of one follower: batches of events in order, or that the store has more."""
 
     def __init__(self) -> None:
         self._batches: deque[Sequence[Event]] = deque()

@@ -22,12 +22,12 @@ from weft.runtime.arguments import (
     require_user,
     require_values,
 )
-from weft.runtime.decision import NewEvent
+from weft.runtime.decision import CallCheck, NewEvent
 from weft.runtime.deltas import Delta, Ended, ModelRetry, News, Speech, TextDelta
 from weft.runtime.forking import Edits, fork
 from weft.runtime.perform import ModelSource
 from weft.runtime.run_writer import Batches, RunWriter
-from weft.runtime.signals import Answer, Signal, Stop, interpret, was_heard
+from weft.runtime.signals import Answer, Signal, Stop, expiry_of, interpret, was_heard
 from weft.runtime.values import fitting_text, start_values
 from weft.runtime.worker import Worker, is_text, no_run
 from weft.runtime.workflow import Workflow
@@ -117,8 +117,10 @@ class Gateway:
             return
         if not isinstance(signal, Stop):
             self._require_models(opened.workflow, opened.state.model, scope)
-        if isinstance(signal, Answer) and isinstance(opened, ActiveRun):
-            await self._worker.expire_if_over(opened, signal.request)
+        if isinstance(signal, Answer):  # No process may have been there when its time was over.
+            over = expiry_of(opened.state, signal.request, self._clock.now())
+            if over is not None:
+                await self._write(opened, over, lambda state: signal.request in state.requests)
         user, before = scope.user or scope.app, opened.state.seq
         try:
             await self._let_in(opened, signal, user)
@@ -166,7 +168,8 @@ class Gateway:
         if self._dispatcher.mine(made.key):
             await self._worker.put(made).begin(written, state)
         else:
-            await self._journal.append(written._replace(row=written.row._replace(owner="")))
+            unowned = written._replace(row=written.row._replace(owner=""))
+            await self._writer(made.scope, workflow, State(child), "").begin(unowned, state)
             await self._dispatcher.wake(made.key)
         return child
 
@@ -246,7 +249,10 @@ class Gateway:
             pump = asyncio.create_task(_pump(self._journal.follow(scope, run, after=after), news))
             try:
                 while True:
-                    self._worker.raise_if_given_up(key)
+                    if news.empty() and self._worker.is_given_up(key):
+                        for event in await self._journal.read(scope, run, after=after):
+                            yield event
+                        self._worker.raise_if_given_up(key)
                     item = await news.get()
                     if isinstance(item, Event):
                         yield item
@@ -304,7 +310,9 @@ class Gateway:
     async def _let_in(self, opened: OpenRun, signal: Signal, user: str) -> None:
         if was_heard(signal, opened.state):
             return
-        new, check = interpret(signal, opened.workflow, opened.state, user)
+        await self._write(opened, *interpret(signal, opened.workflow, opened.state, user))
+
+    async def _write(self, opened: OpenRun, new: NewEvent, check: CallCheck) -> None:
         if isinstance(opened, ActiveRun):
             await self._worker.put(opened).deliver(new, check)
         else:
@@ -340,8 +348,10 @@ async def _pump(events: AsyncIterator[Event], news: News) -> None:
     try:
         async for event in events:
             await news.put(event)
-    finally:
+    except Exception:  # told to whoever follows; one that has left reads nothing any more
         await news.put(Ended())
+        raise
+    await news.put(Ended())
 
 
 def _first_events(

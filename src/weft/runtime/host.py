@@ -18,6 +18,7 @@ from weft.runtime.active import ActiveRun
 from weft.runtime.arguments import require_scope
 from weft.runtime.deltas import Speech
 from weft.runtime.gateway import Gateway
+from weft.runtime.holding import Holding
 from weft.runtime.local_dispatch import LocalDispatcher
 from weft.runtime.perform import ModelSource, Performer
 from weft.runtime.run_writer import Batches
@@ -45,7 +46,9 @@ class Host(Gateway):
         workflows = WorkflowCache(journal, loader, find)
         batches = Batches(clock.new_id())
         speech = Speech()
-        performer = Performer(journal, models, clock, speech, self._secrets_of)
+        # A tool is kept in memory for a person only where no other process could work on its run.
+        holding = Holding() if dispatcher is None else Holding(seconds=0)
+        performer = Performer(journal, models, clock, speech, self._secrets_of, holding=holding)
         super().__init__(
             journal=journal,
             models=models,
@@ -116,11 +119,11 @@ class Host(Gateway):
         now = self._clock.now()
         strange = row.status == "running" and row.owner != self._batches.owner
         if strange and is_alive(row, now) and not take_over:
-            seconds = (now - max(row.heartbeat, row.changed_at)) / 1000
+            silent = (now - max(row.heartbeat, row.changed_at)) / 1000
             raise UsageError(
-                f"another process works on run {run}: "
-                f"its last sign of life was {seconds:.0f} s ago",
-                hint="watch it with weft runs tail, or take it over with --take-over",
+                f"another process works on run {run}: its last sign of life was {silent:.0f} s ago",
+                hint="watch it with weft runs tail, or take it over with --take-over; if it was "
+                f"killed, it counts as dead in {LEASE / 1000 - silent:.0f} s",
             )
         active = await self._worker.load(scope, run)
         self._require_models(active.workflow, active.state.model, scope)

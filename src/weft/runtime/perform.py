@@ -98,7 +98,7 @@ class Performer:
             agent=command.agent,
             turn=command.turn,
             call=command.call,
-            key=f"{run.state.run}:{command.seq}",
+            key=_key(run, command),
             messages=sent.messages,
             tools=view.tools,
             output=view.output,
@@ -130,8 +130,7 @@ class Performer:
         return lambda text: self.speech.tell(key, ModelRetry(key[1], command.seq, text))
 
     async def call_tool(self, run: CallingRun, command: CallTool) -> tuple[NewEvent, ...]:
-        """Call a tool."""
-        key = f"{run.state.run}:{command.seq}"
+        key = _key(run, command)
         try:
             secrets = self.secrets_of(run.workflow)
         except UsageError as error:  # It was there when the run began.
@@ -177,6 +176,11 @@ class Performer:
         writes = variables.finish()
         written = writes if _counts(result) else ()
         return _results(command, *written, result)
+
+
+def _key(run: CallingRun, command: CallModel | CallTool) -> str:
+    """Return what an effect is recognised by when it is repeated: no other has it anywhere."""
+    return f"{run.scope.app}/{run.state.run}:{command.seq}"
 
 
 def _results(command: CallTool, *results: EventData) -> tuple[NewEvent, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal, TypeAlias, get_args
 
-from weft.engine.events import RequestAnswered, StopAsked
+from weft.engine.events import RequestAnswered, RequestExpired, StopAsked
 from weft.engine.state import State
 from weft.errors import UsageError
 from weft.findings import Json
@@ -81,6 +81,14 @@ def interpret(
                 f"what is delivered to a run is a signal, not {signal!r}",
                 hint=f"make one: {_EXAMPLES}",
             )
+
+
+def expiry_of(state: State, request: str, now: int) -> NewEvent | None:
+    """Return what lets a question expire whose time is over; None if it is not, or not open."""
+    asked = state.requests.get(request)
+    if asked is None or asked.expires_at is None or asked.expires_at > now:
+        return None
+    return NewEvent("clock", RequestExpired(request), turn=asked.turn)
 
 
 def was_heard(signal: Signal, state: State) -> bool:

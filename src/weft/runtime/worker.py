@@ -6,11 +6,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection
 from typing import Final
 
-from weft.engine.events import RequestExpired, TimerFired
+from weft.engine.events import TimerFired
 from weft.engine.reduce import fold
 from weft.engine.rows import DueRow, RunRow
 from weft.engine.state import State
-from weft.errors import AccessDenied, RunError, RunGivenUp, UsageError, WeftError
+from weft.errors import AccessDenied, RunError, RunGivenUp, WeftError
 from weft.ports.clock import Clock
 from weft.ports.dispatcher import RunKey
 from weft.ports.journal import Journal
@@ -20,7 +20,7 @@ from weft.runtime.decision import Decision, NewEvent
 from weft.runtime.due import DueWatch
 from weft.runtime.perform import Performer
 from weft.runtime.run_writer import Batches, RunWriter
-from weft.runtime.signals import is_open
+from weft.runtime.signals import expiry_of
 from weft.runtime.workflow import Workflow
 from weft.runtime.workflows import WorkflowCache
 
@@ -198,22 +198,14 @@ class Worker:
             cause.__traceback__ = None
             cause = cause.__cause__ or cause.__context__
 
+    def is_given_up(self, run: RunKey) -> bool:
+        return run in self._given_up and run not in self._held
+
     def raise_if_given_up(self, run: RunKey) -> None:
         """Tell whoever waits for a run that it is not worked on any more, and why."""
-        fault = self._given_up.get(run)
-        if fault is not None and run not in self._held:
+        if self.is_given_up(run):
+            fault = self._given_up[run]
             raise RunGivenUp(run[1], fault) from fault
-
-    async def expire_if_over(self, active: ActiveRun, request: str) -> None:
-        """Let a question expire whose time is over: no process may have been there to do it."""
-        asked = active.state.requests.get(request)
-        if asked is None or asked.expires_at is None or asked.expires_at > self._clock.now():
-            return
-        new = NewEvent("clock", RequestExpired(request), turn=asked.turn)
-        try:
-            await self.put(active).deliver(new, is_open(request))
-        except UsageError:
-            return  # It was answered meanwhile, or another process was quicker.
 
     async def close(self) -> None:
         """Let all runs go; they go on from their journals some other time."""
@@ -279,11 +271,11 @@ class Worker:
         active = await self.load(Scope(row.app, row.user), row.run)
         if row.id not in active.state.requests and row.id not in active.state.timers:
             await self.put(active).catch_up()  # Another process has asked, or set the timer.
-        if row.kind == "request":
-            await self.expire_if_over(active, row.id)
-        else:
+        if row.kind == "timer":
             new = NewEvent("clock", TimerFired(row.id))
             await self.put(active).deliver(new, lambda state: row.id in state.timers)
+        elif new := expiry_of(active.state, row.id, self._clock.now()):
+            await self.put(active).deliver(new, lambda state: row.id in state.requests)
 
     async def _beat(self) -> None:
         """Show signs of life while there is something to do; what is written is one as well."""

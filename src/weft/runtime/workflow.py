@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+from weakref import finalize
 
 from pydantic_core import from_json, to_json
 
@@ -35,7 +36,6 @@ class Workflow:
 
     @property
     def name(self) -> str:
-        """The name of the workflow."""
         return self.spec.orchestrator.workflow_name
 
 
@@ -54,9 +54,9 @@ def link(spec: WorkflowSpec, code: Mapping[str, bytes], loader: ToolLoader) -> W
         if group.function is not None:
             module, _, function = group.function.partition(":")
             functions[group.function] = (f"{module.replace('.', '/')}.py", function)
-    tools = loader.load(name, code, functions)
     compiled = compile_workflow(spec)
-    return Workflow(
+    tools = loader.load(name, code, functions)
+    workflow = Workflow(
         digest=name,
         spec=spec,
         compiled=compiled,
@@ -75,6 +75,9 @@ def link(spec: WorkflowSpec, code: Mapping[str, bytes], loader: ToolLoader) -> W
         forms=make_forms(spec),
         package=pack(spec, code),
     )
+    # Every workflow lets go of the code it has loaded when nothing needs it any more.
+    finalize(workflow, loader.unload, name)
+    return workflow
 
 
 def _refuse_not_performed(spec: WorkflowSpec) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
-from weakref import WeakValueDictionary, finalize
+from weakref import WeakValueDictionary
 
 from weft.errors import UsageError
 from weft.ports.journal import Journal
@@ -26,7 +26,7 @@ class WorkflowCache:
         self._loader = loader
         self._find = find
         self._linked: WeakValueDictionary[str, Workflow] = WeakValueDictionary()
-        self._loading: dict[str, asyncio.Task[Workflow]] = {}
+        self._loading: dict[tuple[str, str], asyncio.Task[Workflow]] = {}
 
     def __len__(self) -> int:
         return len(self._linked)
@@ -40,11 +40,12 @@ class WorkflowCache:
         known = self._linked.get(digest)
         if known is not None:
             return known
-        if digest not in self._loading:
-            self._loading[digest] = asyncio.create_task(self._load(app, digest))
-            self._loading[digest].add_done_callback(lambda _: self._loading.pop(digest))
+        key = (app, digest)
+        if key not in self._loading:
+            self._loading[key] = asyncio.create_task(self._load(app, digest))
+            self._loading[key].add_done_callback(lambda _: self._loading.pop(key))
         # Whoever does not want to wait any more leaves the others what they wait for.
-        return await asyncio.shield(self._loading[digest])
+        return await asyncio.shield(self._loading[key])
 
     async def _load(self, app: str, digest: str) -> Workflow:
         package = await self._journal.package(app, digest)
@@ -56,12 +57,4 @@ class WorkflowCache:
         return link(*unpack(package), self._loader)
 
     def _kept(self, workflow: Workflow) -> Workflow:
-        known = self._linked.setdefault(workflow.digest, workflow)
-        if known is workflow:
-            finalize(workflow, self._forget, workflow.digest)
-        return known
-
-    def _forget(self, digest: str) -> None:
-        """Let go of the code of a workflow that nothing needs any more."""
-        if digest not in self._linked:
-            self._loader.unload(digest)
+        return self._linked.setdefault(workflow.digest, workflow)

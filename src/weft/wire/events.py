@@ -53,7 +53,7 @@ def user_event_data(
 ) -> dict[str, Any] | None:
     """Return an event for an end user; None if it is not for them."""
     allowed = USER_FIELDS.get(KIND_NAMES[type(event.data)])
-    data = _for_user(event, audience) if allowed else None
+    data = _for_user(event, workflow, audience) if allowed else None
     if allowed is None or data is None:
         return None
     fields: dict[str, Any] = from_json(encode(_without_secrets(data, workflow)))
@@ -79,7 +79,7 @@ def user_delta_data(
     }
 
 
-def _for_user(event: Event, audience: Audience) -> EventData | None:
+def _for_user(event: Event, workflow: Workflow, audience: Audience) -> EventData | None:
     """Return what users see of an event; None for what hidden agents do and for mere signs."""
     match event.data:
         case TurnStarted(agent=agent) | TurnEnded(agent=agent):
@@ -90,7 +90,10 @@ def _for_user(event: Event, audience: Audience) -> EventData | None:
             heard = words.strip() and audience.hears(agent, text)
             return replace(reply, text=words) if heard else None
         case Joined(name=name, text=text):
-            return event.data if text is not None and audience.may_hear(name) else None
+            # What members said is shown as they say it; only a function says something of its own.
+            group = workflow.compiled.groups.get(name)
+            merged = text is not None and group is not None and group.merge == "custom"
+            return event.data if merged and audience.may_hear(name) else None
         case RequestAnswered(value=str(text)):
             return event.data if audience.hears_user(text) else None
         case _:

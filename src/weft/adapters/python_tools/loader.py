@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from threading import Lock
+from threading import RLock
 
 from weft.adapters.python_tools.calling import Limits, PythonTools
 from weft.adapters.python_tools.linking import link
@@ -11,10 +11,12 @@ from weft.adapters.python_tools.threads import Threads
 from weft.errors import LinkError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Loaded:
     package: PackageCode
     tools: PythonTools
+    #: How often it was asked for.
+    uses: int = 0
 
 
 class PythonToolLoader:
@@ -28,7 +30,9 @@ class PythonToolLoader:
         self._threads = threads or Threads()
         self._finder = PackageFinder()
         self._loaded: dict[str, _Loaded] = {}
-        self._lock = Lock()
+        #: Reentrant: what nothing needs any more may be unloaded in the middle of anything.
+        self._lock = RLock()
+        self._loading: dict[str, RLock] = {}
 
     @property
     def left_behind(self) -> int:
@@ -41,26 +45,39 @@ class PythonToolLoader:
         """Import files and find functions; `functions` gives file and function by tool name.
 
         A file may be named from the package folder on, or from `tools/` on. The same digest is
-        loaded once. Raises LinkError naming everything that is missing.
+        loaded once, and let go when it was unloaded as often as it was asked for. Raises LinkError
+        naming everything that is missing.
         """
         with self._lock:
+            loading = self._loading.setdefault(digest, RLock())
+        with loading:  # Other packages need not wait while this one is imported.
             known = self._loaded.get(digest)
             if known is None:
-                package = self._finder.add(digest, code)
+                with self._lock:
+                    package = self._finder.add(digest, code)
                 known = self._loaded[digest] = self._link(package, functions)
+            known.uses += 1
             return known.tools
 
     def unload(self, digest: str) -> None:
         """Let go of the code of a package; a digest that is not loaded is no mistake."""
         with self._lock:
-            loaded = self._loaded.pop(digest, None)
-            if loaded is not None:
-                self._finder.remove(loaded.package)
+            loaded = self._loaded.get(digest)
+            if loaded is None:
+                return
+            loaded.uses -= 1
+            if loaded.uses <= 0:
+                self._remove(digest)
+
+    def _remove(self, digest: str) -> None:
+        self._finder.remove(self._loaded.pop(digest).package)
+        self._loading.pop(digest, None)
 
     def close(self) -> None:
         """Let go of everything. Threads that hang are left to end with the process."""
-        for digest in list(self._loaded):
-            self.unload(digest)
+        with self._lock:
+            for digest in list(self._loaded):
+                self._remove(digest)
         self._threads.close()
 
     def _link(self, package: PackageCode, functions: Mapping[str, tuple[str, str]]) -> _Loaded:

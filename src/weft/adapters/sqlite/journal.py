@@ -175,21 +175,23 @@ class SqliteJournal:
         look: tuple[int, int] | None = None
         version: int | None = None
         questions = 0
-        while self._feed:
-            now = _look(log)
-            if now != look:
-                look, questions = now, LOOKS_AFTER_CHANGE
-            if questions:
-                questions -= 1
-                try:
-                    others = await self._writer.perform(data_version)
-                except StoreError:  # Whoever follows reads, and is told if that fails as well.
-                    others = None
-                if others is None or version != others:
-                    self._feed.look_again()
-                version = others
-            await asyncio.sleep(LOOK_SECONDS)
-        self._watching = None
+        try:
+            while self._feed:
+                now = _look(log)
+                if now != look:
+                    look, questions = now, LOOKS_AFTER_CHANGE
+                if questions:
+                    questions -= 1
+                    try:
+                        others = await self._writer.perform(data_version)
+                    except StoreError:  # Whoever follows reads, and is told if that fails as well.
+                        others = None
+                    if others is None or version != others:
+                        self._feed.look_again()
+                    version = others
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            self._watching = None
 
     def _written(self, batch: Batch) -> None:
         self._feed.tell((batch.row.app, batch.run), batch.events)

@@ -55,7 +55,6 @@ def read_events(
 
 
 def find_run(connection: sqlite3.Connection, scope: Scope, run: str) -> RunRow | None:
-    """Return a run."""
     where, values = within(scope)
     row = connection.execute(f"{_RUNS} WHERE run = ? AND {where}", [run, *values]).fetchone()
     return None if row is None else to_run(row)

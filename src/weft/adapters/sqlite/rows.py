@@ -120,7 +120,6 @@ def refuse_gap(run: str, events: Sequence[Event], after: int, last: int) -> None
 
 
 def to_run(row: Row) -> RunRow:
-    """Return a run from its row."""
     return RunRow(*row)
 
 

@@ -63,7 +63,7 @@ def every_agent_speaks(subject: Subject) -> Iterator[Hit]:
     found = subject.once(_exploration)
     for agent, others in _gathered(subject, found.unreachable_agents):
         message = f"no run ever comes to {agent}"
-        hint = f"add a handoff to {agent}, or remove the agent"
+        hint = f"add a handoff to {agent}, or remove it"
         if agent not in found.unvisited_agents:
             message = f"{agent} never speaks: a rule before its replies always hands off"
             hint = f"narrow the conditions of the rules before the replies of {agent}"
@@ -112,13 +112,18 @@ def _is_told_elsewhere(subject: Subject, found: Exploration, unused: UnusedRule)
     handoff = subject.spec.handoffs[unused.index]
     path = ("handoffs", unused.index, "condition")
     return (
-        # A fallback that is never needed is a safety net, not a mistake.
-        handoff.condition is None
+        # A fallback that is never needed is a safety net, not a mistake; but in a group no rule of
+        # a member is ever asked.
+        (handoff.condition is None and handoff.source_agent not in _members(subject))
         or handoff.source_agent in found.unreachable_agents
         or handoff.target_agent in found.unreachable_agents
         or path in subject.once(_tied)
         or (unused.always_false and _is_about_stuck_variable(subject, unused.index))
     )
+
+
+def _members(subject: Subject) -> set[str]:
+    return {member for group in subject.groups.values() for member in group.members}
 
 
 def _tied(subject: Subject) -> frozenset[Path]:

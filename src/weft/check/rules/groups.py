@@ -10,7 +10,13 @@ from weft.check.spelling import listed, unknown_name
 from weft.check.subject import Hit, Subject
 from weft.findings import Path
 from weft.ids import AGENT_NAME, TERMINATE, USER
-from weft.spec.triggers import AgentTextTrigger, AgentTurnCountTrigger, ToolResponseTrigger
+from weft.spec.triggers import (
+    AgentTextTrigger,
+    AgentTurnCountTrigger,
+    ToolCallTrigger,
+    ToolResponseTrigger,
+    UiResponseTrigger,
+)
 
 
 def _path(index: int, *rest: str | int) -> Path:
@@ -19,15 +25,16 @@ def _path(index: int, *rest: str | int) -> Path:
 
 @rule("NAME010", "orchestrator", "agents")
 def group_has_a_name_of_its_own(subject: Subject) -> Iterator[Hit]:
-    taken = {*subject.agents, USER, TERMINATE}
+    taken = {USER: "a fixed target", TERMINATE: "a fixed target"}
+    taken |= dict.fromkeys(subject.agents, "an agent")
     for index, group in enumerate(subject.spec.orchestrator.parallel):
         if group.name in taken:
-            fact = f'the name of the group "{group.name}" is taken'
+            fact = f'"{group.name}" is the name of a group and of {taken[group.name]}'
             yield Hit(_path(index, "name"), fact, hint=("give the group another name",))
         elif not AGENT_NAME.match(group.name):
             fact = f'the group name "{group.name}" is not PascalCase'
             yield Hit(_path(index, "name"), fact, hint=("write it like an agent: ReviewTeam",))
-        taken.add(group.name)
+        taken[group.name] = "another group"
 
 
 @rule("HAND021", "orchestrator", "agents")
@@ -95,7 +102,8 @@ def _writes(subject: Subject) -> Iterator[tuple[str, str]]:
         match placed.trigger:
             case AgentTextTrigger(agent=agent) | AgentTurnCountTrigger(agent=agent):
                 yield agent, placed.variable
-            case ToolResponseTrigger(tool=tool):
+            case ToolCallTrigger() | ToolResponseTrigger() | UiResponseTrigger():
+                tool = placed.trigger.tool
                 yield from ((agent, placed.variable) for agent in users.get(tool, ()))
             case _:
                 continue

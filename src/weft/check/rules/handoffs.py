@@ -13,7 +13,7 @@ from weft.spec.agents import ConditionScope, Handoff
 from weft.spec.orchestrator import Orchestrator
 
 
-@rule("HAND001", "handoffs", "agents")
+@rule("HAND001", "handoffs", "agents", "orchestrator")
 def target_exists(subject: Subject) -> Iterator[Hit]:
     for index, handoff in enumerate(subject.spec.handoffs):
         target = handoff.target_agent
@@ -148,7 +148,7 @@ def default_target_exists(subject: Subject) -> Iterator[Hit]:
         )
 
 
-_NAME_A_TARGET: Final = 'name an agent of agents.json, "user" or "terminate"'
+_NAME_A_TARGET: Final = 'name an agent of agents.json, a group, "user" or "terminate"'
 _LET_USER_IN: Final = "or let a person take part: human_in_the_loop true and a chat start"
 
 

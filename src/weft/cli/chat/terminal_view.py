@@ -10,31 +10,8 @@ from weft.cli.models import is_badged, model_of
 from weft.cli.pages.event_lines import how_it_ended, summary, who_stood_in
 from weft.cli.streams import Streams, finish
 from weft.cli.text import clean, clean_lines, folded
-from weft.engine.events import (
-    ContextAssembled,
-    Event,
-    EventData,
-    Forked,
-    HandedOff,
-    Joined,
-    MessageShown,
-    ModelFailed,
-    ModelReplied,
-    OutputRefused,
-    RequestAnswered,
-    RequestExpired,
-    RequestOpened,
-    RunForked,
-    StopAsked,
-    ToolCalled,
-    ToolFailed,
-    ToolReturned,
-    TurnEnded,
-    TurnFailed,
-    TurnStarted,
-    VariableRefused,
-    VariableSet,
-)
+from weft.engine import events
+from weft.engine.events import Event, EventData
 from weft.runtime.deltas import Delta, ModelRetry, TextDelta
 from weft.runtime.workflow import Workflow
 from weft.wire.audience import Audience
@@ -42,23 +19,23 @@ from weft.wire.events import event_data
 
 #: What is shown of the work on a run, beside what is said; the second ones stand under a turn.
 _STEPS: Final[tuple[type[EventData], ...]] = (
-    TurnStarted,
-    RunForked,
-    RequestExpired,
-    StopAsked,
-    Forked,
-    Joined,
+    events.TurnStarted,
+    events.RunForked,
+    events.RequestExpired,
+    events.StopAsked,
+    events.Forked,
+    events.Joined,
 )
 _DETAILS: Final[tuple[type[EventData], ...]] = (
-    ToolCalled,
-    ToolReturned,
-    ToolFailed,
-    VariableSet,
-    VariableRefused,
-    HandedOff,
-    ModelFailed,
-    OutputRefused,
-    TurnFailed,
+    events.ToolCalled,
+    events.ToolReturned,
+    events.ToolFailed,
+    events.VariableSet,
+    events.VariableRefused,
+    events.HandedOff,
+    events.ModelFailed,
+    events.OutputRefused,
+    events.TurnFailed,
 )
 
 _MARGIN: Final = "    "
@@ -122,18 +99,18 @@ class TerminalView:
             return
         data = item.data
         match data:
-            case RequestAnswered(value=value):
+            case events.RequestAnswered(value=value):
                 self._echoed(value if isinstance(value, str) else json.dumps(value))
-            case RequestOpened(kind="ui"):
+            case events.RequestOpened(kind="ui"):
                 if self._echo:
                     self._note(summary(item, self._workflow), _MARGIN)
-            case MessageShown(text=text):
+            case events.MessageShown(text=text):
                 self._say(self._workflow.name, text)
-            case ContextAssembled(agent=agent):
+            case events.ContextAssembled(agent=agent):
                 self._callers[item.seq] = agent, item.turn
-            case ModelReplied():
+            case events.ModelReplied():
                 self._reply(item.cause, item.actor.removeprefix("agent:"), data)
-            case Joined(name=name, text=str(text)) if self._audience.may_hear(name):
+            case events.Joined(name=name, text=str(text)) if self._audience.may_hear(name):
                 self._turns.clear()
                 self._say(name, text)
             case _:
@@ -145,18 +122,22 @@ class TerminalView:
 
     def _step(self, event: Event) -> None:
         self._end_line()
-        if isinstance(event.data, TurnStarted):
+        if isinstance(event.data, events.TurnStarted):
             self._turns[event.turn] = event.data.agent
         if isinstance(event.data, _STEPS):
             self._note(summary(event, self._workflow), "")
         elif isinstance(event.data, _DETAILS):
             # Why a turn is handed off is worth a second line, what a tool returned is not.
-            most = 3 if isinstance(event.data, HandedOff | ModelFailed | ToolFailed) else 1
+            most = (
+                3
+                if isinstance(event.data, events.HandedOff | events.ModelFailed | events.ToolFailed)
+                else 1
+            )
             whose = f"{self._turns[event.turn]}: " if self._is_one_of_several(event.turn) else ""
             self._note(whose + summary(event, self._workflow), _MARGIN, most)
-        if isinstance(event.data, TurnEnded | TurnFailed):
+        if isinstance(event.data, events.TurnEnded | events.TurnFailed):
             self._turns.pop(event.turn, None)
-        elif isinstance(event.data, Joined):
+        elif isinstance(event.data, events.Joined):
             self._turns.clear()  # Some of them may have been broken off.
 
     def _is_one_of_several(self, turn: int) -> bool:
@@ -184,7 +165,7 @@ class TerminalView:
             and self._audience.hears_at_once(agent)
         )
 
-    def _reply(self, call: int, agent: str, data: ModelReplied) -> None:
+    def _reply(self, call: int, agent: str, data: events.ModelReplied) -> None:
         said = self._spoken[1] if self._spoken is not None and self._spoken[0] == call else None
         self._callers.pop(call, None)
         # Another model may have stepped in for the one that was named, with words of its own.
@@ -201,13 +182,13 @@ class TerminalView:
         if data.finish:
             self._note(f"the reply of {agent} {how_it_ended(data.finish)}", _MARGIN)
 
-    def _stood_in(self, data: ModelReplied) -> None:
+    def _stood_in(self, data: events.ModelReplied) -> None:
         """Show that another model answers than was to, once for as long as that stays so."""
         if data.instead_of and data.instead_of != self._instead_of:
             self._note(who_stood_in(data.model, data.instead_of), _MARGIN, most=3)
         self._instead_of = data.instead_of
 
-    def _words(self, agent: str, data: ModelReplied) -> None:
+    def _words(self, agent: str, data: events.ModelReplied) -> None:
         text = data.text if data.shown is None else data.shown
         if not (data.text.strip() or data.tool_requests):
             self._note(f"{agent} says nothing", _MARGIN)

@@ -279,7 +279,7 @@ def watch_folders(folders: list[Path], again: Callable[[], None]) -> None:
     except ImportError as error:
         raise setup(
             "watching files needs a part of Weft that is not installed",
-            "install it: pip install 'weft[watch]'",
+            "install it: pip install watchfiles",
             cause=(f"the package {error.name} is missing",),
         ) from error
     for _ in watch(*folders):

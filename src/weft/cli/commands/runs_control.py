@@ -94,6 +94,8 @@ def resume(
 ) -> Exit:
     """Continue a run that had work to do when its process ended, and follow it."""
     location = locate_journal(streams, journal, must_exist=True)
+    if all_ and take_over:
+        raise usage("--all continues only runs whose processes have died", "leave out --take-over")
     if (run is None) != all_:
         raise usage("name a run, or all of them", "weft runs resume RUN", "weft runs resume --all")
     if run is None:
@@ -130,8 +132,11 @@ def _resume_all(location: JournalLocation, streams: Streams, seed: int) -> Exit:
 
     async def work() -> tuple[list[RunRow], list[RequestRow], bool]:
         async with hosted(location, seed=seed) as host:
-            running = await host.runs(scope=LOCAL, status="running", limit=_MANY)
-            stopped = [it for it in running if is_stopped(it)]
+            stopped: list[RunRow] = []
+            last: str | None = None
+            while page := await host.runs(scope=LOCAL, status="running", before=last, limit=_MANY):
+                stopped += [it for it in page if is_stopped(it)]
+                last = page[-1].run
             streams.note(f"{counted(len(stopped), 'run')} to continue")
             settled = await asyncio.gather(*(settle(host, it) for it in stopped))
             rows = [it for it in settled if it is not None]

@@ -106,7 +106,7 @@ def watching() -> Diagnosis:
     """Look whether files can be watched."""
     if find_spec("watchfiles"):
         return Diagnosis("ok", "watch", f"watchfiles {version('watchfiles')}")
-    return Diagnosis("warn", "watch", "weft check --watch cannot work", "pip install 'weft[watch]'")
+    return Diagnosis("warn", "watch", "weft check --watch cannot work", "pip install watchfiles")
 
 
 def encoding() -> Diagnosis:
@@ -124,7 +124,7 @@ def shipped() -> Diagnosis:
     missing = [name for name in wanted if not is_package(shipped_folder() / name)]
     if missing:
         fact = f"missing: {', '.join(missing)}"
-        return Diagnosis("fail", "templates", fact, "pip install --force-reinstall weft")
+        return Diagnosis("fail", "templates", fact, "pip install --force-reinstall weft-agents")
     return Diagnosis("ok", "templates", f"{len(wanted)} packages come with Weft")
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import weft
 from weft.cli.codes import CODES
 from weft.findings import Finding, Json, Rule
-from weft.packages.edit.fixes import fixed_texts as mended_texts
+from weft.packages.edit.fixes import fixed_texts
 from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.text.index import line_column
@@ -84,7 +84,7 @@ def _fixes(
         return {}
     package = read(folder)
     former = {it.name: it.document.text for it in package.files.values()}
-    texts = mended_texts(package, finding.fix)
+    texts = fixed_texts(package, finding.fix)
     if not texts or not texts.keys() <= former.keys():
         return {}  # a new file cannot be told as a change of one
     changes = [

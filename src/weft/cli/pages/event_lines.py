@@ -4,36 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from weft.cli.text import at_time, value_text
-from weft.engine.events import (
-    CUT,
-    ContextAssembled,
-    Event,
-    EventData,
-    Forked,
-    HandedOff,
-    Joined,
-    MessageShown,
-    ModelFailed,
-    ModelReplied,
-    OutputRefused,
-    RequestAnswered,
-    RequestExpired,
-    RequestOpened,
-    RunEnded,
-    RunForked,
-    RunStarted,
-    StopAsked,
-    TimerFired,
-    TimerSet,
-    ToolCalled,
-    ToolFailed,
-    ToolReturned,
-    TurnEnded,
-    TurnFailed,
-    TurnStarted,
-    VariableRefused,
-    VariableSet,
-)
+from weft.engine import events
+from weft.engine.events import Event, EventData
 from weft.findings import Json
 from weft.inspect.handoffs import HandoffRecord, condition_of
 from weft.inspect.variables import UNSHOWN, is_secret
@@ -52,7 +24,7 @@ _WHY: Final = {
 
 #: Why a reply ended before it was done.
 _ENDS: Final = {
-    CUT: "was truncated (token limit)",
+    events.CUT: "was truncated (token limit)",
     "content_filter": "was truncated by the provider's content filter",
 }
 
@@ -81,29 +53,29 @@ def _arguments(arguments: Mapping[str, Json]) -> str:
     return ", ".join(f"{name}={value_text(value)}" for name, value in arguments.items())
 
 
-def _started(_event: Event, data: RunStarted, _workflow: Workflow) -> str:
+def _started(_event: Event, data: events.RunStarted, _workflow: Workflow) -> str:
     return f"{data.workflow} starts"
 
 
-def _forked(_event: Event, data: RunForked, _workflow: Workflow) -> str:
+def _forked(_event: Event, data: events.RunForked, _workflow: Workflow) -> str:
     return f"forked from run {data.parent} after event {data.seq}"
 
 
-def _shown(_event: Event, data: MessageShown, _workflow: Workflow) -> str:
+def _shown(_event: Event, data: events.MessageShown, _workflow: Workflow) -> str:
     return data.text
 
 
-def _turn(event: Event, data: TurnStarted, _workflow: Workflow) -> str:
+def _turn(event: Event, data: events.TurnStarted, _workflow: Workflow) -> str:
     return f"turn {event.turn}: {data.agent}"
 
 
-def _assembled(_event: Event, data: ContextAssembled, _workflow: Workflow) -> str:
+def _assembled(_event: Event, data: events.ContextAssembled, _workflow: Workflow) -> str:
     tokens = data.manifest.get("tokens")
     unit = "token" if tokens == 1 else "tokens"
     return f"call {data.call} of {data.agent} is sent about {tokens} {unit}"
 
 
-def _replied(_event: Event, data: ModelReplied, _workflow: Workflow) -> str:
+def _replied(_event: Event, data: events.ModelReplied, _workflow: Workflow) -> str:
     asked = ", ".join(it.tool for it in data.tool_requests)
     text = data.text if data.shown is None else data.shown
     said = [text] if text.strip() else []
@@ -118,117 +90,117 @@ def _replied(_event: Event, data: ModelReplied, _workflow: Workflow) -> str:
     return "; ".join((*said, *data.retries))
 
 
-def _failed(_event: Event, data: ModelFailed, _workflow: Workflow) -> str:
+def _failed(_event: Event, data: events.ModelFailed, _workflow: Workflow) -> str:
     return "; ".join((f"the model gave no answer: {data.error}", *data.retries))
 
 
-def _refused(_event: Event, data: OutputRefused, _workflow: Workflow) -> str:
+def _refused(_event: Event, data: events.OutputRefused, _workflow: Workflow) -> str:
     return f"the reply is rejected: {data.fault}"
 
 
-def _called(_event: Event, data: ToolCalled, _workflow: Workflow) -> str:
+def _called(_event: Event, data: events.ToolCalled, _workflow: Workflow) -> str:
     return f"tool {data.tool}({_arguments(data.arguments)})"
 
 
-def _returned(event: Event, data: ToolReturned, _workflow: Workflow) -> str:
+def _returned(event: Event, data: events.ToolReturned, _workflow: Workflow) -> str:
     return f"{event.actor.removeprefix('tool:')} returned {value_text(data.value)}"
 
 
-def _tool_failed(event: Event, data: ToolFailed, _workflow: Workflow) -> str:
+def _tool_failed(event: Event, data: events.ToolFailed, _workflow: Workflow) -> str:
     what = "refused" if data.kind == "refused" else "failed"
     tool = event.actor.removeprefix("tool:") if event.actor.startswith("tool:") else "the tool"
     # Where the code of a tool has failed, the text says so itself.
     return data.error if data.error.startswith(f"{tool} ") else f"{tool} {what}: {data.error}"
 
 
-def _set(_event: Event, data: VariableSet, workflow: Workflow) -> str:
+def _set(_event: Event, data: events.VariableSet, workflow: Workflow) -> str:
     value = UNSHOWN if is_secret(workflow, data.name) else value_text(data.value)
     return f"{data.name} = {value} (by {data.writer})"
 
 
-def _not_set(_event: Event, data: VariableRefused, _workflow: Workflow) -> str:
+def _not_set(_event: Event, data: events.VariableRefused, _workflow: Workflow) -> str:
     return f"{data.name} is not set by {data.writer}: {data.fault}"
 
 
-def _opened(_event: Event, data: RequestOpened, _workflow: Workflow) -> str:
+def _opened(_event: Event, data: events.RequestOpened, _workflow: Workflow) -> str:
     if data.kind == "chat":
         return "waits for the user"
     return f"{data.tool} asks a person: {value_text(data.payload)}"
 
 
-def _answered(_event: Event, data: RequestAnswered, _workflow: Workflow) -> str:
+def _answered(_event: Event, data: events.RequestAnswered, _workflow: Workflow) -> str:
     return f"{data.user} answers: {value_text(data.value)}"
 
 
-def _expired(_event: Event, _data: RequestExpired, _workflow: Workflow) -> str:
+def _expired(_event: Event, _data: events.RequestExpired, _workflow: Workflow) -> str:
     return "no answer in time"
 
 
-def _turn_ended(_event: Event, _data: TurnEnded, _workflow: Workflow) -> str:
+def _turn_ended(_event: Event, _data: events.TurnEnded, _workflow: Workflow) -> str:
     return ""
 
 
-def _handed(_event: Event, data: HandedOff, workflow: Workflow) -> str:
+def _handed(_event: Event, data: events.HandedOff, workflow: Workflow) -> str:
     reason = condition_of(workflow, data) or _WHY[data.why]
     return f"{data.source} -> {data.target}, because {reason}"
 
 
-def _turn_failed(_event: Event, data: TurnFailed, _workflow: Workflow) -> str:
+def _turn_failed(_event: Event, data: events.TurnFailed, _workflow: Workflow) -> str:
     return f"the turn failed: {data.error}"
 
 
-def _forked_group(_event: Event, data: Forked, _workflow: Workflow) -> str:
+def _forked_group(_event: Event, data: events.Forked, _workflow: Workflow) -> str:
     return f"{data.name}: {', '.join(data.members)} side by side"
 
 
-def _joined(_event: Event, data: Joined, _workflow: Workflow) -> str:
+def _joined(_event: Event, data: events.Joined, _workflow: Workflow) -> str:
     turns = ", ".join(map(str, data.turns))
     what = f"turns {turns} count" if len(data.turns) > 1 else f"turn {turns} counts"
     return f"{data.name} is done: {data.text or what}"
 
 
-def _timer_set(_event: Event, data: TimerSet, _workflow: Workflow) -> str:
+def _timer_set(_event: Event, data: events.TimerSet, _workflow: Workflow) -> str:
     return f"{data.why} at {at_time(data.at, '%H:%M:%S')}"
 
 
-def _timer_fired(_event: Event, data: TimerFired, _workflow: Workflow) -> str:
+def _timer_fired(_event: Event, data: events.TimerFired, _workflow: Workflow) -> str:
     return f"{data.id.partition(':')[0]}: its time has come"
 
 
-def _stop(_event: Event, data: StopAsked, _workflow: Workflow) -> str:
+def _stop(_event: Event, data: events.StopAsked, _workflow: Workflow) -> str:
     return f"{data.user} stops the run{'' if data.mode == 'now' else ' after this turn'}"
 
 
-def _ended(_event: Event, data: RunEnded, _workflow: Workflow) -> str:
+def _ended(_event: Event, data: events.RunEnded, _workflow: Workflow) -> str:
     return f"{data.outcome}: {data.reason}"
 
 
 _Summary: TypeAlias = Callable[[Event, Any, Workflow], str]
 
 _SUMMARIES: Final[dict[type[EventData], _Summary]] = {
-    RunStarted: _started,
-    RunForked: _forked,
-    MessageShown: _shown,
-    TurnStarted: _turn,
-    ContextAssembled: _assembled,
-    ModelReplied: _replied,
-    ModelFailed: _failed,
-    OutputRefused: _refused,
-    ToolCalled: _called,
-    ToolReturned: _returned,
-    ToolFailed: _tool_failed,
-    VariableSet: _set,
-    VariableRefused: _not_set,
-    RequestOpened: _opened,
-    RequestAnswered: _answered,
-    RequestExpired: _expired,
-    TurnEnded: _turn_ended,
-    TurnFailed: _turn_failed,
-    Forked: _forked_group,
-    Joined: _joined,
-    TimerSet: _timer_set,
-    TimerFired: _timer_fired,
-    HandedOff: _handed,
-    StopAsked: _stop,
-    RunEnded: _ended,
+    events.RunStarted: _started,
+    events.RunForked: _forked,
+    events.MessageShown: _shown,
+    events.TurnStarted: _turn,
+    events.ContextAssembled: _assembled,
+    events.ModelReplied: _replied,
+    events.ModelFailed: _failed,
+    events.OutputRefused: _refused,
+    events.ToolCalled: _called,
+    events.ToolReturned: _returned,
+    events.ToolFailed: _tool_failed,
+    events.VariableSet: _set,
+    events.VariableRefused: _not_set,
+    events.RequestOpened: _opened,
+    events.RequestAnswered: _answered,
+    events.RequestExpired: _expired,
+    events.TurnEnded: _turn_ended,
+    events.TurnFailed: _turn_failed,
+    events.Forked: _forked_group,
+    events.Joined: _joined,
+    events.TimerSet: _timer_set,
+    events.TimerFired: _timer_fired,
+    events.HandedOff: _handed,
+    events.StopAsked: _stop,
+    events.RunEnded: _ended,
 }

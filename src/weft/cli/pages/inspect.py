@@ -23,7 +23,6 @@ _MOST_LINKS: Final = 4
 
 
 def run_page(inspection: RunInspection, streams: Streams) -> str:
-    """Return the page of a run."""
     page = Page(streams)
     page.title(
         f"run {inspection.run} of {inspection.workflow}: {inspection.outcome or inspection.status}"
@@ -121,7 +120,7 @@ def _call(call: ModelCall) -> str:
         said.append(f"{call.seconds:.2f} s")
         if call.tools:
             said.append(f"asks for {', '.join(call.tools)}")
-        words = call.text if call.shown is None else call.shown
+        words = call.text if call.shown is None or call.refused else call.shown
         if words.strip():
             said.append(f'says "{" ".join(words.split())}"')
         elif not call.tools:
@@ -156,7 +155,6 @@ def _asked(rule: RuleAsked) -> str:
 
 
 def turn_page(inspection: TurnInspection, streams: Streams) -> str:
-    """Return the page of a turn."""
     page = Page(streams)
     page.title(f"run {inspection.run}, turn {inspection.record.number}: {inspection.record.agent}")
     add_turn(page, inspection.record)

@@ -202,7 +202,6 @@ def waiting_text(
 
 
 def waited_for(requests: Sequence[RequestRow]) -> str:
-    """Say what is waited for."""
     if any(it.kind == "chat" for it in requests):
         return "a message"
     return f"an answer to {', '.join(dict.fromkeys(it.tool or '' for it in requests))}"

@@ -53,15 +53,20 @@ def test_a_group_is_sound():
     assert check(subject(TEAM)) == ()
 
 
-@pytest.mark.parametrize("name", ["Ann", "user", "terminate"])
-def test_NAME010_the_name_of_a_group_is_taken(name):
+@pytest.mark.parametrize(
+    ("name", "of"),
+    [("Ann", "an agent"), ("user", "a fixed target"), ("terminate", "a fixed target")],
+)
+def test_NAME010_the_name_of_a_group_is_taken(name, of):
     assert found("NAME010", subject({**TEAM, "name": name})) == [
-        f'the name of the group "{name}" is taken'
+        f'"{name}" is the name of a group and of {of}'
     ]
 
 
 def test_NAME010_two_groups_of_one_name_and_a_name_that_is_no_word():
-    assert found("NAME010", subject(TEAM, TEAM)) == ['the name of the group "Team" is taken']
+    assert found("NAME010", subject(TEAM, TEAM)) == [
+        '"Team" is the name of a group and of another group'
+    ]
     (message,) = found("NAME010", subject({**TEAM, "name": "my team"}))
     assert "not PascalCase" in message
 
@@ -108,6 +113,14 @@ MARK = {"tools/mark.py": "def mark(context_variables):\n    context_variables.se
     [
         ((heard("Ann"), heard("Bob")), ()),
         ((heard("Ann"),), ({**TOOL, "agent": "Bob"},)),
+        (
+            (heard("Ann"), {"type": "tool_call", "tool": "mark", "value": True}),
+            ({**TOOL, "agent": "Bob"},),
+        ),
+        (
+            (heard("Ann"), {"type": "ui_response", "tool": "mark", "response_key": "ok"}),
+            ({**TOOL, "agent": "Bob"},),
+        ),
         (
             ({"type": "tool_response", "tool": "mark", "value": True},),
             ({**TOOL, "agent": "Ann"}, {**TOOL, "agent": "Bob"}),
@@ -192,4 +205,7 @@ def test_rules_of_a_member_that_is_reached_by_its_group_alone_never_apply():
     rules = (rule("Opener", "Team"), rule("Ann", "user", "ok"), rule("Closer", "terminate"))
     it = subject(TEAM, handoffs=rules, variables={"ok": derived(heard("Ann"))})
     (message,) = found("HAND009", it)
+    assert "the rule Ann -> user never applies: Ann never comes to it" in message
+    plain = (rule("Opener", "Team"), rule("Ann", "user"), rule("Closer", "terminate"))
+    (message,) = found("HAND009", subject(TEAM, handoffs=plain))
     assert "the rule Ann -> user never applies: Ann never comes to it" in message
