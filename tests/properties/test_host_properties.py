@@ -433,7 +433,7 @@ def kept():
 def expect_sent_as_recorded(model, events, workflow):
     """What models were sent is what the journal says they were."""
     recorded = {
-        f"run:{it.seq}": (it.data.agent, it.data.digest)
+        f"app/run:{it.seq}": (it.data.agent, it.data.digest)
         for it in events
         if isinstance(it.data, ContextAssembled)
     }

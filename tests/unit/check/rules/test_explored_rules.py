@@ -55,7 +55,7 @@ def test_HAND008_no_rule_leads_to_an_agent():
     assert hit.path == ("agents", 1, "agent_name")
     assert hit.message == "no run ever comes to B"
     assert hit.cause == ()
-    assert hit.hint == ("add a handoff to B, or remove the agent",)
+    assert hit.hint == ("add a handoff to B, or remove it",)
 
 
 def test_HAND008_the_rule_that_leads_there_never_applies():
