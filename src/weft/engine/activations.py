@@ -84,7 +84,7 @@ def on_turn_started(
     state.turn_counts = {**state.turn_counts, agent: state.turn_counts.get(agent, 0) + 1}
     state.handoffs_since_turn = 0
     if data.fork:
-        active = take_part(state, active)
+        take_part(state, active)
     else:
         last, streak = state.last_speaker
         state.last_speaker = (agent, streak + 1 if agent == last else 1)
@@ -244,7 +244,7 @@ def on_run_ended(
 ) -> list[Command]:
     """Nothing is open any more."""
     state.status = "ended"
-    state.active, state.calls, state.groups, state.threads = {}, {}, {}, {}
+    state.active, state.calls, state.groups, state.threads, state.own = {}, {}, {}, {}, {}
     state.requests, state.timers = {}, {}
     state.outcome, state.reason = data.outcome, data.reason
     return []

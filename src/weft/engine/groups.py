@@ -23,7 +23,7 @@ from weft.engine.events import (
     TurnFailed,
 )
 from weft.engine.routing import GroupRules
-from weft.engine.state import Activation, Group, Message, State, Timer, without
+from weft.engine.state import Activation, Group, Message, OwnValues, State, Timer, without
 from weft.findings import Json
 
 
@@ -47,14 +47,14 @@ def start_members(group: Group) -> list[Command]:
     return [Start(member, group.fork) for member in group.members[len(group.turns) :]]
 
 
-def take_part(state: State, active: Activation) -> Activation:
+def take_part(state: State, active: Activation) -> None:
     """Let a turn begin as a member of its group: with words and variables for itself."""
     group = state.groups[active.fork]
     if active.agent != group.name:
         turns = (*group.turns, active.number)
         state.groups = {**state.groups, group.fork: replace(group, turns=turns)}
     state.threads = {**state.threads, active.number: state.messages}
-    return active.changed(values=state.variables)
+    state.own = {**state.own, active.number: OwnValues(state.variables, {})}
 
 
 def replies_of(state: State, fork: int) -> dict[str, Json]:
@@ -89,15 +89,13 @@ def on_joined(
 ) -> list[Command]:
     """Let count what the turns said and set, and hand off."""
     group = state.groups[data.fork]
-    counting = [state.active[turn] for turn in data.turns if turn in state.active]
-    for member in counting:
+    for turn in (it for it in data.turns if it in state.own):
         if data.text is None:
-            for message in state.threads[member.number].since(group.length):
-                state.add_message(message)
-        if member.set_by and member.values is not None:
-            values = member.values
-            state.variables = {**state.variables, **{it: values[it] for it in member.set_by}}
-            state.set_by = {**state.set_by, **member.set_by}
+            state.messages = state.messages.added(*state.threads[turn].since(group.length))
+        values, set_by = state.own[turn]
+        if set_by:
+            state.variables = {**state.variables, **{it: values[it] for it in set_by}}
+            state.set_by = {**state.set_by, **set_by}
     if data.text is not None:
         state.add_message(Message("agent", data.name, data.text, event.seq))
     state.drop(*(it.number for it in state.active.values() if it.fork == group.fork))

@@ -20,10 +20,10 @@ class Log(Generic[T]):
         self._items = list(items)
         self._length = len(self._items)
 
-    def added(self, item: T) -> "Log[T]":
-        """Return this sequence with one more item."""
+    def added(self, *items: T) -> "Log[T]":
+        """Return this sequence with more items."""
         shared = self._items if len(self._items) == self._length else self._items[: self._length]
-        shared.append(item)
+        shared.extend(items)
         grown: Log[T] = object.__new__(type(self))
         grown._items, grown._length = shared, len(shared)
         return grown

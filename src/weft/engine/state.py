@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
 
 from weft.engine.events import Outcome, ToolRequest, Usage
 from weft.engine.log import KeyLog, Log
@@ -69,8 +69,6 @@ class ActivationChanges(TypedDict, total=False):
     refusals: int
     sent_back: int
     shown: Mapping[str, Json] | None
-    values: Mapping[str, Json] | None
-    set_by: Mapping[str, int]
     result: Json
 
 
@@ -94,10 +92,6 @@ class Activation:
     shown: Mapping[str, Json] | None = None
     #: The event that let it work beside others; 0 alone.
     fork: int = 0
-    #: Beside others it has the variables for itself until the group joins: all values as it sees
-    #: them, and the event that set each it has set. None alone.
-    values: Mapping[str, Json] | None = None
-    set_by: Mapping[str, int] = field(default_factory=dict[str, int])
     #: What it came to: its last reply, parsed if it is structured, or what its function returned.
     result: Json = None
 
@@ -107,6 +101,16 @@ class Activation:
         twin.__dict__.update(self.__dict__)
         twin.__dict__.update(changes)
         return twin
+
+
+class OwnValues(NamedTuple):
+    """The variables as a member of a group has them for itself until that joins.
+
+    All values as it sees them, and the event that set each that it has set.
+    """
+
+    values: Mapping[str, Json]
+    set_by: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +215,10 @@ class State:
     variables: Mapping[str, Json] = field(default_factory=dict[str, Json])
     #: The event that last set each variable.
     set_by: Mapping[str, int] = field(default_factory=dict[str, int])
-    #: The conversation; and beside it what the members of groups say until these join.
+    #: The conversation; beside it what the members of groups say and set until these join.
     messages: Log[Message] = field(default_factory=Log[Message])
     threads: Mapping[int, Log[Message]] = field(default_factory=dict[int, Log[Message]])
+    own: Mapping[int, OwnValues] = field(default_factory=dict[int, OwnValues])
     #: Everything that is open: activations by their numbers, tool calls, groups, timers, requests.
     active: Mapping[int, Activation] = field(default_factory=dict[int, Activation])
     calls: Mapping[str, OpenCall] = field(default_factory=dict[str, OpenCall])
@@ -247,8 +252,8 @@ class State:
 
     def values_of(self, turn: int) -> Mapping[str, Json]:
         """Return the variables as a turn sees them; 0 is the run itself."""
-        active = self.active.get(turn)
-        return self.variables if active is None or active.values is None else active.values
+        own = self.own.get(turn)
+        return self.variables if own is None else own.values
 
     def thread_of(self, turn: int) -> Log[Message]:
         """Return the conversation as a turn hears it."""
@@ -268,6 +273,7 @@ class State:
             self.requests = {key: it for key, it in self.requests.items() if it.turn not in gone}
         if self.threads:
             self.threads = {key: it for key, it in self.threads.items() if key not in gone}
+            self.own = {key: it for key, it in self.own.items() if key not in gone}
 
     def add_message(self, message: Message, turn: int = 0) -> None:
         """Add to the conversation, or to what a member of a group says beside it."""

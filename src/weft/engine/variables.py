@@ -3,17 +3,18 @@
 from weft.engine.commands import Command
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import Event, VariableRefused, VariableSet
-from weft.engine.state import State
+from weft.engine.state import OwnValues, State
 
 
 def on_variable_set(
     _compiled: CompiledWorkflow, state: State, event: Event, data: VariableSet
 ) -> list[Command]:
     """The variable has its new value: for all, or for a member of a group until that joins."""
-    member = state.active.get(event.turn)
-    if member is not None and member.values is not None:
-        values = {**member.values, data.name: data.value}
-        state.put(member.changed(values=values, set_by={**member.set_by, data.name: event.seq}))
+    own = state.own.get(event.turn)
+    if own is not None:
+        values, set_by = own
+        own = OwnValues({**values, data.name: data.value}, {**set_by, data.name: event.seq})
+        state.own = {**state.own, event.turn: own}
         return []
     state.variables = {**state.variables, data.name: data.value}
     state.set_by = {**state.set_by, data.name: event.seq}

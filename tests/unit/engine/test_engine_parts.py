@@ -121,8 +121,6 @@ CHANGES = {
     "refusals": 1,
     "sent_back": 2,
     "shown": {"a": 1},
-    "values": {"a": 2},
-    "set_by": {"a": 7},
     "result": "x",
 }
 
