@@ -112,13 +112,13 @@ def on_model_replied(
     compiled: CompiledWorkflow, state: State, event: Event, data: ModelReplied
 ) -> list[Command]:
     """Use the tools it asks for, or take its words for the end of the turn."""
-    active = state.active[event.turn].changed(shown=None)
+    active = state.active[event.turn]
     message = Message("agent", active.agent, data.text, event.seq, requests=data.tool_requests)
     state.add_message(message, event.turn)
     state.spent = state.spent.plus(data.usage)
     if data.tool_requests:
         missing = frozenset(request.id for request in data.tool_requests)
-        state.put(active.changed(stage="tools", missing=missing))
+        state.put(active.changed(stage="tools", missing=missing, shown=None))
         return [Record(_tool_event(compiled, active.agent, it)) for it in data.tool_requests]
     return _final(compiled, state, active, data)
 
@@ -142,17 +142,18 @@ def _final(
     if fault is not None:
         if reply.finish == CUT:
             fault += " (the reply was truncated: token limit)"
-        state.put(active)
+        state.put(active.changed(shown=None))
         return [Record(OutputRefused(active.call, fault))]
     values = state.values_of(active.number)
     triggered = fire(values, agent_text(compiled, values, active.agent, reply.text)).records
-    active = active.changed(result=reply.text if output is None else output)
+    result = reply.text if output is None else output
     if rules.auto_tool is not None and output is not None:
         again = f"-{active.sent_back + 1}" if active.sent_back else ""
         id_ = f"auto-{active.number}{again}"
-        state.put(active.changed(stage="tools", missing=frozenset({id_})))
+        missing = frozenset({id_})
+        state.put(active.changed(stage="tools", missing=missing, result=result, shown=None))
         return [*triggered, Record(ToolCalled(id_, rules.auto_tool, output, auto=True))]
-    state.put(active.changed(stage="ending"))
+    state.put(active.changed(stage="ending", result=result, shown=None))
     return [*triggered, Record(TurnEnded(active.agent))]
 
 

@@ -36,7 +36,7 @@ def on_tool_returned(
 ) -> list[Command]:
     """Set what the result sets, and give it to the agent."""
     call, values = state.calls[data.id], state.values_of(event.turn)
-    if compiled.agents[state.active[event.turn].agent].function is not None:
+    if call.auto and compiled.agents[state.active[event.turn].agent].function is not None:
         state.put(state.active[event.turn].changed(result=data.value))
     fired = fire(values, tool_response(compiled, values, call.tool, data.value))
     return [*fired.records, *_done(state, event, data.id, _text(data.value))]

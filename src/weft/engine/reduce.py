@@ -123,9 +123,11 @@ def advance(compiled: CompiledWorkflow, state: State, event: Event) -> list[Comm
     """Take one event into a state that belongs to the caller alone, and change that."""
     state.seq = event.seq
     data = event.data
-    if not is_wanted(state, event.turn, data):
+    kind = type(data)
+    check = WANTED.get(kind)  # As in `is_wanted`, without a call for every event.
+    if state.status == "ended" or (check is not None and not check(state, event.turn, data)):
         return []
-    commands = HANDLERS[type(data)](compiled, state, event, data)
+    commands = HANDLERS[kind](compiled, state, event, data)
     if state.outcome is None:
         state.status = "waiting" if state.requests and not _is_busy(state) else "running"
     return commands
