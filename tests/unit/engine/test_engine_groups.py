@@ -144,7 +144,10 @@ def test_what_a_turn_was_shown_stays_until_its_model_answers():
     play.take(VariableSet("chosen", "me", "tool:look"), turn=1)
     active = play.state.active[1]
     assert active.shown is not None
-    assert (active.shown["chosen"], play.state.values_of(active.number)["chosen"]) == ("nobody", "me")
+    assert (active.shown["chosen"], play.state.values_of(active.number)["chosen"]) == (
+        "nobody",
+        "me",
+    )
     play.reply("", ToolRequest("c1", "nope", {}), turn=1)
     assert play.state.active[1].shown["chosen"] == "me", "the next call is shown what is new"
     play.reply("x", turn=1)
