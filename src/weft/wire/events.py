@@ -19,7 +19,6 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.inspect.variables import UNSHOWN, is_secret
-from weft.runtime.deltas import TextDelta
 from weft.runtime.workflow import Workflow
 from weft.wire.audience import Audience
 
@@ -58,25 +57,6 @@ def user_event_data(
         return None
     fields: dict[str, Any] = from_json(encode(_without_secrets(data, workflow)))
     return _shaped(event, run, {name: it for name, it in fields.items() if name in allowed})
-
-
-def user_delta_data(
-    delta: TextDelta, agent: str, workflow: Workflow, audience: Audience
-) -> dict[str, Any] | None:
-    """Return a piece of a reply for an end user; None if only the whole reply is for them.
-
-    `cause` is that of the reply, which takes the place of its pieces.
-    """
-    if workflow.views[agent].output is not None or not audience.hears_at_once(agent):
-        return None
-    return {
-        "v": VERSION,
-        "run": delta.run,
-        "kind": "TextDelta",
-        "actor": f"agent:{agent}",
-        "cause": delta.call,
-        "data": {"offset": delta.offset, "text": delta.text},
-    }
 
 
 def _for_user(event: Event, workflow: Workflow, audience: Audience) -> EventData | None:

@@ -7,7 +7,6 @@ import pytest
 
 from support.run_play import linked
 from weft.engine.events import KIND_NAMES, KINDS, Event, RunStarted, VariableSet
-from weft.runtime.deltas import TextDelta
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.journal.kinds import EVERY_KIND
 from weft.wire.audience import Audience
@@ -15,7 +14,6 @@ from weft.wire.events import (
     USER_FIELDS,
     VERSION,
     event_data,
-    user_delta_data,
     user_event_data,
 )
 
@@ -111,20 +109,3 @@ def test_what_hidden_agents_do_is_not_for_users():
         if user_event_data(event(it), "r1", workflow, audience)
     }
     assert not kinds & {"TurnStarted", "ModelReplied", "TurnEnded", "Joined"}
-
-
-def test_pieces_of_text_for_users(workflow):
-    delta = TextDelta("r1", 6, 3, "lo")
-    audience = Audience(workflow.spec)
-    assert user_delta_data(delta, "Helper", workflow, audience) == {
-        "v": VERSION,
-        "run": "r1",
-        "kind": "TextDelta",
-        "actor": "agent:Helper",
-        "cause": 6,
-        "data": {"offset": 3, "text": "lo"},
-    }
-    # A structured reply is read only when it is whole; a hidden agent's never.
-    assert user_delta_data(delta, "Form", workflow, audience) is None
-    hidden = linked(declared(visual_agents=["Closer"]), {})
-    assert user_delta_data(delta, "Helper", hidden, Audience(hidden.spec)) is None
