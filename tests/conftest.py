@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from support.mongodb_server import empty_database, mongodb_server
 from weft.testing.network import no_network
 
 # The mock server is a program of its own; tests import it as `benchmarks.mock_server`.
@@ -31,3 +32,17 @@ def _no_live_calls() -> Iterator[None]:
     """Keep every model call of a test on this machine."""
     with no_network():
         yield
+
+
+@pytest.fixture(scope="session")
+def mongodb_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a MongoDB server, started when the first test needs it."""
+    with mongodb_server(tmp_path_factory.mktemp("mongodb")) as url:
+        yield url
+
+
+@pytest.fixture
+def mongodb_database(mongodb_url: str) -> Iterator[str]:
+    """The address of an empty database, which is removed afterwards."""
+    with empty_database(mongodb_url) as url:
+        yield url

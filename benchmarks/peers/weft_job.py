@@ -69,8 +69,16 @@ def heard(name: str, text: str) -> dict[str, object]:
     return {"type": "bool", "source": {"type": "derived", "default": False, "triggers": [trigger]}}
 
 
-def desk(base_url: str) -> WorkflowSpec:
-    """Return the package: who takes part, what they set and how the word passes."""
+#: A timer that is due long after whatever is measured.
+TIMER = {"type": "timer_expired", "after_seconds": 86_400}
+LATE = {"type": "bool", "source": {"type": "derived", "default": False, "triggers": [TIMER]}}
+
+
+def desk(base_url: str, *, timed: bool = False) -> WorkflowSpec:
+    """Return the package: who takes part, what they set and how the word passes.
+
+    The runs of a `timed` one wait for a timer besides.
+    """
     tool = {"tool_type": "Agent_Tool", "agent": "Specialist", "file": "shop.py", "function": TOOL}
     return WorkflowSpec.model_validate(
         {
@@ -88,6 +96,7 @@ def desk(base_url: str) -> WorkflowSpec:
                 "handed_on": heard("Router", HANDOFF_TEXT),
                 "order_status": {"type": "str", "source": {"type": "derived"}},
                 "approved": heard("Reviewer", APPROVAL),
+                **({"late": LATE} if timed else {}),
             },
             "tools": [{**tool, "description": TOOL_DESCRIPTION}],
             "handoffs": [
@@ -122,12 +131,14 @@ async def open_journal(kind: str) -> AsyncIterator[Journal]:
 
 
 @asynccontextmanager
-async def open_desk(options: Options) -> AsyncIterator[tuple[Host, Journal]]:
+async def open_desk(
+    options: Options, *, timed: bool = False
+) -> AsyncIterator[tuple[Host, Journal]]:
     """Open a host with the package of the job; all of it is closed when the context ends."""
     async with open_journal(options.journal) as journal:
         clock, loader = SystemClock(), PythonToolLoader()
         registry = ModelRegistry(clock=clock, random=Random(1), settings={})
-        workflow = link(desk(options.base_url), CODE, loader)
+        workflow = link(desk(options.base_url, timed=timed), CODE, loader)
 
         async def find(_: str) -> Workflow:
             return workflow

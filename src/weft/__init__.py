@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from weft.app.hosts import open_host, run
     from weft.errors import Ask, Refuse, RetryModel
     from weft.ports.scope import Scope
-    from weft.runtime.asking import use_ui_tool
+    from weft.runtime.asking import show_ui_tool, use_ui_tool
     from weft.runtime.context_variables import Context
     from weft.runtime.host import Host
     from weft.runtime.signals import Answer, Stop, UserMessage
@@ -26,6 +26,7 @@ __all__ = [
     "__version__",
     "open_host",
     "run",
+    "show_ui_tool",
     "tool",
     "use_ui_tool",
 ]
@@ -45,6 +46,7 @@ _HOMES: Final = {
     "UserMessage": "weft.runtime.signals",
     "open_host": "weft.app.hosts",
     "run": "weft.app.hosts",
+    "show_ui_tool": "weft.runtime.asking",
     "tool": "weft.runtime.tool_options",
     "use_ui_tool": "weft.runtime.asking",
 }

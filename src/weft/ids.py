@@ -28,6 +28,9 @@ BUILT_IN_VARIABLES: Final = frozenset(
     {"app_id", "enterprise_id", "user_id", "chat_id", "workflow_name"}
 )
 
+#: Those that name the tenant.
+TENANT_VARIABLES: Final = ("app_id", "enterprise_id")
+
 
 def slug(text: str) -> str:
     """Reduce a name to lower-case letters and digits, so that spellings of one name compare equal.

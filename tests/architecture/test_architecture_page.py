@@ -63,7 +63,8 @@ def called(tmp_path_factory):
             row = await host.settled(run, scope=LOCAL)
             async for _ in host.events(run, scope=LOCAL):
                 pass
-            list(pending(await host.state(run, scope=LOCAL)))
+            workflow = await host.workflow(run, scope=LOCAL)
+            list(pending(workflow.compiled, await host.state(run, scope=LOCAL)))
             return row
 
     sys.setprofile(note)

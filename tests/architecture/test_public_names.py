@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PUBLIC_NAMES = [
     *("Host", "Scope", "open_host", "run"),
     *("Answer", "Stop", "UserMessage"),
-    *("Ask", "Context", "Refuse", "RetryModel", "tool", "use_ui_tool"),
+    *("Ask", "Context", "Refuse", "RetryModel", "show_ui_tool", "tool", "use_ui_tool"),
     "__version__",
 ]
 
@@ -23,6 +23,7 @@ NAMES_FOR_TESTS = [
     *("FunctionModel", "ScriptedModel", "call"),
     *("ManualClock", "host_for", "no_network", "read_package"),
     *("JOURNAL_CHECKS", "LASTING_JOURNAL_CHECKS"),
+    *("DOCUMENT_CHECKS", "LASTING_DOCUMENT_CHECKS", "OWN_DOCUMENT_CHECKS"),
 ]
 
 #: Packages that cost more to import than a program using one function of Weft should pay.

@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements" / "all.lock"
+LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
 
 #: Written so that no pattern matches its own text here.
 REGISTRY = re.compile(
@@ -58,9 +59,9 @@ def lines_matching(pattern: re.Pattern[str]) -> list[str]:
     ]
 
 
-def locked() -> dict[str, str]:
-    """Return what follows each package name in the lock: version, marker and hashes."""
-    text = LOCK.read_text(encoding="utf-8").replace("\\\n", " ")
+def locked(lock: Path = LOCK) -> dict[str, str]:
+    """Return what follows each package name in a lock: version, marker and hashes."""
+    text = lock.read_text(encoding="utf-8").replace("\\\n", " ")
     entries = (line.partition("==") for line in text.splitlines() if line.strip())
     return {canonicalize_name(name): rest for name, _, rest in entries}
 
@@ -114,14 +115,16 @@ def test_no_source_file_is_longer_than_400_lines():
     assert {name: length for name, length in lengths.items() if length > 400} == {}
 
 
-def test_lock_names_no_address():
-    assert "://" not in LOCK.read_text(encoding="utf-8")
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda it: it.stem)
+def test_lock_names_no_address(lock: Path):
+    assert "://" not in lock.read_text(encoding="utf-8")
 
 
-def test_every_locked_package_has_an_exact_version_and_hashes():
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda it: it.stem)
+def test_every_locked_package_has_an_exact_version_and_hashes(lock: Path):
     loose = [
         name
-        for name, rest in locked().items()
+        for name, rest in locked(lock).items()
         if not re.match(r"[\w.+!]+\s.*--hash=sha256:[0-9a-f]{64}(?:\s|\Z)", rest)
     ]
     assert loose == []

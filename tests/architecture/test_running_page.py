@@ -71,5 +71,5 @@ def test_every_name_on_the_page_is_public():
 
 
 def test_every_setting_is_on_the_page():
-    rows = re.findall(r"^\| `(WEFT_\w+)` \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
     assert dict(rows) == SETTINGS

@@ -65,15 +65,17 @@ _CONTEXT_VARIABLES: Final = """\
       "shop_name": {"type": "str", "source": {"type": "static", "value": "Corner Shop"}},
       "customer_plan": {
         "type": "str",
-        "source": {"type": "database", "collection": "Customers", "search_by": "user_id"}
+        "source": {
+          "type": "database", "collection": "Customers", "search_by": "user_id", "field": "plan"
+        }
       },
       "order_record": {
         "type": "dict",
         "source": {
           "type": "entity",
           "collection": "Orders",
-          "search_by": "order_id",
-          "schema": {"order_id": {"type": "str"}, "total": {"type": "float"}}
+          "search_by": "order_number",
+          "schema": {"order_number": {"type": "str"}, "total": {"type": "float"}}
         },
         "writers": ["find_order"]
       },
@@ -203,13 +205,16 @@ _TOOLS: Final = """\
      "description": "Finds an order by its number."},
     {"agent": "RefundAgent", "file": "refunds.py", "function": "approve_refund",
      "tool_type": "UI_Tool", "description": "Asks the customer to accept a refund.",
-     "ui": {"component": "RefundCard", "mode": "inline"},
+     "ui": {"component": "RefundCard", "mode": "inline"}, "for": "user:{user_id}",
      "response_schema": {"type": "object", "properties": {"accepted": {"type": "boolean"}}}},
     {"agent": "ClerkAgent", "file": "tickets.py", "function": "save_ticket",
      "description": "Saves a ticket.", "auto_invoke": true}
   ],
   "lifecycle_tools": [
     {"file": "greeting.py", "function": "prepare", "trigger": "before_chat"}
+  ],
+  "mcp_servers": [
+    {"name": "parcels", "command": ["parcel-server", "--quiet"], "env": {"REGION": "eu"}}
   ]
 }
 """
@@ -239,7 +244,7 @@ _ORDERS_PY: Final = '''\
 
 def find_order(order_id: str, context_variables) -> str:
     """Find an order by its number and remember it."""
-    context_variables.set("order_record", {"order_id": order_id, "total": 12.5})
+    context_variables.set("order_record", {"order_number": order_id, "total": 12.5})
     return context_variables.get("order_number") or context_variables.get("crm_key")
 '''
 
@@ -267,9 +272,9 @@ _MOODS_PY: Final = '''\
 """What can be told of a customer."""
 
 
-def is_upset(state) -> bool:
+def is_upset(message: str) -> bool:
     """Tell whether the customer is upset."""
-    return "angry" in str(state)
+    return "angry" in message
 
 
 def is_vip(customer_plan: str) -> bool:

@@ -9,6 +9,7 @@ _REFUNDS: Final = "tools/refunds.py"
 _TICKETS: Final = "tools/tickets.py"
 _CARD: Final = "tools/RefundCard.jsx"
 
+_in_agents: Final = swapped_in("agents.json")
 _in_card: Final = swapped_in(_CARD)
 _in_context: Final = swapped_in("context_variables.json")
 _in_hooks: Final = swapped_in("hooks.json")
@@ -20,6 +21,7 @@ _in_tools: Final = swapped_in("tools.json")
 _DESCRIBED: Final = '"Finds an order by its number."'
 _LONG: Final = "Finds an order. " * 9
 _ASKED: Final = 'await use_ui_tool(tool_id="approve_refund", payload={"amount": amount})'
+_CLERK: Final = '"agent_name": "ClerkAgent",'
 _AUTOMATIC: Final = '"auto_invoke": true}'
 _SECOND: Final = """,
     {"agent": "ClerkAgent", "file": "tickets.py", "function": "send_ticket",
@@ -93,7 +95,16 @@ _HOOK: Final = [
     Case("HOOK001", "hooks.json", '"masking.py"', (Drop("hooks/masking.py"),)),
     _in_hooks("HOOK002", '"mask"', '"msk"', '"msk"'),
     _in_hooks("HOOK002", '"mask"', '"Mask"', '"Mask"', mends=True),
-    _in_masking("HOOK003", "messages: list[dict[str, object]]", "", "def mask"),
+    _in_masking("HOOK003", "mask(messages", "mask(texts", "texts"),
+    Case(
+        "HOOK003",
+        "hooks/masking.py",
+        "agents, messages",
+        (
+            Swap("hooks.json", "process_last_received_message", "on_complete"),
+            Swap("hooks/masking.py", "mask(messages", "mask(agents, messages"),
+        ),
+    ),
     Case("HOOK004", "hooks/old.py", '"""Old', (Add("hooks/old.py", '"""Old."""\n'),)),
     _in_hooks("HOOK005", '"masking.py"', '"../masking.py"', '"../masking.py"'),
     _in_hooks(
@@ -134,6 +145,14 @@ _UI: Final = [
     ),
     _in_refunds("UI007", '"approve_refund"', '"aprove_refund"', '"aprove_refund"'),
     _in_refunds("UI007", '"approve_refund"', '"find_order"', '"find_order"'),
+    _in_agents("UI008", _CLERK, f'{_CLERK} "human_interaction": "approval",', '"approval"'),
+    _in_tools("UI009", "{user_id}", "{usr_id}", "usr_id}"),
+    Case(
+        "UI010",
+        "context_variables.json",
+        '"accepted"',
+        (Swap("tools.json", '"boolean"', '"boolean", "writeOnly": true'),),
+    ),
 ]
 
 CASES: Final = [*_TOOL, *_HOOK, *_UI]

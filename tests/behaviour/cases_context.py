@@ -65,6 +65,15 @@ _EXPO: Final = [
         _has('{"kind": "variables", "names": ["shop_name"]}, {"kind": "variables" }'),
         '{"kind": "variables" }',
     ),
+    Case(
+        "EXPO013",
+        _FILE,
+        '"crm_key"]',
+        (
+            Swap(_FILE, '"secret": true', '"secret": false'),
+            Swap(_FILE, '"stock_level", "is_vip"]', '"stock_level", "is_vip", "crm_key"]'),
+        ),
+    ),
 ]
 
 _INPUTS: Final = '["order_found", "is_upset"]'
@@ -80,9 +89,11 @@ _SAYING_TECH: Final = """\
              "match": {"equals\""""
 _KEPT: Final = '"inputs": ["customer_plan"]'
 _KEY: Final = '{"type": "environment", "env_var": "CRM_KEY"}'
+_IN_DATABASE: Final = '{\n          "type": "database"'
+_BY_NUMBER: Final = '"search_by": "order_number"'
 
 _DECLARATIONS: Final = [
-    _in_context("VAR001", ', "search_by": "user_id"', "", '{"type": "database"'),
+    _in_context("VAR001", ' "search_by": "user_id",', "", _IN_DATABASE),
     _in_context("VAR002", '"Corner Shop"', "5", "5}"),
     Case(
         "VAR003",
@@ -111,10 +122,8 @@ _DECLARATIONS: Final = [
     ),
     _in_context("VAR018", "data/prices.txt", "../prices.txt", '"../prices.txt"'),
     _in_context("VAR018", "data/prices.txt", "data/.env", '"data/.env"'),
-    _in_context("VAR019", '"search_by": "order_id"', '"search_by": "number"', '"number"'),
-    _in_context(
-        "VAR019", '"search_by": "order_id"', '"search_by": "orderId"', '"orderId"', mends=True
-    ),
+    _in_context("VAR019", _BY_NUMBER, '"search_by": "number"', '"number"'),
+    _in_context("VAR019", _BY_NUMBER, '"search_by": "orderNumber"', '"orderNumber"', mends=True),
     _in_context("VAR020", _KEY, '{"type": "static" , "value": "open sesame"}', '"static" ,'),
 ]
 

@@ -68,16 +68,21 @@ _INITIAL: Final = '"initial_agent": "FrontAgent"'
 _WRITERS: Final = '["find_order"]'
 _BOUND: Final = '"model": "Ticket"'
 
+_AT_START: Final = '"trigger": "before_chat"'
+
+
+def _at_turn(agent: str) -> str:
+    return f'"agent": "{agent}", "trigger": "before_agent"'
+
+
 _BIND: Final = [
     _in_tools("BIND001", '"TechAgent"', '"TechAgnt"', '"TechAgnt"'),
     _in_tools("BIND001", '"TechAgent"', '"tech_agent"', '"tech_agent"', mends=True),
     _in_outputs("BIND003", '"ClerkAgent"', '"ClerkAgnt"', '"ClerkAgnt"'),
     _in_outputs("BIND003", '"ClerkAgent"', '"clerk_agent"', '"clerk_agent"', mends=True),
     _in_hooks("BIND004", '"file"', '"agent": "FrontAgnt", "file"', '"FrontAgnt"'),
-    _in_tools("BIND004", '"trigger"', '"agent": "Front", "trigger"', '"Front"'),
-    _in_tools(
-        "BIND004", '"trigger"', '"agent": "frontagent", "trigger"', '"frontagent"', mends=True
-    ),
+    _in_tools("BIND004", _AT_START, _at_turn("Front"), '"Front"'),
+    _in_tools("BIND004", _AT_START, _at_turn("frontagent"), '"frontagent"', mends=True),
     _in_orchestrator("BIND005", _INITIAL, '"initial_agent": "Front"', '"Front"'),
     _in_orchestrator(
         "BIND005", _INITIAL, '"initial_agent": "frontAgent"', '"frontAgent"', mends=True
@@ -100,6 +105,7 @@ _BIND: Final = [
     ),
     _in_orchestrator("BIND009", "get_router", "get_routes", '"tools.api:get_routes"'),
     _in_orchestrator("BIND009", "tools.api:", "tools.apis:", '"tools.apis:get_router"'),
+    _in_orchestrator("BIND009", '_router"}', '_router", "prefix": "a b"}', '"a b"'),
 ]
 
 _OUT: Final = [

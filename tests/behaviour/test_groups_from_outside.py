@@ -37,7 +37,7 @@ def run(spec, model):
     [
         ("majority", {"Ann": "other", "Ben": "same"}, 2),
         ("majority", {"Ben": "other", "Ann": "same"}, 7),
-        ("concatenate", {"Ann": "a", "Ben": "b"}, 2),
+        ("concatenate", {"Ann": "a", "Ben": "b"}, 7),
     ],
 )
 def test_inspection_shows_the_value_that_counts_and_who_set_it(merge, replies, total):

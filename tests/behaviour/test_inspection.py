@@ -40,6 +40,7 @@ from weft.inspect.turn import inspect_turn
 from weft.inspect.variables import causes
 from weft.ports.model import ModelReply
 from weft.runtime.decision import NewEvent, decide
+from weft.spec.workflow import WorkflowSpec
 from weft.testing.models import FunctionModel, ScriptedModel, call
 
 
@@ -148,11 +149,43 @@ def test_history_begins_with_what_the_package_or_the_start_says():
     assert [(it.value, it.writer) for it in known["found"].history] == [(True, "start")]
     assert [(it.value, it.writer) for it in known["shop"].history] == [("Corner", "package")]
     assert [(it.value, it.writer) for it in known["routed"].history] == [
-        (False, "package"),
+        (False, "default"),
         (True, "trigger"),
     ]
     assert (known["choice"].history, known["choice"].causes) == ((), ())
     assert (known["choice"].value, known["choice"].shown) == (None, "null")
+
+
+def test_history_names_the_environment_where_a_value_comes_from_it():
+    def read(name, **source):
+        return {"type": "int", "source": {"type": "environment", "env_var": name, **source}}
+
+    spec = WorkflowSpec.model_validate(
+        {
+            "orchestrator": {"workflow_name": "W", "initial_agent": "A"},
+            "agents": [{"agent_name": "A"}],
+            "variables": {
+                "outside": read("OUTSIDE", default=1),
+                "usual": read("USUAL", default=1),
+                "unset": read("UNSET"),
+                "given": read("GIVEN", default=1),
+                "key": {**read("KEY"), "type": "str", "secret": True},
+            },
+        }
+    )
+    outside = {"OUTSIDE": "2", "KEY": "s3cret", "GIVEN": "4"}
+    played = play(spec, ScriptedModel(["Done."]), values={"given": 3}, environment=outside)
+    known = variables(played)
+    begun = {
+        name: [(it.shown, it.writer, it.actor) for it in it.history] for name, it in known.items()
+    }
+    assert begun == {
+        "outside": [("2", "environment OUTSIDE", "environment OUTSIDE")],
+        "usual": [("1", "default", "default")],
+        "unset": [],
+        "given": [("3", "start", "user:ada")],
+        "key": [("(secret)", "environment KEY", "environment KEY")],
+    }
 
 
 def test_a_secret_is_shown_nowhere(shopping):
@@ -397,7 +430,7 @@ def test_what_was_left_out_is_told():
     (prompt,) = look_at(played, 2).prompts
     assert [it.text for it in prompt.slices] == ["and?"]
     (left,) = prompt.left_out
-    assert left["reason"] == "over the limit of 1 messages"
+    assert left["reason"] == "over the limit of 1 message"
 
 
 def test_a_call_without_an_answer_is_shown():

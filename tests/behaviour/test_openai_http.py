@@ -21,6 +21,7 @@ from weft.adapters.models.openai_http import MOST_TAILS, ChatModel, Connections,
 from weft.engine.events import NO_USAGE, ToolRequest, Usage
 from weft.errors import ModelError, UsageError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema, ToolSchema
+from weft.spec.model_settings import ModelSettings
 
 KEY = "sk-secret-123"
 
@@ -110,6 +111,29 @@ def test_tools_and_output_are_described_as_the_interface_wants_them():
     assert sent["schema"]["type"] == "object"
     assert sent["schema"]["required"] == ["ok", "why"]
     assert "$schema" not in sent["schema"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_settings_stand_beside_tools_and_output(stream: bool):
+    settings = ModelSettings(temperature=0.5, stop=("X",), extra_body={"user": "u"})
+    output = OutputSchema("Verdict", {"type": "object", "properties": {}})
+    request = ask(tools=(LOOKUP,), output=output, settings=settings)
+    _, body = answer(Answer("{}"), request=request, on_text=[].append if stream else None)
+    keys = ["model", "messages", "temperature", "stop", "user", "tools", "tool_choice"]
+    keys += ["response_format", *(["stream", "stream_options"] if stream else [])]
+    assert list(body) == keys
+    assert (body["temperature"], body["stop"], body["user"]) == (0.5, ["X"], "u")
+
+
+def test_settings_of_one_call_are_not_those_of_the_next():
+    async def play() -> list[Any]:
+        async with chat() as (model, server):
+            for seed in (1, 2, None):
+                settings = None if seed is None else ModelSettings(seed=seed)
+                await model.reply(ask(tools=(LOOKUP,), settings=settings))
+            return [seen.body.get("seed") for seen in server.seen]
+
+    assert run(play()) == [1, 2, None]
 
 
 def test_a_conversation_with_tool_calls_is_sent_as_it_is():

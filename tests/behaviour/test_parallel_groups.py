@@ -331,7 +331,7 @@ def test_members_use_tools_and_have_the_variables_for_themselves_until_they_join
     values = []
     model = script(ann=counting, ben=[call("count"), "done"])
     run_team(model, after=before_and_after)
-    assert values == [(0, 1)], "of two that set it, the one that began last counts"
+    assert values == [(0, 5)], "of two that set it, the one that began first counts"
 
 
 @pytest.mark.parametrize("closed", [False, True], ids=["waiting", "host closed meanwhile"])

@@ -20,6 +20,8 @@ from weft.inspect.replay import check_replay
 from weft.runtime.signals import Answer
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.models import ScriptedModel, call
+from weft.wire.audience import Audience
+from weft.wire.events import user_event_data
 
 CODE = {
     "tools/desk.py": b'''
@@ -209,6 +211,43 @@ def test_auto_tool_mode_calls_the_auto_invoke_tool_with_the_fields_of_the_output
     assert played.events[-1].data.outcome == "completed"
 
 
+def test_an_automatic_tool_gets_the_fields_it_names():
+    agent = {"agent_name": "A", "auto_tool_mode": True}
+    fields = {"size": {"type": "int"}, "score": {"type": "int"}}
+    output = {**OUTPUT, "models": [{"name": "Size", "fields": fields}]}
+    called = {"type": "tool_call", "tool": "note", "argument": "score"}
+    score = {"type": "int", "source": {"type": "derived", "triggers": [called]}}
+    spec = declared(
+        agent,
+        tools=[{**NOTE, "auto_invoke": True}],
+        handoffs=END,
+        variables={"score": score},
+        **output,
+    )
+    played = play(spec, ScriptedModel([{"size": 3, "score": 9}]), code=CODE)
+    assert played.at(ToolReturned).data.value == "size 3"
+    assert played.at(VariableSet).data == VariableSet("score", 9, "trigger")
+    assert played.events[-1].data.outcome == "completed"
+
+
+@pytest.mark.parametrize("wrong", [{}, {"size": "big"}, {"size": 3, "colour": "red"}])
+def test_a_call_whose_arguments_do_not_fit_is_not_made_and_fires_nothing(wrong):
+    called = {"type": "tool_call", "tool": "note"}
+    variables = {"noted": {"type": "bool", "source": {"type": "derived", "triggers": [called]}}}
+    spec = declared(tools=[NOTE], handoffs=END, variables=variables)
+    model = ScriptedModel([call("note", **wrong), call("note", size=3), "Done."])
+    played = play(spec, model, code=CODE)
+    kinds = [type(it.data) for it in played.events]
+    failed, set_, made = (kinds.index(it) for it in (ToolFailed, VariableSet, ToolCalled))
+    assert failed < made < set_, "only the call that was made has set the variable"
+    assert [kinds.count(it) for it in (ToolFailed, ToolCalled, VariableSet)] == [1, 1, 1]
+    fault = played.at(ToolFailed).data
+    assert fault.kind == "retry"
+    assert fault.error.startswith("The arguments of note do not fit. ")
+    assert texts(model.requests[1])[-1] == f"error: {fault.error}"
+    assert check_replay(played.workflow, played.run, played.events) == []
+
+
 def test_auto_invoke_of_a_tool_that_asks_waits_for_the_person():
     agent = {"agent_name": "A", "auto_tool_mode": True}
     played = play(
@@ -237,6 +276,27 @@ def test_an_automatic_tool_sends_a_reply_back_and_works_with_the_next_one():
     assert set_ == [3], "what a reply sets that is sent back does not count"
     assert played.events[-1].data.outcome == "completed"
     assert check_replay(played.workflow, played.run, played.events) == []
+
+
+def test_a_correction_is_for_the_model_and_never_the_users():
+    states = []
+
+    async def look(host, run):
+        states.append(await host.state(run, scope=ADA))
+
+    model = ScriptedModel(["GARBAGE", {"size": 3}])
+    spec = declared(handoffs=[{"source_agent": "A", "target_agent": "user"}], **OUTPUT)
+    played = play(spec, model, after=look)
+    roles = [it.role for it in states[0].messages]
+    assert roles == ["user", "agent", "correction", "agent"]
+    sent = model.requests[1].messages
+    assert [it["role"] for it in sent if it["role"] != "system"] == ["user", "assistant", "user"]
+    assert "is not JSON" in sent[-1]["content"]
+    audience = Audience(spec)
+    shown = [user_event_data(it, played.run, played.workflow, audience) for it in played.events]
+    assert "size: 3" in str(shown)
+    assert "GARBAGE" not in str(shown)
+    assert "JSON" not in str(shown)
 
 
 def test_a_binding_gives_its_agent_a_model_to_fit_and_null_leaves_the_text_free():

@@ -7,14 +7,14 @@ from pydantic_core import to_json
 
 from support.run_play import ADA, Seconds, play, read
 from weft.adapters.memory import MemoryJournal
-from weft.adapters.python_tools.loader import PythonToolLoader
+from weft.app.linking import linking_of
 from weft.engine.events import RequestOpened, ToolFailed, ToolReturned, VariableSet
 from weft.errors import UsageError
-from weft.runtime.host import Host
+from weft.inspect.run import inspect_run
+from weft.runtime.outside import Outside
 from weft.runtime.signals import Answer, UserMessage
-from weft.runtime.workflow import link
 from weft.spec.workflow import WorkflowSpec
-from weft.testing.hosts import OneModel
+from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, ScriptedModel, call
 
 CODE = {
@@ -94,6 +94,18 @@ def test_a_static_value_is_seen_and_cannot_be_set():
     assert prompts(model) == [("A", "[CONTEXT VARIABLES]\ntier: gold")] * 2
 
 
+def test_the_description_of_a_variable_stands_beside_its_name():
+    told = {"type": "str", "source": {"type": "static", "value": "gold"}}
+    variables = {
+        "tier": {**told, "description": "What the customer\n  pays for."},
+        "city": {**told, "description": " "},
+    }
+    model = ScriptedModel(["Done."])
+    play(declared(variables, exposure={"A": ["tier", "city", "user_id"]}), model, code=CODE)
+    listed = "tier (What the customer pays for.): gold\ncity: gold\nuser_id: ada"
+    assert prompts(model) == [("A", f"[CONTEXT VARIABLES]\n{listed}")]
+
+
 @pytest.mark.parametrize(
     ("type_", "text", "value"),
     [
@@ -128,25 +140,16 @@ def test_the_environment_gives_its_default_or_the_run_does_not_begin():
 
 
 def host_of(spec, model, journal=None, **options):
-    loader = PythonToolLoader()
-    workflow = link(spec, CODE, loader)
-
-    async def find(_name):
-        return workflow
-
-    return Host(
-        journal=journal or MemoryJournal(),
-        models=OneModel(model),
-        loader=loader,
-        clock=Seconds(),
-        find=find,
-        **options,
-    )
+    return host_for(spec, model, code=CODE, journal=journal, clock=Seconds(), **options)
 
 
 def in_production(spec, model, environment):
+    outside = Outside(environment=environment)
+    linking = linking_of({"ENVIRONMENT": "production"})
+
     async def scenario():
-        async with host_of(spec, model, environment=environment, production=True) as host:
+        host = host_of(spec, model, environment=environment, outside=outside, linking=linking)
+        async with host:
             run = await host.start("W", scope=ADA, message="hello")
             await host.settled(run, scope=ADA)
             return await read(host, run)
@@ -159,10 +162,11 @@ def test_production_hides_the_environment_from_prompts_tools_and_events():
     model = ScriptedModel([call("get", name="region"), "Done."])
     spec = declared(variables, exposure={"A": ["region"]})
     played = in_production(spec, model, {"DESK_REGION": "south"})
-    assert start_of(played) == {"region": None}
+    assert start_of(played) == {}
     assert played.at(ToolReturned).data.value == {"found": None}
-    assert prompts(model) == [("A", "[CONTEXT VARIABLES]\nregion: null")] * 2
+    assert prompts(model) == [("A", "hello")] * 2, "not even as null"
     assert b"south" not in to_json(played.events)
+    assert "region" not in {it.name for it in inspect_run(*vars(played).values()).variables}
 
 
 @pytest.mark.parametrize("production", [False, True])
@@ -251,6 +255,20 @@ def test_a_trigger_of_any_type_sets_the_value_it_names(trigger):
     assert [it.data for it in played.events if isinstance(it.data, VariableSet)] == [
         VariableSet("v", "after", "trigger")
     ]
+
+
+def test_a_null_that_is_written_down_is_a_value():
+    said = {"type": "agent_text", "agent": "A", "match": {"contains": "done"}, "value": None}
+    variables = {"v": derived("optional[str]", "held", said)}
+    played = play(declared(variables), ScriptedModel(["Done."]), code=CODE)
+    assert played.at(VariableSet).data == VariableSet("v", None, "trigger")
+
+
+def test_nothing_is_set_where_the_event_has_nothing():
+    taken = {"type": "tool_response", "tool": "get", "response_key": "missing"}
+    variables = {"v": derived("optional[str]", "held", taken)}
+    played = play(declared(variables), ScriptedModel([call("get", name="v"), "Done."]), code=CODE)
+    assert not [it for it in played.events if isinstance(it.data, VariableSet)]
 
 
 def test_an_answer_sets_what_a_rule_before_the_next_turn_sees():

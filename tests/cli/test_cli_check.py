@@ -47,35 +47,36 @@ def test_a_clean_workspace(weft, workspace):
 
 
 @pytest.fixture
-def hooked(support, write):
-    """Nothing is wrong, but a hook is declared, which no run performs."""
-    hook = {"hook_type": "process_last_received_message", "file": "mask.py", "function": "mask"}
-    write(support, "hooks.json", {"hooks": [hook]})
-    write(support, "hooks/mask.py", "def mask(content):\n    return content\n")
-    return support
+def guarded(workspace, make_package):
+    """Nothing is wrong, but a loop guard is declared, which no run performs."""
+    return make_package(workspace / "workflows" / "Support", loop_guard={})
 
 
-REFUSED = "Support declares the hook mask, which this version of Weft does not perform"
+REFUSED = "Support declares loop_guard, which this version of Weft does not perform"
 
 
 @pytest.mark.parametrize("words", [[], ["--strict"], ["-q"], ["--format", "concise"]])
-def test_what_no_run_performs_is_refused(weft, hooked, words):
+def test_what_no_run_performs_is_refused(weft, guarded, words):
     result = weft("check", *words)
     assert result.code == 1
     assert REFUSED in result.out
-    assert "workflows/Support/hooks.json:3:5" in result.out
+    assert "workflows/Support/orchestrator.json:" in result.out
 
 
-def test_what_no_run_performs_as_data(weft, hooked):
+def test_what_no_run_performs_as_data(weft, guarded):
     result = weft("check", "--json")
     assert result.code == 1
     (finding,) = result.data["findings"]
     assert (finding["code"], finding["message"]) == ("LINK003", REFUSED)
-    assert (finding["file"], finding["line"]) == ("workflows/Support/hooks.json", 3)
+    assert finding["file"] == "workflows/Support/orchestrator.json"
+    assert (
+        "loop_guard"
+        in (guarded / "orchestrator.json").read_text().splitlines()[finding["line"] - 1]
+    )
     assert finding["hint"] == ["take it out, or wait for a version that performs it"]
 
 
-def test_a_run_refuses_what_the_check_refuses(weft, hooked):
+def test_a_run_refuses_what_the_check_refuses(weft, guarded):
     result = weft("run", "Support", "hi", "--model", "sample")
     assert result.code == 1
     assert REFUSED in result.err
@@ -113,6 +114,26 @@ def test_verbose_names_every_package(weft, workspace):
     first, second = result.err.splitlines()
     assert first == f"workspace: {workspace}"
     assert second.startswith("checked workflows/Support: Support ")
+    file = workspace / "workflows" / "Support" / "orchestrator.json"
+    described = {**json.loads(file.read_text()), "description": "Helps\n customers."}
+    file.write_text(json.dumps(described))
+    assert weft("check", "-v").err.endswith(": Helps customers.\n")
+
+
+def test_verbose_lists_what_a_server_mounts(weft, workspace, make_package):
+    extensions = [
+        {"kind": "api_router", "entrypoint": "tools.api:get_router", "prefix": "orders"},
+        {"kind": "startup_service", "entrypoint": "tools.api:watch"},
+    ]
+    folder = make_package(workspace / "workflows" / "Support", runtime_extensions=extensions)
+    (folder / "tools").mkdir()
+    (folder / "tools" / "api.py").write_text("def get_router(): ...\ndef watch(): ...\n")
+    result = weft("check", "-v")
+    assert result.code == 0
+    assert result.err.splitlines()[-2:] == [
+        "  api_router tools.api:get_router under orders",
+        "  startup_service tools.api:watch",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -302,7 +323,7 @@ def test_fix_leaves_alone_what_is_not_selected(weft, misspelt):
 
 
 def test_fix_ends_when_two_fixes_undo_each_other(weft, support, monkeypatch):
-    def quarrel(package, *, profile):
+    def quarrel(package, *, profile, kinds):
         turns = 20 if package.spec.orchestrator.max_turns == 10 else 10
         fix = Fix("change it", (SetValue(("orchestrator", "max_turns"), turns),))
         return (Finding("SCHEMA008", "error", "m", Place("f"), fix=fix),)
@@ -315,7 +336,7 @@ def test_fix_ends_when_two_fixes_undo_each_other(weft, support, monkeypatch):
 
 
 def test_fix_has_an_end_in_any_case(weft, support, monkeypatch):
-    def never_content(package, *, profile):
+    def never_content(package, *, profile, kinds):
         turns = package.spec.orchestrator.max_turns + 1
         fix = Fix("change it", (SetValue(("orchestrator", "max_turns"), turns),))
         return (Finding("SCHEMA008", "error", "m", Place("f"), fix=fix),)
@@ -328,14 +349,17 @@ def test_fix_has_an_end_in_any_case(weft, support, monkeypatch):
 def test_profile_reaches_the_rules(weft, workspace, monkeypatch):
     asked: list[str] = []
 
-    def review(path, *, profile, on_package):
+    def review(path, *, profile, kinds, on_package):
         asked.append(profile)
         return Review((), (), 0)
 
     monkeypatch.setattr(check, "review", review)
     weft("check")
     weft("check", "--profile", "production")
-    assert asked == ["development", "production"]
+    monkeypatch.setenv("ENVIRONMENT", "Production")
+    weft("check")
+    weft("check", "--profile", "development")
+    assert asked == ["development", "production", "production", "development"]
 
 
 def test_profile_production_turns_a_suppressed_variable_into_an_error(weft, support, write):

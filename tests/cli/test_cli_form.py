@@ -10,14 +10,16 @@ from weft.cli.chat.form import ask_form, shown_payload
 from weft.cli.commands.runs import milliseconds
 from weft.cli.failure import CommandFailed
 from weft.cli.text import clean_lines, folded, padded, shortened, width
+from weft.runtime.forms import make_forms
+from weft.spec.workflow import WorkflowSpec
 
 
 def fill(schema, *lines: str, fault=lambda _: None, field_fault=lambda _, __: None):
     """Fill a form in; return the answer, the prompts and what was shown."""
     left, prompts, shown = list(lines), [], []
 
-    async def ask(prompt: str) -> str:
-        prompts.append(prompt)
+    async def ask(prompt: str, *, secret: bool) -> str:
+        prompts.append(prompt + ("*" if secret else ""))
         return left.pop(0)
 
     answer = asyncio.run(ask_form(schema, ask, shown.append, fault, field_fault))
@@ -74,6 +76,52 @@ def test_a_whole_form():
         "gift (y/n, Enter for n): ",
     ]
     assert shown == ["As on the card.", "  1  S", "  2  M"]
+
+
+SECRET = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "password": {"type": "string", "writeOnly": True},
+        "pin": {"$ref": "#/$defs/pin"},
+        "login": {"type": "object", "properties": {"key": {"format": "password"}}},
+    },
+    "required": ["name", "password", "pin", "login"],
+    "$defs": {"pin": {"type": "integer", "format": "password"}},
+}
+
+
+def test_secret_fields_are_asked_for_without_showing_them():
+    answer, prompts, _ = fill(SECRET, "{ada", '{"no": 1}', "12", '{"key": "k"}')
+    assert answer == {"name": "{ada", "password": '{"no": 1}', "pin": 12, "login": {"key": "k"}}
+    assert prompts == ["name: ", "password: *", "pin (integer): *", "login (JSON): *"]
+
+
+def test_an_answer_that_is_one_secret_is_asked_for_without_showing_it():
+    assert fill({"type": "string", "format": "password"}, "hush")[1] == ["answer: *"]
+
+
+def test_what_does_not_fit_in_a_secret_field_is_not_repeated():
+    tool = {"tool_type": "UI_Tool", "agent": "A", "file": "f.py", "function": "ask"}
+    limits = {"name": {"type": "string", "minLength": 9}, "password": {"minLength": 9}}
+    properties = {it: {**SECRET["properties"][it], **limits[it]} for it in limits}
+    schema = {"type": "object", "properties": properties, "required": ["name", "password"]}
+    spec = WorkflowSpec.model_validate(
+        {
+            "orchestrator": {"workflow_name": "W", "initial_agent": "A"},
+            "agents": [{"agent_name": "A"}],
+            "tools": [
+                {**tool, "ui": {"component": "C", "mode": "inline"}, "response_schema": schema}
+            ],
+        }
+    )
+    form = make_forms(spec)["ask"]
+    unquoted = "password: what was typed does not fit"
+    assert form.field_fault("name", "ada") == "'ada' is too short"
+    assert form.field_fault("password", "hush") == "what was typed does not fit"
+    assert form.answer_fault({"name": "ada-lovelace", "password": "hush"}) == unquoted
+    assert form.answer_fault({"name": "ada-lovelace"}) == "'password' is a required property"
+    assert form.answer_fault("hush") == "what was typed does not fit"
 
 
 def test_the_whole_answer_at_once():

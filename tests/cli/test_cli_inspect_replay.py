@@ -8,6 +8,7 @@ import pytest
 
 from support.desk_play import make_desk
 from support.terminal_play import Terminal
+from weft.runtime.model_settings import cache_seed
 
 
 @pytest.fixture
@@ -63,6 +64,27 @@ def test_inspect_a_run(weft, told):
     assert "because of ModelReplied " in result.out
     assert 'says "BYE"' in result.out
     assert f"weft inspect {told}@1" in result.err
+
+
+def test_inspect_names_where_a_first_value_comes_from(weft, desk, typed, monkeypatch):
+    file = desk / "workflows" / "Desk" / "context_variables.json"
+    content = json.loads(file.read_text())
+    definitions = content["context_variables"]["definitions"]
+    definitions["shop"] = {"type": "str", "source": {"type": "static", "value": "Corner"}}
+    outside = {"type": "environment", "env_var": "DESK_FLOOR"}
+    definitions["floor"] = {"type": "int", "source": outside}
+    content["context_variables"]["agents"]["Clerk"]["variables"] += ["shop", "floor"]
+    file.write_text(json.dumps(content))
+    monkeypatch.setenv("DESK_FLOOR", "3")
+    typed("BYE")
+    assert weft("run", "Desk", "hello", "--model", "you").code == 0
+    lines = weft("inspect", "last").out.splitlines()
+    for name, told in (
+        ("limit = 10", "derived, int; set by default at event 1"),
+        ('shop = "Corner"', "static, str; set by the package at event 1"),
+        ("floor = 3", "environment, int; set by environment DESK_FLOOR at event 1"),
+    ):
+        assert lines[lines.index(f"  {name}") + 1] == f"      {told}"
 
 
 def test_inspect_as_json(weft, told):
@@ -284,3 +306,17 @@ def test_secrets_are_not_told(weft, desk, typed, monkeypatch):
     shown += weft("replay", "last", "--json").out + weft("inspect", "last", "--json").out
     assert "4711" not in shown
     assert "pin = (secret)" in shown
+
+
+def test_inspect_says_how_the_model_was_asked(weft, desk):
+    file = desk / "workflows" / "Desk" / "orchestrator.json"
+    settings = {"temperature": 0.2, "seed": "cache_seed", "stop": ["END"]}
+    file.write_text(json.dumps({**json.loads(file.read_text()), "model_settings": settings}))
+    weft("run", "Desk", "hello")
+    run = weft("runs", "list", "--json").data["runs"][0]["run"]
+    seed = cache_seed("local", "Desk", run)
+    said = f'     settings temperature 0.2, seed {seed}, stop ["END"]\n'
+    assert said in weft("inspect", run).out
+    assert said in weft("inspect", f"{run}@1").out
+    told = weft("inspect", f"{run}@1", "--json").data["turn"]["record"]["settings"]
+    assert told == {**settings, "seed": seed}

@@ -124,6 +124,8 @@ def test_init_makes_a_workspace_that_checks_clean(weft, here):
         "made shop/workflows/HelloWorld",
         "made shop/workflows/CustomerSupportRouter",
         "made shop/schemas",
+        "made shop/documents",
+        "made shop/.weft/documents.db",
     ]
     assert "  cd shop\n  weft chat CustomerSupportRouter\n  weft check\n" in result.err
     checked = weft("check", "shop", "--strict", "--json")
@@ -144,7 +146,26 @@ def test_init_in_the_current_folder_with_hidden_files_only(weft, here):
 def test_init_as_json(weft, here):
     data = weft("init", "shop", "--json").data
     assert data["folder"] == "shop"
-    assert data["files"] == sorted(f"shop/{name}" for name in tree(here / "shop"))
+    made = (name for name in tree(here / "shop") if not name.startswith(".weft/"))
+    assert data["files"] == sorted(f"shop/{name}" for name in made)
+
+
+def test_init_brings_documents(weft, here):
+    weft("init", "shop")
+    listed = weft("documents", "list", "--workspace", "shop").out.splitlines()
+    assert listed == ["Concepts\t1 document", "Customers\t2 documents", "Orders\t2 documents"]
+    query = '{"enterprise_id": "local"}'
+    found = weft("documents", "find", "Concepts", query, "--workspace", "shop", "--json").data
+    assert found["document"]["ConceptOverview"].startswith("A small shop")
+
+
+def test_init_leaves_documents_alone_that_are_elsewhere(weft, here, monkeypatch):
+    monkeypatch.setenv("WEFT_DOCUMENTS", str(here / "elsewhere.db"))
+    result = weft("init", "shop")
+    assert result.code == 0
+    assert ".weft" not in result.out
+    assert not (here / "elsewhere.db").exists()
+    assert not (here / "shop" / ".weft").exists()
 
 
 @pytest.mark.parametrize(("folder", "named"), [(".", "the current folder"), ("shop", "shop")])

@@ -287,6 +287,13 @@ def test_the_last_of_none(weft, runs):
     assert "there is no run yet" in result.err
 
 
+def test_show_says_what_the_workflow_is_for(weft, desk):
+    file = desk / "workflows" / "Desk" / "orchestrator.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "description": "Buys\n things."}))
+    weft("run", "Desk", "hello")
+    assert "\n  about     Buys things.\n" in weft("runs", "show", "last").out
+
+
 def test_show(weft, runs):
     out = weft("runs", "show", runs[2]).out
     assert out.startswith(f"run {runs[2]}\n  workflow  Desk ")
@@ -296,7 +303,9 @@ def test_show(weft, runs):
     assert '  takes     {"type": "object"' in out
     assert f"  answer    weft runs answer {runs[2]} --json-value JSON\n" in out
     assert "  status    completed: All is done.\n" in weft("runs", "show", runs[0]).out
-    assert weft("runs", "show", runs[2], "--json").data["run"]["requests"][0]["tool"] == "approve"
+    (asked,) = weft("runs", "show", runs[2], "--json").data["run"]["requests"]
+    assert (asked["tool"], asked["addressee"]) == ("approve", "")
+    assert asked["response_schema"]["type"] == "object"
 
 
 def test_tail(weft, runs):
@@ -324,9 +333,10 @@ def test_tail_as_a_user_shows_what_users_may_see(weft, desk, typed):
     assert result.code == 0
     events = [json.loads(line)["event"] for line in result.out.splitlines()]
     first, nothing = f"{events[0]['run']}:1", dict.fromkeys(("tool", "payload", "expires_at"))
+    shown = dict.fromkeys(("component", "mode", "addressee"), "")
     assert [(it["kind"], it["data"]) for it in events] == [
         ("RunStarted", {"workflow": "Desk"}),
-        ("RequestOpened", {**nothing, "id": first, "kind": "chat", "agent": "Clerk"}),
+        ("RequestOpened", {**nothing, **shown, "id": first, "kind": "chat", "agent": "Clerk"}),
         ("RequestAnswered", {"id": first, "value": "first", "user": "me"}),
         ("TurnStarted", {"agent": "Clerk"}),
         ("ModelReplied", {"call": 2, "text": "BYE", "answerer": "you"}),
@@ -490,9 +500,45 @@ def test_answer_a_question(weft, runs, typed, words: list[str]):
     assert 'approve returned {"approved": true}' in result.err
 
 
+TOLD = "the answer is handed over as JSON; as text: --text\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "taken", "told"),
+    [
+        (['{"c": 1}'], '{"c": 1}', True),
+        ([" [1, 2]"], "[1, 2]", True),
+        (['{"c": 1}', "--text"], r'"{\"c\": 1}"', False),
+        (["--json-value", '{"c": 1}'], '{"c": 1}', False),
+        (["--json-value", '"7"'], '"7"', False),
+        (["7"], '"7"', False),
+        (["{so"], '"{so"', False),
+    ],
+)
+def test_an_answer_to_a_tool_that_takes_anything(
+    weft, desk, typed, words: list[str], taken: str, told: bool
+):
+    folder = desk / "workflows" / "Desk"
+    (folder / "tools" / "Approval.jsx").write_text("export default function Approval() {}\n")
+    file = folder / "tools.json"
+    content = json.loads(file.read_text())
+    del content["tools"][0]["response_schema"]
+    file.write_text(json.dumps(content))
+    typed('!approve {"what": "a"}')
+    weft("run", "Desk", "hello", "--model", "you")
+    typed("BYE")
+    result = weft("runs", "answer", "last", *words)
+    assert result.code == 0
+    assert f"approve returned {taken}\n" in result.err
+    assert (TOLD in result.err) is told
+
+
 @pytest.mark.parametrize(
     ("words", "code", "fact"),
     [
+        (["last", "--text"], 2, "--text goes with an answer in words"),
+        (["last", "--json-value", "{}", "--text"], 2, "--text goes with an answer in words"),
+        (["last", '{"approved": true}', "--text"], 2, "does not fit what approve asks for"),
         (["last", "--json-value", "{"], 2, "the answer is not JSON"),
         (["last", "yes"], 2, "the answer is not JSON"),
         (["last", "--json-value", "@missing.json"], 3, "missing.json cannot be used"),
@@ -654,6 +700,7 @@ def test_the_page_of_answer_calls_the_answer_by_one_name(weft):
     assert page.startswith("Usage: weft runs answer RUN [QUESTION] [TEXT] ")
     assert "\n  TEXT  The answer; QUESTION before it " in page
     assert "REPLY" not in page
+    assert "--text" in page
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,17 @@ from weft.cli.settings import Settings
 from weft.cli.streams import Streams
 from weft.engine.events import (
     KINDS,
+    ConditionJudged,
     ContextAssembled,
+    ContextFetched,
+    DocumentWritten,
     Event,
     Forked,
     HandedOff,
     Joined,
+    MessageSent,
     MessageShown,
+    ModelConsulted,
     ModelFailed,
     ModelReplied,
     OutputRefused,
@@ -28,9 +33,11 @@ from weft.engine.events import (
     RequestExpired,
     RequestOpened,
     RunEnded,
+    RunEnding,
     RunForked,
     RunStarted,
     StopAsked,
+    SurfaceShown,
     TimerFired,
     TimerSet,
     ToolCalled,
@@ -43,7 +50,7 @@ from weft.engine.events import (
     VariableRefused,
     VariableSet,
 )
-from weft.runtime.deltas import ModelRetry, TextDelta
+from weft.runtime.deltas import ModelRetry, TextDelta, ToolProgress
 from weft.wire.events import event_data
 
 
@@ -91,6 +98,7 @@ CASES = [
     (ModelReplied(1, "Hi", finish="pause"), "Hi; the reply ended with pause"),
     (ModelReplied(1, "Hi", instead_of="a:b, which is busy"), "another model " + STOOD_IN),
     (ModelReplied(1, '{"a": 1}', shown="a: 1"), "a: 1"),
+    (ModelReplied(1, "GARBAGE", shown=""), "has nothing to show"),
     (ModelReplied(1, "Hi", retries=("attempt 1 of 4: busy",)), "Hi; attempt 1 of 4: busy"),
     (ModelFailed(1, "no"), "the model gave no answer: no"),
     (
@@ -104,6 +112,16 @@ CASES = [
     (ToolFailed("a", "no", "refused"), "look_up refused: no"),
     (ToolFailed("a", "look_up failed: KeyError"), "look_up failed: KeyError"),
     (VariableSet("limit", 3, "start"), "limit = 3 (by start)"),
+    (VariableSet("plan", "p" * 5_000, "start"), f'plan = "{"p" * 76}... (by start)'),
+    (VariableSet("plan", "a\nb", "start"), 'plan = "a\\nb" (by start)'),
+    (
+        ToolCalled("a", "look_up", {"password": "hunter2", "at": [{"api_key": "9f2c81d07be4"}]}),
+        'tool look_up(password="(secret)", at=[{"api_key": "(secret)"}])',
+    ),
+    (ToolReturned("a", ["p" * 5_000]), f'look_up returned ["{"p" * 75}...'),
+    (VariableRefused("plan", "start", "p" * 5_000), f"is not set by start: {'p' * 197}..."),
+    (RequestOpened("q", "ui", "Clerk", "approve", payload="p" * 90), f'"{"p" * 76}...'),
+    (RequestAnswered("q", "p" * 90, "me"), f'me answers: "{"p" * 76}...'),
     (VariableRefused("limit", "start", "no int"), "limit is not set by start: no int"),
     (RequestOpened("q", "chat", "Clerk"), "waits for the user"),
     (RequestOpened("q", "ui", "Clerk", "approve", payload=1), "approve asks a person: 1"),
@@ -122,6 +140,53 @@ CASES = [
     (StopAsked("now", "me"), "me stops the run"),
     (StopAsked("after_turn", "me"), "me stops the run after this turn"),
     (RunEnded("completed", "done"), "completed: done"),
+    (ToolCalled("p", "hooks/a.py:f", {}, point="before_agent"), "hooks/a.py:f (before_agent)"),
+    (ToolCalled("p", "a.b:f", {}, point="computed:sum"), "a.b:f computes sum"),
+    (ToolCalled("p", "a.b:f", {}, point="trigger:sum"), "a.b:f is asked for sum"),
+    (ToolCalled("p", "hand_off_to_B", {}, point="handoff"), "tool hand_off_to_B()"),
+    (ToolReturned("a", 1, progress=(0.4, "reading")), "look_up returned 1 (40% reading)"),
+    (ToolReturned("a", "x" * 500), f'look_up returned "{"x" * 76}...'),
+    (ModelConsulted("a", "d", "low"), 'look_up asked the model: "low"'),
+    (
+        SurfaceShown("a", 0, "board", "Board", "inline", {"a": 1}),
+        'board shows Board (inline): {"a": 1}',
+    ),
+    (MessageSent("Clerk", "Dear you"), "Dear you"),
+    (MessageSent("Clerk", " "), "says nothing"),
+    (
+        ContextFetched({"limit": {"collection": "c", "query": {"a": 1}, "ms": 2.0}}, {}),
+        'fetched limit from derived c {"a":1} (2 ms)',
+    ),
+    (
+        ContextFetched({"x": {"default": True, "ms": 3.0}}, {"x": "down", "y": "gone"}),
+        "fetched x: its default, because down (3 ms); y could not be read: gone",
+    ),
+    (
+        ContextFetched({"x": {"path": "a.txt", "found": False}}, {}, {"shop": [{"name": "stock"}]}),
+        "fetched x: nothing in a.txt; mcp:shop: 1 tool",
+    ),
+    (
+        ContextFetched(
+            {"x": {"service": "s", "operation": "o", "cached": True, "attempts": 2}}, {}
+        ),
+        "fetched x from s.o, as it was kept, after 2 attempts",
+    ),
+    (DocumentWritten("order", 3), "the document of order is written"),
+    (DocumentWritten("order", 3, "full"), "the document of order is not written: full"),
+    (
+        ConditionJudged(0, holds=True, text='{"holds": true, "reason": "It is."}'),
+        "judged whether done: yes, because It is",
+    ),
+    (ConditionJudged(0, holds=False, text='{"holds": false}'), "judged whether done: no"),
+    (ConditionJudged(0, holds=False, text="x", fault="no JSON"), "whether done: no JSON"),
+    (VariableSet("limit", 3, "source:database"), "limit = 3 (from the database source)"),
+    (VariableSet("limit", 3, "computed"), "limit = 3 (computed)"),
+    (
+        RequestOpened("q", "ui", "Clerk", "approve", payload=1, addressee="role:boss"),
+        "approve asks role:boss: 1",
+    ),
+    (HandedOff("Clerk", "Bob", "chosen"), "Clerk -> Bob, because its model chose so"),
+    (RunEnding("failed", "no"), "about to end, failed: no"),
 ]
 
 
@@ -190,6 +255,17 @@ def test_a_reply_that_is_empty_or_cut_is_told(teller, capsys, reply, out: str, e
     teller.show(assembled(4))
     teller.show(Event(5, 0, "agent:Clerk", 4, 1, reply))
     assert tuple(capsys.readouterr()) == (out, err)
+
+
+def test_a_reply_that_is_refused_is_not_the_agents_words(teller, capsys):
+    teller.show(assembled(4))
+    teller.show(Event(5, 0, "agent:Clerk", 4, 1, ModelReplied(1, "GARBAGE", shown="")))
+    teller.show(Event(6, 0, "engine", 5, 1, OutputRefused(1, "no JSON")))
+    teller.show(assembled(7))
+    teller.show(Event(8, 0, "agent:Clerk", 7, 1, ModelReplied(2, '{"a": 1}', shown="a: 1")))
+    teller.show(assembled(9))
+    told = "    the reply is rejected: no JSON\n    Clerk tries again\n"
+    assert tuple(capsys.readouterr()) == ("Clerk: a: 1\n", told)
 
 
 def test_another_model_that_stands_in_is_told_once(teller, capsys):
@@ -375,3 +451,63 @@ def test_who_did_what_side_by_side_is_named(teller, capsys):
 def test_what_a_group_says_as_one_are_words(teller, capsys):
     teller.show(turn_event(11, 0, Joined("Readers", 4, (1, 2), "both agree")))
     assert tuple(capsys.readouterr()) == ("Readers: both agree\n", "")
+
+
+def at_turn(seq: int, data, actor: str = "tool:board") -> Event:
+    return Event(seq, 0, actor, 0, 1, data)
+
+
+def test_what_an_agent_says_after_its_hooks_are_its_words(teller, capsys):
+    hidden = ModelReplied(1, "hello", answerer="sample", shown="")
+    teller.show(at_turn(5, hidden, "agent:Clerk"))
+    assert tuple(capsys.readouterr()) == ("", "")
+    teller.show(at_turn(6, MessageSent("Clerk", "Dear you"), "engine"))
+    assert tuple(capsys.readouterr()) == ("Clerk (sample): Dear you\n", "")
+    teller.show(at_turn(7, MessageSent("Clerk", " "), "engine"))
+    assert tuple(capsys.readouterr()) == ("", "    Clerk says nothing\n")
+
+
+def test_what_a_tool_shows_stands_in_a_frame(teller, capsys):
+    teller.show(at_turn(5, SurfaceShown("a", 0, "board", "Board", "inline", {"a\x1b": [1, "b"]})))
+    assert capsys.readouterr().err == (
+        "    +- board shows Board\n    |  a\\x1b:\n    |    - 1\n    |    - b\n    +-\n"
+    )
+
+
+def test_functions_at_boundaries_are_told_where_they_do_something(teller, capsys):
+    quiet = ToolCalled("p", "hooks/a.py:f", {}, point="update_agent_state")
+    teller.show(at_turn(5, quiet, "engine"))
+    teller.show(at_turn(6, ToolReturned("p", None), "tool:hooks/a.py:f"))
+    assert tuple(capsys.readouterr()) == ("", "")
+    teller.show(at_turn(7, ToolReturned("p", {"last": "x"}), "tool:hooks/a.py:f"))
+    teller.show(at_turn(8, ToolFailed("p", "no ink"), "tool:hooks/a.py:f"))
+    assert capsys.readouterr().err == (
+        '    hooks/a.py:f returned {"last": "x"}\n    hooks/a.py:f failed: no ink\n'
+    )
+    chosen = ToolCalled("h", "hand_off_to_B", {}, point="handoff")
+    teller.show(at_turn(9, chosen, "engine"))
+    assert capsys.readouterr().err == "    tool hand_off_to_B()\n"
+
+
+def test_progress_is_shown_on_a_terminal_and_taken_away_again(workflow, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    settings = Settings(terminal=True, columns=30)
+    view = TerminalView(Streams(settings), workflow, model="openai:gpt-5")
+    progress = ToolProgress("r", 4, "scan", 0.5, "page \x1b two, which has a long name")
+    view.show(progress)
+    shown = capsys.readouterr().err
+    assert shown == "\r    scan: 50% page \\x1b tw..."
+    view.show(assembled(4))
+    assert capsys.readouterr().err == "\r" + " " * 29 + "\r"
+    view.show(TextDelta("r", 4, 0, "Hel"))
+    capsys.readouterr()
+    view.show(progress)
+    assert capsys.readouterr().err == "", "words are not interrupted"
+
+
+def test_progress_is_not_shown_where_it_could_not_be_taken_away(workflow, capsys):
+    progress = ToolProgress("r", 4, "scan", 0.5, "page two")
+    TerminalView(Streams(Settings(terminal=True)), workflow).show(progress)
+    assert tuple(capsys.readouterr()) == ("", "")
+    JsonLines(Streams(Settings(json=True)), workflow, "r").show(progress)
+    assert json.loads(capsys.readouterr().out)["progress"]["share"] == 0.5

@@ -4,7 +4,7 @@
 
 from weft.adapters.memory import MemoryJournal
 from weft.engine.events import MessageShown, ToolReturned
-from weft.engine.rows import RequestClosed
+from weft.engine.rows import RequestClosed, RequestRow
 from weft.errors import StoreConflict, StoreError
 from weft.ports.journal import Pruned
 from weft.ports.scope import Scope
@@ -193,6 +193,39 @@ class ReadsOtherUsers(MemoryJournal):
 class AsksOtherUsers(MemoryJournal):
     async def requests(self, scope, *, run=None):
         return await super().requests(everyone(scope), run=run)
+
+
+class AsksNobodyElse(MemoryJournal):
+    async def requests(self, scope, *, run=None):
+        found = await super().requests(scope, run=run)
+        return [it for it in found if scope.covers(it.app, it.user)]
+
+
+class AsksTheUserInstead(MemoryJournal):
+    async def append(self, batch):
+        sides = tuple(
+            it._replace(addressee="") if isinstance(it, RequestRow) else it for it in batch.sides
+        )
+        await super().append(batch._replace(sides=sides))
+
+
+class KeepsForEveryWorkflow(MemoryJournal):
+    async def kept(self, scope, workflow):
+        return await super().kept(scope, "Support")
+
+
+class KeepsTheFirstValue(MemoryJournal):
+    async def append(self, batch):
+        there = {key: dict(it) for key, it in self._kept.items()}
+        await super().append(batch)
+        for key, values in there.items():
+            self._kept[key] |= values
+
+
+class ForgetsValuesWithTheirRun(MemoryJournal):
+    async def prune(self, scope, *, ended_before, dry_run):
+        self._kept.clear()
+        return await super().prune(scope, ended_before=ended_before, dry_run=dry_run)
 
 
 class KeepsOnePackage(MemoryJournal):

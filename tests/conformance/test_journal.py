@@ -40,6 +40,12 @@ NOTICED = {
     reading.runs_newest_first: [broken.SortsByName],
     reading.runs_by_status_and_workflow: [broken.IgnoresTheStatus],
     reading.questions_oldest_first: [broken.ListsQuestionsAsTheyCome],
+    reading.questions_find_their_people: [broken.AsksNobodyElse, broken.AsksTheUserInstead],
+    reading.values_wait_for_later_runs: [
+        broken.KeepsForEveryWorkflow,
+        broken.KeepsTheFirstValue,
+        broken.ForgetsValuesWithTheirRun,
+    ],
     reading.unfinished_runs: [broken.WakesWaitingRuns],
     reading.what_is_due: [broken.ExpiresTooLate, broken.ForgetsTimers, broken.IgnoresThePage],
     reading.signs_of_life: [broken.ForgetsWhoLives],

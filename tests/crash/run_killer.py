@@ -78,6 +78,7 @@ class SteppingTools:
         self._tools = tools
         self._steps = steps
         self.schema = tools.schema
+        self.misfit = tools.misfit
 
     async def call(self, call: Any) -> Any:
         self._steps.reach(f"before tool {call.tool}")
@@ -91,8 +92,8 @@ class SteppingLoader(PythonToolLoader):
 
     steps: Steps
 
-    def load(self, digest: str, code: Any, functions: Any) -> Any:
-        return SteppingTools(super().load(digest, code, functions), self.steps)
+    def load(self, digest: str, code: Any, functions: Any, hooks: Any) -> Any:
+        return SteppingTools(super().load(digest, code, functions, hooks), self.steps)
 
 
 class LaterClock(SystemClock):

@@ -11,6 +11,7 @@ from weft.check.rules import (
     exposure,
     handoffs,
     secrets,
+    sources,
     states,
     triggers,
     usage,
@@ -25,6 +26,7 @@ RULES = rules_of(
     exposure,
     handoffs,
     secrets,
+    sources,
     states,
     triggers,
     usage,
@@ -101,7 +103,13 @@ triggers = st.one_of(
     kind("tool_call", tool=must(tools), argument=may(names), value=may(values)),
     kind("tool_response", tool=must(tools), response_key=may(names), value=may(values)),
     kind("handoff", source_agent=may(maybe_agent), target_agent=may(maybe_agent)),
-    kind("lifecycle", event=must(st.just("before_agent")), agent=may(maybe_agent)),
+    kind(
+        "lifecycle",
+        event=must(st.sampled_from(["before_agent", "before_chat"])),
+        agent=may(maybe_agent),
+    ),
+    kind("tool_failed", tool=may(st.none() | tools), value=may(values)),
+    kind("model_failed", agent=may(maybe_agent), response_key=may(st.just("message"))),
     kind("agent_turn_count", agent=must(agents), count=must(st.just(2)), value=may(values)),
     kind("timer_expired", after_seconds=must(st.just(1)), value=may(values)),
     kind("function", function=must(st.sampled_from(FUNCTIONS))),
@@ -118,6 +126,7 @@ sources = st.one_of(
         field=may(names),
         fields=may(st.lists(names, max_size=2)),
         default=may(values),
+        refresh_strategy=may(st.sampled_from(["once", "per_phase", "on_demand"])),
     ),
     kind(
         "entity",
@@ -153,6 +162,7 @@ variables = record(
     writers=may(st.none() | st.lists(agents | tools, max_size=2)),
     routing=may(st.none() | st.booleans()),
     secret=may(st.booleans()),
+    merge=may(st.sampled_from(["append", "merge"])),
 )
 handoffs = record(
     source_agent=must(agents),

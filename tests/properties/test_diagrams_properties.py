@@ -66,6 +66,7 @@ def specs(draw_from):
         {
             "orchestrator": {
                 "workflow_name": draw_from(TEXTS),
+                "description": draw_from(st.just("") | TEXTS),
                 "initial_agent": draw_from(known),
                 "orchestration_pattern": draw_from(st.sampled_from(PATTERNS)),
                 "trigger": draw_from(st.sampled_from(STARTS)),
@@ -73,7 +74,10 @@ def specs(draw_from):
                 "default_target": draw_from(st.none() | known),
                 "initial_message_to_user": draw_from(st.none() | TEXTS),
             },
-            "agents": [{"agent_name": name} for name in names],
+            "agents": [
+                {"agent_name": name, "description": draw_from(st.just("") | TEXTS)}
+                for name in names
+            ],
             "handoffs": draw_from(st.lists(handoffs, max_size=12)),
             "tools": draw_from(st.lists(ui_tools, max_size=3)),
         }
@@ -83,14 +87,14 @@ def specs(draw_from):
 #: A label: what can follow is only a letter, a digit, a harmless sign or a number.
 LABEL = r"(?:\w|[ .,()=/'+]|#\d+;|<br/>)+"
 FLOWCHART = re.compile(
-    r"flowchart LR"
+    rf"flowchart LR|    %% {LABEL}"
     rf'|    n\d+(?:\["{LABEL}"\]|\(\["{LABEL}"\]\)|\(\("{LABEL}"\)\))'
     rf'|    n\d+ (?:-->|-\.->)\|"{LABEL}"\| n\d+'
     r"|    classDef undeclared stroke-dasharray:4 3"
     r"|    class n\d+(?:,n\d+)* undeclared"
 )
 SEQUENCE_DIAGRAM = re.compile(
-    rf"sequenceDiagram|    title {LABEL}|    (?:actor|participant) n\d+ as {LABEL}"
+    rf"sequenceDiagram|    title {LABEL}|    %% {LABEL}|    (?:actor|participant) n\d+ as {LABEL}"
     rf"| +n\d+-?->>n\d+: {LABEL}| +Note over n\d+(?:,n\d+)?: {LABEL}"
     rf"| +(?:alt|opt|else|par|and) {LABEL}| +end"
 )
@@ -130,6 +134,7 @@ def test_every_svg_is_well_formed_and_holds_only_known_elements(spec):
     known = {
         "svg",
         "title",
+        "desc",
         "style",
         "defs",
         "marker",

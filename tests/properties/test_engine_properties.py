@@ -102,7 +102,7 @@ def journals(draw):
 
 def _next(play, number):
     choices = []
-    for command in pending(play.state):
+    for command in pending(play.compiled, play.state):
         match command:
             case CallModel(turn=turn, call=call):
                 request = ToolRequest(f"c{number}", "look", {"topic": "y"})
@@ -181,13 +181,13 @@ def test_delivering_a_result_or_answer_twice_is_harmless(play, data):
 def test_a_run_that_is_not_over_has_something_to_do_or_somebody_to_wait_for(play):
     state: State = play.state
     if state.status == "running":
-        assert list(pending(state))
+        assert list(pending(play.compiled, state))
     elif state.status == "waiting":
         assert state.requests
     else:
         assert state.outcome
         assert not state.requests
-        assert list(pending(state)) == []
+        assert list(pending(play.compiled, state)) == []
 
 
 @settings(max_examples=200 * TIMES, deadline=None)
@@ -211,4 +211,4 @@ def test_a_damaged_journal_is_folded_without_an_error(play, data):
     drop = data.draw(st.integers(1, len(damaged)))
     damaged[drop : drop + 1] = []
     state = fold(play.compiled, "r", damaged)
-    list(pending(state))
+    list(pending(play.compiled, state))

@@ -11,12 +11,14 @@ from weft.check.subject import Subject
 from weft.engine.commands import CallModel, CallTool
 from weft.engine.compiled import compile_workflow
 from weft.engine.events import (
+    ContextAssembled,
     HandedOff,
     ModelReplied,
     RequestAnswered,
+    TimerFired,
+    ToolFailed,
     ToolRequest,
     ToolReturned,
-    TurnStarted,
 )
 from weft.engine.reduce import pending
 from weft.spec.workflow import WorkflowSpec
@@ -27,9 +29,19 @@ TEXTS = ("GO", "we GO", "GO ON", "STOP", "hm")
 MATCHES = ({"equals": "go"}, {"contains": "GO"}, {"contains": "GO ON"}, {"exact": "STOP"})
 CONDITIONS = (
     "flag", "not flag", "other", "flag and not other", "other and not flag", "mode == 'b'",
-    "mode == 'a' and flag",
+    "mode == 'a' and flag", "mode == null", "both", "both == false and not flag",
 )  # fmt: skip
 CALL = {"type": "tool_call", "tool": "look"}
+BOTH = {"type": "computed", "computation": "flag and other", "inputs": ["flag", "other"]}
+#: What may happen or not, which the explorer knows less of.
+PERHAPS = (
+    {"type": "timer_expired", "after_seconds": 5},
+    {"type": "tool_failed", "tool": "look"},
+    {"type": "tool_failed"},
+    {"type": "function", "function": "tools.t:ask"},
+    {"type": "model_failed"},
+    {"type": "lifecycle", "event": "after_chat"},
+)
 
 
 def said(names):
@@ -44,11 +56,20 @@ def said(names):
     )
 
 
+def boundaries(names):
+    agent = st.sampled_from((None, *names))
+    event = st.sampled_from(("before_agent", "after_agent"))
+    turn = {"type": st.just("lifecycle"), "event": event, "agent": agent, "value": st.booleans()}
+    first = {"type": "lifecycle", "event": "before_chat", "value": True}
+    return st.fixed_dictionaries(turn) | st.just(first)
+
+
 @st.composite
-def specs(draw):
+def specs(draw, perhaps=()):
     names = AGENTS[: draw(st.integers(1, 3))]
     target = st.sampled_from((*names, *names, "user", "terminate"))
-    called = st.sampled_from(({**CALL, "value": "b"}, {**CALL, "argument": "mode"}))
+    values = ({"value": "b"}, {"value": None}, {"argument": "mode"})
+    called = st.sampled_from([{**CALL, **it} for it in values])
     handoff = st.fixed_dictionaries(
         {
             "source_agent": st.sampled_from(names),
@@ -73,11 +94,23 @@ def specs(draw):
                 "human_in_the_loop": draw(st.booleans()),
                 "startup_mode": draw(st.sampled_from(("AgentDriven", "UserDriven"))),
             },
-            "agents": [{"agent_name": it, "max_consecutive_auto_reply": 400} for it in names],
+            "agents": [
+                {
+                    "agent_name": it,
+                    "max_consecutive_auto_reply": 400,
+                    "handoff_tools": draw(st.sampled_from((False, False, True))),
+                }
+                for it in names
+            ],
             "variables": {
-                "flag": derived(st.lists(said(names), max_size=2)),
-                "other": derived(st.lists(said(names), max_size=2)),
-                "mode": derived(st.lists(called, max_size=1), "literal['a', 'b']", "a"),
+                "flag": derived(st.lists(said(names) | boundaries(names), max_size=2)),
+                "other": derived(
+                    st.lists(said(names) | st.sampled_from(perhaps), max_size=2)
+                    if perhaps
+                    else st.lists(said(names), max_size=2)
+                ),
+                "mode": derived(st.lists(called, max_size=1), "optional[literal['a', 'b']]", "a"),
+                "both": {"type": "bool", "source": BOTH, "routing": True},
             },
             "handoffs": draw(st.lists(handoff, max_size=6)) + draw(st.lists(plain, max_size=3)),
             "tools": [
@@ -92,6 +125,7 @@ class World:
     """All states of all runs: who is to speak with which values, and what follows."""
 
     spec: WorkflowSpec
+    failing: bool = False
     follow: dict = field(default_factory=dict)
     rests: set = field(default_factory=set)
     spoke: set = field(default_factory=set)
@@ -121,7 +155,13 @@ class World:
         agent = state.turn.agent if state.turn else ""
         asked = tuple(request.agent for request in state.requests.values())
         stage = state.turn.stage if state.turn else state.outcome or ""
-        key = (agent, asked, stage, tuple(sorted(state.variables.items())))
+        # Who is next may be settled while tools are called, and rules are asked where all is new.
+        route = state.turn.route if state.turn else None
+        known = (
+            state.turn is None or state.turn.asked is None or state.turn.asked == state.variables
+        )
+        open_ = (tuple(state.calls), tuple(state.timers), str(route), known, bool(state.last_agent))
+        key = (agent, asked, stage, open_, tuple(sorted(state.variables.items())))
         if asked or state.outcome == "completed":
             self.rests.add(key)
         return key
@@ -129,7 +169,7 @@ class World:
     def note(self, play):
         for event in play.events:
             match event.data:
-                case TurnStarted(agent=agent):
+                case ContextAssembled(agent=agent):
                     self.spoke.add(agent)
                 case HandedOff(rule=rule):
                     self.rules.add(rule)
@@ -139,15 +179,28 @@ class World:
     def answers(self, play):
         for request in play.state.requests.values():
             yield RequestAnswered(request.id, "hello", "user")
-        for command in pending(play.state):
+        yield from (TimerFired(it) for it in play.state.timers)
+        for command in pending(play.compiled, play.state):
             match command:
                 case CallModel(agent=agent, turn=turn, call=call):
                     yield from (ModelReplied(call, text) for text in TEXTS)
-                    for mode in ("a", "b", "c") if agent == "A" else ():
-                        request = ToolRequest(f"{turn}-{call}", "look", {"mode": mode})
-                        yield ModelReplied(call, "", (request,))
-                case CallTool(id=id_):
-                    yield ToolReturned(id_, {})
+                    for tools in self.called(agent, f"{turn}-{call}"):
+                        yield ModelReplied(call, "", tools)
+                case CallTool(id=id_, point=point):
+                    if point:
+                        yield from (ToolReturned(id_, it) for it in (True, False, None))
+                    else:
+                        yield ToolReturned(id_, {})
+                        if self.failing:
+                            yield ToolFailed(id_, "broken")
+
+    def called(self, agent, id_):
+        """What a model may call in one reply: a tool, one that hands off, or both."""
+        looks = [ToolRequest(id_, "look", {"mode": it}) for it in ("a", "b", "c") if agent == "A"]
+        handing = compile_workflow(self.spec).agents[agent].targets
+        chosen = [ToolRequest(f"{id_}-next", it, {}) for it in handing]
+        yield from ((it,) for it in (*looks, *chosen))
+        yield from ((look, it) for look in looks for it in chosen)
 
     def lost(self):
         good = set(self.rests)
@@ -176,7 +229,19 @@ def test_the_explorer_says_what_the_engine_does(spec):
 def test_code_that_may_set_something_only_adds_ways(spec, name):
     world = World(spec).explore()
     code = f"def look(context_variables, mode='a'):\n    context_variables.set('{name}', mode)"
-    found = explore(Subject(spec, code={"tools/t.py": code}))
+    adds_ways(world, Subject(spec, code={"tools/t.py": code}))
+
+
+@settings(max_examples=75, deadline=None)
+@given(specs(PERHAPS))
+def test_what_may_happen_or_not_is_among_the_ways(spec):
+    world = World(spec, failing=True).explore()
+    adds_ways(world, Subject(spec, code={"tools/t.py": "def look(mode='a'): ..."}))
+
+
+def adds_ways(world, subject):
+    """All that the engine comes to is found; what is only possible is no error."""
+    found = explore(subject)
     assert world.spoke.isdisjoint(found.unreachable_agents)
     assert world.rules.isdisjoint(unused.index for unused in found.unused_rules)
     assert world.lost() or found.status != "endless"

@@ -17,6 +17,7 @@ from pydantic_core import to_json
 
 from crash.crash_workflows import PLAYS, Play
 from replay.folding import expectation, lines
+from support.outside_play import CODE, PlayDocuments, outside, outside_spec, say, talk
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import steering_of
 from weft.check.subject import Subject
@@ -389,6 +390,47 @@ async def deadline() -> tuple[Host, str]:
     return host, run
 
 
+def boundaries_host(model: Model, documents: PlayDocuments | None = None) -> Host:
+    """Return a host for a workflow that reaches outside, and is reached at every boundary."""
+    return host_for(
+        outside_spec(), model, code=CODE, clock=ManualClock(), outside=outside(documents)
+    )
+
+
+async def boundaries() -> tuple[Host, str]:
+    """Every source and boundary, a judged rule, questions of a tool to a model and to a manager."""
+    host = boundaries_host(FunctionModel(say))
+    return host, await talk(host, ADA, "recorded-boundaries")
+
+
+async def boundaries_failed() -> tuple[Host, str]:
+    """A document that cannot be written, and what is called before a run ends all the same."""
+    full = PlayDocuments()
+    full.full = True
+    host = boundaries_host(FunctionModel(say), full)
+    return host, await talk(host, ADA, "recorded-boundaries-failed")
+
+
+async def boundaries_chosen() -> tuple[Host, str]:
+    """A model that chooses who is next."""
+
+    def choosing(request: Any) -> Any:
+        if request.agent == "Clerk" and not request.question:
+            return call("hand_off_to_Closer")
+        return say(request)
+
+    host = boundaries_host(FunctionModel(choosing))
+    return host, await talk(host, ADA, "recorded-boundaries-chosen")
+
+
+async def boundaries_open() -> tuple[Host, str]:
+    """A run that waits for a manager, in the middle of a turn whose tools have done much."""
+    host = boundaries_host(FunctionModel(say))
+    run = await host.start("Claims", scope=ADA, message="hi", run="recorded-boundaries-open")
+    await host.settled(run, scope=ADA)
+    return host, run
+
+
 RUNS: dict[str, Callable[[], Awaitable[tuple[Host, str]]]] = {
     "handover": lambda: crash_play("handover", "recorded-handover"),
     "questions": lambda: crash_play("questions", "recorded-questions"),
@@ -403,6 +445,10 @@ RUNS: dict[str, Callable[[], Awaitable[tuple[Host, str]]]] = {
     "panel": lambda: crash_play("panel", "recorded-panel"),
     "panel_open": panel_open,
     "deadline": deadline,
+    "boundaries": boundaries,
+    "boundaries_failed": boundaries_failed,
+    "boundaries_chosen": boundaries_chosen,
+    "boundaries_open": boundaries_open,
 }
 
 

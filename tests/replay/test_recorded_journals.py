@@ -7,11 +7,13 @@ import pytest
 from pydantic_core import from_json, to_json
 
 from replay.folding import expectation, only, read
+from support.run_play import linked
 from weft.engine.codec import encode
 from weft.engine.compiled import compile_workflow
 from weft.engine.events import KINDS, Joined, RunStarted, VariableSet
 from weft.engine.reduce import reduce
 from weft.engine.state import State
+from weft.inspect.replay import check_replay
 from weft.runtime.workflow import unpack
 from weft.spec.canonical import digest
 
@@ -39,6 +41,15 @@ def test_a_journal_folds_to_what_it_folded_to(folder):
     events = read((folder / "journal.jsonl").read_bytes())
     found = expectation(compile_workflow(spec), expected["run"], events)
     assert only({"run": expected["run"], **found}, expected) == expected
+
+
+def test_everything_is_decided_again_as_it_was(folder):
+    """What agents are sent may change with versions of Weft; what follows from events may not."""
+    spec, code = unpack((folder / "package.json").read_bytes())
+    run = from_json((folder / "expected.json").read_bytes())["run"]
+    events = read((folder / "journal.jsonl").read_bytes())
+    found = check_replay(linked(spec, code), run, events)
+    assert [it for it in found if not it.what.endswith("would be sent something else")] == []
 
 
 def test_events_are_read_and_written_without_loss(folder):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft.engine.commands import Assemble, CallModel, CallTool, Command, Record, Start
+from weft.engine.commands import Assemble, Command, Record, Start
 from weft.engine.compiled import CompiledWorkflow, compile_workflow
 from weft.engine.events import (
     ContextAssembled,
@@ -83,7 +83,7 @@ class Play:
                     case Assemble():
                         assembled = ContextAssembled(command.agent, command.call, {}, "hash")
                         following.append((assembled, event.seq, command.turn))
-                    case CallModel() | CallTool():
+                    case _:
                         fresh.append(command)
             queue.extendleft(reversed(following))
         self.effects += fresh

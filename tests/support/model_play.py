@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from weft.errors import ModelError
 from weft.ports.model import ChatMessage, ModelReply, ModelRequest, OutputSchema, ToolSchema
+from weft.spec.model_settings import ModelSettings
 
 T = TypeVar("T")
 
@@ -33,6 +34,7 @@ def ask(
     key: str = "run1:7",
     turn: int = 1,
     call: int = 1,
+    settings: ModelSettings | None = None,
 ) -> ModelRequest:
     """Return a request; without messages, one with a greeting."""
     sent: Sequence[ChatMessage] = messages or ({"role": "user", "content": "Hello"},)
@@ -46,6 +48,7 @@ def ask(
         messages=sent,
         tools=tools,
         output=output,
+        settings=settings,
     )
 
 

@@ -74,14 +74,16 @@ def play(
     name: str | None = None,
     environment: Mapping[str, str] | None = None,
     after: Callable[[Host, str], Awaitable[Any]] | None = None,
+    **ports: Any,
 ) -> Played:
     """Play a run until it rests, do something with it, let it rest again, and read it back.
 
-    If `after` returns the name of another run, that one is read.
+    If `after` returns the name of another run, that one is read. `ports` are those of the host.
     """
 
     async def scenario() -> Played:
-        host = host_for(spec, model, code=code or {}, clock=Seconds(), environment=environment)
+        given = {"clock": Seconds(), "environment": environment, **ports}
+        host = host_for(spec, model, code=code or {}, **given)
         async with host:
             run = await host.start("W", scope=ADA, message=message, values=values, model=name)
             await host.settled(run, scope=ADA)

@@ -85,6 +85,10 @@ async def nobody(tool: str, payload: object, seconds: float | None, otherwise: o
     raise AssertionError(f"{tool} asks a person")
 
 
+async def to_nobody(tool: str, payload: object) -> None:
+    raise AssertionError(f"{tool} shows something to a person")
+
+
 class Bench:
     """A loader, the folder its packages stand in, and short ways to use both."""
 
@@ -116,6 +120,7 @@ def tool_call(
     *,
     variables: Context | None = None,
     ask: AskPerson = nobody,
+    auto: bool = False,
 ) -> ToolCall:
     return ToolCall(
         id="call-1",
@@ -126,6 +131,8 @@ def tool_call(
         arguments=arguments or {},
         variables=variables or context(tool=tool),
         ask=ask,
+        show=to_nobody,
+        auto=auto,
     )
 
 

@@ -8,6 +8,7 @@ from weft.engine.events import Event
 from weft.engine.rows import (
     Batch,
     DueRow,
+    KeptValue,
     RequestClosed,
     RequestRow,
     RunRow,
@@ -15,6 +16,7 @@ from weft.engine.rows import (
     TimerRow,
 )
 from weft.errors import StoreConflict, StoreError
+from weft.findings import Json
 from weft.ports.dispatcher import RunKey
 from weft.ports.journal import Pruned
 from weft.ports.scope import Scope
@@ -30,6 +32,7 @@ class MemoryJournal:
         self._requests: dict[tuple[str, str, str], RequestRow] = {}
         self._timers: dict[tuple[str, str, str], TimerRow] = {}
         self._packages: dict[tuple[str, str], bytes] = {}
+        self._kept: dict[tuple[str, str, str], dict[str, Json]] = {}
         self._beats: dict[str, int] = {}
         self._feed = Feed()
         self._closed = False
@@ -58,6 +61,9 @@ class MemoryJournal:
                     self._timers[app, run, side.id] = side
                 case TimerGone():
                     self._timers.pop((app, run, side.id), None)
+                case KeptValue():
+                    kept = self._kept.setdefault((side.app, side.user, side.workflow), {})
+                    kept[side.name] = side.value
         self._feed.tell(key, batch.events)
 
     async def read(
@@ -106,9 +112,17 @@ class MemoryJournal:
         found = [
             row
             for row in self._requests.values()
-            if scope.covers(row.app, row.user) and run in (None, row.run)
+            if run in (None, row.run)
+            and (
+                scope.answers(row.app, row.user, row.addressee)
+                or (run is not None and scope.covers(row.app, row.user))
+            )
         ]
         return sorted(found, key=lambda row: (row.opened_at, row.run, row.id))
+
+    async def kept(self, scope: Scope, workflow: str) -> dict[str, Json]:
+        self._refuse_if_closed()
+        return dict(self._kept.get((scope.app, scope.user or "", workflow), {}))
 
     async def unfinished(self) -> list[RunRow]:
         self._refuse_if_closed()
@@ -165,7 +179,7 @@ class MemoryJournal:
 
     async def close(self) -> None:
         self._closed = True
-        kept = (self._rows, self._events, self._requests, self._timers, self._packages)
+        kept = (self._rows, self._events, self._requests, self._timers, self._packages, self._kept)
         for it in kept:
             it.clear()
         self._feed.look_again()

@@ -11,16 +11,20 @@ from weft.adapters.models.usage import Price
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
+from weft.app.context_log import log_context
+from weft.app.folders import make_folder, refuse_package
+from weft.app.linking import linking_of
 from weft.app.models import NO_MODEL, ModelChoice
+from weft.app.outside import open_outside
+from weft.app.profile import profile_of
 from weft.app.registries import open_registry
 from weft.app.settings import durability_of, tool_limits
 from weft.app.workflows import WorkspaceWorkflows
 from weft.engine.rows import RequestRow
 from weft.engine.state import State
 from weft.environment import read_environment
-from weft.errors import StoreError, UsageError
+from weft.errors import UsageError
 from weft.findings import Json
-from weft.packages.workspace import PACKAGES, is_package
 from weft.ports.journal import Durability, Journal
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
@@ -39,7 +43,7 @@ async def open_host(
     journal: str | Path | None = None,
     durability: Durability | None = None,
     environment: Mapping[str, str] | None = None,
-    production: bool = False,
+    production: bool | None = None,
     seed: int = 0,
     person: Ask | None = None,
     prices: Mapping[str, Price] | None = None,
@@ -48,14 +52,18 @@ async def open_host(
 
     Runs are kept in `.weft/journal.db` of the workspace; `journal` names another file, or
     ":memory:". Keys, addresses and the settings of `weft.app.settings` come from `environment`,
-    by default that of the process. `person` answers for the model `you`; `seed` makes the replies
+    by default that of the process, and so does whether this is production, unless it is said here.
+    `person` answers for the model `you`; `seed` makes the replies
     of `sample` others; `prices` are dollars for a million tokens, in and out, by model.
     """
     _refuse_no_folder(Path(workspace))
     if journal is None:
-        _refuse_package(Path(workspace))
+        refuse_package(Path(workspace), "runs")
     settings = read_environment() if environment is None else environment
+    log_context(settings)
     clock = SystemClock()
+    linking = linking_of(settings, production)
+    outside = open_outside(Path(workspace), settings, clock)
     loader = PythonToolLoader(tool_limits(settings))
     registry, fallbacks = open_registry(settings, clock, person=person, prices=prices)
     kept = await _open_journal(Path(workspace), journal, durability_of(settings, durability))
@@ -71,11 +79,10 @@ async def open_host(
         models=models,
         loader=loader,
         clock=clock,
-        find=WorkspaceWorkflows(
-            Path(workspace), loader, "production" if production else "development"
-        ),
+        find=WorkspaceWorkflows(Path(workspace), loader, profile_of(settings, production), linking),
         environment=settings,
-        production=production,
+        outside=outside,
+        linking=linking,
     )
 
 
@@ -121,18 +128,6 @@ def _refuse_no_folder(workspace: Path) -> None:
         )
 
 
-def _refuse_package(folder: Path) -> None:
-    """Refuse to keep runs in a package: they would be exported with it, and be found nowhere."""
-    if not is_package(folder):
-        return
-    around = folder.resolve().parent
-    workspace = around.parent if around.name == PACKAGES else around
-    raise UsageError(
-        f"{folder} is a package, and runs are kept in a workspace",
-        hint=f"name the workspace: {workspace}",
-    )
-
-
 async def _open_journal(
     workspace: Path, journal: str | Path | None, durability: Durability
 ) -> Journal:
@@ -140,17 +135,5 @@ async def _open_journal(
         return MemoryJournal()
     path = workspace / JOURNAL if journal is None else Path(journal)
     if journal is None:
-        _make_folder(path.parent)
+        make_folder(path.parent, "runs")
     return await SqliteJournal.open(path, durability=durability)
-
-
-def _make_folder(folder: Path) -> None:
-    """Make the folder of a workspace's runs, and keep it out of version control."""
-    try:
-        folder.mkdir(exist_ok=True)
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"runs cannot be kept in {folder} ({error.strerror}); make the workspace writable, "
-            "or name a file elsewhere"
-        ) from error

@@ -1,7 +1,10 @@
 """What an operator may set in the environment, read once and refused if it makes no sense."""
 
 import math
+import re
 from collections.abc import Mapping
+from contextlib import suppress
+from ipaddress import IPv6Address
 from typing import Final, get_args
 
 from weft.adapters.models.registry import CallRules
@@ -19,8 +22,19 @@ SETTINGS: Final = {
     "WEFT_MODEL_ATTEMPTS": "how often a call is tried in all",
     "WEFT_MODELS_AT_ONCE": "how many calls of one model run at once",
     "WEFT_TOOL_SECONDS": "how long a call of a tool may take, unless the tool says otherwise",
+    "WEFT_ALLOW_HOSTS": "hosts that services may be asked at though their addresses are private",
+    "ENVIRONMENT": "production: variables from the environment do not exist, and checks are strict",
+    "CONTEXT_INCLUDE_SCHEMA": "0, false, no or off: variables from databases do not exist",
+    "CONTEXT_VERBOSE_DEBUG": "1: every change of a variable is logged, with what it was before",
     "WEFT_DURABILITY": "full: on disk before an effect begins; normal: handed to the system",
+    "WEFT_DOCUMENTS": "where documents are: a file, or mongodb://HOST/DATABASE",
+    "WEFT_DOCUMENTS_TENANT_FIELD": "the field of documents that says whose they are; else app_id",
 }
+
+_HOST: Final = re.compile(
+    r"(?:(?P<name>[a-z0-9_.-]+)|\[(?P<address>[^]]+)\])(?::(?P<port>[0-9]+))?"
+)
+_LAST_PORT: Final = 65_535
 
 
 def call_rules(settings: Mapping[str, str]) -> CallRules:
@@ -60,6 +74,16 @@ def tool_limits(settings: Mapping[str, str]) -> Limits:
     return Limits(timeout=_number(settings, "WEFT_TOOL_SECONDS", Limits().timeout))
 
 
+def allowed_hosts(settings: Mapping[str, str]) -> frozenset[str]:
+    """Return the hosts that services may be asked at though their addresses are not public.
+
+    >>> sorted(allowed_hosts({"WEFT_ALLOW_HOSTS": "Orders.internal, [::1]:8080"}))
+    ['[::1]:8080', 'orders.internal']
+    """
+    text = settings.get("WEFT_ALLOW_HOSTS")
+    return frozenset(_host(it.strip().lower()) for it in text.split(",")) if text else frozenset()
+
+
 def durability_of(settings: Mapping[str, str], given: str | None = None) -> Durability:
     """Return how safe an event is before its effect begins; what the program gives goes first."""
     text = settings.get("WEFT_DURABILITY") or "full" if given is None else given
@@ -68,6 +92,19 @@ def durability_of(settings: Mapping[str, str], given: str | None = None) -> Dura
             return known
     name = "WEFT_DURABILITY" if given is None else "durability"
     raise UsageError(f"{name} is full or normal, not {text!r}")
+
+
+def _host(text: str) -> str:
+    """Return a host as a URL shows it."""
+    found = _HOST.fullmatch(text)
+    if found and int(found["port"] or 0) <= _LAST_PORT:
+        with suppress(ValueError):
+            name = found["name"] or f"[{IPv6Address(found['address']).compressed}]"
+            return f"{name}:{int(found['port'])}" if found["port"] else name
+    raise UsageError(
+        f"WEFT_ALLOW_HOSTS is a list of hosts, and {text!r} is none",
+        hint="write HOST or HOST:PORT, with commas between them and IPv6 in brackets",
+    )
 
 
 def _number(settings: Mapping[str, str], name: str, usual: float) -> float:

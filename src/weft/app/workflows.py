@@ -1,9 +1,10 @@
 """The packages of a workspace on disk, as workflows: read, checked and linked when they change."""
 
 import asyncio
+import logging
 import os
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from weft.check.subject import Profile
 from weft.errors import UsageError
@@ -12,7 +13,9 @@ from weft.packages.reader import read_package
 from weft.packages.review import refuse_errors
 from weft.packages.workspace import find_packages
 from weft.ports.tools import ToolLoader
-from weft.runtime.workflow import Workflow, link
+from weft.runtime.workflow import LINKING, Linking, Workflow, link
+
+_log: Final = logging.getLogger("weft.context")
 
 #: Every file of a package with its size and the time it was last written.
 Look: TypeAlias = tuple[tuple[str, int, int], ...]
@@ -21,10 +24,13 @@ Look: TypeAlias = tuple[tuple[str, int, int], ...]
 class WorkspaceWorkflows:
     """Finds workflows by the names of their packages. A package is read again when it changed."""
 
-    def __init__(self, workspace: Path, loader: ToolLoader, profile: Profile) -> None:
+    def __init__(
+        self, workspace: Path, loader: ToolLoader, profile: Profile, linking: Linking = LINKING
+    ) -> None:
         self._workspace = workspace
         self._loader = loader
         self._profile: Profile = profile
+        self._linking = linking
         self._folders: dict[str, Path] = {}
         self._workflows: dict[Path, tuple[Look, Workflow]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
@@ -70,8 +76,12 @@ class WorkspaceWorkflows:
 
     def _open(self, folder: Path) -> Workflow:
         package = read_package(folder)
-        refuse_errors(package, profile=self._profile)
-        return link(package.spec, package.code, self._loader)
+        refuse_errors(package, profile=self._profile, kinds=self._linking.kinds)
+        workflow = link(package.spec, package.code, self._loader, self._linking)
+        if workflow.suppressed:
+            hidden = ", ".join(sorted(workflow.suppressed))
+            _log.info("%s: suppressed here: %s", workflow.name, hidden)
+        return workflow
 
 
 def _look(folder: Path) -> Look:

@@ -8,7 +8,7 @@ BIND: Final[tuple[Rule, ...]] = (
     Rule(
         code="BIND001",
         severity="error",
-        title="Tool of an agent that does not exist",
+        title="Tool, or tool server, of an agent that does not exist",
         why="Nobody would be offered the tool: its agent never takes part in a run.",
         fix="Name the agent exactly as agents.json spells it, or declare the agent.",
         example='{"agent": "RouterAgnt", "file": "route.py", "function": "set_domain"}',
@@ -35,11 +35,15 @@ BIND: Final[tuple[Rule, ...]] = (
     Rule(
         code="BIND004",
         severity="error",
-        title="Hook or lifecycle tool for an agent that does not exist",
-        why="It waits for the turns of an agent that has none, so it is never called.",
+        title="Hook or lifecycle tool that waits for an agent in vain",
+        why=(
+            "It is called at the turns of an agent that does not exist, so never. It is a warning "
+            "where the moment belongs to the run, as before_chat, after_chat, on_start, "
+            "on_complete and on_fail do: then it is called whatever agent is named."
+        ),
         fix=(
             "Name the agent exactly as agents.json spells it, or leave the agent out to have it "
-            "called for all agents."
+            "called for all agents, or for the run."
         ),
         example='{"hook_type": "update_agent_state", "agent": "Router", "file": "state.py"}',
     ),
@@ -93,14 +97,15 @@ BIND: Final[tuple[Rule, ...]] = (
     Rule(
         code="BIND009",
         severity="error",
-        title="Runtime extension cannot be found in the code",
+        title="Runtime extension cannot be mounted",
         why=(
             "The server mounts the router or starts the service when it loads the workflow. If "
-            "the code is not there, the workflow cannot be loaded."
+            "the code is not there, or the prefix is no path of an address, it cannot."
         ),
         fix=(
             "Write it as module:name from the package folder on, such as tools.api:get_router, "
-            "and define that name at the top level of the file."
+            "or from the workspace on, and define that name at the top level of the file. A "
+            "prefix is for an api_router alone, and is written like orders/new."
         ),
         example='{"kind": "api_router", "entrypoint": "tools.api:get_routes"}',
     ),

@@ -30,19 +30,17 @@ HOOK: Final[tuple[Rule, ...]] = (
     Rule(
         code="HOOK003",
         severity="error",
-        title="Hook cannot be called with what it is passed",
+        title="Hook requires what it is not given",
         why=(
-            "Each kind of hook is called with fixed arguments. A function that takes fewer, or "
-            "requires more, fails every time its moment comes."
+            "A hook is given by name whatever it takes of a fixed list. A parameter of another "
+            "name has no value, so the hook fails every time its moment comes."
         ),
         fix=(
-            "Use the parameters of its kind: none for before_chat, after_chat, before_agent and "
-            "after_agent; (agent, messages) for update_agent_state; (sender, message, recipient, "
-            "silent) for process_message_before_send; (messages) for process_last_received_message "
-            "and process_all_messages_before_reply. A parameter named context_variables or context "
-            "may be added to any of them."
+            "Use any of context_variables, messages, message, content, agent, sender, recipient "
+            "and silent. At the moments of the run, before_chat, after_chat, on_start, on_complete "
+            "and on_fail, the agent is None. Give every other parameter a default value."
         ),
-        example="def update_agent_state(agent): ...    (hook_type: update_agent_state)",
+        example="def mask(text): ...    (hook_type: process_last_received_message)",
     ),
     Rule(
         code="HOOK004",
@@ -100,13 +98,14 @@ LINK: Final[tuple[Rule, ...]] = (
         severity="error",
         title="Something is declared that this version does not perform",
         why=(
-            "A run that passed it over would not be the workflow that was written: a hook that is "
-            "to mask something would mask nothing, and nobody would know. So it does not begin."
+            "A run that passed it over would not be the workflow that was written: a budget would "
+            "limit nothing, and nobody would know. So it does not begin."
         ),
         fix=(
             "Take the declaration out, or use a version of Weft that performs it. Instead of a "
-            "flow or a board, let handoffs decide who is next."
+            "flow or a board, let handoffs decide who is next. A trigger of the type x:NAME needs "
+            "the plug-in that adds it: install that where Weft runs."
         ),
-        example='"hooks": [{"agent": "Router", "hook_type": "process_message_before_send", ...}]',
+        example='"budgets": [{"level": "run", "tokens": 100000}]',
     ),
 )

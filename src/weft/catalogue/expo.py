@@ -163,4 +163,23 @@ RULES: Final[tuple[Rule, ...]] = (
         fix="Keep one of the two.",
         example='"context": [{"kind": "history"}, {"kind": "history", "max_messages": 5}]',
     ),
+    Rule(
+        code="EXPO013",
+        severity="warning",
+        title="Agent is shown what is named like a secret",
+        why=(
+            "The environment variable has a word such as KEY, TOKEN, SECRET or PASSWORD in its "
+            "name. What a model sees it can repeat, and the value is kept in the record of the "
+            "run, where everybody who may read that finds it."
+        ),
+        fix=(
+            'Set "secret" to true, take the variable out of the agent\'s list and prompt, and let '
+            "a tool do what needs it. If the value is no secret, give the environment variable "
+            "another name."
+        ),
+        example=(
+            '"crm_key": {"source": {"type": "environment", "env_var": "CRM_KEY"}, ...}\n'
+            '"agents": {"RouterAgent": {"variables": ["crm_key"]}}'
+        ),
+    ),
 )

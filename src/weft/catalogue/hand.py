@@ -340,10 +340,28 @@ RULES: Final[tuple[Rule, ...]] = (
         title="Members of a group set the same variable",
         why=(
             "Members work side by side, each with the variables for itself. When the group is "
-            "done, what they have set counts in the order of the members, whoever was faster: "
-            "of two that set one variable, what the first has set is lost."
+            "done, of several that have set one variable the first counts, in the order of the "
+            "members, whoever was faster; what the others have set is refused if it differs."
         ),
-        fix="Give each member a variable of its own, or let the agent after them set it.",
+        fix=(
+            "Declare for the variable how to merge: append for lists, merge for objects. Or give "
+            "each member a variable of its own, or let the agent after them set it."
+        ),
         example="two members with an agent_text trigger for the variable verdict",
+    ),
+    Rule(
+        code="HAND024",
+        severity="error",
+        title="Agent cannot hand off by tools",
+        why=(
+            "With handoff_tools the model is offered one tool for each target of the agent's "
+            "rules, named hand_off_to_ and the target. Without rules there is none; and if a tool "
+            "of the agent has that name already, the model calls that one and nobody is next."
+        ),
+        fix=(
+            "Add the handoffs that the model may choose among, or remove handoff_tools. Give a "
+            "tool of such a name another one."
+        ),
+        example='{"agent_name": "RouterAgent", "handoff_tools": true}    (no rule of RouterAgent)',
     ),
 )

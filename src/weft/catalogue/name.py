@@ -124,4 +124,16 @@ RULES: Final[tuple[Rule, ...]] = (
         fix="Give the group a name of its own, written like that of an agent: ReviewTeam.",
         example='"parallel": [{"name": "user", "members": ["LegalAgent", "FinanceAgent"]}]',
     ),
+    Rule(
+        code="NAME011",
+        severity="error",
+        title="Name of a tool server is taken or cannot be used",
+        why=(
+            "Models know the tools of a server by its name and theirs: files_read_file. Of two "
+            "servers with one name it is not clear which is meant, and models take only letters, "
+            "digits, _ and - in the name of a tool, and not many of them."
+        ),
+        fix="Give each server a name of its own: a letter, then up to 30 letters, digits, _ and -.",
+        example='"mcp_servers": [{"name": "my files", "command": ["files-server"]}]',
+    ),
 )

@@ -56,14 +56,16 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         code="TOOL005",
         severity="error",
-        title="Lifecycle tool requires arguments",
+        title="Lifecycle tool requires what it is not given",
         why=(
-            "Lifecycle tools are called by the run, before or after a chat or a turn, and there "
-            "is nobody who could give them arguments. The call would fail each time."
+            "Lifecycle tools are called by the run, before or after a chat or a turn, and are "
+            "given by name whatever they take of a fixed list. With a parameter of another name "
+            "the call would fail each time."
         ),
         fix=(
-            "Give each parameter a default value, or take context_variables and read what you need "
-            "from there."
+            "Take context_variables and read what you need from there, or messages, message, "
+            "content, agent, sender, recipient and silent. Give every other parameter a default "
+            "value."
         ),
         example="def load_profile(user_email: str): ...    (trigger: before_chat)",
     ),
@@ -98,9 +100,9 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="error",
         title="Automatic tool needs what the output does not have",
         why=(
-            "A tool with auto_invoke is called with the fields of its agent's structured output, "
-            "by name. A required parameter without a field of that name makes every such call "
-            "fail."
+            "A tool with auto_invoke is called with the fields of its agent's structured output "
+            "that it names, or with all if it takes **kwargs. A required parameter without a field "
+            "of that name makes every such call fail."
         ),
         fix=(
             "Name the parameters like the fields of the bound model, add the missing field, or "
@@ -162,5 +164,34 @@ RULES: Final[tuple[Rule, ...]] = (
             '[{"agent": "Clerk", "function": "save", "auto_invoke": true},\n'
             ' {"agent": "Clerk", "function": "notify", "auto_invoke": true}]'
         ),
+    ),
+    Rule(
+        code="TOOL013",
+        severity="error",
+        title="Tool server cannot be reached as it is declared",
+        why=(
+            "A server is either a program that Weft starts (command, with its env), or one that "
+            "runs already (url, with auth). With neither there is nothing to reach; with both, or "
+            "with what belongs to the other kind, something that is written has no effect. A "
+            "secret is named by its environment variable, never written down."
+        ),
+        fix=(
+            'Write "command" as a list of the program and its arguments, or "url" as a whole '
+            'address. Give secrets as {"secret_env": "NAME"}: in "env" to a program, in "auth" to '
+            "a server."
+        ),
+        example='"mcp_servers": [{"name": "files", "agents": ["Clerk"]}]',
+    ),
+    Rule(
+        code="TOOL014",
+        severity="warning",
+        title="Tool server is spoken to without encryption",
+        why=(
+            "The url begins with http:// and leads to another machine. Whoever is on the way reads "
+            "what agents send and get, the secret by which the server knows us included, and can "
+            "change it."
+        ),
+        fix="Write https://, or let the server run on this machine: localhost or 127.0.0.1.",
+        example='"mcp_servers": [{"name": "crm", "url": "http://crm.example/mcp"}]',
     ),
 )

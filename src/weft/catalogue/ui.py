@@ -110,4 +110,50 @@ RULES: Final[tuple[Rule, ...]] = (
             '{"tool_type": "UI_Tool", "file": "approve.py", "function": "approve_plan"}'
         ),
     ),
+    Rule(
+        code="UI008",
+        severity="warning",
+        title="Agent that works by approval cannot ask for it",
+        why=(
+            "human_interaction says how many replies in a row an agent may give; it asks nobody. A "
+            "person approves something by answering a UI tool, and this agent has none, so it goes "
+            "on without anybody's approval."
+        ),
+        fix=(
+            "Give the agent a UI_Tool that asks, or say in human_interaction how it works with "
+            "people instead."
+        ),
+        example='{"agent_name": "RefundAgent", "human_interaction": "approval"}    (no UI_Tool)',
+    ),
+    Rule(
+        code="UI009",
+        severity="error",
+        title="Addressee puts in a variable that is not declared",
+        why=(
+            "Nobody could tell who is to be asked: a UI tool would fail when it asks, and so would "
+            "a tool of a server that a person must approve."
+        ),
+        fix=(
+            "Correct the name, or declare the variable. Built-in ones are user_id, app_id, chat_id "
+            "and workflow_name."
+        ),
+        example='{"tool_type": "UI_Tool", "function": "approve_plan", "for": "user:{manger}"}',
+    ),
+    Rule(
+        code="UI010",
+        severity="error",
+        title="Variable is to be set from a secret field",
+        why=(
+            "What a person types into a field with writeOnly or the format password is never "
+            "stored: only the tool that asked gets it. A variable is stored, and shown to agents."
+        ),
+        fix=(
+            "Let the tool use the secret while it is called, and set the variable from another "
+            'part of the answer. If the field is no secret, remove "writeOnly" or "format".'
+        ),
+        example=(
+            '{"type": "ui_response", "tool": "sign_in", "response_key": "pin"}\n'
+            'response_schema: {"properties": {"pin": {"type": "string", "format": "password"}}}'
+        ),
+    ),
 )

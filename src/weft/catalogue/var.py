@@ -52,7 +52,8 @@ RULES: Final[tuple[Rule, ...]] = (
         why=(
             "A computed variable is a condition over its inputs, or the result of a function of "
             "the package. It is worked out anew when one of its inputs changes, so these must "
-            "exist and be exactly those that are used."
+            "exist and be exactly those that are used. A function gets its inputs by name, and "
+            "nothing else."
         ),
         fix=(
             "Correct the condition or the name of the function (module:function), and list the "
@@ -92,9 +93,15 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         code="VAR007",
         severity="error",
-        title="Trigger waits for someone who is no agent",
-        why="Nobody of this name ever speaks, so the trigger never fires.",
-        fix="Name the agent exactly as agents.json spells it.",
+        title="Trigger waits for an agent in vain",
+        why=(
+            "Nobody of this name ever has a turn; or the event is before_chat or after_chat, which "
+            "belongs to the run and to no agent. In both cases the trigger never fires."
+        ),
+        fix=(
+            "Name the agent exactly as agents.json spells it. For before_chat and after_chat leave "
+            "the agent out."
+        ),
         example='{"type": "agent_text", "agent": "Interviewer", "match": {"equals": "NEXT"}}',
     ),
     Rule(
@@ -106,8 +113,9 @@ RULES: Final[tuple[Rule, ...]] = (
             "asks nobody. In both cases it never fires."
         ),
         fix=(
-            'Name the function of a tool in tools.json. "ui_response" needs a UI_Tool; for the '
-            'result of any other tool use "tool_response".'
+            "Name the function of a tool in tools.json, or a tool of a server as the name of the "
+            'server, _ and its own. "ui_response" needs a UI_Tool; for the result of any other '
+            'tool use "tool_response".'
         ),
         example='{"type": "ui_response", "tool": "action_pln", "response_key": "accepted"}',
     ),
@@ -205,11 +213,15 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         code="VAR016",
         severity="error",
-        title="Function of a trigger does not exist",
-        why="The function is asked after every turn. Without it the workflow cannot start.",
+        title="Function of a trigger cannot be asked",
+        why=(
+            "The function is asked after every turn what the variable is. If it is not there the "
+            "workflow cannot start; if it requires what it is not given, it fails each time."
+        ),
         fix=(
             "Correct the name, or write the function. `tools.rules:is_urgent` means the function "
-            "is_urgent in tools/rules.py."
+            "is_urgent in tools/rules.py. It takes by name any variable, or values, agent, "
+            "message, messages and content."
         ),
         example='{"type": "function", "function": "tools.rules:is_urgnt"}',
     ),
@@ -241,8 +253,9 @@ RULES: Final[tuple[Rule, ...]] = (
         title="Entity is found by a field that it does not have",
         why="No document of this schema has the field, so no document would ever be found.",
         fix=(
-            "Name a field of the schema or a built-in variable (app_id, user_id, chat_id, "
-            "workflow_name) under search_by, or add the field to the schema."
+            "Name a built-in variable (app_id, user_id, chat_id, workflow_name) under search_by, "
+            "or a field of the schema that is the name of a variable as well: the document is "
+            "found whose field equals it. Or add the field to the schema."
         ),
         example='"source": {"type": "entity", "search_by": "mail", "schema": {"email": ...}, ...}',
     ),
@@ -274,51 +287,5 @@ RULES: Final[tuple[Rule, ...]] = (
             "only if they are written down."
         ),
         example='context_variables.set("order_fuond", True)',
-    ),
-    Rule(
-        code="VAR022",
-        severity="error",
-        title="Source of a variable cannot work",
-        why=(
-            "A query or address puts in a variable that nobody declares, a document is found by "
-            "something no run has, the address is not one of http or https, the settings for "
-            "signing in name no environment variable or a header that is not used, an env_var is "
-            "no such name, or (a warning) a file is not there and there is no default. The value "
-            "could never be fetched, or not as it is written."
-        ),
-        fix=(
-            "Correct the field named in the finding. search_by takes a declared or built-in "
-            'variable; "secret_env" takes the name of an environment variable, never the secret '
-            'itself; "header" counts only for the type header.'
-        ),
-        example='"auth": {"type": "bearer", "secret_env": "crm key", "header": "X-Key"}',
-    ),
-    Rule(
-        code="VAR023",
-        severity="error",
-        title="Start of the workflow cannot work",
-        why=(
-            "The workflow would never start by itself, or not as it says: a schedule needs five "
-            "fields and a time zone, a database start needs a condition that can be read, and "
-            "with a schedule, database or webhook start there is no person to open the run with."
-        ),
-        fix=(
-            "Write cron as minute (0-59), hour (0-23), day (1-31), month (1-12 or JAN-DEC) and "
-            "weekday (0-7 or SUN-SAT); each is *, a number, a range a-b or a list of these, with "
-            "/n for every n-th. A time zone is UTC or looks like Europe/Berlin. Leave "
-            "startup_mode out where no person is there."
-        ),
-        example='"trigger": {"type": "schedule", "cron": "every day at nine"}',
-    ),
-    Rule(
-        code="VAR024",
-        severity="error",
-        title="Budget limits nothing, or limits twice",
-        why=(
-            "A budget without a ceiling has no effect, although it looks as if use were limited. "
-            "Of two budgets for one level it could not be told which one counts."
-        ),
-        fix="Give the budget a ceiling or remove it, and write one budget per level.",
-        example='"budgets": [{"level": "run"}, {"level": "user", "tokens": 100000}]',
     ),
 )

@@ -6,7 +6,17 @@ were spelt right, so that one mistake does not come back as three.
 
 from weft.check.spelling import agent_meant
 from weft.check.subject import Subject
-from weft.spec.tools import AgentTool, UiTool
+from weft.spec.tools import AgentTool, McpServer, UiTool
+
+
+def serving(subject: Subject, tool: str) -> list[McpServer]:
+    """Return the tool servers that may offer a tool of this name."""
+    return [
+        it
+        for it in subject.spec.mcp_servers
+        if tool.startswith(f"{it.name}_")
+        and (it.allow is None or tool.removeprefix(f"{it.name}_") in it.allow)
+    ]
 
 
 def bound_model(subject: Subject, agent: str) -> str | None:

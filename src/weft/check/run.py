@@ -13,7 +13,7 @@ from weft.findings import Finding, Path, Place
 #: The modules with rules, `weft.check.rules.<name>`.
 _MODULES: Final = (
     "auto", "bind", "conditions", "environment", "explored", "exposure", "groups", "handoffs",
-    "hooks", "ingredients", "names", "outputs", "secrets", "sources", "start", "states",
+    "hooks", "ingredients", "names", "outputs", "secrets", "servers", "sources", "start", "states",
     "tools", "triggers", "ui", "usage", "variables", "writes",
 )  # fmt: skip
 

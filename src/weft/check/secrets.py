@@ -10,6 +10,11 @@ _NAMES: Final = (
     (("api_key", "apikey", "secret_key", "access_key", "private_key", "auth_key"), 8),
     (("token", "bearer", "credential", "credentials"), 12),
 )
+#: Words of an environment variable's name that say so.
+_KEY_WORDS: Final = frozenset(
+    {"key", "apikey", "token", "bearer", "secret", "secrets", "password", "passwd", "pass"}
+    | {"passphrase", "credential", "credentials"}
+)
 _BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 
 _SHAPES: Final = (
@@ -47,6 +52,11 @@ def secret_in(name: str, text: str) -> str | None:
     if any(_is_random(word) for word in _LONG_WORD.findall(text)):
         return "a key: a long text without any pattern"
     return None
+
+
+def names_a_key(name: str) -> bool:
+    """Tell whether the name of an environment variable says that its value is a secret."""
+    return not _KEY_WORDS.isdisjoint(part.lower() for part in _BOUNDARY.split(name))
 
 
 def _names_a_secret(name: str, length: int) -> bool:

@@ -8,6 +8,8 @@ from weft.check.subject import Hit, Subject
 from weft.findings import Fix, Path, SetValue
 from weft.ids import nearest, slug
 
+_PATH: Final = re.compile(r"/?[A-Za-z0-9_~.-]+(/[A-Za-z0-9_~.-]+)*")
+PATH_HINT: Final = "write words of letters, digits, - and _ with / between them: orders/new"
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -27,6 +29,15 @@ def snake_case(name: str) -> str:
     ('current_domain', 'http_status')
     """
     return "_".join(word.lower() for word in _WORD.findall(name)).lstrip("0123456789_")
+
+
+def is_address_path(text: str) -> bool:
+    """Tell whether a text can be the path of an address.
+
+    >>> is_address_path("/orders/new"), is_address_path("a/../b"), is_address_path("a b")
+    (True, False, False)
+    """
+    return bool(_PATH.fullmatch(text)) and not {".", ".."}.intersection(text.split("/"))
 
 
 def short(text: str) -> str:

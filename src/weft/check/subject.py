@@ -6,6 +6,7 @@ from functools import cached_property, wraps
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal, TypeAlias, TypeVar, cast
 
+from weft.engine.trigger_kinds import TriggerKind, TriggerKinds
 from weft.errors import ExpressionError
 from weft.findings import Fix, Path, Place, Severity
 from weft.ids import BUILT_IN_VARIABLES, TERMINATE, USER
@@ -49,6 +50,8 @@ class Subject:
     folder: str = ""
     code: Mapping[str, str] = field(default_factory=dict[str, str])
     profile: Profile = "development"
+    #: The kinds of triggers that plug-ins add.
+    kinds: TriggerKinds = field(default_factory=dict[str, TriggerKind])
     #: The files that variables are read from and that are there; None if nobody has looked.
     files: frozenset[str] | None = None
 

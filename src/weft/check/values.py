@@ -14,7 +14,7 @@ from weft.spec.types import Scalar, TypeExpr, print_type
 from weft.spec.variables import ComputedSource, StaticSource, Variable
 
 _TEXT: Final = Scalar("str")
-_SHOWING: Final = frozenset({"static", "derived", "computed"})
+_SHOWING: Final = frozenset({"static", "derived", "computed", "entity"})
 
 
 def variable_types(subject: Subject) -> dict[str, TypeExpr]:
@@ -72,6 +72,16 @@ def key_of(value: Json) -> str:
 def holds_secret(name: str, value: Json) -> bool:
     """Tell whether a text in a value looks like a secret, given the name of the variable."""
     return any(secret_in(label_of(name, at), text) for at, text in texts_in(value, ()))
+
+
+def without_secrets(name: str, value: Json, instead: str) -> Json:
+    """Return a value in which another text stands for each that looks like a secret."""
+    if isinstance(value, dict):
+        entries = cast("dict[str, Json]", value).items()
+        return {key: without_secrets(key, inner, instead) for key, inner in entries}
+    if isinstance(value, list):
+        return [without_secrets(name, inner, instead) for inner in cast("list[Json]", value)]
+    return instead if isinstance(value, str) and secret_in(name, value) else value
 
 
 def label_of(name: str, path: Path) -> str:

@@ -1,8 +1,8 @@
 """The host a command works with: that of the workspace, and the runs it keeps."""
 
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -15,10 +15,12 @@ from weft.cli.failure import CommandFailed, Exit, Failure, not_found, remedy, se
 from weft.cli.paths import how_to_start
 from weft.cli.streams import Streams, output_kept
 from weft.engine.rows import RequestRow, RunRow
-from weft.errors import RunGivenUp, StoreError
+from weft.errors import RunGivenUp, StoreError, WeftError
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
 from weft.runtime.worker import is_alive
+from weft.spec.part import JsonMap
+from weft.wire.rows import Schemas
 
 #: What a program may name instead of a file, and SQLite as well: runs that nobody keeps.
 _IN_MEMORY: Final = Path(":memory:")
@@ -148,13 +150,48 @@ async def find_run(host: Host, typed: str, scope: Scope = LOCAL) -> RunRow:
     return found[0]
 
 
+def acting_as(who: tuple[str, ...]) -> Scope:
+    """Return who looks at runs and answers: the person at this machine, or whom it is as."""
+    named: dict[str, list[str]] = {"user": [], "role": [], "group": []}
+    for it in who:
+        kind, _, name = it.partition(":")
+        if kind not in named or not name.strip():
+            raise usage(f'"{it}" names nobody', "write user:NAME, role:NAME or group:NAME")
+        named[kind].append(name)
+    users = named["user"] or [LOCAL.user]
+    if len(users) > 1:
+        raise usage(f"--as names {len(users)} users", "a person is one of them, and has any roles")
+    return Scope(LOCAL.app, users[0], tuple(named["role"]), tuple(named["group"]))
+
+
+def is_asked_of(request: RequestRow, people: Scope) -> bool:
+    """Tell whether a question is theirs: for whoever acts as others, only what these are asked."""
+    if people != LOCAL:
+        return request.addressee in people.addresses
+    return LOCAL.answers(request.app, request.user, request.addressee)
+
+
+async def answer_schemas(host: Host, requests: Iterable[RequestRow]) -> Schemas:
+    """Return what answers each of some questions, as far as their packages can be loaded."""
+    found: dict[str, JsonMap | None] = {}
+    for request in requests:
+        with suppress(WeftError):  # A list is a list though one of its packages is damaged.
+            workflow = await host.workflow(request.run, scope=LOCAL)
+            form = workflow.forms.get(request.tool or "")
+            found[request.id] = form.answer_schema if form else None
+    return found
+
+
 async def find_request(
-    host: Host, row: RunRow, typed: str | None, location: JournalLocation
+    host: Host, row: RunRow, typed: str | None, location: JournalLocation, people: Scope = LOCAL
 ) -> RequestRow:
     """Return the open question of a run that a person means: by its end, or the only one."""
-    asked = await host.requests(scope=LOCAL, run=row.run)
-    if not asked:
+    everything = await host.requests(scope=LOCAL, run=row.run)
+    asked = [it for it in everything if is_asked_of(it, people)]
+    if not everything:
         raise _asks_nothing(row, location)
+    if not asked:
+        raise _asks_others(row, everything, people)
     matching = [it for it in asked if typed is None or it.id.endswith(typed)]
     if len(matching) == 1:
         return matching[0]
@@ -162,6 +199,13 @@ async def find_request(
     if matching:
         raise usage(f"run {row.run} asks {len(matching)} questions", f"name one of: {names}")
     raise not_found(f'run {row.run} has no open question "{typed}"', f"it asks: {names}")
+
+
+def _asks_others(row: RunRow, asked: Sequence[RequestRow], people: Scope) -> CommandFailed:
+    whom = sorted({it.addressee for it in asked if it.addressee})
+    you = ", ".join(people.addresses) if people != LOCAL else "you"
+    hints = [f"answer as one of them: --as {quote(it)}" for it in whom] or ["leave out --as"]
+    return usage(f"run {row.run} asks {', '.join(whom) or 'its user'}, and not {you}", *hints)
 
 
 def _asks_nothing(row: RunRow, location: JournalLocation) -> CommandFailed:

@@ -18,11 +18,15 @@ _IN_MEMORY: Final = re.compile(r'(?<=File ")d([0-9a-f]{16})(?:_\d+)?/')
 def logged(streams: Streams) -> Generator[None]:
     """Print the log with --verbose and drop it otherwise: commands report failures themselves."""
     logger = logging.getLogger("weft")
-    handler = DetailLog(streams) if streams.settings.verbose else logging.NullHandler()
+    verbose, level = streams.settings.verbose, logger.level
+    handler = DetailLog(streams) if verbose else logging.NullHandler()
     logger.addHandler(handler)
+    if verbose:
+        logger.setLevel(logging.INFO)
     try:
         yield
     finally:
+        logger.setLevel(level)
         logger.removeHandler(handler)
 
 

@@ -20,6 +20,19 @@ RUN_HELP = "A run: its name, a unique beginning or end of it, or last."
 RunName = Annotated[str, Parameter(help=RUN_HELP)]
 
 
+#: The option of commands that show or answer what is asked of others than the user of a run.
+People: TypeAlias = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--as",
+        metavar="WHO",
+        help="Only what is asked of them: user:NAME, role:NAME or group:NAME; may be repeated.",
+        consume_multiple=False,
+        negative="",
+    ),
+]
+
+
 #: The model of a run that begins, or of a fork.
 ModelName: TypeAlias = Annotated[
     str | None,
@@ -34,6 +47,18 @@ Seed: TypeAlias = Annotated[
     int, Parameter(name="--seed", help="Another number makes the model sample reply otherwise.")
 ]
 
+
+#: What a run begins with that is not begun by a chat.
+Input: TypeAlias = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--input",
+        metavar="FILE|NAME=VALUE",
+        help="What starts it: the values of a form, the body of a webhook, a changed document.",
+        consume_multiple=False,
+        negative="",
+    ),
+]
 
 #: The option with which values are given.
 Given: TypeAlias = Annotated[

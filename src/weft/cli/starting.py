@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import Final
+from typing import Final, cast
 
 from weft.app.hosts import LOCAL
 from weft.cli.failure import CommandFailed, not_found, usage
@@ -49,6 +49,7 @@ async def start_run(
     *,
     message: str | None = None,
     given: Sequence[str] = (),
+    input_: Mapping[str, Json] | None = None,
     model: str | None = None,
 ) -> str:
     """Start a run of a package, and return its identity."""
@@ -62,6 +63,7 @@ async def start_run(
             scope=LOCAL,
             message=message,
             values=values,
+            input=input_,
             model=chosen,
             streamed=True,
         )
@@ -107,6 +109,36 @@ def read_message(text: str, *hint: str) -> str:
             "the message is not valid Unicode text", "let Python read UTF-8: export PYTHONUTF8=1"
         ) from error
     return text
+
+
+def read_input(given: Sequence[str]) -> Mapping[str, Json] | None:
+    """Return what a run begins with: a file of JSON, or fields one by one."""
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return _input_file(Path(given[0]))
+    fields: dict[str, Json] = {}
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise usage(f'"{pair}" is no field', "write --input FILE, or --input NAME=VALUE")
+        try:
+            fields[name] = json.loads(text)
+        except ValueError:
+            fields[name] = text
+    return fields
+
+
+def _input_file(file: Path) -> Mapping[str, Json]:
+    try:
+        found: object = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise not_found(f"{file} cannot be read: {error.strerror}", "name a JSON file") from error
+    except ValueError as error:
+        raise usage(f"{file} is no JSON: {error}", "write an object, such as {...}") from error
+    if not isinstance(found, dict):
+        raise usage(f"{file} holds no object", 'write fields: {"name": "value"}')
+    return cast("dict[str, Json]", found)
 
 
 def read_values(compiled: CompiledWorkflow, given: Sequence[str]) -> Mapping[str, Json]:

@@ -12,7 +12,7 @@ from typing import Any, Final, TextIO, TypeAlias, cast
 
 from weft.cli.failure import CommandFailed, Exit, Failure, not_found, usage
 from weft.cli.settings import Settings
-from weft.cli.text import clean, padded, width
+from weft.cli.text import clean, padded, shortened, width
 
 #: Gives a text a style of rich, or leaves it as it is where colour is not wanted.
 Paint: TypeAlias = Callable[[str, str], str]
@@ -83,6 +83,19 @@ class Streams:
         """Print what was done or may be done next; programs and the quiet see nothing."""
         if not (self.settings.quiet or self.settings.json):
             _write(sys.stderr, text)
+
+    def status(self, text: str) -> None:
+        """Show on a terminal how far something has come, in place of what was shown before.
+
+        Nothing takes the line away again; whoever prints something else does that first.
+        """
+        if sys.stderr.isatty() and not (self.settings.quiet or self.settings.json):
+            room = self.settings.columns - 1
+            line = padded(shortened(clean(text), room), room)
+            _write(
+                sys.stderr, f"\r{self.paint_error(line, 'dim')}{'' if text else chr(13)}", end=""
+            )
+            sys.stderr.flush()
 
     def detail(self, text: str) -> None:
         """Print what is wanted only with --verbose."""

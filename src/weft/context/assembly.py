@@ -3,17 +3,18 @@
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic_core import to_json
 
 from weft.context.history import HistoryLimits, Window, window
 from weft.context.segment import LeftOut, Segment, over_budget
 from weft.context.values import shown, value_of
-from weft.context.view import Section, VariableList, View, headed
+from weft.context.view import Section, VariableList, View, extras, headed, schemas
+from weft.engine.offered import offered_tools
 from weft.engine.state import State
 from weft.findings import Json
-from weft.ports.model import ChatMessage
+from weft.ports.model import ChatMessage, ToolSchema
 from weft.spec.ingredients import estimate
 
 _VARIABLES_HEADING: Final = "[CONTEXT VARIABLES]"
@@ -28,6 +29,9 @@ class Assembly:
     left_out: list[LeftOut]
     #: What is sent with the messages: tools and output, encoded.
     extras: bytes
+    tools: tuple[ToolSchema, ...] = ()
+    #: The hooks that have changed what is sent.
+    edited: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -37,12 +41,21 @@ class Assembly:
     @property
     def manifest(self) -> dict[str, Any]:
         """What the journal keeps: origins, sizes and what was left out, but no text."""
-        return {
-            "tokens": sum(piece.tokens for piece in self.pieces),
+        manifest: dict[str, Any] = {
+            "tokens": self._tokens,
             "counted": "estimated",
             "segments": [piece.entry for piece in self.pieces],
             "left_out": self.left_out,
         }
+        return {**manifest, "edited": list(self.edited)} if self.edited else manifest
+
+    @property
+    def _tokens(self) -> int:
+        """About how much is sent; of what hooks have changed, the messages as they are then."""
+        if not self.edited:
+            return sum(piece.tokens for piece in self.pieces)
+        beside = sum(it.tokens for it in self.pieces if isinstance(it, Segment) and not it.role)
+        return beside + sum(estimate(it["content"] or "") for it in self.messages)
 
     def slices(self) -> Iterator[Segment]:
         """Yield everything that is sent, with its text; the conversation message by message."""
@@ -86,8 +99,38 @@ def assemble(view: View, state: State, turn: int) -> Assembly:
             texts.append(text.text)
             pieces.append(text)
     _flush(texts, messages)
-    pieces += view.schemas
-    return Assembly(messages, pieces, left_out, view.extras)
+    edits = active.edits if active else ()
+    if not edits and not (state.offered and view.servers):
+        pieces += view.schemas
+        return Assembly(messages, pieces, left_out, view.extras, view.tools)
+    tools = (*view.tools, *_offered(view, state))
+    pieces += schemas(tools, view.output)
+    for edit in edits:
+        messages = _edited(messages, edit)
+    by = tuple(dict.fromkeys(str(it["by"]) for it in edits))
+    return Assembly(messages, pieces, left_out, extras(tools, view.output), tools, by)
+
+
+def _offered(view: View, state: State) -> Iterator[ToolSchema]:
+    """Yield the tools of servers as they were when the run began."""
+    for name, tool in offered_tools(state, view.servers).items():
+        described = str(tool.schema["description"])
+        yield ToolSchema(name, described, cast("dict[str, Any]", tool.schema["parameters"]))
+
+
+def _edited(messages: list[ChatMessage], edit: Mapping[str, Json]) -> list[ChatMessage]:
+    """Return what is sent after a hook: other instructions, other messages, another last one."""
+    cut = 1 if messages and messages[0]["role"] == "system" else 0
+    head, rest = messages[:cut], messages[cut:]
+    if "system" in edit:
+        instructions: ChatMessage = {"role": "system", "content": str(edit["system"])}
+        head = [instructions]
+    if "messages" in edit:
+        rest = cast("list[ChatMessage]", edit["messages"])
+    if "last" in edit and rest:
+        last: ChatMessage = {**rest[-1], "content": str(edit["last"])}
+        rest = [*rest[:-1], last]
+    return [*head, *rest]
 
 
 def _flush(texts: list[str], messages: list[ChatMessage]) -> None:
@@ -127,7 +170,8 @@ def _listing(
     piece: VariableList, state: State, values: Mapping[str, Json], left_out: list[LeftOut]
 ) -> Segment | None:
     """List variables with their values; what does not fit is left out from the end."""
-    lines = [f"{name}: {shown(value_of(state, values, name))}" for name in piece.names]
+    labelled = zip(piece.labels, piece.names, strict=True)
+    lines = [f"{label}: {shown(value_of(state, values, name))}" for label, name in labelled]
     text = "\n".join((_VARIABLES_HEADING, *lines))
     budget = piece.max_tokens
     if budget is not None and estimate(text) > budget:

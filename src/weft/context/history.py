@@ -103,11 +103,23 @@ def window(
     )
 
 
+def conversation(history: Log[Message]) -> list[ChatMessage]:
+    """Return what was said in a conversation, by whomever, as somebody beside it would hear it."""
+    return [
+        {"role": "assistant" if it.role == "agent" else "user", "content": it.text, "name": name}
+        if (name := it.agent)
+        else {"role": "user", "content": it.text}
+        for it in history
+        if it.role in ("user", "agent") and it.text and not it.to
+    ]
+
+
 def _reason(past: HistoryLimits, tokens: int, count: int) -> str | None:
     if tokens > past.max_tokens:
         return over_budget(past.max_tokens)
     if past.max_messages is not None and count > past.max_messages:
-        return f"over the limit of {past.max_messages} messages"
+        messages = "1 message" if past.max_messages == 1 else f"{past.max_messages} messages"
+        return f"over the limit of {messages}"
     return None
 
 
@@ -150,7 +162,7 @@ def _heard(
 
 
 def _as_sent(message: Message, agent: str) -> ChatMessage:
-    if message.role == "user":
+    if message.role in ("user", "correction"):  # models know no third party
         return {"role": "user", "content": message.text}
     if message.role == "tool":
         return {"role": "tool", "content": message.text, "tool_call_id": message.call or ""}

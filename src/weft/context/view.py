@@ -8,6 +8,7 @@ from pydantic_core import to_json
 
 from weft.context.history import HistoryLimits
 from weft.context.segment import HIDDEN, Kind, LeftOut, Segment
+from weft.engine.compiled import servers_of
 from weft.engine.writes import may_read
 from weft.ports.model import OutputSchema, ToolSchema
 from weft.spec.agents import Agent, PromptSection
@@ -46,6 +47,8 @@ class VariableList:
 
     origin: str
     names: tuple[str, ...]
+    #: What stands before each value: the name, and what the author says of it.
+    labels: tuple[str, ...]
     max_tokens: int | None = None
 
 
@@ -67,6 +70,8 @@ class View:
     schemas: tuple[Segment, ...] = ()
     #: The same as it counts in the hash of what is sent.
     extras: bytes = b""
+    #: The servers whose tools it may use as well, as each run has recorded them.
+    servers: tuple[str, ...] = ()
 
 
 def make_view(spec: WorkflowSpec, agent: Agent, tools: tuple[ToolSchema, ...]) -> View:
@@ -88,8 +93,9 @@ def make_view(spec: WorkflowSpec, agent: Agent, tools: tuple[ToolSchema, ...]) -
         left_out=tuple(left_out),
         tools=tools,
         output=output,
-        schemas=tuple(_schemas(tools, output)),
+        schemas=tuple(schemas(tools, output)),
         extras=extras(tools, output),
+        servers=servers_of(spec, agent.agent_name),
     )
 
 
@@ -108,7 +114,7 @@ def _section(
 ) -> Segment | Section:
     parts = parse_template(section.content)
     used = [part.name for part in parts if isinstance(part, Reference)]
-    hidden = [name for name in dict.fromkeys(used) if not _visible(spec, agent, name)]
+    hidden = [name for name in dict.fromkeys(used) if not is_visible(spec, agent, name)]
     if hidden:
         left_out.append(_hidden("prompt", section.id, hidden))
         parts = tuple(
@@ -136,12 +142,20 @@ def _ingredient(
         case _:
             exposed = spec.exposure.get(agent, ())
             wanted = dict.fromkeys(ingredient.names or exposed)
-            seen = [it for it in wanted if it in exposed and _visible(spec, agent, it)]
+            seen = [it for it in wanted if it in exposed and is_visible(spec, agent, it)]
             hidden = [it for it in wanted if it not in seen]
             if hidden:
                 left_out.append(_hidden("variables", origin, hidden))
             if seen:
-                yield VariableList(origin, tuple(seen), ingredient.max_tokens)
+                labels = tuple(_label(spec, name) for name in seen)
+                yield VariableList(origin, tuple(seen), labels, ingredient.max_tokens)
+
+
+def _label(spec: WorkflowSpec, name: str) -> str:
+    """Name a variable and say what it is, in one line."""
+    known = spec.variables.get(name)
+    about = " ".join(known.description.split()) if known else ""
+    return f"{name} ({about})" if about else name
 
 
 def headed(heading: str, text: str) -> str:
@@ -149,7 +163,7 @@ def headed(heading: str, text: str) -> str:
     return f"{heading}\n{text}" if heading else text
 
 
-def _visible(spec: WorkflowSpec, agent: str, name: str) -> bool:
+def is_visible(spec: WorkflowSpec, agent: str, name: str) -> bool:
     """Tell whether an agent may be shown a value: secrets are shown to nobody."""
     secret = name in spec.variables and spec.variables[name].secret
     return not secret and may_read(spec.variables, name, agent)
@@ -182,7 +196,8 @@ def _described(schema: dict[str, Any], models: Iterable[OutputModel]) -> dict[st
     return schema
 
 
-def _schemas(tools: tuple[ToolSchema, ...], output: OutputSchema | None) -> Iterator[Segment]:
+def schemas(tools: tuple[ToolSchema, ...], output: OutputSchema | None) -> Iterator[Segment]:
+    """Yield tools and output as segments."""
     if tools:
         text = to_json(tools).decode()
         names = [tool.name for tool in tools]

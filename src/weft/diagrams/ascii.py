@@ -30,6 +30,7 @@ def ascii_graph(graph: Graph) -> str:
     rank = {key: place for place, key in enumerate(nearest)}
     ordered = sorted(graph.nodes, key=lambda node: rank.get(node.key, len(rank)))
     lines = [f"{cut(plain(graph.title), 60)}   (pattern: {graph.pattern})"]
+    lines += wrapped(plain(graph.description), COLUMNS)
     for node in ordered:
         if node.kind in ("user", "end"):
             continue
@@ -49,7 +50,8 @@ def _header(node: Node, name: str, *, reachable: bool) -> Iterator[str]:
         yield f"| {row.ljust(width)} |"
     yield f"+{'-' * (width + 2)}+"
     for note in node.notes:
-        first, *more = wrapped(plain(note), COLUMNS - 6)
+        # Accents alone leave nothing when they are taken away.
+        first, *more = wrapped(plain(note), COLUMNS - 6) or ["?"]
         yield f"  | {first}"
         for line in more:
             yield f"  |   {line}"
@@ -159,7 +161,8 @@ class Lanes:
 
 def ascii_sequence(sequence: Sequence) -> str:
     """Write a sequence as plain text of at most a terminal's width."""
-    lines = [cut(plain(sequence.title), COLUMNS), ""]
+    lines = [cut(plain(sequence.title), COLUMNS)]
+    lines += [*wrapped(plain(sequence.description), COLUMNS), ""]
     width = min(_MAX_LANE, COLUMNS // len(sequence.participants))
     if width >= _MIN_LANE:
         keys = tuple(one.key for one in sequence.participants)

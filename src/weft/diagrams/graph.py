@@ -4,7 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-from weft.diagrams.wording import NAME_LENGTH, condition_words, shown, start_words
+from weft.diagrams.wording import (
+    NAME_LENGTH,
+    WORKFLOW_LENGTH,
+    condition_words,
+    described,
+    shown,
+    start_words,
+)
 from weft.engine.defaults import startup_mode
 from weft.engine.routing import GroupRules, Route, Routing, RoutingRule, link_routing
 from weft.ids import TERMINATE, USER
@@ -31,7 +38,10 @@ _SPEAKS_FIRST: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One party: `role` is an agent's type or how the run begins, `notes` the tools to mention."""
+    """One party: `role` is an agent's type or how the run begins.
+
+    `notes` are what it is for and the tools to mention.
+    """
 
     key: str
     kind: NodeKind
@@ -57,6 +67,7 @@ class Graph:
     """A workflow to be drawn. Edges of one node stand in the order in which they are tried."""
 
     title: str
+    description: str
     pattern: str
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
@@ -74,6 +85,7 @@ def graph(spec: WorkflowSpec) -> Graph:
     edges = tuple(_edges(spec, routing))
     return Graph(
         title=shown(spec.orchestrator.workflow_name, NAME_LENGTH),
+        description=described(spec.orchestrator.description, WORKFLOW_LENGTH),
         pattern=spec.orchestrator.orchestration_pattern,
         nodes=tuple(_nodes(spec, routing, edges)),
         edges=edges,
@@ -123,7 +135,9 @@ def _nodes(spec: WorkflowSpec, routing: Routing, edges: tuple[Edge, ...]) -> Ite
         name, key = agent.agent_name, agent_key(agent.agent_name)
         if key not in named:
             title = shown(name, NAME_LENGTH)
-            yield Node(key, "agent", title, agent.agent_type, _notes(spec, name))
+            about = described(agent.description)
+            notes = (*([about] if about else ()), *_notes(spec, name))
+            yield Node(key, "agent", title, agent.agent_type, notes)
         named.add(key)
     used = dict.fromkeys(key for edge in edges for key in (edge.source, edge.target))
     for key in used:

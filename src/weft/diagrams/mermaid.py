@@ -26,7 +26,8 @@ _SHAPES: Final[dict[NodeKind, tuple[str, str]]] = {
 
 def mermaid_graph(graph: Graph) -> str:
     ids = _ids(node.key for node in graph.nodes)
-    lines = ["flowchart LR", *(f"    {_node(node, ids[node.key])}" for node in graph.nodes)]
+    lines = ["flowchart LR", *_comment(graph.description)]
+    lines += [f"    {_node(node, ids[node.key])}" for node in graph.nodes]
     lines += [f"    {_edge(edge, ids)}" for edge in graph.edges]
     undeclared = [ids[node.key] for node in graph.nodes if node.kind == "undeclared"]
     if undeclared:
@@ -39,6 +40,7 @@ def mermaid_sequence(sequence: Sequence) -> str:
     """Write a sequence as a Mermaid sequence diagram; the legend is a note at its end."""
     ids = _ids(one.key for one in sequence.participants)
     lines = ["sequenceDiagram", f"    title {escaped(sequence.title)}"]
+    lines += _comment(sequence.description)
     for one in sequence.participants:
         word = "actor" if one.kind == "user" else "participant"
         lines.append(f"    {word} {ids[one.key]} as {_label(one.title, one.role)}")
@@ -55,6 +57,12 @@ def escaped(text: str) -> str:
         char if (char.isalnum() and char != _RESERVED) or char in _HARMLESS else f"#{ord(char)};"
         for char in text
     )
+
+
+def _comment(text: str) -> Iterator[str]:
+    """Write what is for readers of the text; Mermaid would find its directives even there."""
+    if text:
+        yield f"    %% {escaped(text)}"
 
 
 def _ids(keys: Iterable[str]) -> dict[str, str]:

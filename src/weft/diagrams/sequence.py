@@ -83,6 +83,7 @@ class Sequence:
     """A story to be drawn."""
 
     title: str
+    description: str
     participants: tuple[Participant, ...]
     steps: tuple[Step, ...]
     legend: tuple[str, ...]
@@ -95,6 +96,7 @@ def sequence(spec: WorkflowSpec) -> Sequence:
     steps = tuple(_story(spec, drawn, parties))
     return Sequence(
         title=drawn.title,
+        description=drawn.description,
         participants=(
             Participant(USER_KEY, "user", "user"),
             *(Participant(node.key, node.kind, node.title, node.role) for node in parties),

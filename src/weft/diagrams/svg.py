@@ -71,14 +71,17 @@ _USUAL: Final = 0.6
 _FULL: Final = 1.05
 
 
-def document(title: str, size: tuple[float, float], body: Iterable[str]) -> str:
-    """Put elements together to a whole file that any program can show."""
+def document(
+    title: str, size: tuple[float, float], body: Iterable[str], *, description: str = ""
+) -> str:
+    """Put elements together to a whole file that any program can show or read out."""
     width, height = number(size[0]), number(size[1])
     room = f'width="{width}" height="{height}"'
     space = 'xmlns="http://www.w3.org/2000/svg"'
     head = (
         f'<svg {space} class="weft" role="img" {room} viewBox="0 0 {width} {height}">',
         f"<title>{escape(title)}</title>",
+        *([f"<desc>{escape(description)}</desc>"] if description else ()),
         f"<style>{_STYLE}</style>",
         f"<defs>{_TIP}</defs>",
         f'<rect class="paper" {room}/>',

@@ -69,7 +69,8 @@ def svg_graph(graph: Graph) -> str:
         "</g>",
         *legend,
     )
-    return svg.document(graph.title, (width + 2 * _MARGIN, height), body)
+    size = (width + 2 * _MARGIN, height)
+    return svg.document(graph.title, size, body, description=graph.description)
 
 
 def _repetitions(graph: Graph) -> dict[str, list[Edge]]:

@@ -33,7 +33,7 @@ def svg_sequence(sequence: Sequence) -> str:
     body += page.elements
     for number, row in enumerate(legend):
         body.append(svg.label(_MARGIN, bottom + 26 + number * svg.LINE, row, "small muted"))
-    return svg.document(sequence.title, (width, height), body)
+    return svg.document(sequence.title, (width, height), body, description=sequence.description)
 
 
 def _lanes(participants: Iterable[Participant]) -> dict[str, float]:

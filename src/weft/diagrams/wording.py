@@ -8,8 +8,9 @@ from weft.spec.condition_parser import parse_condition
 from weft.spec.condition_printer import print_condition
 from weft.spec.starts import ChatStart, DatabaseStart, FormStart, ScheduleStart, Start
 
-#: Longest name and longest other text that is shown; the rest is cut.
+#: Longest name, description of a workflow and other text that is shown; the rest is cut.
 NAME_LENGTH: Final = 48
+WORKFLOW_LENGTH: Final = 400
 TEXT_LENGTH: Final = 120
 
 #: Prose is not read further than this: a picture shows the beginning only.
@@ -24,6 +25,11 @@ def shown(text: str, limit: int = TEXT_LENGTH) -> str:
     if len(line) > limit:
         line = line[: limit - 3].rstrip() + "..."
     return line or "(blank)"
+
+
+def described(text: str, limit: int = TEXT_LENGTH) -> str:
+    """Return what an author says of something, or nothing where nothing is said."""
+    return shown(text, limit) if text.strip() else ""
 
 
 def condition_words(handoff: Handoff) -> str:

@@ -1,33 +1,43 @@
 """The life of a run and of a turn: assemble, ask the model, use tools, come to an end."""
 
+from collections.abc import Mapping
 from typing import Final
 
+from pydantic_core import to_json
+
+from weft.engine.boundaries import arrive, cut_short, leave, prepare, reply, send
 from weft.engine.codec import read_json, unfenced
-from weft.engine.commands import Assemble, CallModel, Command, Record
+from weft.engine.commands import CallModel, Command, Record
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.conversation import after_turn, ask_user, start_turn
+from weft.engine.computed import all_conditions
+from weft.engine.conversation import after_turn, ask_user, handed, start_turn
+from weft.engine.ending import end_run
 from weft.engine.events import (
     CUT,
     ContextAssembled,
     Event,
+    MessageSent,
     MessageShown,
     ModelFailed,
     ModelReplied,
     OutputRefused,
-    RunEnded,
     RunForked,
     RunStarted,
     StopAsked,
+    TimerSet,
     ToolCalled,
     ToolFailed,
     ToolRequest,
     TurnEnded,
     TurnFailed,
     TurnStarted,
+    VariableSet,
 )
 from weft.engine.groups import member_ended, member_failed, replies_of, take_part
+from weft.engine.offered import offered_tools
+from weft.engine.points import HANDOFF
 from weft.engine.state import Activation, Message, Spent, State
-from weft.engine.triggers import agent_text, agent_turn_count, fire
+from weft.engine.triggers import agent_text, agent_turn_count, fire, lifecycle, model_failed
 from weft.findings import Json
 from weft.spec.type_meaning import mismatch
 from weft.spec.types import TypeExpr
@@ -44,16 +54,34 @@ def on_run_started(
     state.workflow, state.digest = data.workflow, data.digest
     state.app, state.user, state.started_at = data.app, data.user, event.at
     state.model = data.model
+    state.kept = compiled.kept
     state.variables = {**compiled.start_values, **data.values}
     greeting = compiled.orchestrator.initial_message_to_user
     commands: list[Command] = [Record(MessageShown(greeting))] if greeting else []
     if compiled.orchestrator.initial_message is not None:
         text = compiled.orchestrator.initial_message
         state.add_message(Message("user", "", text, event.seq))
+    if data.input is not None:
+        text = f"Started by {compiled.orchestrator.trigger.type}: {to_json(data.input).decode()}"
+        state.add_message(Message("user", "", text, event.seq))
+    fired = fire(compiled, state, 0, lifecycle(compiled, state.variables, "before_chat"))
+    commands += fired.records
+    conditions = all_conditions(compiled.computed, fired.values)
+    commands += map(Record, conditions)
+    for name, rule in compiled.triggers.timers.items():
+        due = event.at + round(rule.seconds * 1000)
+        commands.append(Record(TimerSet(name, due, "trigger")))
     agent = compiled.orchestrator.initial_agent
-    if compiled.startup == "UserDriven" or data.with_message:
-        return [*commands, ask_user(state, event, agent)]
-    return [*commands, start_turn(compiled, state, agent, state.variables)]
+    asks = compiled.startup == "UserDriven" or data.with_message
+    if asks:
+        commands.append(ask_user(state, event, agent))
+    if compiled.prepares:
+        return [*commands, *prepare(compiled, state)]
+    if asks:
+        return commands
+    worked_out = {it.name: it.value for it in conditions if isinstance(it, VariableSet)}
+    values = {**fired.values, **worked_out}
+    return [*commands, start_turn(compiled, state, agent, values)]
 
 
 def on_run_forked(
@@ -64,6 +92,8 @@ def on_run_forked(
     state.model = data.model or state.model
     state.started_at = event.at
     state.spent = Spent()
+    # The documents of what was set before are those of the other run as well.
+    state.unwritten, state.writing = {}, {}
     return []
 
 
@@ -79,7 +109,7 @@ def on_turn_started(
 ) -> list[Command]:
     """Put together what the agent is to see, or call the function that works in its place."""
     agent, number = data.agent, event.turn
-    active = Activation(agent, number, fork=data.fork)
+    active = Activation(agent, number, fork=data.fork, phase=state.last_agent != agent)
     state.turns = number
     state.turn_counts = {**state.turn_counts, agent: state.turn_counts.get(agent, 0) + 1}
     state.handoffs_since_turn = 0
@@ -88,14 +118,17 @@ def on_turn_started(
     else:
         last, streak = state.last_speaker
         state.last_speaker = (agent, streak + 1 if agent == last else 1)
+    state.last_agent = agent
     function = compiled.agents[agent].function
     if function is not None:
         call = f"merge-{number}"
         state.put(active.changed(stage="tools", missing=frozenset({call})))
         replies = replies_of(state, data.fork)
         return [Record(ToolCalled(call, function, {"replies": replies}, auto=True))]
-    state.put(active)
-    return [Assemble(agent, number, 1)]
+    values = state.values_of(number)
+    fired = fire(compiled, state, number, lifecycle(compiled, values, "before_agent", agent))
+    active = active.changed(asked=values)
+    return [*fired.records, *arrive(compiled, state, active, fired.values)]
 
 
 def on_context_assembled(
@@ -113,48 +146,87 @@ def on_model_replied(
 ) -> list[Command]:
     """Use the tools it asks for, or take its words for the end of the turn."""
     active = state.active[event.turn]
-    message = Message("agent", active.agent, data.text, event.seq, requests=data.tool_requests)
-    state.add_message(message, event.turn)
     state.spent = state.spent.plus(data.usage)
     if data.tool_requests:
+        # Words beside a call are nobody's to hear where hooks have a say in all that is said.
+        words = "" if compiled.agents[active.agent].send else data.text
+        _say(state, event, active.agent, words, data.tool_requests)
         missing = frozenset(request.id for request in data.tool_requests)
         state.put(active.changed(stage="tools", missing=missing, shown=None))
-        return [Record(_tool_event(compiled, active.agent, it)) for it in data.tool_requests]
-    return _final(compiled, state, active, data)
+        return [Record(_tool_event(compiled, state, active, it)) for it in data.tool_requests]
+    rules = compiled.agents[active.agent]
+    output, fault = read_output(compiled, rules.output, data.text)
+    if fault is not None:
+        _say(state, event, active.agent, data.text)
+        if data.finish == CUT:
+            fault += " (the reply was truncated: token limit)"
+        state.put(active.changed(shown=None))
+        return [Record(OutputRefused(active.call, fault))]
+    if rules.send:  # It is said when its hooks have had it.
+        return send(compiled, state, active, data.text)
+    _say(state, event, active.agent, data.text)
+    return _final(compiled, state, active, data.text, output)
+
+
+def on_message_sent(
+    compiled: CompiledWorkflow, state: State, event: Event, data: MessageSent
+) -> list[Command]:
+    """Take what an agent says after its hooks for the end of the turn."""
+    active = state.active[event.turn].changed(edits=())
+    output, fault = read_output(compiled, compiled.agents[active.agent].output, data.text)
+    if fault is not None:
+        error = f"what the hooks of {active.agent} made of its reply does not fit: {fault}"
+        return [Record(TurnFailed(active.agent, error, "hook"))]
+    _say(state, event, active.agent, data.text)
+    return _final(compiled, state, active, data.text, output)
+
+
+def _say(
+    state: State, event: Event, agent: str, text: str, requests: tuple[ToolRequest, ...] = ()
+) -> None:
+    state.add_message(Message("agent", agent, text, event.seq, requests=requests), event.turn)
 
 
 def _tool_event(
-    compiled: CompiledWorkflow, agent: str, request: ToolRequest
+    compiled: CompiledWorkflow, state: State, active: Activation, request: ToolRequest
 ) -> ToolCalled | ToolFailed:
-    tools = compiled.agents[agent].tools
-    if request.tool in tools:
+    rules = compiled.agents[active.agent]
+    if request.tool in rules.tools:
+        if request.fault:
+            return ToolFailed(request.id, request.fault, "retry")
         return ToolCalled(request.id, request.tool, request.arguments)
-    known = ", ".join(tools) or "none"
+    if request.tool in rules.targets:
+        if active.fork:
+            told = "you work side by side with others: what comes after you is settled"
+            return ToolFailed(request.id, told, "refused")
+        return ToolCalled(request.id, request.tool, request.arguments, point=HANDOFF)
+    offered = offered_tools(state, rules.servers) if state.offered else {}
+    if request.tool in offered:
+        return ToolCalled(request.id, request.tool, request.arguments)
+    known = ", ".join((*rules.tools, *rules.targets, *offered)) or "none"
     return ToolFailed(request.id, f"there is no tool {request.tool}; available: {known}", "unknown")
 
 
 def _final(
-    compiled: CompiledWorkflow, state: State, active: Activation, reply: ModelReplied
+    compiled: CompiledWorkflow,
+    state: State,
+    active: Activation,
+    text: str,
+    output: dict[str, Json] | None,
 ) -> list[Command]:
-    """Take a reply without tool calls: refuse it, call the automatic tool with it, or end."""
+    """Take a reply without tool calls: call the automatic tool with it, or end."""
     rules = compiled.agents[active.agent]
-    output, fault = read_output(compiled, rules.output, reply.text)
-    if fault is not None:
-        if reply.finish == CUT:
-            fault += " (the reply was truncated: token limit)"
-        state.put(active.changed(shown=None))
-        return [Record(OutputRefused(active.call, fault))]
     values = state.values_of(active.number)
-    triggered = fire(values, agent_text(compiled, values, active.agent, reply.text)).records
-    result = reply.text if output is None else output
+    fired = fire(compiled, state, active.number, agent_text(compiled, values, active.agent, text))
+    result = text if output is None else output
     if rules.auto_tool is not None and output is not None:
         again = f"-{active.sent_back + 1}" if active.sent_back else ""
         id_ = f"auto-{active.number}{again}"
         missing = frozenset({id_})
         state.put(active.changed(stage="tools", missing=missing, result=result, shown=None))
-        return [*triggered, Record(ToolCalled(id_, rules.auto_tool, output, auto=True))]
-    state.put(active.changed(stage="ending", result=result, shown=None))
-    return [*triggered, Record(TurnEnded(active.agent))]
+        return [*fired.records, Record(ToolCalled(id_, rules.auto_tool, output, auto=True))]
+    active = active.changed(result=result)
+    return [*fired.records, *leave(compiled, state, active, fired.values)]
 
 
 def read_output(
@@ -172,7 +244,7 @@ def read_output(
 
 
 def on_output_refused(
-    _compiled: CompiledWorkflow, state: State, event: Event, data: OutputRefused
+    compiled: CompiledWorkflow, state: State, event: Event, data: OutputRefused
 ) -> list[Command]:
     """Tell the agent what does not fit, and let it try again within limits."""
     active = state.active[event.turn]
@@ -180,28 +252,35 @@ def on_output_refused(
         error = f"{active.agent} gave no reply that fits its model: {data.fault}"
         return [Record(TurnFailed(active.agent, error, "output"))]
     text = f"Your reply does not fit what is asked for: {data.fault}. Reply again."
-    state.add_message(Message("user", "", text, event.seq, to=active.agent), event.turn)
-    return next_call(state, active.changed(refusals=active.refusals + 1))
+    state.add_message(Message("correction", "", text, event.seq, to=active.agent), event.turn)
+    active = active.changed(refusals=active.refusals + 1)
+    return next_call(compiled, state, active, state.values_of(event.turn))
 
 
-def next_call(state: State, active: Activation) -> list[Command]:
-    """Let the model of a turn speak again."""
+def next_call(
+    compiled: CompiledWorkflow, state: State, active: Activation, values: Mapping[str, Json]
+) -> list[Command]:
+    """Let the model of a turn speak again, unless it has handed off itself."""
+    if active.route is not None:
+        return leave(compiled, state, active, values)
     if active.call >= MAX_CALLS:
         state.put(active)
         error = f"{active.agent} took {MAX_CALLS} model calls in one turn and came to no end"
         return [Record(TurnFailed(active.agent, error, "model"))]
-    active = active.changed(stage="assembling", call=active.call + 1)
-    state.put(active)
-    return [Assemble(active.agent, active.number, active.call)]
+    return reply(compiled, state, active.changed(call=active.call + 1), values)
 
 
 def on_model_failed(
-    _compiled: CompiledWorkflow, state: State, event: Event, data: ModelFailed
+    compiled: CompiledWorkflow, state: State, event: Event, data: ModelFailed
 ) -> list[Command]:
     """A turn cannot go on without its model."""
-    agent = state.active[event.turn].agent
+    active = state.active[event.turn]
+    agent = active.agent
+    turn = 0 if active.fork else event.turn  # What a member has for itself goes with it.
+    writes = model_failed(compiled, state.variables, agent, data.error)
+    fired = fire(compiled, state, turn, writes)
     error = f"the model of {agent} gave no answer: {data.error}"
-    return [Record(TurnFailed(agent, error, "model"))]
+    return [*fired.records, Record(TurnFailed(agent, error, "model"))]
 
 
 def on_turn_ended(
@@ -211,12 +290,15 @@ def on_turn_ended(
     active = state.active[event.turn]
     values = state.values_of(event.turn)
     count = state.turn_counts.get(data.agent, 0)
-    fired = fire(values, agent_turn_count(compiled, values, data.agent, count))
+    writes = agent_turn_count(compiled, values, data.agent, count)
+    fired = fire(compiled, state, event.turn, writes)
     if active.fork:
         active = active.changed(stage="done")
         state.put(active)
         return [*fired.records, *member_ended(compiled, state, active)]
     state.drop(event.turn)
+    if active.route is not None and not state.stopping:
+        return [*fired.records, Record(handed(data.agent, active.route))]
     return [*fired.records, after_turn(compiled, state, data.agent, fired.values)]
 
 
@@ -227,25 +309,16 @@ def on_turn_failed(
     active = state.active[event.turn]
     if active.fork:
         return member_failed(compiled, state, active, data.error)
-    return [Record(RunEnded("failed", data.error))]
+    return [end_run(compiled, "failed", data.error)]
 
 
 def on_stop_asked(
-    _compiled: CompiledWorkflow, state: State, _event: Event, data: StopAsked
+    compiled: CompiledWorkflow, state: State, _event: Event, data: StopAsked
 ) -> list[Command]:
-    """Stop now, or remember to stop when the turn is over."""
-    if data.mode == "after_turn" and state.active:
+    """Stop now, or remember to stop when the turn is over. A run that is ending goes on to."""
+    if state.ending is not None:
+        return cut_short(compiled, state) if data.mode == "now" else []
+    if data.mode == "after_turn" and (state.active or state.judging):
         state.stopping = True
         return []
-    return [Record(RunEnded("cancelled", f"stopped by {data.user}"))]
-
-
-def on_run_ended(
-    _compiled: CompiledWorkflow, state: State, _event: Event, data: RunEnded
-) -> list[Command]:
-    """Nothing is open any more."""
-    state.status = "ended"
-    state.active, state.calls, state.groups, state.threads, state.own = {}, {}, {}, {}, {}
-    state.requests, state.timers = {}, {}
-    state.outcome, state.reason = data.outcome, data.reason
-    return []
+    return [end_run(compiled, "cancelled", f"stopped by {data.user}")]

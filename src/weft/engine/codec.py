@@ -2,17 +2,22 @@
 
 import re
 from dataclasses import fields
-from typing import Any, Final, get_origin, get_type_hints
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from pydantic_core import from_json, to_json
 
 from weft.engine.events import KINDS, EventData, ModelReplied, ToolRequest, Usage
 from weft.findings import Json
 
+
+def _is_tuple(hint: object) -> bool:
+    return tuple in (get_origin(it) for it in (hint, *get_args(hint)))
+
+
 #: The fields of each kind, and which of them are tuples: JSON gives lists for these.
 _FIELDS: Final = {kind: frozenset(it.name for it in fields(kind)) for kind in KINDS.values()}
 _TUPLES: Final = {
-    kind: [it for it, hint in get_type_hints(kind).items() if get_origin(hint) is tuple]
+    kind: [it for it, hint in get_type_hints(kind).items() if _is_tuple(hint)]
     for kind in KINDS.values()
 }
 
@@ -39,11 +44,12 @@ def decode(kind: str, raw: bytes | str) -> EventData:
     model = KINDS[kind]
     if not found.keys() <= _FIELDS[model]:
         found = {name: value for name, value in found.items() if name in _FIELDS[model]}
+    if "usage" in found:
+        found["usage"] = Usage(**found["usage"])
     if model is ModelReplied:
-        found["usage"] = Usage(**found.get("usage", {}))
         found["tool_requests"] = [ToolRequest(**it) for it in found["tool_requests"]]
     for name in _TUPLES[model]:
-        if name in found:
+        if found.get(name) is not None:
             found[name] = tuple(found[name])
     return model(**found)
 

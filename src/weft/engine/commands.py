@@ -50,6 +50,35 @@ class CallTool(NamedTuple):
     arguments: Values
     seq: int
     answers: tuple[GivenAnswer, ...] = ()
+    #: The boundary it is called at: what it is given then follows from the state.
+    point: str = ""
 
 
-Command: TypeAlias = Record | Start | Assemble | CallModel | CallTool
+class Fetch(NamedTuple):
+    """Get from outside what a turn needs; 0 is the run itself."""
+
+    agent: str
+    turn: int
+    #: The variables to read, and whether the tools of servers are asked for.
+    names: tuple[str, ...]
+    servers: bool
+    seq: int
+
+
+class WriteDocument(NamedTuple):
+    """Write the document of an entity variable as of an event."""
+
+    name: str
+    seq: int
+
+
+class Judge(NamedTuple):
+    """Let a model judge whether the condition of a handoff holds."""
+
+    agent: str
+    rule: int
+    seq: int
+
+
+Effect: TypeAlias = CallModel | CallTool | Fetch | WriteDocument | Judge
+Command: TypeAlias = Record | Start | Assemble | Effect

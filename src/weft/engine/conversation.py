@@ -1,17 +1,32 @@
 """Who is next in a conversation: handoffs, and what keeps them from going round for ever."""
 
 from collections.abc import Mapping
+from typing import Final, Literal, cast
 
-from weft.engine.commands import Command, Record, Start
+from weft.engine import documents
+from weft.engine.commands import Command, Judge, Record, Start
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import evaluate
-from weft.engine.events import Event, Forked, HandedOff, RequestOpened, RunEnded
-from weft.engine.routing import Route, RoutingRule, Test, routes_after, routes_before
-from weft.engine.state import State
+from weft.engine.ending import end_run
+from weft.engine.events import ConditionJudged, Event, Forked, HandedOff, RequestOpened
+from weft.engine.routing import GroupRules, Route, RoutingRule, Test, routes_after, routes_before
+from weft.engine.state import Judging, State
 from weft.engine.triggers import fire, handoff
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.ids import TERMINATE, USER
+
+#: What models have judged of the rules that are asked now, by rule.
+Verdicts = Mapping[int, bool]
+NO_VERDICTS: Final[Verdicts] = {}
+
+
+class _NotJudged(Exception):
+    """A model must judge a rule before the next can be asked."""
+
+    def __init__(self, rule: int) -> None:
+        super().__init__(rule)
+        self.rule = rule
 
 
 def on_handed_off(
@@ -19,57 +34,120 @@ def on_handed_off(
 ) -> list[Command]:
     """Go on with the user, the end, an agent or a group."""
     state.handoffs_since_turn += 1
-    fired = fire(state.variables, handoff(compiled, state.variables, data))
+    fired = fire(compiled, state, event.turn, handoff(compiled, state.variables, data))
+    commands = fired.records
+    if state.unwritten and data.source != data.target:
+        commands += documents.write(compiled, state, "on_phase_transition")
     if data.target == TERMINATE:
-        return [*fired.records, Record(RunEnded("completed", _reason(compiled, data)))]
+        return [*commands, end_run(compiled, "completed", _reason(compiled, data))]
     if data.target == USER and _has_turns(compiled, state):
-        return [*fired.records, ask_user(state, event, data.source)]
+        return [*commands, ask_user(state, event, data.source)]
     if data.target == USER:  # No agent could answer what the user would say.
-        return [*fired.records, _out_of_turns(state)]
-    return [*fired.records, start_turn(compiled, state, data.target, fired.values)]
+        return [*commands, _out_of_turns(compiled, state)]
+    return [*commands, start_turn(compiled, state, data.target, fired.values)]
 
 
 def start_turn(
-    compiled: CompiledWorkflow, state: State, agent: str, values: Mapping[str, Json]
+    compiled: CompiledWorkflow,
+    state: State,
+    agent: str,
+    values: Mapping[str, Json],
+    verdicts: Verdicts = NO_VERDICTS,
 ) -> Command:
     """Start the turn of an agent or a group, unless a rule, a limit or the last turn forbids it."""
     group = compiled.routing.groups.get(agent)
-    if group is not None and not _has_turns(compiled, state, len(group.members)):
-        return _out_of_turns(state, f": {group.name} would go beyond max_turns")
-    if not _has_turns(compiled, state):
-        return _out_of_turns(state)
-    if state.handoffs_since_turn > len(compiled.agents):
-        return Record(RunEnded("failed", "handoff rules go round in a circle; no agent replies"))
+    over = _end_before(compiled, state, group)
+    if over is not None:
+        return over
     if group is not None:
         return Record(Forked(group.name, group.members), turn=0)
     try:
-        route = next(routes_before(compiled.routing, agent, _test(values)), None)
+        route = next(routes_before(compiled.routing, agent, _test(values, verdicts)), None)
     except ExpressionError as error:
-        return _unanswerable(agent, error)
+        return unanswerable(compiled, agent, error)
+    except _NotJudged as unknown:
+        return _judge(state, agent, "pre", unknown.rule, verdicts)
     if route is not None:
-        return Record(_handoff(agent, route))
+        return Record(handed(agent, route))
     last, streak = state.last_speaker
     if agent == last and streak >= compiled.agents[agent].limit:
         return _out_of_replies(compiled, agent, streak)
     return Start(agent)
 
 
+def _end_before(
+    compiled: CompiledWorkflow, state: State, group: GroupRules | None
+) -> Command | None:
+    """Return the end of a run that is to have no further turn."""
+    if state.stopping:
+        return stopped(compiled)
+    if group is not None and not _has_turns(compiled, state, len(group.members)):
+        return _out_of_turns(compiled, state, f": {group.name} would go beyond max_turns")
+    if not _has_turns(compiled, state):
+        return _out_of_turns(compiled, state)
+    if state.handoffs_since_turn > len(compiled.agents):
+        circle = "handoff rules go round in a circle; no agent replies"
+        return end_run(compiled, "failed", circle)
+    return None
+
+
 def after_turn(
-    compiled: CompiledWorkflow, state: State, agent: str, values: Mapping[str, Json]
+    compiled: CompiledWorkflow,
+    state: State,
+    agent: str,
+    values: Mapping[str, Json],
+    verdicts: Verdicts = NO_VERDICTS,
 ) -> Command:
     """Hand off after a turn."""
     if state.stopping:
-        return stopped()
+        return stopped(compiled)
     try:
-        route = next(routes_after(compiled.routing, agent, _test(values)))
+        route = next(routes_after(compiled.routing, agent, _test(values, verdicts)))
     except ExpressionError as error:
-        return _unanswerable(agent, error)
-    return Record(_handoff(agent, route))
+        return unanswerable(compiled, agent, error)
+    except _NotJudged as unknown:
+        return _judge(state, agent, "post", unknown.rule, verdicts)
+    return Record(handed(agent, route))
 
 
-def stopped() -> Command:
+def pre_route(compiled: CompiledWorkflow, agent: str, values: Mapping[str, Json]) -> Route | None:
+    """Return the rule that hands off in the middle of a turn, since something has changed.
+
+    A condition that a model judges is judged once, before the turn.
+    """
+    if agent not in compiled.routing.pre:
+        return None
+    return next(routes_before(compiled.routing, agent, _known(values)), None)
+
+
+def on_condition_judged(
+    compiled: CompiledWorkflow, state: State, _event: Event, data: ConditionJudged
+) -> list[Command]:
+    """Ask the rules again, now that one more of them has an answer."""
+    judging, state.judging = cast("Judging", state.judging), None
+    state.spent = state.spent.plus(data.usage)
+    if data.fault:
+        told = f"a condition of {judging.agent} could not be judged: {data.fault}"
+        return [end_run(compiled, "failed", told)]
+    verdicts = {**judging.verdicts, data.rule: data.holds}
+    go_on = start_turn if judging.scope == "pre" else after_turn
+    return [go_on(compiled, state, judging.agent, state.variables, verdicts)]
+
+
+def _judge(
+    state: State,
+    agent: str,
+    scope: Literal["pre", "post"],
+    rule: int,
+    verdicts: Verdicts,
+) -> Command:
+    state.judging = Judging(agent, scope, rule, state.seq, verdicts)
+    return Judge(agent, rule, state.seq)
+
+
+def stopped(compiled: CompiledWorkflow) -> Command:
     """End a run that was asked to stop when its turn is over."""
-    return Record(RunEnded("cancelled", "stopped on request after the turn"))
+    return end_run(compiled, "cancelled", "stopped on request after the turn")
 
 
 def ask_user(state: State, event: Event, agent: str) -> Command:
@@ -81,23 +159,25 @@ def _has_turns(compiled: CompiledWorkflow, state: State, wanted: int = 1) -> boo
     return state.turns + wanted <= compiled.orchestrator.max_turns
 
 
-def _out_of_turns(state: State, why: str = "") -> Command:
+def _out_of_turns(compiled: CompiledWorkflow, state: State, why: str = "") -> Command:
     turns = "1 turn" if state.turns == 1 else f"{state.turns} turns"
-    return Record(RunEnded("max_turns", f"the run has had its {turns}{why}"))
+    return end_run(compiled, "max_turns", f"the run has had its {turns}{why}")
 
 
 def _out_of_replies(compiled: CompiledWorkflow, agent: str, streak: int) -> Command:
     if compiled.orchestrator.human_in_the_loop and compiled.startup != "BackendOnly":
         return Record(HandedOff(agent, USER, "reply_limit"))
     replies = "1 reply" if streak == 1 else f"{streak} replies"
-    return Record(RunEnded("failed", f"{agent} has given {replies} in a row"))
+    return end_run(compiled, "failed", f"{agent} has given {replies} in a row")
 
 
-def _unanswerable(agent: str, error: ExpressionError) -> Command:
-    return Record(RunEnded("failed", f"a rule of {agent} has no answer: {error}"))
+def unanswerable(compiled: CompiledWorkflow, agent: str, error: ExpressionError) -> Command:
+    """End a run in which a rule cannot be asked."""
+    return end_run(compiled, "failed", f"a rule of {agent} has no answer: {error}")
 
 
-def _handoff(agent: str, route: Route) -> HandedOff:
+def handed(agent: str, route: Route) -> HandedOff:
+    """Return the event that says who is next."""
     return HandedOff(agent, route.target, route.why, route.rule)
 
 
@@ -106,8 +186,16 @@ def _reason(compiled: CompiledWorkflow, data: HandedOff) -> str:
     return declared or f"{data.source} ended the run"
 
 
-def _test(values: Mapping[str, Json]) -> Test:
+def _test(values: Mapping[str, Json], verdicts: Verdicts) -> Test:
     def holds(rule: RoutingRule) -> bool:
-        return rule.condition is not None and evaluate(rule.condition, values)
+        if rule.condition is not None:
+            return evaluate(rule.condition, values)
+        if rule.index not in verdicts:
+            raise _NotJudged(rule.index)
+        return verdicts[rule.index]
 
     return holds
+
+
+def _known(values: Mapping[str, Json]) -> Test:
+    return lambda rule: rule.condition is not None and evaluate(rule.condition, values)

@@ -1,25 +1,37 @@
 """Events: everything that happens in a run, as the journal keeps it.
 
-An event is an envelope around one of the frozen types below. The union is closed: a journal holds
-nothing else, and whoever reads one knows every kind there is. A journal is read for ever: a kind
-is never renamed (`KINDS`), and a new field has a default that says what runs recorded before it.
+An event is an envelope around one of the frozen types below, or of those about calls and context
+in the files beside this one. The union is closed: a journal holds nothing else, and whoever reads
+one knows every kind there is. A journal is read for ever: a kind is never renamed (`KINDS`), and a
+new field has a default that says what runs recorded before it.
 """
 
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from weft.findings import Json
-
-Values: TypeAlias = dict[str, Json]
+from weft.engine.call_events import (
+    RequestAnswered,
+    RequestExpired,
+    RequestOpened,
+    SurfaceShown,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+)
+from weft.engine.context_events import (
+    ContextAssembled,
+    ContextFetched,
+    DocumentWritten,
+    Values,
+    VariableRefused,
+    VariableSet,
+)
 
 #: The format of the events of a run, as its first event records it.
 FORMAT: Final = 1
 
 #: How a run ended: by a rule, by a failure, by request, or because its turns were used up.
 Outcome: TypeAlias = Literal["completed", "failed", "cancelled", "max_turns"]
-
-#: Why a tool gave no result. refused: it declines; retry: the model should give other arguments.
-FailureKind: TypeAlias = Literal["error", "timeout", "refused", "retry", "unknown"]
 
 #: Who answered when an agent needed a model.
 Answerer: TypeAlias = Literal["model", "sample", "you", "replay", "script"]
@@ -39,6 +51,10 @@ class RunStarted:
     #: The model that answers for every agent of this run, whatever the package says.
     model: str | None = None
     format: int = FORMAT
+    #: The variables whose values whoever began it has given; the others come from where they do.
+    given: tuple[str, ...] = ()
+    #: What came with it: the values of a form, the body of a webhook, the document that changed.
+    input: Values | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +83,14 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextAssembled:
-    """What the agent is about to see: origins, sizes, what was left out, hash of what is sent."""
-
-    agent: str
-    call: int
-    manifest: Values
-    digest: str
-
-
-@dataclass(frozen=True, slots=True)
 class ToolRequest:
     """A tool call that a model asks for; its id is the only one of its kind in the run."""
 
     id: str
     tool: str
     arguments: Values
+    #: Why it cannot be made: what does not fit in its arguments. Empty where they fit.
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +105,9 @@ class Usage:
 
 #: The writer of what a fork changes.
 EDIT: Final = "edit"
+
+#: Who brings what is read from outside and tells what became of documents.
+SOURCE: Final = "source"
 
 #: Nothing is known about what a call took.
 NO_USAGE: Final = Usage()
@@ -144,89 +155,37 @@ class OutputRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCalled:
-    """A tool is about to be called."""
+class ModelConsulted:
+    """A tool asked a model something of its own, in the course of its call."""
 
-    id: str
-    tool: str
-    arguments: Values
-    #: Called with the fields of a structured output, not because the model asked.
-    auto: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ToolReturned:
-    """A tool gave its result."""
-
-    id: str
-    value: Json
+    call: str
+    #: Hash of what was asked: the reply is given again to the same question of a repeated call.
+    digest: str
+    text: str
+    usage: Usage = NO_USAGE
+    model: str = ""
+    answerer: Answerer = "model"
 
 
 @dataclass(frozen=True, slots=True)
-class ToolFailed:
-    """A tool gave no result; the agent is told why."""
+class MessageSent:
+    """What an agent says to the others after its hooks have had its reply."""
 
-    id: str
-    error: str
-    kind: FailureKind = "error"
-
-
-@dataclass(frozen=True, slots=True)
-class VariableSet:
-    """A variable has a new value."""
-
-    name: str
-    value: Json
-    #: What set it: `trigger`, `tool:NAME`, or `edit` in a fork.
-    writer: str
-
-
-@dataclass(frozen=True, slots=True)
-class VariableRefused:
-    """A value was offered for a variable and did not fit; the variable keeps its value."""
-
-    name: str
-    writer: str
-    fault: str
-
-
-@dataclass(frozen=True, slots=True)
-class RequestOpened:
-    """A person is asked something."""
-
-    id: str
-    kind: Literal["chat", "ui"]
     agent: str
-    #: The tool that asks, its call, and which of its questions this is.
-    tool: str | None = None
-    call: str | None = None
-    number: int = 0
-    payload: Json = None
-    #: Hash of tool and payload: the answer is to this question and to no other.
-    digest: str = ""
-    expires_at: int | None = None
-    #: What holds when nobody answers in time; None fails the asking tool.
-    otherwise: Json = None
-    #: The variables that its answer sets.
-    sets: tuple[str, ...] = ()
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
-class RequestAnswered:
-    """A person answered."""
+class ConditionJudged:
+    """A model judged whether the condition of a handoff holds; `fault` says why it could not."""
 
-    id: str
-    value: Json
-    user: str
-    #: What the sender calls the message this was; None for an answer to a named question.
-    message_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RequestExpired:
-    """Nobody answered in time."""
-
-    id: str
+    rule: int
+    holds: bool
+    text: str
+    fault: str = ""
+    usage: Usage = NO_USAGE
+    model: str = ""
+    answerer: Answerer = "model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +201,7 @@ class TurnFailed:
 
     agent: str
     error: str
-    kind: Literal["model", "output", "tool", "deadline"]
+    kind: Literal["model", "output", "tool", "deadline", "source", "hook"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +229,7 @@ class TimerSet:
 
     id: str
     at: int
-    why: Literal["deadline"]
+    why: Literal["deadline", "trigger"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +248,9 @@ class HandedOff:
 
     source: str
     target: str
-    why: Literal["rule", "fallback", "pattern", "default", "start", "reply_limit", "joined"]
+    why: Literal[
+        "rule", "fallback", "pattern", "default", "start", "reply_limit", "joined", "chosen"
+    ]
     rule: int | None = None
 
 
@@ -299,6 +260,14 @@ class StopAsked:
 
     mode: Literal["now", "after_turn"]
     user: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnding:
+    """The run is about to end: what is to be done before that is begun."""
+
+    outcome: Outcome
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +290,12 @@ EventData: TypeAlias = (
     | ToolCalled
     | ToolReturned
     | ToolFailed
+    | ModelConsulted
+    | SurfaceShown
+    | MessageSent
+    | ContextFetched
+    | DocumentWritten
+    | ConditionJudged
     | VariableSet
     | VariableRefused
     | RequestOpened
@@ -334,6 +309,7 @@ EventData: TypeAlias = (
     | TimerSet
     | TimerFired
     | StopAsked
+    | RunEnding
     | RunEnded
 )
 
@@ -350,6 +326,12 @@ KINDS: Final[dict[str, type[EventData]]] = {
     "ToolCalled": ToolCalled,
     "ToolReturned": ToolReturned,
     "ToolFailed": ToolFailed,
+    "ModelConsulted": ModelConsulted,
+    "SurfaceShown": SurfaceShown,
+    "MessageSent": MessageSent,
+    "ContextFetched": ContextFetched,
+    "DocumentWritten": DocumentWritten,
+    "ConditionJudged": ConditionJudged,
     "VariableSet": VariableSet,
     "VariableRefused": VariableRefused,
     "RequestOpened": RequestOpened,
@@ -363,6 +345,7 @@ KINDS: Final[dict[str, type[EventData]]] = {
     "TimerSet": TimerSet,
     "TimerFired": TimerFired,
     "StopAsked": StopAsked,
+    "RunEnding": RunEnding,
     "RunEnded": RunEnded,
 }
 

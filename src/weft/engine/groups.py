@@ -12,16 +12,9 @@ from dataclasses import replace
 from weft.engine.commands import Command, Record, Start
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conversation import stopped
-from weft.engine.events import (
-    Event,
-    Forked,
-    HandedOff,
-    Joined,
-    RunEnded,
-    TimerFired,
-    TimerSet,
-    TurnFailed,
-)
+from weft.engine.ending import end_run
+from weft.engine.events import Event, Forked, HandedOff, Joined, TimerSet, TurnFailed
+from weft.engine.joining import join_values
 from weft.engine.routing import GroupRules
 from weft.engine.state import Activation, Group, Message, OwnValues, State, Timer, without
 from weft.findings import Json
@@ -78,7 +71,7 @@ def member_failed(
     rules = compiled.groups[group.name]
     state.drop(member.number)
     if rules.on_failure == "fail" or member.agent == group.name:
-        return [Record(RunEnded("failed", f"{error} (in the group {group.name})"))]
+        return [end_run(compiled, "failed", f"{error} (in the group {group.name})")]
     group = replace(group, failed={**group.failed, member.number: error})
     state.groups = {**state.groups, group.fork: group}
     return _settle(compiled, state, group)
@@ -89,13 +82,11 @@ def on_joined(
 ) -> list[Command]:
     """Let count what the turns said and set, and hand off."""
     group = state.groups[data.fork]
-    for turn in (it for it in data.turns if it in state.own):
-        if data.text is None:
+    turns = [it for it in data.turns if it in state.own]
+    if data.text is None:
+        for turn in turns:
             state.messages = state.messages.added(*state.threads[turn].since(group.length))
-        values, set_by = state.own[turn]
-        if set_by:
-            state.variables = {**state.variables, **{it: values[it] for it in set_by}}
-            state.set_by = {**state.set_by, **set_by}
+    commands = join_values(compiled, state, turns)
     if data.text is not None:
         state.add_message(Message("agent", data.name, data.text, event.seq))
     state.drop(*(it.number for it in state.active.values() if it.fork == group.fork))
@@ -104,24 +95,12 @@ def on_joined(
     last, streak = state.last_speaker
     state.last_speaker = (data.name, streak + 1 if data.name == last else 1)
     if state.stopping:
-        return [stopped()]
-    return [Record(HandedOff(data.name, compiled.groups[data.name].next, "joined"))]
+        return [*commands, stopped(compiled)]
+    return [*commands, Record(HandedOff(data.name, compiled.groups[data.name].next, "joined"))]
 
 
-def on_timer_set(
-    _compiled: CompiledWorkflow, state: State, event: Event, data: TimerSet
-) -> list[Command]:
-    """Remember what is due; it goes with the group that set it."""
-    state.timers = {**state.timers, data.id: Timer(data.id, data.at, event.cause)}
-    return []
-
-
-def on_timer_fired(
-    compiled: CompiledWorkflow, state: State, _event: Event, data: TimerFired
-) -> list[Command]:
-    """Let the members fail that are not done in time."""
-    timer = state.timers[data.id]
-    state.timers = without(state.timers, data.id)
+def overdue(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Command]:
+    """Let the members of a group fail that are not done in time."""
     group = state.groups[timer.owner]
     seconds = compiled.groups[group.name].deadline
     members = (state.active[turn] for turn in group.turns if turn in state.active)
@@ -150,9 +129,8 @@ def _settle(compiled: CompiledWorkflow, state: State, group: Group) -> list[Comm
         return []
     if not done:
         faults = "; ".join(group.failed.values())
-        return [
-            Record(RunEnded("failed", f"every member of the group {group.name} failed: {faults}"))
-        ]
+        told = f"every member of the group {group.name} failed: {faults}"
+        return [end_run(compiled, "failed", told)]
     return [_merged(rules, group, done)]
 
 

@@ -3,7 +3,11 @@
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
+from pydantic import ValidationError
+
+from weft.engine.trigger_kinds import NO_KINDS, TriggerKinds
 from weft.findings import Path
+from weft.spec.triggers import CUSTOM, CustomTrigger, Trigger
 from weft.spec.variables import DerivedSource
 from weft.spec.workflow import WorkflowSpec
 
@@ -12,13 +16,10 @@ Left: TypeAlias = tuple[Path, str]
 
 HINT: Final = "take it out, or wait for a version that performs it"
 
-_SOURCES: Final = {"computed", "database", "entity", "external", "file"}
-_TRIGGERS: Final = {"lifecycle", "timer_expired", "function"}
 
-
-def not_performed(spec: WorkflowSpec) -> tuple[Left, ...]:
+def not_performed(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> tuple[Left, ...]:
     """Return everything a workflow declares that would have no effect."""
-    return (*_of_orchestrator(spec), *_of_variables(spec), *_of_others(spec))
+    return (*_of_orchestrator(spec), *_of_variables(spec, kinds), *_of_others(spec))
 
 
 def refusal(workflow: str, what: str) -> str:
@@ -31,48 +32,46 @@ def _of_orchestrator(spec: WorkflowSpec) -> Iterator[Left]:
     declared = {
         "budgets": orchestrator.budgets,
         "loop_guard": orchestrator.loop_guard,
-        "runtime_extensions": orchestrator.runtime_extensions,
         "workflow_dependencies": orchestrator.workflow_dependencies.required_workflows,
     }
     for name, value in declared.items():
         if value:
             yield ("orchestrator", name), name
-    if orchestrator.trigger.type != "chat":
-        yield ("orchestrator", "trigger"), f"a start by {orchestrator.trigger.type}"
 
 
-def _of_variables(spec: WorkflowSpec) -> Iterator[Left]:
+def _of_variables(spec: WorkflowSpec, kinds: TriggerKinds) -> Iterator[Left]:
     for name, variable in spec.variables.items():
-        path: Path = ("variables", name, "source")
         source = variable.source
-        if source.type in _SOURCES:
-            yield path, f"the {source.type} source of {name}"
         if not isinstance(source, DerivedSource):
             continue
-        if source.persist:
-            yield (*path, "persist"), f"persist of {name}"
-        for index, trigger in enumerate(source.triggers):
-            if trigger.type in _TRIGGERS:
-                yield (*path, "triggers", index), f"a {trigger.type} trigger of {name}"
-        for index, step in enumerate(source.transitions):
-            if step.trigger is not None and step.trigger.type in _TRIGGERS:
-                place = (*path, "transitions", index, "trigger")
-                yield place, f"a {step.trigger.type} trigger of {name}"
+        path: Path = ("variables", name, "source")
+        placed: list[tuple[Path, Trigger | None]] = [
+            *(((*path, "triggers", at), it) for at, it in enumerate(source.triggers)),
+            *(
+                ((*path, "transitions", at, "trigger"), it.trigger)
+                for at, it in enumerate(source.transitions)
+            ),
+        ]
+        for place, trigger in placed:
+            fault = _custom_fault(trigger, kinds) if isinstance(trigger, CustomTrigger) else None
+            if fault:
+                yield place, f"a trigger of {name}, {fault}"
+
+
+def _custom_fault(trigger: CustomTrigger, kinds: TriggerKinds) -> str | None:
+    """Say why a trigger of a plug-in cannot be performed here."""
+    kind = f"{CUSTOM}{trigger.name}"
+    if trigger.name not in kinds:
+        return f"{kind}, which no plug-in here adds"
+    try:
+        kinds[trigger.name].settings.model_validate(trigger.settings)
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, it['loc']))}: {it['msg']}" for it in error.errors())
+        return f"{kind}, whose settings do not fit ({'; '.join(faults)})"
+    return None
 
 
 def _of_others(spec: WorkflowSpec) -> Iterator[Left]:
-    for index, hook in enumerate(spec.hooks):
-        yield ("hooks", index), f"the hook {hook.function}"
-    for index, tool in enumerate(spec.lifecycle_tools):
-        yield ("lifecycle_tools", index), f"the lifecycle tool {tool.function}"
-    for index, handoff in enumerate(spec.handoffs):
-        if handoff.condition_type == "llm":
-            agent = handoff.source_agent
-            yield ("handoffs", index), f"a condition of {agent} that a model is to judge"
-    for index, agent in enumerate(spec.agents):
-        if agent.generation_mode not in (None, "text"):
-            name = agent.agent_name
-            yield ("agents", index, "generation_mode"), f"generation_mode of {name}"
     if spec.flow is not None:
         yield ("flow",), "the flow"
     if spec.board is not None:

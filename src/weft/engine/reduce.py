@@ -8,11 +8,23 @@ its cause; what needs the world is returned as the other commands.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
-from weft.engine import activations, calls, conversation, events, groups, requests, variables
-from weft.engine.commands import Assemble, CallModel, Command
+from weft.engine import (
+    activations,
+    boundaries,
+    calls,
+    conversation,
+    ending,
+    events,
+    groups,
+    requests,
+    timers,
+    variables,
+)
+from weft.engine.commands import Assemble, CallModel, Command, Judge, WriteDocument
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import Event, EventData
 from weft.engine.state import Activation, State
+from weft.engine.triggers import custom
 
 #: Takes an event into a state it may write on, and says what is to be done.
 Handler: TypeAlias = Callable[[CompiledWorkflow, State, Event, Any], list[Command]]
@@ -32,6 +44,12 @@ HANDLERS: Final[dict[type[EventData], Handler]] = {
     events.ToolCalled: calls.on_tool_called,
     events.ToolReturned: calls.on_tool_returned,
     events.ToolFailed: calls.on_tool_failed,
+    events.ModelConsulted: calls.on_model_consulted,
+    events.SurfaceShown: calls.on_surface_shown,
+    events.MessageSent: activations.on_message_sent,
+    events.ContextFetched: boundaries.on_context_fetched,
+    events.DocumentWritten: boundaries.on_document_written,
+    events.ConditionJudged: conversation.on_condition_judged,
     events.VariableSet: variables.on_variable_set,
     events.VariableRefused: variables.on_variable_refused,
     events.RequestOpened: requests.on_request_opened,
@@ -42,10 +60,11 @@ HANDLERS: Final[dict[type[EventData], Handler]] = {
     events.HandedOff: conversation.on_handed_off,
     events.Forked: groups.on_forked,
     events.Joined: groups.on_joined,
-    events.TimerSet: groups.on_timer_set,
-    events.TimerFired: groups.on_timer_fired,
+    events.TimerSet: timers.on_timer_set,
+    events.TimerFired: timers.on_timer_fired,
     events.StopAsked: activations.on_stop_asked,
-    events.RunEnded: activations.on_run_ended,
+    events.RunEnding: boundaries.on_run_ending,
+    events.RunEnded: ending.on_run_ended,
 }
 
 
@@ -90,7 +109,29 @@ def _may_expire(state: State, _turn: int, data: events.RequestExpired) -> bool:
 
 def _is_set(state: State, _turn: int, data: events.TimerFired) -> bool:
     timer = state.timers.get(data.id)
-    return timer is not None and timer.owner in state.groups
+    return timer is not None and (not timer.owner or timer.owner in state.groups)
+
+
+def _is_at(stage: str) -> Wanted:
+    """Wait for what comes of a stage of a turn."""
+
+    def wanted(state: State, turn: int, _data: EventData) -> bool:
+        active = state.active.get(turn)
+        return active is not None and active.stage == stage
+
+    return wanted
+
+
+def _is_written(state: State, _turn: int, data: events.DocumentWritten) -> bool:
+    return state.writing.get(data.name) == data.seq
+
+
+def _is_judged(state: State, _turn: int, data: events.ConditionJudged) -> bool:
+    return state.judging is not None and state.judging.rule == data.rule
+
+
+def _is_open(state: State, _turn: int, data: events.ModelConsulted | events.SurfaceShown) -> bool:
+    return data.call in state.calls
 
 
 #: What comes late or twice is in none of these states: it changes nothing.
@@ -110,6 +151,13 @@ WANTED: Final[dict[type[EventData], Wanted]] = {
     events.TurnFailed: _is_active,
     events.Joined: lambda state, _, data: data.fork in state.groups,
     events.TimerFired: _is_set,
+    events.ModelConsulted: _is_open,
+    events.SurfaceShown: _is_open,
+    events.MessageSent: _is_at("sending"),
+    events.ContextFetched: _is_at("fetching"),
+    events.DocumentWritten: _is_written,
+    events.ConditionJudged: _is_judged,
+    events.RunEnding: lambda state, _turn, _data: state.ending is None,
 }
 
 
@@ -127,7 +175,13 @@ def advance(compiled: CompiledWorkflow, state: State, event: Event) -> list[Comm
     check = WANTED.get(kind)  # As in `is_wanted`, without a call for every event.
     if state.status == "ended" or (check is not None and not check(state, event.turn, data)):
         return []
-    commands = HANDLERS[kind](compiled, state, event, data)
+    if compiled.triggers.custom:
+        fired = custom(compiled, state, event)
+        if fired.records:  # What is decided sees what plug-ins set; their records follow.
+            state.foresee(event.turn, fired.values)
+        commands = [*fired.records, *HANDLERS[kind](compiled, state, event, data)]
+    else:
+        commands = HANDLERS[kind](compiled, state, event, data)
     if state.outcome is None:
         state.status = "waiting" if state.requests and not _is_busy(state) else "running"
     return commands
@@ -150,7 +204,7 @@ def fold(compiled: CompiledWorkflow, run: str, history: Iterable[Event]) -> Stat
     return state
 
 
-def pending(state: State) -> Iterator[Command]:
+def pending(compiled: CompiledWorkflow, state: State) -> Iterator[Command]:
     """Yield the commands whose results are not in the journal: what a restart does again."""
     for group in state.groups.values():
         yield from groups.start_members(group)
@@ -159,18 +213,28 @@ def pending(state: State) -> Iterator[Command]:
             yield Assemble(active.agent, active.number, active.call)
         elif active.stage == "model":
             yield CallModel(active.agent, active.number, active.call, active.seq)
+        elif active.stage == "fetching":
+            yield boundaries.needed(compiled, active)
+        else:
+            yield from boundaries.reopened(compiled, state, active)
     for call in state.calls.values():
         if call.asks is None:
             yield calls.call_of(state.active[call.turn].agent, call)
+    for name, seq in state.writing.items():
+        yield WriteDocument(name, seq)
+    if state.judging is not None:
+        yield Judge(state.judging.agent, state.judging.rule, state.judging.seq)
 
 
 def _is_busy(state: State) -> bool:
     """Tell whether something can be done before people have answered."""
+    if state.writing or state.judging:
+        return True
     return any(_works(state, active) for active in state.active.values())
 
 
 def _works(state: State, active: Activation) -> bool:
-    if active.stage == "tools":
+    if active.missing:
         found = (state.calls.get(it) for it in active.missing)
         return any(call is None or call.asks is None for call in found)
     return active.stage != "done"

@@ -36,6 +36,9 @@ def on_request_opened(
         seq=event.seq,
         opened_at=event.at,
         sets=tuple(data.sets),
+        component=data.component,
+        mode=data.mode,
+        addressee=data.addressee,
     )
     state.requests = {**state.requests, data.id: request}
     if data.call is not None:
@@ -54,7 +57,11 @@ def on_request_answered(
         text = str(data.value)
         state.add_user_message(text, event.seq)
         state.last_speaker, state.handoffs_since_turn = ("", 0), 0
-        fired = fire(state.variables, user_text(compiled, state.variables, text))
+        fired = fire(compiled, state, 0, user_text(compiled, state.variables, text))
+        ready = state.active.get(0)
+        if ready is not None:  # The run is not ready yet; the turn begins when it is.
+            state.put(ready.changed(result=request.agent))
+            return fired.records
         return [*fired.records, start_turn(compiled, state, request.agent, fired.values)]
     return _answered(compiled, state, request, data.value)
 
@@ -74,7 +81,8 @@ def _answered(
     compiled: CompiledWorkflow, state: State, request: Request, value: Json
 ) -> list[Command]:
     values = state.values_of(request.turn)
-    fired = fire(values, ui_response(compiled, values, request.tool or "", value))
+    writes = ui_response(compiled, values, request.tool or "", value)
+    fired = fire(compiled, state, request.turn, writes)
     return [*fired.records, *_resume(state, request, value)]
 
 

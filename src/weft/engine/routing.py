@@ -17,7 +17,7 @@ from weft.spec.conditions import Condition
 from weft.spec.orchestrator import Merge, Orchestrator
 from weft.spec.workflow import WorkflowSpec
 
-Why: TypeAlias = Literal["rule", "fallback", "pattern", "default"]
+Why: TypeAlias = Literal["rule", "fallback", "pattern", "default", "chosen"]
 
 
 @dataclass(frozen=True, slots=True)

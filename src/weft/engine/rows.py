@@ -57,6 +57,10 @@ class RequestRow(NamedTuple):
     expires_at: int | None
     #: The variables that the answer sets.
     sets: tuple[str, ...] = ()
+    #: What shows it and where, and who is asked, as `role:NAME`; empty: the user of the run.
+    component: str = ""
+    mode: str = ""
+    addressee: str = ""
 
 
 class RequestClosed(NamedTuple):
@@ -81,8 +85,18 @@ class TimerGone(NamedTuple):
     id: str
 
 
+class KeptValue(NamedTuple):
+    """The value of a variable that later runs of a user begin with."""
+
+    app: str
+    user: str
+    workflow: str
+    name: str
+    value: Json
+
+
 #: What a batch changes beside its run, in the same transaction.
-Side: TypeAlias = RequestRow | RequestClosed | TimerRow | TimerGone
+Side: TypeAlias = RequestRow | RequestClosed | TimerRow | TimerGone | KeptValue
 
 
 class DueRow(NamedTuple):
@@ -135,7 +149,11 @@ def batch(
 
 def _same_sides(before: State, after: State) -> bool:
     """Tell whether nothing beside the run has changed, as after most turns."""
-    return before.requests is after.requests and before.timers is after.timers
+    return (
+        before.requests is after.requests
+        and before.timers is after.timers
+        and (not after.kept or before.variables is after.variables)
+    )
 
 
 def _sides(before: State, after: State) -> Iterator[Side]:
@@ -147,6 +165,10 @@ def _sides(before: State, after: State) -> Iterator[Side]:
         if id_ not in before.timers:
             yield TimerRow(id_, after.run, after.app, after.user, timer.at)
     yield from (TimerGone(id_) for id_ in before.timers if id_ not in after.timers)
+    for name in after.kept if not after.parent else ():  # What if: a fork is nobody's history.
+        if after.set_by.get(name) != before.set_by.get(name):
+            value = after.variables.get(name)
+            yield KeptValue(after.app, after.user, after.workflow, name, value)
 
 
 def run_row(state: State, changed_at: int, owner: str = "", batch: str = "") -> RunRow:
@@ -190,4 +212,7 @@ def request_row(state: State, request: Request) -> RequestRow:
         opened_at=request.opened_at,
         expires_at=request.expires_at,
         sets=request.sets,
+        component=request.component,
+        mode=request.mode,
+        addressee=request.addressee,
     )

@@ -6,6 +6,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, Un
 
 from weft.engine.events import Outcome, ToolRequest, Usage
 from weft.engine.log import KeyLog, Log
+from weft.engine.routing import Route
 from weft.findings import Json
 
 #: How much of the first message a list shows.
@@ -19,7 +20,8 @@ Status: TypeAlias = Literal["new", "running", "waiting", "ended"]
 class Message:
     """One entry of the conversation."""
 
-    role: Literal["user", "agent", "tool"]
+    #: correction: what the engine tells an agent about a reply of its that was refused.
+    role: Literal["user", "agent", "tool", "correction"]
     #: The agent that spoke, or whose tool answered; empty for the user.
     agent: str
     text: str
@@ -52,11 +54,32 @@ class OpenCall:
     #: The question it waits for, and the answers it has had.
     asks: str | None = None
     answers: tuple[GivenAnswer, ...] = ()
+    #: The boundary it is called at; empty where an agent asked for it.
+    point: str = ""
+    #: What models have replied to its own questions, and how many surfaces it has shown.
+    consulted: tuple[GivenAnswer, ...] = ()
+    surfaces: int = 0
 
 
-#: assembling: what is sent is put together; model: it answers; tools: they work; ending: its end
-#: is being recorded; done: it waits for the others of its group.
-Stage: TypeAlias = Literal["assembling", "model", "tools", "ending", "done"]
+#: before, reply, sending, after: functions are called at these boundaries, one after the other;
+#: fetching: what comes from outside; computing, settling: functions of variables that changed;
+#: assembling: what is sent is put together; model: it answers; tools: they work; flushing:
+#: documents are written; ending: its end is being recorded; done: it waits for others of its group.
+Stage: TypeAlias = Literal[
+    "before",
+    "fetching",
+    "computing",
+    "reply",
+    "assembling",
+    "model",
+    "tools",
+    "sending",
+    "after",
+    "settling",
+    "flushing",
+    "ending",
+    "done",
+]
 
 
 class ActivationChanges(TypedDict, total=False):
@@ -70,6 +93,10 @@ class ActivationChanges(TypedDict, total=False):
     sent_back: int
     shown: Mapping[str, Json] | None
     result: Json
+    at: int
+    edits: tuple[Mapping[str, Json], ...]
+    asked: Mapping[str, Json] | None
+    route: Route | None
 
 
 @dataclass(frozen=True)
@@ -94,6 +121,15 @@ class Activation:
     fork: int = 0
     #: What it came to: its last reply, parsed if it is structured, or what its function returned.
     result: Json = None
+    #: Whether another agent had its turn before.
+    phase: bool = False
+    #: Which of the functions of a boundary is called now, and what they have changed so far.
+    at: int = 0
+    edits: tuple[Mapping[str, Json], ...] = ()
+    #: The values when rules were last asked whether another agent should take over.
+    asked: Mapping[str, Json] | None = None
+    #: Who is next, where that was decided in the course of the turn.
+    route: Route | None = None
 
     def changed(self, **changes: Unpack[ActivationChanges]) -> "Activation":
         """Return the activation as it is afterwards. `replace` would set every field one by one."""
@@ -129,11 +165,30 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """Something that is due at a time, and the turn or fork it goes with."""
+    """Something that is due at a time, and the fork it goes with; 1 stands for the run itself."""
 
     id: str
     at: int
     owner: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """A condition that a model is judging, and what was judged before in the same decision."""
+
+    agent: str
+    scope: Literal["pre", "post"]
+    rule: int
+    seq: int
+    verdicts: Mapping[int, bool] = field(default_factory=dict[int, bool])
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run is going to end, when all is done that comes before."""
+
+    outcome: Outcome
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +209,9 @@ class Request:
     seq: int
     opened_at: int
     sets: tuple[str, ...] = ()
+    component: str = ""
+    mode: str = ""
+    addressee: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +286,8 @@ class State:
     turns: int = 0
     #: How many turns each agent has taken.
     turn_counts: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: The agent that took the last turn.
+    last_agent: str = ""
     #: The agent that spoke last, and how often in a row without user or another agent.
     last_speaker: tuple[str, int] = ("", 0)
     #: Handoffs since the last turn; more than there are agents is a circle.
@@ -235,7 +295,21 @@ class State:
     #: The messages that were let in, by what their senders call them: each counts once.
     message_ids: KeyLog = field(default_factory=KeyLog)
     spent: Spent = field(default_factory=Spent)
+    #: Computed variables whose functions are to be called, by the turn that has its own; else 0.
+    dirty: Mapping[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
+    #: Entity variables whose documents are behind, by the event that set each, and those that are
+    #: being written, as of which event.
+    unwritten: Mapping[str, int] = field(default_factory=dict[str, int])
+    writing: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: The variables that later runs of the user begin with.
+    kept: tuple[str, ...] = ()
+    #: The tools that servers offer, by server.
+    offered: Mapping[str, list[dict[str, Json]]] = field(
+        default_factory=dict[str, list[dict[str, Json]]]
+    )
+    judging: Judging | None = None
     stopping: bool = False
+    ending: Ending | None = None
     outcome: Outcome | None = None
     reason: str = ""
 
@@ -255,6 +329,14 @@ class State:
         own = self.own.get(turn)
         return self.variables if own is None else own.values
 
+    def foresee(self, turn: int, values: Mapping[str, Json]) -> None:
+        """Let a turn see values whose events are about to be recorded."""
+        own = self.own.get(turn)
+        if own is None:
+            self.variables = values
+        else:
+            self.own = {**self.own, turn: own._replace(values=values)}
+
     def thread_of(self, turn: int) -> Log[Message]:
         """Return the conversation as a turn hears it."""
         return self.threads.get(turn, self.messages)
@@ -270,10 +352,15 @@ class State:
         if self.calls:
             self.calls = {key: it for key, it in self.calls.items() if it.turn not in gone}
         if self.requests:
-            self.requests = {key: it for key, it in self.requests.items() if it.turn not in gone}
+            asked = self.requests.items()  # What the user is asked is asked by no turn.
+            self.requests = {
+                key: it for key, it in asked if it.turn not in gone or it.kind == "chat"
+            }
         if self.threads:
             self.threads = {key: it for key, it in self.threads.items() if key not in gone}
             self.own = {key: it for key, it in self.own.items() if key not in gone}
+        if self.dirty:
+            self.dirty = {key: it for key, it in self.dirty.items() if key not in gone or not key}
 
     def add_message(self, message: Message, turn: int = 0) -> None:
         """Add to the conversation, or to what a member of a group says beside it."""

@@ -4,18 +4,27 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from pydantic import BaseModel
+
 from weft.engine.patterns import pattern
+from weft.engine.trigger_kinds import NO_KINDS, TriggerKind, TriggerKinds
 from weft.findings import Json
 from weft.spec.triggers import (
     AgentTextTrigger,
     AgentTurnCountTrigger,
+    BringsValue,
     Contains,
+    CustomTrigger,
     Equals,
     Exact,
     FunctionTrigger,
     HandoffTrigger,
+    LifecycleTrigger,
     Match,
+    ModelFailedTrigger,
+    TimerExpiredTrigger,
     ToolCallTrigger,
+    ToolFailedTrigger,
     ToolResponseTrigger,
     Trigger,
     UiResponseTrigger,
@@ -24,6 +33,16 @@ from weft.spec.triggers import (
 from weft.spec.variables import DerivedSource, Variable
 
 Matches: TypeAlias = Callable[[str], bool]
+
+#: Those that wait for a boundary, a failure, a time or something of a plug-in or the package.
+BoundaryTrigger: TypeAlias = (
+    LifecycleTrigger
+    | ToolFailedTrigger
+    | ModelFailedTrigger
+    | TimerExpiredTrigger
+    | CustomTrigger
+    | FunctionTrigger
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +76,33 @@ class HandoffRule:
 
 
 @dataclass(frozen=True, slots=True)
+class FailureRule:
+    """A failure that sets a variable; None stands for any tool or agent, and any kind."""
+
+    of: str | None
+    kind: str | None
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class TimerRule:
+    """A time after the start of a run at which a variable is set."""
+
+    seconds: float
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class CustomRule:
+    """A trigger of a plug-in, with its settings as the plug-in reads them."""
+
+    name: str
+    kind: TriggerKind
+    settings: BaseModel
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
 class TriggerIndex:
     """Every trigger where it is looked up: by agent, by tool, or all of a kind."""
 
@@ -70,16 +116,31 @@ class TriggerIndex:
     agent_turn_count: dict[tuple[str, int], list[Setting]] = field(
         default_factory=dict[tuple[str, int], list[Setting]]
     )
+    #: By the boundary and the agent; None stands for any.
+    lifecycle: dict[tuple[str, str | None], list[Setting]] = field(
+        default_factory=dict[tuple[str, str | None], list[Setting]]
+    )
+    tool_failed: list[FailureRule] = field(default_factory=list[FailureRule])
+    model_failed: list[FailureRule] = field(default_factory=list[FailureRule])
+    #: By the name of the timer.
+    timers: dict[str, TimerRule] = field(default_factory=dict[str, TimerRule])
+    #: By the variable and the function that is asked what it is.
+    functions: dict[tuple[str, str], list[Setting]] = field(
+        default_factory=dict[tuple[str, str], list[Setting]]
+    )
+    custom: list[CustomRule] = field(default_factory=list[CustomRule])
 
 
-def index_triggers(variables: Mapping[str, Variable]) -> TriggerIndex:
-    """Sort the triggers of all variables."""
+def index_triggers(
+    variables: Mapping[str, Variable], kinds: TriggerKinds = NO_KINDS
+) -> TriggerIndex:
+    """Sort the triggers of all variables; `kinds` are those that plug-ins add."""
     index = TriggerIndex()
     for name, variable in variables.items():
         source = variable.source
         if isinstance(source, DerivedSource):
             for trigger, setting in _settings(name, source):
-                _add(index, trigger, setting)
+                _add(index, trigger, setting, kinds)
     return index
 
 
@@ -93,7 +154,7 @@ def _settings(name: str, source: DerivedSource) -> Iterator[tuple[Trigger, Setti
 
 def _value(trigger: Trigger) -> Json:
     """Return what a trigger sets, unless what it sets comes with the event."""
-    if isinstance(trigger, UiResponseTrigger | FunctionTrigger):
+    if isinstance(trigger, BringsValue):
         return None
     return trigger.value
 
@@ -104,11 +165,13 @@ def _path(trigger: Trigger) -> tuple[str, ...] | None:
             return tuple(path.split(".")) if path else None
         case UiResponseTrigger(response_key=path):
             return tuple(path.split("."))
+        case ToolFailedTrigger(response_key=key) | ModelFailedTrigger(response_key=key):
+            return (key,) if key else None
         case _:
             return None
 
 
-def _add(index: TriggerIndex, trigger: Trigger, setting: Setting) -> None:
+def _add(index: TriggerIndex, trigger: Trigger, setting: Setting, kinds: TriggerKinds) -> None:
     match trigger:
         case AgentTextTrigger(agent=agent, match=wanted):
             index.agent_text.setdefault(agent, []).append(TextRule(matcher(wanted), setting))
@@ -124,8 +187,29 @@ def _add(index: TriggerIndex, trigger: Trigger, setting: Setting) -> None:
             index.handoff.append(HandoffRule(source, target, setting))
         case AgentTurnCountTrigger(agent=agent, count=count):
             index.agent_turn_count.setdefault((agent, count), []).append(setting)
-        case _:  # lifecycle, timer_expired and function are not performed yet
-            return
+        case _:
+            _add_boundary(index, trigger, setting, kinds)
+
+
+def _add_boundary(
+    index: TriggerIndex, trigger: BoundaryTrigger, setting: Setting, kinds: TriggerKinds
+) -> None:
+    match trigger:
+        case LifecycleTrigger(event=event, agent=agent):
+            index.lifecycle.setdefault((event, agent), []).append(setting)
+        case ToolFailedTrigger(tool=tool, kind=kind):
+            index.tool_failed.append(FailureRule(tool, kind, setting))
+        case ModelFailedTrigger(agent=agent):
+            index.model_failed.append(FailureRule(agent, None, setting))
+        case TimerExpiredTrigger(after_seconds=seconds):
+            name = f"trigger:{setting.variable}:{len(index.timers)}"
+            index.timers[name] = TimerRule(seconds, setting)
+        case CustomTrigger(name=name, settings=settings):
+            if name in kinds:  # Without its plug-in a package is not run.
+                made = kinds[name].settings.model_validate(settings)
+                index.custom.append(CustomRule(name, kinds[name], made, setting))
+        case _:
+            index.functions.setdefault((setting.variable, trigger.function), []).append(setting)
 
 
 def matcher(wanted: Match) -> Matches:

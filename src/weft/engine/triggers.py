@@ -4,17 +4,43 @@ Of all that fire at once the last one counts, and each is judged by the value be
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeAlias, cast
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from weft.engine.commands import Command, Record
 from weft.engine.compiled import CompiledWorkflow
+from weft.engine.computed import WRITER, foresee, mark
 from weft.engine.conditions import same
-from weft.engine.events import HandedOff, ToolCalled, VariableRefused, VariableSet
+from weft.engine.events import (
+    Event,
+    HandedOff,
+    ToolCalled,
+    ToolFailed,
+    VariableRefused,
+    VariableSet,
+)
+from weft.engine.state import State
 from weft.engine.trigger_index import Setting
 from weft.engine.writes import BY_TRIGGER, write_error
 from weft.findings import Json
+from weft.spec.triggers import CUSTOM
 
 Writes: TypeAlias = Sequence[VariableSet | VariableRefused]
+
+#: The writer of what triggers set, and the writers of what follows from events without a plug-in.
+BY: Final = "trigger"
+_FOLLOWS: Final = (BY, WRITER)
+
+
+class Fired(NamedTuple):
+    """What triggers want recorded, and the values there will be then: what is decided sees them.
+
+    The state itself changes when the records do: it is a fold of what was written, whatever an
+    engine of today makes of the events that led to it.
+    """
+
+    records: list[Command]
+    values: Mapping[str, Json]
 
 
 def agent_text(
@@ -73,23 +99,91 @@ def agent_turn_count(
     return _set(compiled, values, turns.get((agent, count), ()) if turns else ())
 
 
-class Fired(NamedTuple):
-    """What triggers want recorded, and the values there will be then: what is decided sees them.
+def lifecycle(
+    compiled: CompiledWorkflow, values: Mapping[str, Json], event: str, agent: str | None = None
+) -> Writes:
+    """Yield what a boundary of the run, or of the turn of an agent, sets."""
+    index = compiled.triggers.lifecycle
+    if not index:
+        return ()
+    settings = [*index.get((event, None), ()), *(index.get((event, agent), ()) if agent else ())]
+    return _set(compiled, values, settings)
 
-    The state itself changes when the records do: it is a fold of what was written, whatever an
-    engine of today makes of the events that led to it.
+
+def tool_failed(
+    compiled: CompiledWorkflow, values: Mapping[str, Json], tool: str, failed: ToolFailed
+) -> Writes:
+    """Yield what the failure of a tool sets."""
+    rules = compiled.triggers.tool_failed
+    fitting = [
+        it.setting for it in rules if it.of in (None, tool) and it.kind in (None, failed.kind)
+    ]
+    return _set(compiled, values, fitting, {"kind": failed.kind, "message": failed.error})
+
+
+def model_failed(
+    compiled: CompiledWorkflow, values: Mapping[str, Json], agent: str, error: str
+) -> Writes:
+    """Yield what the failure of the model of an agent sets."""
+    rules = compiled.triggers.model_failed
+    fitting = [it.setting for it in rules if it.of in (None, agent)]
+    return _set(compiled, values, fitting, {"message": error})
+
+
+def timer_expired(compiled: CompiledWorkflow, values: Mapping[str, Json], timer: str) -> Writes:
+    """Yield what a time after the start of the run sets."""
+    return _set(compiled, values, [compiled.triggers.timers[timer].setting])
+
+
+def custom(compiled: CompiledWorkflow, state: State, event: Event) -> Fired:
+    """Return what triggers of plug-ins set by an event; one that fails sets nothing.
+
+    What triggers have set is no event for them: they would go round for ever.
     """
+    if isinstance(event.data, VariableSet | VariableRefused) and event.data.writer in _FOLLOWS:
+        return Fired([], state.values_of(event.turn))
+    settings: list[Setting] = []
+    failed: list[VariableRefused] = []
+    for rule in compiled.triggers.custom:
+        try:
+            fires = rule.kind.fires(rule.settings, event, state)
+            if fires is not None:
+                settings.append(_brought(rule.setting, fires.value))
+        except Exception as error:  # noqa: BLE001 - what is wrong with a plug-in becomes an event
+            told = f"the trigger {CUSTOM}{rule.name} failed: {type(error).__name__}: {error}"
+            failed.append(VariableRefused(rule.setting.variable, BY, told))
+    writes = _set(compiled, state.values_of(event.turn), settings)
+    return fire(compiled, state, event.turn, [*writes, *failed])
 
-    records: list[Command]
-    values: Mapping[str, Json]
+
+def answered(
+    compiled: CompiledWorkflow, values: Mapping[str, Json], name: str, function: str, value: Json
+) -> Writes:
+    """Yield what the function of a trigger says a variable is; None says nothing.
+
+    A transition that waits for a function is made when that says true.
+    """
+    said = compiled.triggers.functions[name, function]
+    fitting = [it for it in said if value is not None and (it.origin is None or value is True)]
+    return _set(compiled, values, [_brought(it, value) for it in fitting])
 
 
-def fire(values: Mapping[str, Json], writes: Writes) -> Fired:
-    """Collect what triggers set."""
+def _brought(setting: Setting, value: Json) -> Setting:
+    """Let a trigger set what comes with its event; a transition says itself where it leads."""
+    return setting if setting.origin is not None else replace(setting, value=value)
+
+
+def fire(compiled: CompiledWorkflow, state: State, turn: int, writes: Writes) -> Fired:
+    """Collect what triggers set, and what follows from that for computed variables."""
+    values = state.values_of(turn)
     if not writes:
         return Fired([], values)
     found = {it.name: it.value for it in writes if isinstance(it, VariableSet)}
-    return Fired([Record(it) for it in writes], {**values, **found})
+    values = {**values, **found}
+    if compiled.computed.dependents:
+        values = foresee(compiled.computed, values, found)
+        mark(compiled.computed, state, turn, found)
+    return Fired([Record(it, turn) for it in writes], values)
 
 
 def dig(value: Json, path: tuple[str, ...]) -> Json:
@@ -116,8 +210,8 @@ def _set(
         if setting.origin is not None and not same(held, setting.origin[0]):
             continue
         value = setting.value if setting.path is None else dig(found, setting.path)
-        if value is None:
-            continue
+        if value is None and setting.path is not None:
+            continue  # the event brings nothing; a null that is written down is a value
         if same(held, value):
             news.pop(name, None)
             continue
@@ -125,5 +219,5 @@ def _set(
         if fault is None:
             news[name] = value
         else:
-            refused.append(VariableRefused(name, "trigger", fault))
-    return [*(VariableSet(name, value, "trigger") for name, value in news.items()), *refused]
+            refused.append(VariableRefused(name, BY, fault))
+    return [*(VariableSet(name, value, BY) for name, value in news.items()), *refused]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import same
@@ -34,6 +34,8 @@ def access_error(
         return f"there is no variable {name}"
     if not isinstance(variable.source, DerivedSource | EntitySource):
         return f"{name} comes from {variable.source.type} and cannot be set"
+    if variable.secret:
+        return f"{name} is secret and cannot be set"
     allowed = variable.writers
     if allowed is not None and not {BY_TRIGGER, *allowed}.intersection(writers):
         return f"{writers[0]} is not among the writers of {name}"
@@ -47,6 +49,8 @@ def write_error(
     fault = access_error(compiled.variables, name, writers)
     if fault:
         return fault
+    if value is None and isinstance(compiled.variables[name].source, EntitySource):
+        return f"{name} is a document and cannot be set to nothing"
     return value_error(compiled, values, name, value)
 
 
@@ -59,10 +63,24 @@ def value_error(
     if fault:
         return f"{name}: {fault}"
     source, held = variable.source, values.get(name)
+    if isinstance(source, EntitySource) and source.document and isinstance(value, dict):
+        return _document_error(compiled, name, source, cast("dict[str, Json]", value))
     if isinstance(source, DerivedSource) and source.transitions and not same(value, held):
         steps = source.transitions
         if not any(same(step.from_, held) and same(step.to, value) for step in steps):
             return f"{name} does not change from {held!r} to {value!r}"
+    return None
+
+
+def _document_error(
+    compiled: CompiledWorkflow, name: str, source: EntitySource, document: Mapping[str, Json]
+) -> str | None:
+    """Say what does not fit in a document; fields that nobody declared are left as they are."""
+    for field, declared in source.document.items():
+        value = document.get(field)
+        fault = None if value is None else mismatch(declared.type, value, compiled.models)
+        if fault:
+            return f"{name}.{field}: {fault}"
     return None
 
 

@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import unified_diff
-from typing import Literal
+from typing import Final, Literal
 
 from weft.context.segment import LeftOut, Segment
 from weft.inspect.turn import Prompt, TurnInspection
+
+#: Stands for all that was sent where hooks have changed it.
+_EDITED: Final = ("sent", "after hooks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,9 @@ def _texts(prompt: Prompt | None) -> dict[tuple[str, str], list[str]]:
     texts: dict[tuple[str, str], list[str]] = {}
     for part in prompt.slices if prompt else ():
         texts.setdefault(_place(part), []).extend(_lines(part))
+    for message in prompt.messages if prompt and prompt.edited else ():
+        lines = (f"{message['role']}: {it}" for it in (message["content"] or "").splitlines())
+        texts.setdefault(_EDITED, []).extend(lines)
     return texts
 
 

@@ -1,22 +1,44 @@
 """The handoffs of a run: to whom, and which rules were asked on the way."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
+from weft.engine.codec import read_json, unfenced
 from weft.engine.conditions import evaluate
-from weft.engine.events import Event, HandedOff, TurnStarted
+from weft.engine.events import ConditionJudged, Event, HandedOff, Usage
 from weft.engine.routing import RoutingRule
 from weft.errors import ExpressionError
 from weft.findings import Json
-from weft.inspect.steps import Step, steps
+from weft.inspect.steps import Step
 from weft.runtime.workflow import Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a model judged of the condition of a handoff. `verdict` says it in words."""
+
+    seq: int
+    at: int
+    agent: str
+    rule: int
+    target: str
+    condition: str
+    holds: bool
+    verdict: str
+    #: Why it came to no verdict.
+    fault: str
+    model: str
+    answerer: str
+    usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
 class RuleAsked:
     """A rule that was asked, in the order of asking, and what came of it.
 
-    `verdict` is yes, no, always for a rule without a condition, or why there is no answer.
+    `verdict` is yes, no, always for a rule without a condition, or why there is no answer; with
+    the reason of the model where one has judged.
     """
 
     rule: int
@@ -46,8 +68,42 @@ def condition_of(workflow: Workflow, data: HandedOff) -> str | None:
     return handoffs[data.rule or 0].condition if known else None
 
 
-def handoff_record(workflow: Workflow, step: Step, data: HandedOff) -> HandoffRecord:
-    """Return the record of a handoff, with the rules that were asked."""
+def judgement(workflow: Workflow, event: Event, data: ConditionJudged) -> Judgement:
+    """Return the record of a judgement."""
+    handoffs = workflow.spec.handoffs
+    rule = handoffs[data.rule] if data.rule < len(handoffs) else None
+    word = "yes" if data.holds else "no"
+    reason = _reason(data.text)
+    return Judgement(
+        seq=event.seq,
+        at=event.at,
+        agent=event.actor.removeprefix("agent:"),
+        rule=data.rule,
+        target=rule.target_agent if rule else "",
+        condition=(rule.condition if rule else None) or "",
+        holds=data.holds,
+        verdict=data.fault or (f"{word}, because {reason}" if reason else word),
+        fault=data.fault,
+        model=data.model,
+        answerer=data.answerer,
+        usage=data.usage,
+    )
+
+
+def _reason(text: str) -> str:
+    """Return why a model judged so, as far as it says."""
+    try:
+        found = read_json(unfenced(text).encode())
+    except ValueError:
+        return ""
+    reason = cast("dict[str, Json]", found).get("reason") if isinstance(found, dict) else None
+    return reason.strip().rstrip(".") if isinstance(reason, str) else ""
+
+
+def handoff_record(
+    workflow: Workflow, step: Step, data: HandedOff, judged: Iterable[Judgement] = ()
+) -> HandoffRecord:
+    """Return the record of a handoff, with the rules that were asked and what models judged."""
     return HandoffRecord(
         seq=step.event.seq,
         at=step.event.at,
@@ -56,42 +112,39 @@ def handoff_record(workflow: Workflow, step: Step, data: HandedOff) -> HandoffRe
         why=data.why,
         rule=data.rule,
         condition=condition_of(workflow, data),
-        asked=_asked(workflow, step.before.variables, data),
+        asked=_asked(workflow, step.before.variables, data, {it.rule: it for it in judged}),
     )
 
 
-def opening_handoffs(
-    workflow: Workflow, run: str, events: Sequence[Event]
-) -> tuple[HandoffRecord, ...]:
-    """Return the handoffs before the first turn."""
-    found: list[HandoffRecord] = []
-    for step in steps(workflow.compiled, run, events):
-        if isinstance(step.event.data, TurnStarted):
-            break
-        if isinstance(step.event.data, HandedOff):
-            found.append(handoff_record(workflow, step, step.event.data))
-    return tuple(found)
-
-
 def _asked(
-    workflow: Workflow, values: Mapping[str, Json], data: HandedOff
+    workflow: Workflow,
+    values: Mapping[str, Json],
+    data: HandedOff,
+    judged: Mapping[int, Judgement],
 ) -> tuple[RuleAsked, ...]:
     routing = workflow.compiled.routing
-    if data.why == "joined":
+    if data.why in ("joined", "chosen"):
         return ()
     before = routing.pre.get(data.source, ())
     is_before = data.why == "reply_limit" or data.rule in {it.index for it in before}
     asked: list[RuleAsked] = []
     for rule in before if is_before else routing.post.get(data.source, ()):
-        asked.append(_verdict(workflow, values, rule))
+        asked.append(_verdict(workflow, values, rule, judged))
         if rule.index == data.rule:
             break
     return tuple(asked)
 
 
-def _verdict(workflow: Workflow, values: Mapping[str, Json], rule: RoutingRule) -> RuleAsked:
+def _verdict(
+    workflow: Workflow,
+    values: Mapping[str, Json],
+    rule: RoutingRule,
+    judged: Mapping[int, Judgement],
+) -> RuleAsked:
     verdict = "always"
-    if rule.condition is not None:
+    if rule.judged:
+        verdict = judged[rule.index].verdict if rule.index in judged else "not judged"
+    elif rule.condition is not None:
         try:
             verdict = "yes" if evaluate(rule.condition, values) else "no"
         except ExpressionError as error:

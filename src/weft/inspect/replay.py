@@ -9,7 +9,7 @@ from pydantic_core import from_json
 
 from weft.context.assembly import assemble
 from weft.engine.codec import encode
-from weft.engine.commands import Assemble, Start
+from weft.engine.commands import Assemble, Record, Start
 from weft.engine.events import (
     EDIT,
     KIND_NAMES,
@@ -121,13 +121,19 @@ def _made(workflow: Workflow, step: Step, due: FollowUp) -> NewEvent:
 def _own(workflow: Workflow, step: Step) -> NewEvent | None:
     """Return what the engine does of itself: it takes a turn up where that was interrupted."""
     event = step.event
-    for command in pending(step.before):
+    for command in pending(workflow.compiled, step.before):
         if isinstance(command, Start) and isinstance(event.data, TurnStarted):
             return started(step.before, PendingStart(command, event.cause))
         if isinstance(command, Assemble) and isinstance(event.data, ContextAssembled):
             made = _assembled(workflow, step.before, command, event.cause)
             if made.turn == event.turn:
                 return made
+        if (
+            isinstance(command, Record)
+            and type(command.data) is type(event.data)
+            and command.turn == event.turn
+        ):
+            return NewEvent(ENGINE, command.data, event.cause, command.turn or 0)
     return None
 
 

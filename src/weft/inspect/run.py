@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 from weft.engine.events import Event
 from weft.engine.reduce import fold
-from weft.engine.state import Request, Spent, State
-from weft.inspect.handoffs import HandoffRecord, opening_handoffs
+from weft.engine.state import Ending, Request, Spent, State
+from weft.inspect.fetched import DocumentRecord, FetchRecord
+from weft.inspect.handoffs import HandoffRecord, Judgement
 from weft.inspect.steps import until_end
-from weft.inspect.turn_records import TurnRecord, turn_records
+from weft.inspect.tool_uses import ToolUse
+from weft.inspect.turn_records import TurnRecord, all_records
 from weft.inspect.variables import VariableRecord, variable_records
 from weft.runtime.workflow import Workflow
 
@@ -53,12 +55,21 @@ class RunInspection:
     opening: tuple[HandoffRecord, ...]
     turns: tuple[TurnRecord, ...]
     requests: tuple[Request, ...]
+    #: What was read from outside before the first turn; what was called then and at the end.
+    fetched: tuple[FetchRecord, ...]
+    points: tuple[ToolUse, ...]
+    #: What was judged before the first turn.
+    judged: tuple[Judgement, ...]
+    documents: tuple[DocumentRecord, ...]
+    #: How it is going to end, while something is still to be done before.
+    ending: Ending | None
 
 
 def inspect_run(workflow: Workflow, run: str, events: Sequence[Event]) -> RunInspection:
     """Say what happened in a run."""
     events = until_end(events)
     state = fold(workflow.compiled, run, events)
+    own, turns = all_records(workflow, run, events)
     return RunInspection(
         run=run,
         workflow=state.workflow,
@@ -75,9 +86,14 @@ def inspect_run(workflow: Workflow, run: str, events: Sequence[Event]) -> RunIns
         reason=state.reason,
         spent=spending(state.spent),
         variables=variable_records(workflow, state, events),
-        opening=opening_handoffs(workflow, run, events),
-        turns=turn_records(workflow, run, events),
+        opening=own.handoffs,
+        turns=turns,
         requests=tuple(state.requests.values()),
+        fetched=own.fetched,
+        points=own.points,
+        judged=own.judged,
+        documents=own.documents,
+        ending=state.ending,
     )
 
 

@@ -15,6 +15,7 @@ from weft.inspect.run import is_other_package
 from weft.inspect.steps import Step, steps, until_end
 from weft.inspect.turn_records import TurnRecord, turn_records
 from weft.inspect.variables import UNSHOWN, ValueSet, is_secret, value_set
+from weft.ports.model import ChatMessage
 from weft.runtime.workflow import Workflow
 
 
@@ -34,6 +35,9 @@ class Prompt:
     same: bool
     #: Why they differ; empty if they do not.
     note: str
+    #: What was really sent, and the hooks that have changed it after it was put together.
+    messages: tuple[ChatMessage, ...] = ()
+    edited: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,8 @@ def _prompt(workflow: Workflow, step: Step, data: ContextAssembled) -> Prompt:
         recorded=data.digest,
         same=digest == data.digest,
         note="" if digest == data.digest else _note(workflow, step.before, data.agent),
+        messages=tuple(assembly.messages) if assembly else (),
+        edited=assembly.edited if assembly else (),
     )
 
 

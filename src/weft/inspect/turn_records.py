@@ -1,84 +1,36 @@
-"""What happened in each turn of a run: model calls, tools, and handoffs."""
+"""What happened in each turn of a run, and for the run itself: calls, tools, and handoffs."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from weft.engine.events import (
-    NO_USAGE,
-    ContextAssembled,
-    Event,
-    EventData,
-    HandedOff,
-    ModelFailed,
-    ModelReplied,
-    OutputRefused,
-    ToolCalled,
-    ToolFailed,
-    ToolReturned,
-    TurnEnded,
-    TurnFailed,
-    TurnStarted,
-    Usage,
-    Values,
-    VariableSet,
-)
-from weft.findings import Json
-from weft.inspect.handoffs import HandoffRecord, handoff_record
+from weft.engine.events import ConditionJudged, Event, HandedOff, RunForked, TurnStarted
+from weft.inspect.fetched import DocumentRecord, FetchRecord
+from weft.inspect.handoffs import HandoffRecord, Judgement, handoff_record, judgement
 from weft.inspect.steps import steps
+from weft.inspect.tool_uses import ToolUse
+from weft.inspect.turn_notes import NOTES, ModelCall, Page, seconds
+from weft.runtime.model_settings import declared, in_run
 from weft.runtime.workflow import Workflow
+from weft.spec.model_settings import ModelSettings
 
 
 @dataclass(frozen=True, slots=True)
-class ModelCall:
-    """One call of a model. `answered` is the event of its answer; None while there is none."""
+class RunRecord:
+    """What happened for the run itself, before its first turn, between turns and after the last."""
 
-    call: int
-    seq: int
-    at: int
-    #: About how many tokens were sent.
-    sent_tokens: int | None
-    answered: int | None = None
-    seconds: float | None = None
-    text: str = ""
-    tools: tuple[str, ...] = ()
-    model: str = ""
-    answerer: str = ""
-    #: Why the reply ends where it ends; empty where it was simply done.
-    finish: str = ""
-    #: Of a fallback: which model was to answer and why it did not.
-    instead_of: str = ""
-    #: Tokens and cost; None where nobody said.
-    usage: Usage = NO_USAGE
-    error: str | None = None
-    attempts: int = 1
-    #: Why the reply was not taken.
-    refused: str | None = None
-    #: What a person reads of a structured reply, and why earlier attempts gave no answer.
-    shown: str | None = None
-    retries: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ToolUse:
-    """One call of a tool. `outcome` is open, returned, or the kind of its failure."""
-
-    id: str
-    tool: str
-    arguments: Values
-    seq: int
-    at: int
-    auto: bool = False
-    outcome: str = "open"
-    #: From the call to the result, people's time to answer included.
-    seconds: float | None = None
-    value: Json = None
-    error: str | None = None
+    fetched: tuple[FetchRecord, ...]
+    #: The functions that were called at its boundaries.
+    points: tuple[ToolUse, ...]
+    #: What was judged, and who was next, before the first turn.
+    judged: tuple[Judgement, ...]
+    handoffs: tuple[HandoffRecord, ...]
+    documents: tuple[DocumentRecord, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """One turn. `handoffs` are those between its end and the next turn."""
+    """One turn. What was judged, and handed off, is that between its end and the next turn."""
 
     number: int
     agent: str
@@ -95,164 +47,90 @@ class TurnRecord:
     #: Why it came to no end of its own, if it did not, and the group it was a member of.
     error: str | None = None
     group: str = ""
-
-
-class _Page:
-    """What is known of a turn so far: its calls and tools by what names them."""
-
-    def __init__(self, event: Event, data: TurnStarted) -> None:
-        self.event = event
-        self.data = data
-        self.ended: Event | None = None
-        self.calls: dict[int, ModelCall] = {}
-        self.tools: dict[str, ToolUse] = {}
-        self.variables: dict[str, None] = {}
-        self.handoffs: list[HandoffRecord] = []
-        self.error: str | None = None
-        self.group = ""
-
-    def record(self) -> TurnRecord:
-        return TurnRecord(
-            number=self.event.turn,
-            agent=self.data.agent,
-            seq=self.event.seq,
-            at=self.event.at,
-            ended=self.ended.seq if self.ended else None,
-            seconds=_seconds(self.event.at, self.ended) if self.ended else None,
-            calls=tuple(self.calls.values()),
-            tools=tuple(self.tools.values()),
-            variables=tuple(self.variables),
-            handoffs=tuple(self.handoffs),
-            error=self.error,
-            group=self.group,
-        )
+    #: What is sent to its model beside the context: settings by name, the seed as a number.
+    #: What a fork has copied had the seed of another run: it is told as it was declared.
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    fetched: tuple[FetchRecord, ...] = ()
+    #: The functions that were called at its boundaries: before it, around its replies, after it.
+    points: tuple[ToolUse, ...] = ()
+    #: What the agent said after its hooks, if it has any that see its replies.
+    sent: str | None = None
+    judged: tuple[Judgement, ...] = ()
 
 
 def turn_records(workflow: Workflow, run: str, events: Sequence[Event]) -> tuple[TurnRecord, ...]:
     """Return what happened in each turn."""
-    pages: dict[int, _Page] = {}
+    return all_records(workflow, run, events)[1]
+
+
+def all_records(
+    workflow: Workflow, run: str, events: Sequence[Event]
+) -> tuple[RunRecord, tuple[TurnRecord, ...]]:
+    """Return what happened for the run itself, and in each turn."""
+    if not events:
+        return RunRecord((), (), (), (), ()), ()
+    own = Page(workflow, events[0])  # Its number is 0: it is no turn.
+    pages: dict[int, Page] = {0: own}
     for step in steps(workflow.compiled, run, events):
         event = step.event
-        if isinstance(event.data, TurnStarted):
-            page = pages[event.turn] = _Page(event, event.data)
-            group = step.after.groups.get(event.data.fork)
-            page.group = group.name if group else ""
-            continue
-        if pages and isinstance(event.data, HandedOff):
-            page = pages.get(event.turn) or pages[max(pages)]
-            page.handoffs.append(handoff_record(workflow, step, event.data))
-            continue
-        page = pages.get(event.turn)
-        note = _NOTES.get(type(event.data))
-        if page is not None and page.ended is None and note is not None:
-            note(page, event, event.data)
-    return tuple(page.record() for page in pages.values())
+        # Who is next is decided between turns: it stands with the turn before.
+        last = pages[event.turn if event.turn in pages and event.turn else max(pages)]
+        match event.data:
+            case TurnStarted(agent=agent, fork=fork):
+                page = pages[event.turn] = Page(workflow, event, agent)
+                group = step.after.groups.get(fork)
+                page.group = group.name if group else ""
+                page.app = step.after.app
+            case HandedOff():
+                record = handoff_record(workflow, step, event.data, last.judged)
+                last.handoffs.append(record)
+            case ConditionJudged():
+                last.judged.append(judgement(workflow, event, event.data))
+            case _:
+                page = pages.get(event.turn)
+                note = NOTES.get(type(event.data))
+                if page is not None and page.ended is None and note is not None:
+                    note(page, step, event.data)
+    del pages[0]
+    forked = max((it.seq for it in events if isinstance(it.data, RunForked)), default=0)
+    turns = tuple(_turn(it, _settings(workflow, run, it, forked)) for it in pages.values())
+    return _run(own), turns
 
 
-def _assembled(page: _Page, event: Event, data: ContextAssembled) -> None:
-    tokens: Any = data.manifest.get("tokens")
-    page.calls[data.call] = ModelCall(data.call, event.seq, event.at, tokens)
+def _settings(workflow: Workflow, run: str, page: Page, forked: int) -> ModelSettings | None:
+    """Return what the model of a turn was asked with; in one that was copied, another run's."""
+    settings = workflow.settings.get(page.agent)
+    last = max((it.seq for it in page.calls.values()), default=page.event.seq)
+    return settings if last < forked else in_run(settings, page.app, workflow.name, run)
 
 
-def _replied(page: _Page, event: Event, data: ModelReplied) -> None:
-    call = _unanswered(page, data)
-    if call is None:
-        return
-    page.calls[data.call] = replace(
-        call,
-        answered=event.seq,
-        seconds=_seconds(call.at, event),
-        text=data.text,
-        tools=tuple(it.tool for it in data.tool_requests),
-        model=data.model,
-        answerer=data.answerer,
-        finish=data.finish,
-        instead_of=data.instead_of,
-        usage=data.usage,
-        shown=data.shown,
-        retries=tuple(data.retries),
-    )
-    for request in data.tool_requests:
-        page.tools[request.id] = ToolUse(
-            request.id, request.tool, request.arguments, seq=event.seq, at=event.at
-        )
-
-
-def _failed(page: _Page, event: Event, data: ModelFailed) -> None:
-    call = _unanswered(page, data)
-    if call is not None:
-        page.calls[data.call] = replace(
-            call,
-            answered=event.seq,
-            seconds=_seconds(call.at, event),
-            error=data.error,
-            attempts=data.attempts,
-            retries=tuple(data.retries),
-        )
-
-
-def _unanswered(page: _Page, data: ModelReplied | ModelFailed) -> ModelCall | None:
-    """Return the call that is answered; what comes late or twice answers none."""
-    call = page.calls.get(data.call)
-    late = call is None or call.answered is not None
-    return None if late else call
-
-
-def _refused(page: _Page, _event: Event, data: OutputRefused) -> None:
-    call = page.calls.get(data.call)
-    if call is not None:
-        page.calls[data.call] = replace(call, refused=data.fault)
-
-
-def _tool_called(page: _Page, event: Event, data: ToolCalled) -> None:
-    page.tools[data.id] = ToolUse(
-        data.id, data.tool, data.arguments, auto=data.auto, seq=event.seq, at=event.at
+def _run(page: Page) -> RunRecord:
+    return RunRecord(
+        fetched=tuple(page.fetched),
+        points=tuple(page.points),
+        judged=tuple(page.judged),
+        handoffs=tuple(page.handoffs),
+        documents=tuple(page.documents),
     )
 
 
-def _tool_returned(page: _Page, event: Event, data: ToolReturned) -> None:
-    use = page.tools.get(data.id)
-    if use is not None and use.outcome == "open":
-        page.tools[data.id] = replace(
-            use, outcome="returned", seconds=_seconds(use.at, event), value=data.value
-        )
-
-
-def _tool_failed(page: _Page, event: Event, data: ToolFailed) -> None:
-    use = page.tools.get(data.id)
-    if use is not None and use.outcome == "open":
-        page.tools[data.id] = replace(
-            use, outcome=data.kind, seconds=_seconds(use.at, event), error=data.error
-        )
-
-
-def _variable_set(page: _Page, _event: Event, data: VariableSet) -> None:
-    page.variables[data.name] = None
-
-
-def _turn_ended(page: _Page, event: Event, _data: TurnEnded) -> None:
-    page.ended = event
-
-
-def _turn_failed(page: _Page, event: Event, data: TurnFailed) -> None:
-    page.ended, page.error = event, data.error
-
-
-def _seconds(since: int, event: Event) -> float:
-    return (event.at - since) / 1000
-
-
-_Note: TypeAlias = Callable[[_Page, Event, Any], None]
-
-_NOTES: Final[dict[type[EventData], _Note]] = {
-    ContextAssembled: _assembled,
-    ModelReplied: _replied,
-    ModelFailed: _failed,
-    OutputRefused: _refused,
-    ToolCalled: _tool_called,
-    ToolReturned: _tool_returned,
-    ToolFailed: _tool_failed,
-    VariableSet: _variable_set,
-    TurnEnded: _turn_ended,
-    TurnFailed: _turn_failed,
-}
+def _turn(page: Page, settings: ModelSettings | None) -> TurnRecord:
+    return TurnRecord(
+        number=page.event.turn,
+        agent=page.agent,
+        seq=page.event.seq,
+        at=page.event.at,
+        ended=page.ended.seq if page.ended else None,
+        seconds=seconds(page.event.at, page.ended) if page.ended else None,
+        calls=tuple(page.calls.values()),
+        tools=tuple(it for it in page.tools.values() if not it.at_boundary),
+        variables=tuple(page.variables),
+        handoffs=tuple(page.handoffs),
+        error=page.error,
+        group=page.group,
+        settings=declared(settings),
+        fetched=tuple(page.fetched),
+        points=tuple(page.points),
+        sent=page.sent,
+        judged=tuple(page.judged),
+    )

@@ -1,15 +1,17 @@
 """What became of each variable in a run: its values, who set them, and what led to that."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from weft.context.values import shown
+from weft.engine.conditions import same
 from weft.engine.events import KIND_NAMES, Event, RunStarted, VariableRefused, VariableSet
 from weft.engine.state import State
 from weft.findings import Json
 from weft.runtime.workflow import Workflow
 from weft.spec.types import print_type
+from weft.spec.variables import EnvironmentSource, StaticSource
 
 #: Shown instead of the value of a secret variable.
 UNSHOWN: Final = "(secret)"
@@ -29,7 +31,11 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class ValueSet:
-    """A value that a variable was given. `writer` is `package` for what the package declares."""
+    """A value that a variable was given.
+
+    Of what it begins with, `writer` is `start` (given with the run), `environment NAME`, `default`,
+    or `package` for a constant.
+    """
 
     name: str
     value: Json
@@ -66,6 +72,8 @@ class VariableRecord:
     causes: tuple[Cause, ...]
     history: tuple[ValueSet, ...]
     refused: tuple[ValueRefused, ...]
+    #: What a computed variable is computed from.
+    inputs: tuple[str, ...] = ()
 
 
 def variable_records(
@@ -82,9 +90,11 @@ def variable_records(
             case VariableRefused(name=name, writer=writer, fault=fault):
                 said = ValueRefused(event.seq, event.at, event.actor, writer, fault)
                 refused.setdefault(name, []).append(said)
-            case RunStarted(values=given):
-                for first in _first_values(workflow, given):
-                    values.setdefault(first.name, []).append(value_set(workflow, event, first))
+            case RunStarted() as begun:
+                for first in _first_values(workflow, begun):
+                    actor = event.actor if first.writer == "start" else first.writer
+                    one = value_set(workflow, event._replace(actor=actor), first)
+                    values.setdefault(first.name, []).append(one)
             case _:
                 continue
     return tuple(
@@ -128,12 +138,20 @@ def causes(events: Sequence[Event], seq: int) -> tuple[Cause, ...]:
     return tuple(chain)
 
 
-def _first_values(workflow: Workflow, given: Mapping[str, Json]) -> Iterator[VariableSet]:
-    for name, value in given.items():
-        yield VariableSet(name, value, "start")
+def _first_values(workflow: Workflow, begun: RunStarted) -> Iterator[VariableSet]:
+    declared = workflow.spec.variables
+    for name, value in begun.values.items():
+        source = declared[name].source if name in declared else None
+        if not isinstance(source, EnvironmentSource) or name in begun.given:
+            yield VariableSet(name, value, "start")
+        elif is_secret(workflow, name) or not same(value, source.default):
+            yield VariableSet(name, value, f"environment {source.env_var}")
+        elif value is not None:
+            yield VariableSet(name, value, "default")
     for name, value in workflow.compiled.start_values.items():
-        if name not in given and value is not None:
-            yield VariableSet(name, value, "package")
+        if name not in begun.values and value is not None:
+            static = isinstance(declared[name].source, StaticSource)
+            yield VariableSet(name, value, "package" if static else "default")
 
 
 def _record(
@@ -149,14 +167,17 @@ def _record(
     set_by = state.set_by.get(name, 0)
     last = next((it for it in history if it.seq == set_by), history[0] if history else None)
     secret = is_secret(workflow, name)
+    # Not that of the last event: members of a group may have added to it side by side.
+    value = None if secret else state.variables.get(name)
     return VariableRecord(
         name=name,
         type=print_type(variable.type) if variable else UNDECLARED,
         source=variable.source.type if variable else UNDECLARED,
         secret=secret,
-        value=last.value if last else None,
-        shown=last.shown if last else UNSHOWN if secret else shown(None),
+        value=value,
+        shown=UNSHOWN if secret else shown(value),
         causes=causes(events, last.seq) if last else (),
         history=tuple(history),
         refused=tuple(refused),
+        inputs=getattr(variable.source, "inputs", ()) if variable else (),
     )

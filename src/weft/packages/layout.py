@@ -13,7 +13,7 @@ from weft.spec.flow import Flow
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.outputs import OutputBinding, OutputModel
 from weft.spec.part import Name, Part
-from weft.spec.tools import Hook, LifecycleTool, Tool
+from weft.spec.tools import Hook, LifecycleTool, McpServer, Tool
 from weft.spec.variables import Variable
 
 #: Every file may have any of these endings; the first is the one written by default.
@@ -64,6 +64,9 @@ class ToolsFile(Part):
 
     tools: tuple[Tool, ...] = ()
     lifecycle_tools: tuple[LifecycleTool, ...] = ()
+    mcp_servers: tuple[McpServer, ...] = Field(
+        default=(), description="Servers whose tools agents may use."
+    )
 
 
 class HooksFile(Part):
@@ -92,6 +95,8 @@ class FileKind:
     required: bool = False
     #: Written even when it holds nothing, so that the set is complete.
     always: bool = True
+    #: The fields that are left out where there is nothing of them: few packages have it.
+    seldom: frozenset[str] = frozenset()
 
 
 FILE_KINDS: Final[dict[str, FileKind]] = {
@@ -111,7 +116,12 @@ FILE_KINDS: Final[dict[str, FileKind]] = {
         FileKind(
             "tools",
             ToolsFile,
-            {"tools": ("tools",), "lifecycle_tools": ("lifecycle_tools",)},
+            {
+                "tools": ("tools",),
+                "lifecycle_tools": ("lifecycle_tools",),
+                "mcp_servers": ("mcp_servers",),
+            },
+            seldom=frozenset({"mcp_servers"}),
         ),
         FileKind("hooks", HooksFile, {"hooks": ("hooks",)}, always=False),
         FileKind(

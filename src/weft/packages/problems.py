@@ -31,6 +31,14 @@ _Loc: TypeAlias = tuple[int | str, ...]
 _TRUE: Final = frozenset({"true", "yes", "on", "1"})
 _FALSE: Final = frozenset({"false", "no", "off", "0"})
 
+#: Keys that other systems perform and this one does not: what is so, and what to do.
+_NOT_HERE: Final = {
+    "generation_mode": (
+        "agents make text only in this version",
+        "take the key out; let a tool of the agent make what is not text",
+    )
+}
+
 #: Longer texts are not repeated.
 _LONGEST: Final = 60
 _SAMPLES: Final = {str: '"..."', bool: "true", int: "1", float: "1.0", NoneType: "null"}
@@ -72,6 +80,10 @@ def _unknown_key(detail: ErrorDetails, model: type[Part]) -> Problem:
     *parent, key = detail["loc"]
     path = (*_path(tuple(parent), model), key)
     key = str(key)
+    if key in _NOT_HERE:
+        fact, hint = _NOT_HERE[key]
+        message = f"{key} is {describe(detail['input'])}, but {fact}"
+        return Problem("SCHEMA008", path, message, hint=(hint,), at_key=True)
     known = _known_keys(tuple(parent), model)
     meant = nearest(key, known)
     return Problem(

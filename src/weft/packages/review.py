@@ -8,6 +8,7 @@ from weft.check.rules.secrets import why_not_read
 from weft.check.run import check, sort_findings
 from weft.check.subject import Profile, Subject
 from weft.check.workspace import WorkspaceSubject, check_workspace
+from weft.engine.trigger_kinds import NO_KINDS, TriggerKinds
 from weft.errors import CheckFailed
 from weft.findings import Finding, Place, is_error
 from weft.findings import Path as SpecPath
@@ -42,7 +43,9 @@ class Review:
         return not any(is_error(finding) for finding in self.findings)
 
 
-def review_package(package: Package, *, profile: Profile = "development") -> tuple[Finding, ...]:
+def review_package(
+    package: Package, *, profile: Profile = "development", kinds: TriggerKinds = NO_KINDS
+) -> tuple[Finding, ...]:
     """Return all there is to say about one package: what reading found and what rules say."""
     subject = Subject(
         spec=package.spec,
@@ -50,6 +53,7 @@ def review_package(package: Package, *, profile: Profile = "development") -> tup
         # A mark at the beginning is no part of the text, to Python neither.
         code={name: raw.decode("utf-8-sig") for name, raw in package.code.items()},
         profile=profile,
+        kinds=kinds,
         files=_files_read(package),
     )
     said = check(subject, locate=package.locate, broken=package.broken)
@@ -57,9 +61,12 @@ def review_package(package: Package, *, profile: Profile = "development") -> tup
     return sort_findings([*package.findings, *placed])
 
 
-def refuse_errors(package: Package, *, profile: Profile = "development") -> None:
+def refuse_errors(
+    package: Package, *, profile: Profile = "development", kinds: TriggerKinds = NO_KINDS
+) -> None:
     """Raise CheckFailed if something keeps a package from running; a traceback shows all of it."""
-    errors = tuple(it for it in review_package(package, profile=profile) if is_error(it))
+    said = review_package(package, profile=profile, kinds=kinds)
+    errors = tuple(it for it in said if is_error(it))
     if not errors:
         return
     count = f"{len(errors)} error{'s' if len(errors) > 1 else ''}"
@@ -78,6 +85,7 @@ def review(
     path: Path,
     *,
     profile: Profile = "development",
+    kinds: TriggerKinds = NO_KINDS,
     on_package: Callable[[int, int], None] = _tell_nobody,
 ) -> Review:
     """Read and check a package, or a workspace with all its packages and packs.
@@ -89,7 +97,7 @@ def review(
     folders = find_packages(path)
     for folder in folders:
         package = read_package(folder)
-        said += review_package(package, profile=profile)
+        said += review_package(package, profile=profile, kinds=kinds)
         packages.append(_reviewed(package))
         on_package(len(packages), len(folders))
     packs = read_packs(path)

@@ -67,6 +67,8 @@ def write_package(folder: Path, spec: WorkflowSpec, code: Mapping[str, bytes]) -
 def _content(kind: FileKind, data: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     content: dict[str, JsonValue] = {}
     for field, inner in kind.holds.items():
+        if field in kind.seldom and field not in data:
+            continue
         if not inner:
             whole = data[field]
             return whole if isinstance(whole, dict) else {}

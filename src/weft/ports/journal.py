@@ -11,6 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from weft.engine.events import Event
 from weft.engine.rows import Batch, DueRow, RequestRow, RunRow
+from weft.findings import Json
 from weft.ports.scope import Scope
 
 #: full: on disk before an effect is performed; normal: handed to the system, survives a crash of
@@ -70,7 +71,14 @@ class Journal(Protocol):
         ...
 
     async def requests(self, scope: Scope, *, run: str | None = None) -> list[RequestRow]:
-        """Return the open questions, oldest first."""
+        """Return the open questions that are the scope's to answer, oldest first.
+
+        Of a run within the scope, those that others are asked are returned as well.
+        """
+        ...
+
+    async def kept(self, scope: Scope, workflow: str) -> dict[str, Json]:
+        """Return the values that runs of a user's have left for the next, by variable."""
         ...
 
     async def unfinished(self) -> list[RunRow]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NotRequired, Protocol, TypedDict
 
 from weft.engine.events import NO_USAGE, Answerer, ToolRequest, Usage
+from weft.spec.model_settings import ModelSettings
 
 
 class ChatFunction(TypedDict):
@@ -31,6 +32,8 @@ class ChatMessage(TypedDict):
 
     role: str
     content: str | None
+    #: Who says it, for whoever wants to know; models are not sent it.
+    name: NotRequired[str]
     tool_calls: NotRequired[list[ChatToolCall]]
     tool_call_id: NotRequired[str]
 
@@ -67,6 +70,10 @@ class ModelRequest(NamedTuple):
     messages: Sequence[ChatMessage]
     tools: tuple[ToolSchema, ...] = ()
     output: OutputSchema | None = None
+    #: The hash of what a tool or a rule asks on its own; empty for the reply of an agent.
+    question: str = ""
+    #: How the model is asked: those of the agent and the workflow in one, the seed a number.
+    settings: ModelSettings | None = None
     #: Told before each wait for another attempt: which one it is, in how many seconds, and why.
     on_retry: Callable[[str], None] | None = None
 

@@ -14,6 +14,9 @@ class Scope:
 
     app: str
     user: str | None = None
+    #: What else a person answers for: questions may be asked of a role or a group.
+    roles: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what names no tenant or no user."""
@@ -21,6 +24,19 @@ class Scope:
             raise UsageError(f"the tenant of a scope is a text, not {self.app!r}", hint=_EXAMPLE)
         if self.user is not None and not isinstance(self.user, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"the user of a scope is a text, not {self.user!r}", hint=_EXAMPLE)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addressees of questions that are this person's to answer."""
+        own = (f"user:{self.user}",) if self.user is not None else ()
+        roles = (f"role:{it}" for it in self.roles)
+        return (*own, *roles, *(f"group:{it}" for it in self.groups))
+
+    def answers(self, app: str, user: str, addressee: str) -> bool:
+        """Whether a question is this person's to answer: one of their own run, or asked of them."""
+        if self.app != app or self.user is None:
+            return self.app == app
+        return addressee in self.addresses if addressee else self.user == user
 
     def covers(self, app: str, user: str) -> bool:
         """Whether something of this tenant and user may be seen."""

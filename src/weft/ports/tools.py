@@ -1,18 +1,29 @@
 """Tools: the functions of a package, as the runtime calls them."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Final, Protocol
 
+from weft.errors import ToolError
 from weft.findings import Json
 from weft.ports.model import ToolSchema
 
 #: Asks a person: which tool's component, what it shows, seconds to wait, what holds after them.
 AskPerson = Callable[[str, Json, float | None, Json], Awaitable[Json]]
 
+#: Shows a person something: which tool's component, and what it shows.
+ShowPerson = Callable[[str, Json], Awaitable[None]]
+
+
+NO_HOOKS: Final[Mapping[str, tuple[str, str]]] = {}
+
 
 def _nothing() -> None:
     """Do what there is to do where nobody was asked."""
+
+
+async def _no_surface(tool: str, payload: Json) -> None:  # noqa: ARG001 - the port's own names
+    raise ToolError(f"{tool} cannot be shown: nobody is there to see it")
 
 
 class VariableAccess(Protocol):
@@ -51,8 +62,13 @@ class ToolCall:
     arguments: Mapping[str, Json]
     variables: VariableAccess
     ask: AskPerson
+    show: ShowPerson = field(default=_no_surface)
+    #: What the function may take by name, where it is called at a boundary and not by a model.
+    given: Mapping[str, object] | None = None
     #: Lets the next attempt have the answers that people gave to the one that failed.
     answer_again: Callable[[], None] = _nothing
+    #: Whether a structured reply makes the call: the tool gets the fields that it names.
+    auto: bool = False
 
 
 class Tools(Protocol):
@@ -60,6 +76,10 @@ class Tools(Protocol):
 
     def schema(self, tool: str) -> ToolSchema:
         """Return how a model sees a tool."""
+        ...
+
+    def misfit(self, tool: str, arguments: Mapping[str, Json]) -> str | None:
+        """Say why a tool cannot be called with arguments, or None if it can; nothing is called."""
         ...
 
     async def call(self, call: ToolCall) -> Json:
@@ -74,11 +94,16 @@ class ToolLoader(Protocol):
     """Makes the code of a package callable."""
 
     def load(
-        self, digest: str, code: Mapping[str, bytes], functions: Mapping[str, tuple[str, str]]
+        self,
+        digest: str,
+        code: Mapping[str, bytes],
+        functions: Mapping[str, tuple[str, str]],
+        hooks: Mapping[str, tuple[str, str]] = NO_HOOKS,
     ) -> Tools:
         """Import files and find functions; `functions` gives file and function by tool name.
 
-        Raises LinkError naming everything that is missing.
+        `hooks` are called at boundaries: no model is told of them. Raises LinkError naming
+        everything that is missing.
         """
         ...
 

@@ -8,8 +8,10 @@ from functools import partial
 from typing import Final
 
 from weft.context.assembly import Assembly
-from weft.engine.commands import CallModel, CallTool
-from weft.engine.events import RequestOpened, RunEnded
+from weft.engine.commands import CallTool
+from weft.engine.commands import Effect as Command
+from weft.engine.ending import last_event
+from weft.engine.events import EventData, RequestOpened, RunEnded
 from weft.engine.rows import Batch, RunRow
 from weft.engine.state import State
 from weft.errors import PortError, RunError, StoreConflict
@@ -127,6 +129,11 @@ class ActiveRun:
         new = NewEvent(f"tool:{command.tool}", opened, command.seq, command.turn)
         self._post(partial(self._write_result, (new,)))
 
+    async def note(self, command: CallTool, data: EventData) -> None:
+        """Write something that happens in the course of a call, and return when it is written."""
+        new = NewEvent(f"tool:{command.tool}", data, command.seq, command.turn)
+        await self._post_and_tell(partial(self._write_result, (new,)))
+
     async def answer(self, command: CallTool, opened: RequestOpened) -> Json:
         """Wait, in a tool, for the answer to its question."""
         return await self._effects.answered(command.id, opened.number)
@@ -239,7 +246,10 @@ class ActiveRun:
             if isinstance(error, PortError) and error.retryable:
                 raise
             reason = f"what came of {new[-1].actor} cannot be kept: {error}"
-            await self._write((NewEvent("engine", RunEnded("failed", reason)),))
+            last = last_event(self.workflow.compiled, "failed", reason)
+            if self.state.ending is not None:  # What is done before the end cannot be kept.
+                last = RunEnded("failed", reason)
+            await self._write((NewEvent("engine", last),))
 
     async def _write(self, new: NewEvents, check: CallCheck | None = None) -> None:
         try:
@@ -276,14 +286,14 @@ class ActiveRun:
         for command in decision.effects:
             self._start(command, decision.assemblies)
 
-    def _start(self, command: CallModel | CallTool, assemblies: dict[int, Assembly]) -> None:
-        if isinstance(command, CallModel):
-            assembly = assemblies.get(command.seq)
-            work = self._performer.call_model(self, command, assembly)
-            self._begin(Effect(_name(command), command, work))
+    def _start(self, command: Command, assemblies: dict[int, Assembly]) -> None:
         # A tool that has given up its question may be at work or done: it is not called again.
-        elif not (self._effects.answer(command) or self._is_called(command)):
-            self._begin(Effect(_name(command), command, self._performer.call_tool(self, command)))
+        if isinstance(command, CallTool) and (
+            self._effects.answer(command) or self._is_called(command)
+        ):
+            return
+        work = self._performer.perform(self, command, assemblies.get(command.seq))
+        self._begin(Effect(_name(command), command, work))
 
     def _is_called(self, command: CallTool) -> bool:
         """Tell whether a tool is at work, or what came of it waits to be taken in."""
@@ -296,9 +306,11 @@ class ActiveRun:
             self._effects.begun(effect, asyncio.create_task(self._go_on(effect)))
 
 
-def _name(command: CallModel | CallTool) -> str:
+def _name(command: Command) -> str:
     """Return what an effect is called among those of its run: tools are named by their call."""
-    return f"{command.agent}:{command.seq}" if isinstance(command, CallModel) else command.id
+    if isinstance(command, CallTool):
+        return command.id
+    return f"{type(command).__name__}:{command[0]}:{command.seq}"
 
 
 def _report(run: str, error: Exception) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from weft.errors import UsageError
 from weft.findings import Json
-from weft.ports.tools import AskPerson
+from weft.ports.tools import AskPerson, ShowPerson
 from weft.runtime.json_values import plain_json
 
 
@@ -18,6 +18,7 @@ class _Call:
     """The tool call under way; `ask` is None once it is over."""
 
     ask: AskPerson | None
+    show: ShowPerson
     loop: asyncio.AbstractEventLoop
 
 
@@ -40,19 +41,31 @@ async def use_ui_tool(
     asking tool fails. If nobody answers for long, the run is let go and the tool is called anew
     when the answer is there; answers it has had come back at once, what else it did is done again.
     """
+    ask, _ = _current(f"use_ui_tool({tool_id!r})")
+    check_timeout(timeout)
+    return await ask(tool_id, plain_json(payload), timeout, plain_json(otherwise))
+
+
+async def show_ui_tool(tool_id: str, payload: Json = None) -> None:
+    """Show a component to a person and go on at once: nobody answers it."""
+    _, show = _current(f"show_ui_tool({tool_id!r})")
+    await show(tool_id, plain_json(payload))
+
+
+def _current(what: str) -> tuple[AskPerson, ShowPerson]:
+    """Return how the tool call under way reaches a person; raises UsageError if there is none."""
     call = _call.get()
     if call is None or call.ask is None:
         raise UsageError(
-            f"use_ui_tool({tool_id!r}) was called outside of a tool call",
+            f"{what} was called outside of a tool call",
             hint="call it from an async tool, and wait for its answer before the tool returns",
         )
     if asyncio.get_running_loop() is not call.loop:
         raise UsageError(
-            f"use_ui_tool({tool_id!r}) was called in an event loop of the tool's own",
-            hint="write the tool as an async function, and await use_ui_tool in it",
+            f"{what} was called in an event loop of the tool's own",
+            hint="write the tool as an async function, and await it there",
         )
-    check_timeout(timeout)
-    return await call.ask(tool_id, plain_json(payload), timeout, plain_json(otherwise))
+    return call.ask, call.show
 
 
 def check_timeout(seconds: float | None) -> None:
@@ -65,9 +78,9 @@ def check_timeout(seconds: float | None) -> None:
 
 
 @contextmanager
-def asking(ask: AskPerson) -> Generator[None]:
+def asking(ask: AskPerson, show: ShowPerson) -> Generator[None]:
     """Let the tool that is called inside ask a person, until it has returned."""
-    call = _Call(ask, asyncio.get_running_loop())
+    call = _Call(ask, show, asyncio.get_running_loop())
     token = _call.set(call)
     try:
         yield

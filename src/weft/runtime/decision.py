@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from weft.context.assembly import Assembly, assemble
-from weft.engine.commands import Assemble, CallModel, CallTool, Command, Record, Start
+from weft.engine.commands import Assemble, Command, Effect, Record, Start
 from weft.engine.events import (
     EDIT,
     ContextAssembled,
@@ -67,7 +67,7 @@ class Decision:
 
     events: list[Event]
     state: State
-    effects: list[CallModel | CallTool]
+    effects: list[Effect]
     #: What the model calls among the effects send, by the event that allows each.
     assemblies: dict[int, Assembly]
 
@@ -85,7 +85,7 @@ def decide(
     one reply sees what the first has set.
     """
     state = state.copy()
-    effects: list[CallModel | CallTool] = []
+    effects: list[Effect] = []
     events: list[Event] = []
     assemblies: dict[int, Assembly] = {}
     queue: deque[FollowUp | PendingWrite] = deque(map(_from_outside, new))
@@ -126,7 +126,7 @@ def _judged(workflow: Workflow, state: State, new: NewEvent, data: VariableSet) 
 
 
 def follow_ups(
-    commands: Iterable[Command], cause: int, turn: int, effects: list[CallModel | CallTool]
+    commands: Iterable[Command], cause: int, turn: int, effects: list[Effect]
 ) -> list[FollowUp]:
     """Return what is to be recorded after an event of a turn, in order; collect the effects."""
     found: list[FollowUp] = []

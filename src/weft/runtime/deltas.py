@@ -37,6 +37,17 @@ class ModelRetry:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """How far a tool says it has come; `call` is the number of the event that called it."""
+
+    run: str
+    call: int
+    tool: str
+    share: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """Nothing more comes."""
 
@@ -46,7 +57,7 @@ class Left:
     """This process does not work on the run any more."""
 
 
-Delta: TypeAlias = TextDelta | ModelRetry
+Delta: TypeAlias = TextDelta | ModelRetry | ToolProgress
 #: What one follower gets: events and pieces of text.
 News: TypeAlias = "asyncio.Queue[Event | Delta | Ended | Left]"
 

@@ -5,7 +5,8 @@ from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from weft.engine.commands import CallModel, CallTool
+from weft.engine.commands import CallModel, CallTool, Fetch, WriteDocument
+from weft.engine.commands import Effect as Command
 from weft.engine.state import State
 from weft.findings import Json
 from weft.runtime.decision import NewEvent
@@ -17,7 +18,7 @@ class Effect(NamedTuple):
     """Something to be done in the world: tools are named by their call."""
 
     name: str
-    command: CallModel | CallTool
+    command: Command
     work: Coroutine[Any, Any, NewEvents]
 
 
@@ -148,8 +149,20 @@ def _has(state: State, call: str, number: int) -> bool:
     return found is None or len(found.answers) > number
 
 
-def _is_wanted(command: CallModel | CallTool, state: State) -> bool:
-    if isinstance(command, CallTool):
-        return command.id in state.calls
-    active = state.active.get(command.turn)
-    return active is not None and active.stage == "model" and active.seq == command.seq
+def _is_wanted(command: Command, state: State) -> bool:
+    match command:
+        case CallTool(id=id_):
+            return id_ in state.calls
+        case CallModel(turn=turn, seq=seq):
+            return _is_at(state, turn, "model", seq)
+        case Fetch(turn=turn, seq=seq):
+            return _is_at(state, turn, "fetching", seq)
+        case WriteDocument(name=name, seq=seq):
+            return state.writing.get(name) == seq
+        case _:
+            return state.judging is not None and state.judging.seq == command.seq
+
+
+def _is_at(state: State, turn: int, stage: str, seq: int) -> bool:
+    active = state.active.get(turn)
+    return active is not None and active.stage == stage and active.seq == seq

@@ -7,6 +7,9 @@ from itertools import takewhile
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import (
     EDIT,
+    SOURCE,
+    ContextAssembled,
+    ContextFetched,
     Event,
     RunForked,
     RunStarted,
@@ -71,11 +74,15 @@ def fork(  # noqa: PLR0913 - all by name
 
 
 def _deadlines(workflow: Workflow, state: State, now: int) -> Iterator[tuple[int, TimerSet]]:
-    """Give groups that begin anew the whole of their time."""
+    """Give groups that begin anew, and timers of the run, the whole of their time."""
     for fork, group in state.groups.items():
         seconds = workflow.compiled.groups[group.name].deadline
         if seconds is not None:
             yield fork, TimerSet(f"deadline:{fork}", now + round(seconds * 1000), "deadline")
+    for name in state.timers:
+        rule = workflow.compiled.triggers.timers.get(name)
+        if rule is not None:
+            yield 1, TimerSet(name, now + round(rule.seconds * 1000), "trigger")
 
 
 def _model(events: Sequence[Event]) -> str | None:
@@ -92,12 +99,25 @@ def _beginning(events: Sequence[Event], run: str, turn: int) -> int:
             turns = event.turn
             if turns == turn:
                 # A member of a group begins anew with all of the group: they are side by side.
-                first = event.data.fork or number
+                first = event.data.fork or _fetched(events, number, turn)
                 return first + sum(1 for _ in takewhile(_is_edit, events[first:]))
     raise UsageError(
         f"run {run} has no turn {turn}",
         hint=f"its turns are 1 to {turns}" if turns else "no agent has taken a turn in it",
     )
+
+
+def _fetched(events: Sequence[Event], begun: int, turn: int) -> int:
+    """Return how many events there are with what a turn has read from outside at its beginning.
+
+    It is not read again: a store that has changed would make it another turn, and undo edits.
+    """
+    for number, event in enumerate(events[begun:], start=begun + 1):
+        if event.turn == turn and isinstance(event.data, ContextAssembled):
+            break
+        if event.turn == turn and event.actor == SOURCE and isinstance(event.data, ContextFetched):
+            return number
+    return begun
 
 
 def _is_edit(event: Event) -> bool:

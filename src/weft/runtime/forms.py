@@ -1,13 +1,15 @@
 """Forms: what a UI tool shows and what it takes for an answer, as its schemas say."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
+from weft.engine.triggers import dig
 from weft.findings import Json
+from weft.runtime.masking import MASK
 from weft.spec.part import JsonMap
-from weft.spec.tools import UiTool
+from weft.spec.tools import Surface, UiTool
 from weft.spec.workflow import WorkflowSpec
 
 #: Says what does not fit, or None.
@@ -16,6 +18,22 @@ Fault: TypeAlias = Callable[[Json], str | None]
 #: Where in a value something does not fit, and what.
 Misfit: TypeAlias = tuple[tuple[str | int, ...], str]
 Misfits: TypeAlias = Callable[[Json], Iterator[Misfit]]
+
+#: The form by which a person approves the call of a tool, and what it takes for an answer.
+APPROVAL: Final = "approve_tool_call"
+_APPROVED: Final[JsonMap] = {
+    "type": "object",
+    "properties": {"approved": {"type": "boolean"}, "comment": {"type": "string"}},
+    "required": ["approved"],
+    "additionalProperties": False,
+}
+
+
+#: A reference that leads to itself is followed no further than this.
+_DEEPEST: Final = 20
+
+#: Said of a secret that does not fit.
+_UNQUOTED: Final = "what was typed does not fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +44,27 @@ class Form:
     answer_misfits: Misfits
     #: The schema a form can be made from.
     answer_schema: JsonMap | None
+    #: What draws it, and where; None where nothing does.
+    component: tuple[str, Surface] | None = None
+    #: Who is asked, as it is declared; empty for the user of the run.
+    addressee: str = ""
+    #: The fields whose answers are secret, as dotted paths.
+    secret_fields: tuple[tuple[str, ...], ...] = ()
 
     def answer_fault(self, answer: Json) -> str | None:
-        """Say what does not fit in an answer."""
+        """Say what does not fit in an answer, without what was typed into secret fields."""
         return _first(self.answer_misfits(answer))
+
+    def concealed(self, answer: Json) -> Json:
+        """Return an answer as it may be kept: without what was typed into secret fields."""
+        for path in self.secret_fields:
+            answer = _replaced(answer, path)
+        return answer
+
+    def secrets(self, answer: Json) -> list[Json]:
+        """Return what was typed into secret fields."""
+        found = (dig(answer, path) for path in self.secret_fields)
+        return [it for it in found if it is not None]
 
     def field_fault(self, name: str, value: Json) -> str | None:
         """Say what does not fit in one field of an answer, whatever the others are."""
@@ -39,19 +74,110 @@ class Form:
 
 def make_forms(spec: WorkflowSpec) -> Mapping[str, Form]:
     """Return the form of every UI tool of a workflow, by the name of its function."""
-    return {
+    forms = {
         tool.function: Form(
             partial(_payload_fault, _misfits(tool.payload_schema)),
-            _misfits(tool.response_schema, formats=True),
+            _misfits(
+                tool.response_schema,
+                formats=True,
+                secret=tuple(secret_fields(tool.response_schema or {})),
+            ),
             tool.response_schema,
+            component=(tool.ui.component, tool.ui.mode),
+            addressee=tool.for_ or "",
+            secret_fields=tuple(secret_fields(tool.response_schema or {})),
         )
         for tool in spec.tools
         if isinstance(tool, UiTool)
     }
+    for server in spec.mcp_servers:
+        forms[approval_form(server.name)] = Form(
+            partial(_payload_fault, _none),
+            _misfits(_APPROVED),
+            _APPROVED,
+            component=("ToolApproval", "inline"),
+            addressee=server.for_ or "",
+        )
+    return forms
 
 
-def _misfits(schema: JsonMap | None, *, formats: bool = False) -> Misfits:
-    """Return what looks for misfits; `formats` are what a person is asked to write, as a date."""
+def approval_form(server: str) -> str:
+    """Return what the form is called by which a person approves calls of a server's tools."""
+    return f"{APPROVAL}:{server}"
+
+
+def secret_fields(schema: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of fields that a person types a secret into; () for the whole answer."""
+    text = str(schema)
+    if "writeOnly" in text or "password" in text:  # few forms have any
+        yield from _secrets_in(schema, schema, (), frozenset())
+
+
+def _secrets_in(
+    schema: Mapping[str, Any],
+    root: Mapping[str, Any],
+    above: tuple[str, ...],
+    seen: frozenset[object],
+) -> Iterator[tuple[str, ...]]:
+    """Yield where secrets are; lists of them, and what holds itself, are secret as a whole."""
+    reference = schema.get("$ref")
+    if reference in seen:
+        yield above
+        return
+    seen = seen if reference is None else seen | {reference}
+    part = resolved(schema, root)
+    if part.get("writeOnly") is True or part.get("format") == "password":
+        yield above
+        return
+    for it in (*_parts(part, "allOf"), *_parts(part, "anyOf"), *_parts(part, "oneOf")):
+        yield from _secrets_in(it, root, above, seen)
+    properties: Any = part.get("properties")
+    for name, field in properties.items() if isinstance(properties, dict) else ():  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        if isinstance(field, dict):
+            yield from _secrets_in(cast("JsonMap", field), root, (*above, str(name)), seen)  # pyright: ignore[reportUnknownArgumentType]
+    items: Any = part.get("items")
+    if isinstance(items, dict) and any(
+        True for _ in _secrets_in(cast("JsonMap", items), root, (), seen)
+    ):
+        yield above
+
+
+def _parts(schema: Mapping[str, Any], word: str) -> list[JsonMap]:
+    parts: Any = schema.get(word)
+    found = cast("list[Any]", parts) if isinstance(parts, list) else []
+    return [cast("JsonMap", it) for it in found if isinstance(it, dict)]
+
+
+def resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Follow a reference to another place of the same schema."""
+    for _ in range(_DEEPEST):
+        reference = schema.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            break
+        found: Any = root
+        for step in reference[2:].split("/"):
+            found = found.get(step, {}) if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        schema = {**found, **{key: value for key, value in schema.items() if key != "$ref"}}
+    return schema
+
+
+def _replaced(value: Json, path: tuple[str, ...]) -> Json:
+    """Return a value with a mask where something stands at a path."""
+    if not path:
+        return value if value is None else MASK
+    if not isinstance(value, dict) or path[0] not in value:
+        return cast("Json", value)
+    fields = cast("dict[str, Json]", value)
+    return {**fields, path[0]: _replaced(fields[path[0]], path[1:])}
+
+
+def _misfits(
+    schema: JsonMap | None, *, formats: bool = False, secret: Sequence[tuple[str, ...]] = ()
+) -> Misfits:
+    """Return what looks for misfits; `formats` are what a person is asked to write, as a date.
+
+    What is said of `secret` fields, and of what holds them, does not quote them.
+    """
     if schema is None:
         return _none
     # Few packages have schemas, and the library takes a while to load.
@@ -69,11 +195,19 @@ def _misfits(schema: JsonMap | None, *, formats: bool = False) -> Misfits:
     def find(value: Json) -> Iterator[Misfit]:
         try:
             for error in validator.iter_errors(value):
-                yield tuple(error.absolute_path), str(error.message)
+                place = tuple(error.absolute_path)
+                hides = error.validator != "required" and any(_touch(place, it) for it in secret)
+                yield place, _UNQUOTED if hides else str(error.message)
         except Unresolvable as missing:
             yield (), f"its schema refers to {missing.ref}, which is not in it"
 
     return find
+
+
+def _touch(place: tuple[str | int, ...], path: tuple[str, ...]) -> bool:
+    """Tell whether one of two places is inside the other."""
+    shorter = min(len(place), len(path))
+    return place[:shorter] == path[:shorter]
 
 
 def _payload_fault(misfits: Misfits, payload: Json) -> str | None:

@@ -1,10 +1,9 @@
 """The gateway: starts runs, lets signals in, and shows what is there. It performs nothing."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Literal, TypeAlias
 
-from weft.engine.events import Event, ModelFailed, ModelReplied, RequestAnswered, RunStarted
+from weft.engine.events import Event, RequestAnswered, RunStarted
 from weft.engine.reduce import fold
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import State
@@ -23,11 +22,14 @@ from weft.runtime.arguments import (
     require_values,
 )
 from weft.runtime.decision import CallCheck, NewEvent
-from weft.runtime.deltas import Delta, Ended, ModelRetry, News, Speech, TextDelta
+from weft.runtime.deltas import Delta, Speech
+from weft.runtime.following import Follower
 from weft.runtime.forking import Edits, fork
 from weft.runtime.perform import ModelSource
 from weft.runtime.run_writer import Batches, RunWriter
+from weft.runtime.secrets import SecretAnswers
 from weft.runtime.signals import Answer, Signal, Stop, expiry_of, interpret, was_heard
+from weft.runtime.starts import start_input, values_of_input
 from weft.runtime.values import fitting_text, start_values
 from weft.runtime.worker import Worker, is_text, no_run
 from weft.runtime.workflow import Workflow
@@ -52,7 +54,7 @@ class Gateway:
         batches: Batches,
         speech: Speech,
         environment: Mapping[str, str],
-        production: bool,
+        secret_answers: SecretAnswers,
     ) -> None:
         self._journal = journal
         self._models = models
@@ -63,7 +65,7 @@ class Gateway:
         self._batches = batches
         self._speech = speech
         self._environment = environment
-        self._production = production
+        self._secret_answers = secret_answers
 
     async def start(
         self,
@@ -72,11 +74,15 @@ class Gateway:
         scope: Scope,
         message: str | None = None,
         values: Mapping[str, Json] | None = None,
+        input: Mapping[str, Json] | None = None,  # noqa: A002 - what it is
         model: str | None = None,
         run: str | None = None,
         streamed: bool = False,
     ) -> str:
         """Begin a run and return its identity; it goes on whether or not anybody watches.
+
+        `input` is what comes with it where a form, a webhook or a changed document starts it: its
+        first agent is told, and fields called like derived variables set these.
 
         `model` answers for every agent, whatever the package says. A `run` of your own choice may
         be given once; a second start with it is refused. `streamed` keeps the first words as they
@@ -91,13 +97,17 @@ class Gateway:
         linked = await self._workflows.named(workflow)
         name = run or self._clock.new_id()
         self._require_models(linked, model, scope)
+        brought = start_input(linked, input)
+        named = {**values_of_input(linked, brought or {}), **(values or {})}
         given = start_values(
-            linked.compiled,
+            linked,
             environment=self._environment,
-            production=self._production,
-            given=values or {},
+            given=named,
+            kept=await self._journal.kept(scope, workflow) if linked.compiled.kept else {},
         )
-        new = _first_events(name, linked, scope, given, fitting_text(message), model)
+        new = _first_events(
+            name, linked, scope, given, fitting_text(message), model, tuple(named), brought
+        )
         try:
             await self._begin(scope, linked, name, new, streamed=streamed)
         except StoreConflict as error:  # It is another user's: not even how long it is may show.
@@ -112,7 +122,7 @@ class Gateway:
         """
         require_scope(scope)
         known = self._worker.known((scope.app, run)) is not None
-        opened = await self._open(run, scope)
+        opened = await self._open_for(run, signal, scope)
         if was_heard(signal, opened.state):
             return
         if not isinstance(signal, Stop):
@@ -232,7 +242,8 @@ class Gateway:
             return
         if self._dispatcher.mine((scope.app, run)):
             self._worker.look_for_due()
-        async for item in self._followed(run, scope, after):
+        follower = Follower(self._journal, self._worker, self._speech)
+        async for item in follower.follow(run, scope, after):
             yield item
 
     async def prune(self, *, scope: Scope, ended_before: int, dry_run: bool) -> Pruned:
@@ -240,41 +251,21 @@ class Gateway:
         require_scope(scope)
         return await self._journal.prune(scope, ended_before=ended_before, dry_run=dry_run)
 
-    async def _followed(self, run: str, scope: Scope, after: int) -> AsyncIterator[Event | Delta]:
-        """Yield events and pieces of text in order: a piece after the event that allowed it."""
-        key = (scope.app, run)
-        early: list[Delta] = []
-        replied: set[int] = set()
-        with self._speech.listening(key) as news:
-            pump = asyncio.create_task(_pump(self._journal.follow(scope, run, after=after), news))
-            try:
-                while True:
-                    if news.empty() and self._worker.is_given_up(key):
-                        for event in await self._journal.read(scope, run, after=after):
-                            yield event
-                        self._worker.raise_if_given_up(key)
-                    item = await news.get()
-                    if isinstance(item, Event):
-                        yield item
-                        after = item.seq
-                        if isinstance(item.data, ModelReplied | ModelFailed):
-                            replied.add(item.cause)
-                        ready = [it for it in early if it.call <= after]
-                        early = [it for it in early if it.call > after]
-                    elif isinstance(item, TextDelta | ModelRetry):
-                        ready = [item] if item.call <= after else []
-                        early += [] if ready else [item]
-                    elif isinstance(item, Ended):
-                        await pump  # which raises what kept it from going on
-                        return
-                    else:
-                        continue
-                    for delta in ready:
-                        if delta.call not in replied:
-                            yield delta
-            finally:
-                pump.cancel()
-                await asyncio.gather(pump, return_exceptions=True)
+    async def _open_for(self, run: str, signal: Signal, scope: Scope) -> OpenRun:
+        """Return a run that a signal is for; a question may be asked of others than its user."""
+        if isinstance(signal, Answer) and scope.addresses and is_text(run):
+            asked = await self._journal.requests(scope, run=run)
+            if any(it.id == signal.request and it.addressee in scope.addresses for it in asked):
+                return await self._open(run, Scope(scope.app))
+        opened = await self._open(run, scope)
+        if isinstance(signal, Answer) and signal.request in opened.state.requests:
+            asked_of = opened.state.requests[signal.request].addressee
+            if not scope.answers(opened.state.app, opened.state.user, asked_of):
+                raise UsageError(
+                    f"question {signal.request} is for {asked_of}, not for {scope.user}",
+                    hint=f"answer it as {asked_of}",
+                )
+        return opened
 
     async def _open(self, run: str, scope: Scope) -> OpenRun:
         """Return a run that something is to be written to."""
@@ -310,7 +301,23 @@ class Gateway:
     async def _let_in(self, opened: OpenRun, signal: Signal, user: str) -> None:
         if was_heard(signal, opened.state):
             return
-        await self._write(opened, *interpret(signal, opened.workflow, opened.state, user))
+        new, check = interpret(signal, opened.workflow, opened.state, user)
+        if isinstance(signal, Answer):
+            self._keep_secrets(opened, signal)
+        await self._write(opened, new, check)
+
+    def _keep_secrets(self, opened: OpenRun, signal: Answer) -> None:
+        """Keep what was typed into secret fields for the tool that asked: no event holds it."""
+        form = opened.workflow.forms.get(opened.state.requests[signal.request].tool or "")
+        secrets = form.secrets(signal.value) if form else []
+        if not secrets:
+            return
+        if not isinstance(opened, ActiveRun):
+            raise UsageError(
+                "this answer has a secret field, which is kept nowhere on its way",
+                hint="answer it in the process that works on the run",
+            )
+        self._secret_answers.keep(opened.scope.app, signal.request, signal.value, secrets)
 
     async def _write(self, opened: OpenRun, new: NewEvent, check: CallCheck) -> None:
         if isinstance(opened, ActiveRun):
@@ -344,16 +351,6 @@ class Gateway:
             self._models(name or "", workflow, scope)
 
 
-async def _pump(events: AsyncIterator[Event], news: News) -> None:
-    try:
-        async for event in events:
-            await news.put(event)
-    except Exception:  # told to whoever follows; one that has left reads nothing any more
-        await news.put(Ended())
-        raise
-    await news.put(Ended())
-
-
 def _first_events(
     run: str,
     workflow: Workflow,
@@ -361,11 +358,21 @@ def _first_events(
     values: dict[str, Json],
     message: str | None,
     model: str | None,
+    given: tuple[str, ...],
+    brought: dict[str, Json] | None,
 ) -> tuple[NewEvent, ...]:
     """Return what begins a run; the first message answers the question it begins with."""
     user = scope.user or ""
     begun = RunStarted(
-        workflow.name, workflow.digest, scope.app, user, values, message is not None, model
+        workflow.name,
+        workflow.digest,
+        scope.app,
+        user,
+        values,
+        message is not None,
+        model,
+        given=given,
+        input=brought,
     )
     events = (NewEvent(f"user:{user}", begun),)
     if message is None:

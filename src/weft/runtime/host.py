@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, aclosing
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from weft.engine.rows import RunRow
 from weft.errors import RunError, UsageError
-from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Journal
@@ -20,18 +20,19 @@ from weft.runtime.deltas import Speech
 from weft.runtime.gateway import Gateway
 from weft.runtime.holding import Holding
 from weft.runtime.local_dispatch import LocalDispatcher
+from weft.runtime.outside import Outside
 from weft.runtime.perform import ModelSource, Performer
 from weft.runtime.run_writer import Batches
-from weft.runtime.secrets import secret_values
+from weft.runtime.secrets import SecretAnswers
 from weft.runtime.worker import LEASE, Worker, is_alive
-from weft.runtime.workflow import Workflow
+from weft.runtime.workflow import LINKING, Linking
 from weft.runtime.workflows import FindWorkflow, WorkflowCache
 
 
 class Host(Gateway):
     """Runs workflows: a gateway and a worker. Close it, or use it as an async context manager."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its ports, all by name
         self,
         *,
         journal: Journal,
@@ -41,14 +42,21 @@ class Host(Gateway):
         find: FindWorkflow,
         dispatcher: Dispatcher | None = None,
         environment: Mapping[str, str] | None = None,
-        production: bool = False,
+        outside: Outside | None = None,
+        linking: Linking = LINKING,
     ) -> None:
-        workflows = WorkflowCache(journal, loader, find)
+        workflows = WorkflowCache(journal, loader, find, linking)
+        reached = outside or Outside()
+        if not reached.environment:
+            reached = replace(reached, environment=environment or {})
+        secret_answers = SecretAnswers()
         batches = Batches(clock.new_id())
         speech = Speech()
         # A tool is kept in memory for a person only where no other process could work on its run.
         holding = Holding() if dispatcher is None else Holding(seconds=0)
-        performer = Performer(journal, models, clock, speech, self._secrets_of, holding=holding)
+        performer = Performer(
+            journal, models, clock, speech, reached, secret_answers, holding=holding
+        )
         super().__init__(
             journal=journal,
             models=models,
@@ -66,9 +74,10 @@ class Host(Gateway):
             batches=batches,
             speech=speech,
             environment=environment or {},
-            production=production,
+            secret_answers=secret_answers,
         )
         self._loader = loader
+        self._outside = reached
 
     async def serve(self) -> None:
         """Take up runs that others have written to, from now on."""
@@ -145,6 +154,7 @@ class Host(Gateway):
         async with AsyncExitStack() as stack:  # What one cannot close is no reason to leave others.
             stack.callback(self._loader.close)
             stack.push_async_callback(self._journal.close)
+            stack.push_async_callback(self._outside.close)
             stack.push_async_callback(self._models.close)
             stack.push_async_callback(self._worker.close)
             stack.push_async_callback(self._dispatcher.close)
@@ -159,9 +169,6 @@ class Host(Gateway):
         trace: TracebackType | None,
     ) -> None:
         await self.close()
-
-    def _secrets_of(self, workflow: Workflow) -> Mapping[str, Json]:
-        return secret_values(workflow.compiled, self._environment)
 
 
 async def _rested(active: ActiveRun, scope: Scope) -> RunRow | None:

@@ -3,48 +3,52 @@
 import asyncio
 import contextvars
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from weft.context.assembly import Assembly, assemble
-from weft.context.values import shown
+from weft.context.values import shown, values_of
 from weft.engine.activations import read_output
-from weft.engine.commands import CallModel, CallTool
+from weft.engine.commands import CallModel, CallTool, Effect, Fetch, Judge, WriteDocument
+from weft.engine.compiled import refreshed
 from weft.engine.events import (
+    SOURCE,
+    ConditionJudged,
+    DocumentWritten,
     EventData,
-    FailureKind,
     ModelFailed,
     ModelReplied,
-    ToolFailed,
     ToolRequest,
-    ToolReturned,
 )
-from weft.errors import (
-    Ask,
-    ModelError,
-    PortError,
-    Refuse,
-    RetryModel,
-    RunError,
-    ToolError,
-    UsageError,
-)
+from weft.errors import ModelError, PortError, RunError, ToolError, UsageError
 from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.journal import Journal
-from weft.ports.model import Model, ModelReply, ModelRequest
+from weft.ports.model import ChatMessage, Model, ModelReply, ModelRequest, OutputSchema
 from weft.ports.scope import Scope
-from weft.ports.tools import ToolCall
-from weft.runtime.context_variables import Context
+from weft.runtime.consulting import (
+    JUDGEMENT,
+    judge_messages,
+    judged,
+    question_of,
+    tool_messages,
+)
 from weft.runtime.decision import Decision, NewEvent
 from weft.runtime.deltas import ModelRetry, Speech
+from weft.runtime.fetching import fetch, hidden_settings, read_variable, without_secrets
 from weft.runtime.holding import Holding
 from weft.runtime.json_values import plain_json
+from weft.runtime.model_settings import in_run
+from weft.runtime.outside import Outside
 from weft.runtime.pacing import Pace
-from weft.runtime.questions import CallingRun, Questions
-from weft.runtime.secrets import masked
+from weft.runtime.questions import CallingRun
+from weft.runtime.secrets import SecretAnswers, secret_values
+from weft.runtime.sources import write_entity
+from weft.runtime.tool_calls import ToolCaller
 from weft.runtime.workflow import Workflow
+from weft.spec.model_settings import ModelSettings
+from weft.spec.variables import EntitySource
 
 _log: Final = logging.getLogger("weft.runtime")
 
@@ -77,14 +81,42 @@ class Performer:
     clock: Clock
     #: Who listens while a model speaks.
     speech: Speech
-    #: The values of a workflow's secrets, as they are now.
-    secrets_of: Callable[[Workflow], Mapping[str, Json]]
+    outside: Outside
+    secret_answers: SecretAnswers
     #: Called when something was written to a run.
     tell: Callable[[Decision], None] = _nothing
     #: What all runs go on in, whoever has begun them.
     context: contextvars.Context = field(default_factory=contextvars.copy_context)
     pace: Pace = field(default_factory=Pace)
     holding: Holding = field(default_factory=Holding)
+    tools: ToolCaller = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Put together what calls tools."""
+        self.tools = ToolCaller(
+            clock=self.clock,
+            outside=self.outside,
+            consult=self.consult,
+            secrets_of=self.secrets_of,
+            tell=lambda run, told: self.speech.tell((run.scope.app, told.run), told),
+            secret_answers=self.secret_answers,
+        )
+
+    def perform(
+        self, run: CallingRun, command: Effect, assembly: Assembly | None
+    ) -> Coroutine[Any, Any, tuple[NewEvent, ...]]:
+        """Return the work that carries out a command, not begun yet."""
+        match command:
+            case CallModel():
+                return self.call_model(run, command, assembly)
+            case CallTool():
+                return self.call_tool(run, command)
+            case Fetch():
+                return self.fetch(run, command)
+            case WriteDocument():
+                return self.write_document(run, command)
+            case Judge():
+                return self.judge(run, command)
 
     async def call_model(
         self, run: CallingRun, command: CallModel, assembly: Assembly | None
@@ -100,8 +132,9 @@ class Performer:
             call=command.call,
             key=_key(run, command),
             messages=sent.messages,
-            tools=view.tools,
+            tools=sent.tools,
             output=view.output,
+            settings=_settings(run, command.agent),
             on_retry=self._on_retry(run, command),
         )
         result: EventData
@@ -112,7 +145,10 @@ class Performer:
             raise RunError(str(error)) from error
         try:
             key = (run.scope.app, request.run)
-            listener = self.speech.listener(key, command.seq) if self.speech.is_heard(key) else None
+            # What its hooks have not had yet is nobody's to hear.
+            open_ = not run.workflow.compiled.agents[command.agent].send
+            heard = open_ and self.speech.is_heard(key)
+            listener = self.speech.listener(key, command.seq) if heard else None
             reply = await model.reply(request, listener)
             if listener is not None:  # Its words are heard before the whole takes their place.
                 await asyncio.sleep(0)
@@ -130,88 +166,117 @@ class Performer:
         return lambda text: self.speech.tell(key, ModelRetry(key[1], command.seq, text))
 
     async def call_tool(self, run: CallingRun, command: CallTool) -> tuple[NewEvent, ...]:
-        key = _key(run, command)
-        try:
-            secrets = self.secrets_of(run.workflow)
-        except UsageError as error:  # It was there when the run began.
-            return _results(command, ToolFailed(command.id, str(error)))
-        variables = Context(
-            run.workflow.compiled,
-            run.state,
-            turn=command.turn,
-            agent=command.agent,
-            tool=command.tool,
-            key=key,
-            answers=tuple(it.value for it in command.answers),
-            secrets=secrets,
+        """Call a tool, a hook or a tool of a server."""
+        return await self.tools.call(run, command, _key(run, command))
+
+    async def fetch(self, run: CallingRun, command: Fetch) -> tuple[NewEvent, ...]:
+        """Read what comes from outside."""
+        found = await fetch(self.outside, run.workflow, run.state, command)
+        hidden = hidden_settings(run.workflow, self.outside.environment)
+        return tuple(
+            NewEvent(SOURCE, it, command.seq, command.turn) for it in without_secrets(found, hidden)
         )
-        questions = Questions(run, command, self.clock, secrets)
-        call = ToolCall(
-            id=command.id,
-            run=run.state.run,
-            agent=command.agent,
-            tool=command.tool,
-            key=key,
-            arguments=command.arguments,
-            variables=variables,
-            ask=questions,
-            answer_again=questions.restart,
-        )
-        result: EventData
+
+    async def write_document(self, run: CallingRun, command: WriteDocument) -> tuple[NewEvent, ...]:
+        """Write the document of an entity variable as it is now."""
+        state = run.state
+        source = run.workflow.spec.variables[command.name].source
+        fault = ""
         try:
-            value = await run.workflow.tools.call(call)
-            result = ToolReturned(command.id, masked(value, secrets))
-        except Ask as signal:
-            result = _asks(questions, command, signal)
-        except Refuse as refusal:
-            result = _failed(command, refusal, "refused", secrets)
-        except RetryModel as signal:
-            result = _failed(command, signal, "retry", secrets)
-        except PortError as error:
-            slow = isinstance(error.__cause__, TimeoutError)
-            result = _failed(command, error, "timeout" if slow else "error", secrets)
+            if isinstance(source, EntitySource):
+                value, values = state.variables.get(command.name), values_of(state, 0)
+                await write_entity(self.outside, source, value, app=state.app, values=values)
+        except TimeoutError:
+            fault = "the store of documents gave no answer in time"
+        except (PortError, UsageError) as error:
+            fault = str(error)
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
-            _log.exception("the tool %s failed unexpectedly", command.tool)
-            result = _failed(command, error, "error", secrets)
-        writes = variables.finish()
-        written = writes if _counts(result) else ()
-        return _results(command, *written, result)
+            _log.exception("the document of %s could not be written", command.name)
+            fault = f"it failed unexpectedly, with {type(error).__name__}"
+        return (NewEvent(SOURCE, DocumentWritten(command.name, command.seq, fault), command.seq),)
+
+    async def judge(self, run: CallingRun, command: Judge) -> tuple[NewEvent, ...]:
+        """Let the model of an agent judge whether a condition holds."""
+        messages = judge_messages(run.workflow, run.state, command)
+        try:
+            reply = await self._ask(run, command.agent, command.seq, messages, JUDGEMENT)
+        except UsageError as error:  # It is not the run's fault: it goes on where the model is.
+            raise RunError(str(error)) from error
+        except ModelError as error:
+            fault = f"the model gave no answer: {error}"
+            result = ConditionJudged(command.rule, holds=False, text="", fault=fault)
+        else:
+            facts = {"usage": reply.usage, "model": reply.model, "answerer": reply.answerer}
+            result = judged(command, reply.text, facts)
+        return (NewEvent(f"agent:{command.agent}", result, command.seq),)
+
+    async def consult(
+        self, run: CallingRun, command: CallTool, instruction: str, output: OutputSchema | None
+    ) -> ModelReply:
+        """Ask the model of an agent something for one of its tools."""
+        messages = tool_messages(instruction)
+        return await self._ask(run, command.agent, command.seq, messages, output, command.turn)
+
+    async def _ask(
+        self,
+        run: CallingRun,
+        agent: str,
+        seq: int,
+        messages: list[ChatMessage],
+        output: OutputSchema | None,
+        turn: int = 0,
+    ) -> ModelReply:
+        """Ask a model beside the conversation; raises ModelError, UsageError if there is none."""
+        named = run.workflow.models.get(agent, run.workflow.spec.orchestrator.model)
+        request = ModelRequest(
+            model=run.state.model or named or "",
+            run=run.state.run,
+            agent=agent,
+            turn=turn,
+            call=0,
+            key=f"{run.scope.app}/{run.state.run}:{seq}",
+            messages=messages,
+            output=output,
+            settings=_settings(run, agent),
+            question=question_of(messages, output),
+        )
+        try:
+            model = self.models(request.model, run.workflow, run.scope)
+            reply = await model.reply(request)
+            for text in (reply.text, reply.model):
+                text.encode()
+        except (ModelError, UsageError):
+            raise
+        except Exception as error:  # whatever it is, it becomes an event
+            _log.exception("the model of %s failed unexpectedly", agent)
+            raise ModelError(f"{type(error).__name__}: {error}") from error
+        return reply
+
+    async def secrets_of(self, run: CallingRun) -> Mapping[str, Json]:
+        """Return the values of a workflow's secrets, as they are now, wherever they are."""
+        workflow, state = run.workflow, run.state
+        if not workflow.has_secrets:
+            return {}
+        environment = self.outside.environment
+        values = secret_values(workflow.compiled, environment)
+        for name, variable in workflow.spec.variables.items():
+            if variable.secret and refreshed(variable.source) is not None:
+                reading, fault = await read_variable(self.outside, workflow, state, 0, name)
+                if reading is None:
+                    raise ToolError(f"the secret {name} could not be read: {fault}")
+                values[name] = reading.value
+        return {**values, **hidden_settings(workflow, environment)}
+
+
+def _settings(run: CallingRun, agent: str) -> ModelSettings | None:
+    workflow = run.workflow
+    settings = workflow.settings.get(agent)
+    return settings and in_run(settings, run.scope.app, workflow.name, run.state.run)
 
 
 def _key(run: CallingRun, command: CallModel | CallTool) -> str:
     """Return what an effect is recognised by when it is repeated: no other has it anywhere."""
     return f"{run.scope.app}/{run.state.run}:{command.seq}"
-
-
-def _results(command: CallTool, *results: EventData) -> tuple[NewEvent, ...]:
-    actor = f"tool:{command.tool}"
-    return tuple(NewEvent(actor, it, command.seq, command.turn) for it in results)
-
-
-def _counts(result: EventData) -> bool:
-    """Tell whether what a call has set counts: it has returned, or it declines on purpose.
-
-    One that asks is not over: when it is made again, it sets again what it sets.
-    """
-    if isinstance(result, ToolFailed):
-        return result.kind == "refused"
-    return isinstance(result, ToolReturned)
-
-
-def _failed(
-    command: CallTool, error: Exception, kind: FailureKind, secrets: Mapping[str, Json]
-) -> ToolFailed:
-    """Return what the agent is told: the reason, without secrets it may quote."""
-    return ToolFailed(command.id, str(masked(str(error), secrets)), kind)
-
-
-def _asks(questions: Questions, command: CallTool, signal: Ask) -> EventData:
-    """Return the question a tool has raised, or why it cannot be asked."""
-    try:
-        payload, otherwise = plain_json(signal.payload), plain_json(signal.otherwise)
-        return questions.opened(command.tool, payload, signal.timeout, otherwise)
-    except (ValueError, ToolError, UsageError) as error:
-        return ToolFailed(command.id, f"{command.tool} asked a question that cannot be: {error}")
 
 
 def _replied(workflow: Workflow, command: CallModel, reply: ModelReply) -> ModelReplied:
@@ -223,32 +288,37 @@ def _replied(workflow: Workflow, command: CallModel, reply: ModelReply) -> Model
         tools = (it.tool for it in reply.tool_requests)
         for text in (reply.text, reply.model, reply.finish, reply.instead_of, *tools):
             text.encode()
-        requests = tuple(
-            ToolRequest(
-                f"call_{command.turn}_{command.call}_{number}",
-                asked.tool,
-                {name: plain_json(value) for name, value in asked.arguments.items()},
-            )
-            for number, asked in enumerate(reply.tool_requests)
-        )
+        requests: list[ToolRequest] = []
+        for number, asked in enumerate(reply.tool_requests):
+            id_ = f"call_{command.turn}_{command.call}_{number}"
+            arguments = {name: plain_json(value) for name, value in asked.arguments.items()}
+            fault = workflow.tools.misfit(asked.tool, arguments) or ""
+            requests.append(ToolRequest(id_, asked.tool, arguments, fault))
     except ValueError as error:
         raise ModelError(f"the reply cannot be kept: {error}") from error
     return ModelReplied(
         call=command.call,
         text=reply.text,
-        tool_requests=requests,
+        tool_requests=tuple(requests),
         usage=reply.usage,
         model=reply.model,
         answerer=reply.answerer,
         finish=reply.finish,
         instead_of=reply.instead_of,
-        shown=None if reply.tool_requests else _shown(workflow, command.agent, reply.text),
+        shown=_shown(workflow, command.agent, reply),
         retries=reply.retries,
     )
 
 
-def _shown(workflow: Workflow, agent: str, text: str) -> str | None:
+def _shown(workflow: Workflow, agent: str, reply: ModelReply) -> str | None:
     """Return what a person reads of a structured reply: nothing of one that does not fit."""
+    if workflow.compiled.agents[agent].send:  # What its hooks have not had is nobody's to read.
+        return ""
+    return None if reply.tool_requests else reading(workflow, agent, reply.text)
+
+
+def reading(workflow: Workflow, agent: str, text: str) -> str | None:
+    """Return how a person reads what an agent says; None if that is the text itself."""
     model = workflow.compiled.agents[agent].output
     if model is None:
         return None

@@ -1,13 +1,14 @@
 """Questions of tools to people: opened in the name of one call, and bound to it."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Protocol
 
 from pydantic_core import to_json
 
+from weft.context.values import values_of
 from weft.engine.commands import CallTool
-from weft.engine.events import RequestOpened
+from weft.engine.events import EventData, RequestOpened
 from weft.engine.state import GivenAnswer, State
 from weft.errors import ToolError, UsageError
 from weft.findings import Json
@@ -15,7 +16,10 @@ from weft.ids import nearest
 from weft.ports.clock import Clock
 from weft.ports.scope import Scope
 from weft.runtime.asking import check_timeout
-from weft.runtime.secrets import masked
+from weft.runtime.forms import Form
+from weft.runtime.masking import has_mask, masked
+from weft.runtime.secrets import SecretAnswers
+from weft.runtime.sources import filled
 from weft.runtime.workflow import Workflow
 
 
@@ -39,21 +43,36 @@ class CallingRun(Protocol):
         """Wait, in a tool, for the answer to its question."""
         ...
 
+    async def note(self, command: CallTool, data: EventData) -> None:
+        """Write something that happens in the course of a call, and return when it is written."""
+        ...
+
 
 class Questions:
     """Asks people on behalf of one tool call; answers it has had come back at once."""
 
     def __init__(
-        self, run: CallingRun, command: CallTool, clock: Clock, secrets: Mapping[str, Json]
+        self,
+        run: CallingRun,
+        command: CallTool,
+        clock: Clock,
+        secrets: MutableMapping[str, Json],
+        *,
+        typed: SecretAnswers,
+        on_answer: Callable[[State], None],
     ) -> None:
+        #: What no text may repeat; what a person types into a secret field is added to it.
         self._secrets = secrets
         self._run = run
         self._command = command
         self._clock = clock
+        self._typed = typed
+        self._on_answer = on_answer
         #: All answers that this call has had, and those of them that are still to be given: each
         #: for the same question only, and only once in an attempt.
-        self._had = list(command.answers)
-        self._given = list(command.answers)
+        self._had: list[GivenAnswer] = []
+        self._had += self._revealed(command.answers)
+        self._given = self._usable()
         self._number = len(command.answers)
         #: The last question, until it is known to be answered, and whether it is waited for now.
         self._open: RequestOpened | None = None
@@ -90,8 +109,26 @@ class Questions:
         finally:
             self._waits = False
         self._open = None
-        self._had.append(GivenAnswer(asked.digest, value))
-        return value
+        self._on_answer(self._run.state)
+        (given,) = self._revealed((GivenAnswer(asked.digest, value),))
+        self._had.append(given)
+        return given.value
+
+    def _revealed(self, answers: Sequence[GivenAnswer]) -> list[GivenAnswer]:
+        """Return answers with what was typed into secret fields, as long as that is known here."""
+        found: list[GivenAnswer] = []
+        for number, given in enumerate(answers, start=len(self._had)):
+            request = f"{self._run.state.run}:{self._command.seq}:{number}"
+            typed = self._typed.get(self._run.scope.app, request)
+            if typed is not None:
+                for at, secret in enumerate(typed.secrets):
+                    self._secrets[f"{request}.{at}"] = secret
+            found.append(given if typed is None else GivenAnswer(given.digest, typed.value))
+        return found
+
+    def _usable(self) -> list[GivenAnswer]:
+        """Return the answers that are known whole: a secret that is gone is asked for again."""
+        return [it for it in self._had if not has_mask(it.value)]
 
     def _take_late_answers(self) -> None:
         """Keep what was answered when the call did not wait for it any more."""
@@ -99,8 +136,9 @@ class Questions:
         late = call.answers[len(self._had) :] if call else ()
         if late:
             self._open = None
-            self._had += late
-            self._given += late
+            known = self._revealed(late)
+            self._had += known
+            self._given += [it for it in known if not has_mask(it.value)]
 
     def _too_early(self) -> UsageError:
         return UsageError(
@@ -110,7 +148,7 @@ class Questions:
 
     def restart(self) -> None:
         """Begin anew: the attempt that was answered has failed, and nobody is asked twice."""
-        self._given = list(self._had)
+        self._given = self._usable()
 
     def opened(
         self, tool: str, payload: Json, seconds: float | None, otherwise: Json
@@ -138,7 +176,19 @@ class Questions:
             expires_at=None if seconds is None else self._clock.now() + round(seconds * 1000),
             otherwise=otherwise,
             sets=tuple(dict.fromkeys(it.variable for it in settings)),
+            component=form.component[0] if form and form.component else "",
+            mode=form.component[1] if form and form.component else "",
+            addressee=self._addressee(form),
         )
+
+    def _addressee(self, form: Form | None) -> str:
+        if form is None or not form.addressee:
+            return ""
+        values = values_of(self._run.state, self._command.turn)
+        addressee = str(filled(form.addressee, values))
+        if not addressee.partition(":")[2].strip():
+            raise ToolError(f"nobody is asked: the addressee {form.addressee} is {addressee}")
+        return addressee
 
     def _refuse_unknown(self, tool: str) -> None:
         """Refuse a question that nothing says how to show, nor what answers it."""

@@ -14,6 +14,7 @@ from weft.ports.clock import Clock
 from weft.ports.dispatcher import RunKey
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
+from weft.runtime.change_log import log_changes
 from weft.runtime.decision import CallCheck, Decision, NewEvent, decide
 from weft.runtime.workflow import Workflow
 
@@ -85,7 +86,9 @@ class RunWriter:
         """Return what is still to be done for the run, after writing what that takes."""
         await self.catch_up()
         self._own()
-        return await self._write(lambda: ((), tuple(pending(self.state))), lambda _: True)
+        return await self._write(
+            lambda: ((), tuple(pending(self.workflow.compiled, self.state))), lambda _: True
+        )
 
     async def begin(self, written: Batch, state: State) -> None:
         """Write the events that have led to where the run stands."""
@@ -115,6 +118,8 @@ class RunWriter:
             now = self._clock.now()
             decision = decide(self.workflow, self.state, new, now, commands)
             if not decision.events or await self._append(self._batch(decision)):
+                declared = self.workflow.compiled.variables
+                log_changes(declared, self.state, decision.state, decision.events)
                 self.state = decision.state
                 return decision
             conflicts += 1

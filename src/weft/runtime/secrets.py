@@ -1,19 +1,12 @@
 """Secrets: values that tools may read and that no event ever holds."""
 
-from collections.abc import Mapping
-from typing import Final, cast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.conditions import same
 from weft.findings import Json
 from weft.runtime.values import from_environment
 from weft.spec.variables import EnvironmentSource
-
-#: What stands where a secret would.
-MASK: Final = "(secret)"
-
-#: Shorter ones would blot out harmless text; they are hidden where they stand alone.
-_SHORTEST: Final = 6
 
 
 def secret_values(compiled: CompiledWorkflow, environment: Mapping[str, str]) -> dict[str, Json]:
@@ -25,24 +18,35 @@ def secret_values(compiled: CompiledWorkflow, environment: Mapping[str, str]) ->
     }
 
 
-def masked(value: Json, secrets: Mapping[str, Json]) -> Json:
-    """Return a value without the secrets, should any be in it."""
-    hidden = [it for it in secrets.values() if it is not None and not isinstance(it, bool)]
-    return _masked(value, hidden) if hidden else value
+@dataclass(frozen=True, slots=True)
+class TypedAnswer:
+    """An answer with what a person has typed into its secret fields."""
+
+    value: Json
+    secrets: tuple[Json, ...]
+
+    def __repr__(self) -> str:
+        return "TypedAnswer(...)"
 
 
-def _masked(value: Json, hidden: list[Json]) -> Json:
-    if isinstance(value, dict):
-        fields = cast("dict[str, Json]", value)
-        return {
-            cast("str", _masked(key, hidden)): _masked(it, hidden) for key, it in fields.items()
-        }
-    if isinstance(value, list):
-        return [_masked(it, hidden) for it in cast("list[Json]", value)]
-    if any(same(value, secret) for secret in hidden):
-        return MASK
-    if isinstance(value, str):
-        for secret in hidden:
-            if isinstance(secret, str) and len(secret) >= _SHORTEST:
-                value = value.replace(secret, MASK)
-    return value
+class SecretAnswers:
+    """What people have typed into secret fields: in memory, until the call is over that asked.
+
+    No journal keeps it. A call that is made anew in another process asks again.
+    """
+
+    def __init__(self) -> None:
+        self._typed: dict[tuple[str, str], TypedAnswer] = {}
+
+    def keep(self, app: str, request: str, value: Json, secrets: Iterable[Json]) -> None:
+        """Keep an answer for the call that asked."""
+        self._typed[app, request] = TypedAnswer(value, tuple(secrets))
+
+    def get(self, app: str, request: str) -> TypedAnswer | None:
+        """Return an answer as it was typed; None if it has no secrets, or they are gone."""
+        return self._typed.get((app, request))
+
+    def forget(self, app: str, prefix: str) -> None:
+        """Forget the answers to the questions of a call."""
+        for key in [it for it in self._typed if it[0] == app and it[1].startswith(prefix)]:
+            del self._typed[key]

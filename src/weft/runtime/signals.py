@@ -67,7 +67,9 @@ def interpret(
             is_open(id_)(state)
             asked = state.requests[id_]
             answer = _fitting(workflow, state, asked.tool, value)
-            new = NewEvent(actor, RequestAnswered(id_, answer, user), turn=asked.turn)
+            form = workflow.forms.get(asked.tool or "")
+            kept = form.concealed(answer) if form else answer
+            new = NewEvent(actor, RequestAnswered(id_, kept, user), turn=asked.turn)
             return new, is_open(id_)
         case UserMessage(text=text, id=name):
             _refuse_unfit(name)

@@ -1,5 +1,6 @@
 """The values a run starts with: those that come from outside the package."""
 
+import logging
 from collections.abc import Mapping
 from typing import Final
 
@@ -8,36 +9,47 @@ from weft.errors import ExpressionError, UsageError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.runtime.json_values import plain_json
+from weft.runtime.workflow import Workflow
 from weft.spec.type_meaning import coerce_text, mismatch
 from weft.spec.variables import EnvironmentSource
+
+_log: Final = logging.getLogger("weft.context")
 
 #: The sources of variables whose values may be given when a run starts.
 _GIVABLE: Final = frozenset({"derived", "environment"})
 
 
 def start_values(
-    compiled: CompiledWorkflow,
+    workflow: Workflow,
     *,
     environment: Mapping[str, str],
-    production: bool,
     given: Mapping[str, Json],
+    kept: Mapping[str, Json],
 ) -> dict[str, Json]:
-    """Return the values that are not in the package: from the environment, and given ones.
+    """Return the values that are not in the package: from the environment, kept and given ones.
 
-    In production no variable comes from the environment, as if it were not declared. Secrets are
-    looked for, so that a run does not begin without them, but their values stay outside.
+    Secrets are looked for, so that a run does not begin without them, but their values stay
+    outside. What does not exist here is taken out once more, whoever has put it in.
     """
+    compiled = workflow.compiled
     values: dict[str, Json] = {}
     for name, variable in compiled.variables.items():
         if isinstance(variable.source, EnvironmentSource):
-            hidden = production and not variable.secret
-            found = (
-                None if hidden else from_environment(compiled, name, variable.source, environment)
-            )
+            found = from_environment(compiled, name, variable.source, environment)
             values[name] = None if variable.secret else found
+        elif name in kept and _still_fits(compiled, name, kept[name]):
+            values[name] = kept[name]
     for name, value in given.items():
         values[name] = _given(compiled, name, value)
-    return values
+    purged = [name for name in values if name in workflow.suppressed]
+    if purged:
+        _log.warning("%s: %s do not exist here and were taken out", workflow.name, purged)
+    return {name: value for name, value in values.items() if name not in purged}
+
+
+def _still_fits(compiled: CompiledWorkflow, name: str, value: Json) -> bool:
+    """Tell whether an earlier run's value is one; the package may declare another type now."""
+    return value is None or not mismatch(compiled.variables[name].type, value, compiled.models)
 
 
 def from_environment(

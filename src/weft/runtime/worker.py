@@ -264,6 +264,8 @@ class Worker:
 
     def _written(self, decision: Decision) -> None:
         state = decision.state
+        if state.status == "ended":
+            self._performer.secret_answers.forget(state.app, f"{state.run}:")
         if state.timers or any(it.expires_at is not None for it in state.requests.values()):
             self.look_for_due()
 

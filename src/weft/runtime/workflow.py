@@ -1,23 +1,41 @@
 """A workflow: a package that was checked and linked, ready to run, shared by all its runs."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
+from typing import Final
 from weakref import finalize
 
 from pydantic_core import from_json, to_json
 
 from weft.context.view import View, make_view
-from weft.engine.compiled import CompiledWorkflow, compile_workflow
+from weft.engine.compiled import ActivationRules, CompiledWorkflow, compile_workflow
 from weft.engine.not_performed import HINT, not_performed, refusal
+from weft.engine.points import linked_functions
+from weft.engine.suppression import without_sources
+from weft.engine.trigger_kinds import TriggerKind, TriggerKinds
 from weft.errors import LinkError, StoreError
 from weft.findings import Finding, Place
+from weft.ids import TERMINATE, USER
 from weft.ports.model import ToolSchema
 from weft.ports.tools import ToolLoader, Tools
 from weft.runtime.forms import Form, make_forms
+from weft.runtime.model_settings import settings_by_agent
+from weft.spec.agents import Handoff
 from weft.spec.canonical import digest, plain
-from weft.spec.tools import Tool
+from weft.spec.condition_parser import parse_condition
+from weft.spec.conditions import names
+from weft.spec.model_settings import ModelSettings
+from weft.spec.templates import references
+from weft.spec.tools import Tool, is_built_in
+from weft.spec.variables import ComputedSource, ExternalSource
 from weft.spec.workflow import WorkflowSpec
+
+#: What is said of the tools that hand off to nobody's agent.
+_HANDOFFS: Final = {
+    USER: "Hand the conversation back to the user.",
+    TERMINATE: "End the conversation.",
+}
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
@@ -29,33 +47,61 @@ class Workflow:
     compiled: CompiledWorkflow
     views: Mapping[str, View]
     models: Mapping[str, str | None]
+    settings: Mapping[str, ModelSettings | None]
     tools: Tools
     forms: Mapping[str, Form]
     #: The package as it is kept for runs that outlive its files.
     package: bytes
+    #: The variables the package declares and that do not exist here.
+    suppressed: frozenset[str] = frozenset()
+    #: Whether anything in it is secret, so that what tools say has to be looked through.
+    has_secrets: bool = False
 
     @property
     def name(self) -> str:
         return self.spec.orchestrator.workflow_name
 
 
-def link(spec: WorkflowSpec, code: Mapping[str, bytes], loader: ToolLoader) -> Workflow:
+@dataclass(frozen=True, slots=True)
+class Linking:
+    """What decides, beside a package, how it runs here."""
+
+    #: The sources whose variables do not exist here.
+    suppressed: frozenset[str] = frozenset()
+    #: The kinds of triggers that plug-ins add.
+    kinds: TriggerKinds = field(default_factory=dict[str, TriggerKind])
+
+
+LINKING: Final = Linking()
+
+
+def link(
+    declared: WorkflowSpec,
+    code: Mapping[str, bytes],
+    loader: ToolLoader,
+    linking: Linking = LINKING,
+) -> Workflow:
     """Import the code of a package and put everything in its place.
 
     Raises LinkError naming everything that is missing, or that this version does not perform.
     """
-    _refuse_not_performed(spec)
-    name = digest(spec, code)
+    name = digest(declared, code)
+    spec = without_sources(declared, linking.suppressed)
+    _refuse_suppressed(declared, spec)
+    _refuse_not_performed(spec, linking.kinds)
     functions = {
-        tool.function: (str(PurePosixPath("tools") / tool.file), tool.function)
+        tool.function: (
+            tool.file if is_built_in(tool) else str(PurePosixPath("tools") / tool.file),
+            tool.function,
+        )
         for tool in spec.tools
     }
     for group in spec.orchestrator.parallel:
         if group.function is not None:
             module, _, function = group.function.partition(":")
             functions[group.function] = (f"{module.replace('.', '/')}.py", function)
-    compiled = compile_workflow(spec)
-    tools = loader.load(name, code, functions)
+    compiled = compile_workflow(spec, linking.kinds)
+    tools = loader.load(name, code, functions, linked_functions(compiled.points))
     workflow = Workflow(
         digest=name,
         spec=spec,
@@ -64,30 +110,78 @@ def link(spec: WorkflowSpec, code: Mapping[str, bytes], loader: ToolLoader) -> W
             agent.agent_name: make_view(
                 spec,
                 agent,
-                tuple(
-                    _described(tools, it) for it in compiled.agents[agent.agent_name].tools.values()
-                ),
+                tuple(_schemas(spec, tools, compiled.agents[agent.agent_name])),
             )
             for agent in spec.agents
         },
         models={it.agent_name: it.model or spec.orchestrator.model for it in spec.agents},
+        settings=settings_by_agent(spec),
         tools=tools,
         forms=make_forms(spec),
-        package=pack(spec, code),
+        package=pack(declared, code),
+        has_secrets=_has_secrets(spec),
+        suppressed=frozenset(declared.variables.keys() - spec.variables.keys()),
     )
     # Every workflow lets go of the code it has loaded when nothing needs it any more.
     finalize(workflow, loader.unload, name)
     return workflow
 
 
-def _refuse_not_performed(spec: WorkflowSpec) -> None:
+def _has_secrets(spec: WorkflowSpec) -> bool:
+    """Tell whether a package refers to secrets: of variables, services or tool servers."""
+    sources = (it.source for it in spec.variables.values())
+    return (
+        bool(spec.mcp_servers)
+        or any(it.secret for it in spec.variables.values())
+        or any(isinstance(it, ExternalSource) and it.auth for it in sources)
+    )
+
+
+def _refuse_suppressed(declared: WorkflowSpec, spec: WorkflowSpec) -> None:
+    """Raise LinkError if a rule or a computation asks for a variable that does not exist here."""
+    gone = declared.variables.keys() - spec.variables.keys()
+    asking: list[tuple[str, Iterable[str]]] = [
+        (f"a rule of {rule.source_agent}", _asked(rule)) for rule in (spec.handoffs if gone else ())
+    ]
+    for name, variable in spec.variables.items() if gone else ():
+        if isinstance(variable.source, ComputedSource):
+            asking.append((f"the computation of {name}", variable.source.inputs))
+    for who, asked in asking:
+        used = sorted(gone.intersection(asked))
+        if used:
+            raise LinkError(
+                f"{who} asks for {', '.join(used)}, which does not exist "
+                "here (production, or CONTEXT_INCLUDE_SCHEMA is off)"
+            )
+
+
+def _asked(rule: Handoff) -> Iterable[str]:
+    """Return the variables of a condition; in words for a model they stand in braces."""
+    if rule.condition is None:
+        return ()
+    if rule.condition_type == "llm":
+        return (it.name for it in references(rule.condition))
+    return names(parse_condition(rule.condition))
+
+
+def _schemas(spec: WorkflowSpec, tools: Tools, rules: ActivationRules) -> Iterator[ToolSchema]:
+    """Yield the tools of an agent as its model sees them, and those by which it hands off."""
+    yield from (_described(tools, it) for it in rules.tools.values())
+    described = {it.agent_name: it.description for it in spec.agents}
+    for tool, target in rules.targets.items():
+        told = _HANDOFFS.get(target) or f"Hand the conversation over to {target}."
+        what = f"{told} {described.get(target, '')}".strip()
+        yield ToolSchema(tool, what, {"type": "object", "properties": {}})
+
+
+def _refuse_not_performed(spec: WorkflowSpec, kinds: TriggerKinds) -> None:
     """Raise LinkError if a workflow declares what would have no effect.
 
     The checker says so before, with the place in the file. A package that was never checked, or
     that another version kept for its runs, is refused here.
     """
     name = spec.orchestrator.workflow_name
-    left = not_performed(spec)
+    left = not_performed(spec, kinds)
     findings = tuple(
         Finding(
             "LINK003",
@@ -119,6 +213,9 @@ def unpack(content: bytes) -> tuple[WorkflowSpec, dict[str, bytes]]:
     """Return the package that was packed. Raises StoreError if this version cannot read it."""
     try:
         data = from_json(content)
+        for agent in data["spec"].get("agents", ()):
+            # Kept by versions in which an agent could say that it makes text.
+            agent.pop("generation_mode", None)
         spec = WorkflowSpec.model_validate_json(to_json(data["spec"]), strict=True)
         return spec, {path: text.encode() for path, text in data["code"].items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:

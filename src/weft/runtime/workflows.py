@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 from weft.errors import UsageError
 from weft.ports.journal import Journal
 from weft.ports.tools import ToolLoader
-from weft.runtime.workflow import Workflow, link, unpack
+from weft.runtime.workflow import LINKING, Linking, Workflow, link, unpack
 
 #: Finds the workflow of a name as its package is now. Raises UsageError, CheckFailed, LinkError.
 FindWorkflow: TypeAlias = Callable[[str], Awaitable[Workflow]]
@@ -21,10 +21,17 @@ class WorkflowCache:
     happen in threads: no run waits while another package is loaded.
     """
 
-    def __init__(self, journal: Journal, loader: ToolLoader, find: FindWorkflow) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        loader: ToolLoader,
+        find: FindWorkflow,
+        linking: Linking = LINKING,
+    ) -> None:
         self._journal = journal
         self._loader = loader
         self._find = find
+        self._linking = linking
         self._linked: WeakValueDictionary[str, Workflow] = WeakValueDictionary()
         self._loading: dict[tuple[str, str], asyncio.Task[Workflow]] = {}
 
@@ -54,7 +61,7 @@ class WorkflowCache:
         return self._kept(await asyncio.to_thread(self._link, package))
 
     def _link(self, package: bytes) -> Workflow:
-        return link(*unpack(package), self._loader)
+        return link(*unpack(package), self._loader, self._linking)
 
     def _kept(self, workflow: Workflow) -> Workflow:
         return self._linked.setdefault(workflow.digest, workflow)

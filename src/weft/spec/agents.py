@@ -5,13 +5,13 @@ from typing import Final, Literal, TypeAlias
 from pydantic import Field
 
 from weft.spec.ingredients import Ingredient
+from weft.spec.model_settings import ModelSettings
 from weft.spec.part import Name, Part, Text, Words
 
 AgentType: TypeAlias = Literal[
     "intake", "router", "worker", "evaluator", "orchestrator", "generator"
 ]
 HumanInteraction: TypeAlias = Literal["none", "context", "approval", "feedback", "single"]
-GenerationMode: TypeAlias = Literal["text", "image", "video", "audio"]
 
 #: How many replies in a row an agent may give, by how it works with people.
 REPLY_LIMITS: Final[dict[HumanInteraction, int]] = {
@@ -37,6 +37,11 @@ class Agent(Part):
     """One member of the team."""
 
     agent_name: Name = Field(description="PascalCase; other files refer to the agent by it.")
+    description: str = Field(
+        default="",
+        description="What it is for, in a line: told to agents that may hand off to it, drawn in "
+        "diagrams.",
+    )
     prompt_sections: tuple[PromptSection, ...] = ()
     agent_type: AgentType = Field(
         default="worker",
@@ -58,11 +63,16 @@ class Agent(Part):
         description="The package is refused if the registry binds no model to the agent. Replies "
         "of an agent with a model must fit it in any case.",
     )
-    generation_mode: GenerationMode | None = Field(
-        default=None, description="What a generator agent produces; null for all others."
-    )
     model: Name | None = Field(
         default=None, description="Name of the language model; null takes the workflow's."
+    )
+    model_settings: ModelSettings | None = Field(
+        default=None, description="How the model is asked; what is null here the workflow says."
+    )
+    handoff_tools: bool = Field(
+        default=False,
+        description="The model is offered a tool for each target of the agent's handoffs, and may "
+        "hand off by calling it.",
     )
     context: tuple[Ingredient, ...] = Field(
         default=(),

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
+from weft.spec.model_settings import ModelSettings
 from weft.spec.part import FunctionRef, Name, Part, Text
 from weft.spec.patterns import PatternOrDefault
 from weft.spec.starts import ChatStart, InitiatedBy, Start
@@ -119,6 +120,9 @@ class Orchestrator(Part):
         default=False, description="Allow handoffs whose condition a model judges."
     )
     model: Name | None = Field(default=None, description="Language model of all agents.")
+    model_settings: ModelSettings | None = Field(
+        default=None, description="How the models of all agents are asked."
+    )
     runtime_extensions: tuple[RuntimeExtension, ...] = ()
     workflow_dependencies: WorkflowDependencies = WorkflowDependencies()
     parallel: tuple[ParallelGroup, ...] = Field(

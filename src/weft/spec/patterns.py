@@ -75,14 +75,20 @@ def nearest_pattern(value: str) -> str | None:
     return nearest(value, [*PATTERN_BY_NAME, DEFAULT_PATTERN])
 
 
+def _meant(value: object) -> Pattern | None:
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        return None
+    return find_pattern(value)
+
+
 def _name(value: object) -> object:
-    """Read either spelling; what is no pattern is left for the model to refuse."""
-    pattern = find_pattern(value) if isinstance(value, str) else None
+    """Read name, title or number; what is no pattern is left for the model to refuse."""
+    pattern = _meant(value)
     return pattern.name if pattern else value
 
 
 def _title(value: object) -> object:
-    pattern = find_pattern(value) if isinstance(value, str) else None
+    pattern = _meant(value)
     return pattern.title if pattern else value
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AliasChoices, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from weft.spec.agents import AgentType, GenerationMode, HumanInteraction
+from weft.spec.agents import AgentType, HumanInteraction
 from weft.spec.orchestrator import WorkflowDependencies
 from weft.spec.packs import PackRole
 from weft.spec.part import Name, Part, Text
@@ -23,6 +23,7 @@ SourceKind: TypeAlias = Literal[
     "config", "data_reference", "data_entity", "computed", "state", "external",
     "environment", "database", "entity", "derived", "static", "file",
 ]  # fmt: skip
+GenerationMode: TypeAlias = Literal["text", "image", "video", "audio"]
 ShortText: TypeAlias = Annotated[str, StringConstraints(max_length=140)]
 
 

@@ -1,23 +1,59 @@
 """Tools and hooks: the functions of a package that agents, people and the run itself call."""
 
-from typing import Annotated, Literal, TypeAlias
+import re
+from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
-from weft.spec.part import JsonMap, Name, Part
+from weft.spec.part import JsonMap, Name, Part, Text
 from weft.spec.triggers import LifecyclePoint
+from weft.spec.variables import ServiceAuth
 
 Surface: TypeAlias = Literal["inline", "artifact"]
+
+
+def _addressed(value: object) -> object:
+    """Refuse what names nobody; the pattern below says it to editors."""
+    if isinstance(value, str) and not re.fullmatch(_ADDRESSEE, value):
+        raise PydanticCustomError(
+            "addressee", "it names nobody to ask: write user:NAME, role:NAME or group:NAME"
+        )
+    return value
+
+
+_ADDRESSEE: Final = r"^(user|role|group):\S(.*\S)?$"
+Addressee: TypeAlias = Annotated[
+    str,
+    StringConstraints(pattern=_ADDRESSEE, max_length=200),
+    BeforeValidator(_addressed),
+]
+#: Ends of a run beside the boundaries that triggers know: it starts, completes, or fails.
+RunPoint: TypeAlias = Literal["on_start", "on_complete", "on_fail"]
 HookType: TypeAlias = Literal[
     "before_chat",
     "after_chat",
     "before_agent",
     "after_agent",
+    "on_start",
+    "on_complete",
+    "on_fail",
     "update_agent_state",
     "process_message_before_send",
     "process_last_received_message",
     "process_all_messages_before_reply",
 ]
+
+
+#: What an Agent_Tool names as its file that comes with Weft, and the tools there are.
+BUILT_IN_FILE: Final = "weft"
+BUILT_IN_TOOLS: Final = ("context_summary",)
+
+ToolPolicy: TypeAlias = Literal["tell", "fail"]
+HookPolicy: TypeAlias = Literal["log", "stop"]
+
+_ON_TOOL_ERROR = "When it fails. tell: the agent hears why and goes on; fail: its turn fails."
+_ON_HOOK_ERROR = "When it fails. log: it is recorded and the run goes on; stop: the turn fails."
 
 
 class Ui(Part):
@@ -32,12 +68,15 @@ class AgentTool(Part):
 
     tool_type: Literal["Agent_Tool"] = "Agent_Tool"
     agent: Name
-    file: Name = Field(description="Python file under `tools/`.")
+    file: Name = Field(
+        description="Python file under `tools/`; `weft` for a tool that comes with Weft."
+    )
     function: Name
     description: str = ""
     auto_invoke: bool = Field(
         default=False, description="Called with the fields of the agent's structured output."
     )
+    on_error: ToolPolicy = Field(default="tell", description=_ON_TOOL_ERROR)
 
 
 class UiTool(Part):
@@ -58,6 +97,48 @@ class UiTool(Part):
     response_schema: JsonMap | None = Field(
         default=None, description="JSON Schema of the answer; the form is made from it."
     )
+    on_error: ToolPolicy = Field(default="tell", description=_ON_TOOL_ERROR)
+    for_: Addressee | None = Field(
+        default=None,
+        alias="for",
+        description="Who is asked: `user:NAME`, `role:NAME` or `group:NAME`; `{name}` inserts a "
+        "variable. null: the user whose run it is.",
+    )
+
+
+class SecretRef(Part):
+    """A secret by the name of the environment variable that holds it."""
+
+    secret_env: Name
+
+
+class McpServer(Part):
+    """A server of the Model Context Protocol, and which agents may use its tools."""
+
+    name: Name
+    command: tuple[Text, ...] = Field(
+        default=(), description="The program that is started, with its arguments."
+    )
+    url: Text | None = Field(default=None, description="The address of a server that runs already.")
+    env: dict[Name, Text | SecretRef] = Field(
+        default={}, description="The environment of the program."
+    )
+    auth: ServiceAuth | None = Field(default=None, description="How the server at `url` knows us.")
+    agents: tuple[Name, ...] = Field(default=(), description="Who may use it; empty means all.")
+    allow: tuple[Name, ...] | None = Field(
+        default=None, description="The tools that are offered; null means all it has."
+    )
+    approval: Literal["never", "write", "always"] = Field(
+        default="write",
+        description="Which calls a person must approve. write: those of tools that do not say "
+        "they only read.",
+    )
+    for_: Addressee | None = Field(
+        default=None,
+        alias="for",
+        description="Who approves, as with UI tools. null: the user whose run it is.",
+    )
+    timeout_seconds: float = Field(default=30.0, gt=0, le=3600)
 
 
 class LifecycleTool(Part):
@@ -68,11 +149,17 @@ class LifecycleTool(Part):
     file: Name = Field(description="Python file under `tools/`.")
     function: Name
     description: str = ""
-    trigger: LifecyclePoint
+    trigger: LifecyclePoint | RunPoint
     integration: Name | None = Field(default=None, description="The service it talks to.")
+    on_error: HookPolicy = Field(default="log", description=_ON_HOOK_ERROR)
 
 
 Tool: TypeAlias = Annotated[AgentTool | UiTool, Field(discriminator="tool_type")]
+
+
+def is_built_in(tool: Part) -> bool:
+    """Tell whether a tool comes with Weft; its code is none of the package."""
+    return isinstance(tool, AgentTool) and tool.file == BUILT_IN_FILE
 
 
 class Hook(Part):
@@ -84,3 +171,4 @@ class Hook(Part):
     function: Name
     description: str = ""
     integration: Name | None = Field(default=None, description="The service it talks to.")
+    on_error: HookPolicy = Field(default="log", description=_ON_HOOK_ERROR)

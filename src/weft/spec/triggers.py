@@ -1,11 +1,19 @@
 """Triggers: the events that set a derived variable. Every one is decidable from the journal."""
 
-from typing import Annotated, Literal, TypeAlias, cast
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 
-from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, Tag
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    GetJsonSchemaHandler,
+    StringConstraints,
+    Tag,
+    model_serializer,
+)
+from pydantic_core import CoreSchema, PydanticCustomError
 
-from weft.spec.part import FunctionRef, JsonValue, Name, Part
+from weft.spec.part import FunctionRef, JsonMap, JsonValue, Name, Part
 
 
 def _not_blank(value: object) -> object:
@@ -174,6 +182,74 @@ class FunctionTrigger(Part):
     function: FunctionRef
 
 
+#: Why a tool failed. refused: it declines; retry: its arguments do not fit.
+ToolFault: TypeAlias = Literal["error", "timeout", "refused", "retry", "unknown"]
+
+
+class ToolFailedTrigger(Part):
+    """Fires when a tool has failed."""
+
+    type: Literal["tool_failed"] = "tool_failed"
+    tool: Name | None = Field(default=None, description="null stands for any tool.")
+    kind: ToolFault | None = Field(default=None, description="Only for failures of this kind.")
+    response_key: Literal["kind", "message"] | None = Field(
+        default=None, description="Take the kind or the message of the failure as the value."
+    )
+    value: JsonValue = _VALUE
+
+
+class ModelFailedTrigger(Part):
+    """Fires when the model of an agent has given no usable answer, after all attempts."""
+
+    type: Literal["model_failed"] = "model_failed"
+    agent: Name | None = Field(default=None, description="null stands for any agent.")
+    response_key: Literal["message"] | None = Field(
+        default=None, description="Take the message of the failure as the value."
+    )
+    value: JsonValue = _VALUE
+
+
+#: What the type of a trigger begins with that a plug-in performs.
+CUSTOM: Final = "x:"
+
+
+class CustomTrigger(Part):
+    """A kind that a plug-in registers: `{"type": "x:NAME", ...}`; its class says what else."""
+
+    type: Literal["x"] = "x"
+    name: Name
+    settings: JsonMap = Field(default={})
+
+    @model_serializer
+    def _flat(self) -> dict[str, Any]:
+        return {"type": f"{CUSTOM}{self.name}", **self.settings}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Say to editors how it is written."""
+        del schema, handler
+        kind = {"type": "string", "pattern": f"^{CUSTOM}."}
+        return {"type": "object", "properties": {"type": kind}, "required": ["type"]}
+
+
+def _custom(value: object) -> object:
+    """Read a kind of a plug-in as its name and its settings."""
+    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    kind = fields.get("type")
+    if not isinstance(kind, str) or not kind.startswith(CUSTOM):
+        return cast("object", value)
+    settings = {key: it for key, it in fields.items() if key != "type"}
+    return {"type": "x", "name": kind.removeprefix(CUSTOM), "settings": settings}
+
+
+#: Those that may take their value from the event instead of saying it, by `response_key`.
+TakesFromEvent: TypeAlias = ToolResponseTrigger | ToolFailedTrigger | ModelFailedTrigger
+
+#: Those whose value comes with the event.
+BringsValue: TypeAlias = UiResponseTrigger | FunctionTrigger | CustomTrigger
+
 Trigger: TypeAlias = Annotated[
     AgentTextTrigger
     | UserTextTrigger
@@ -184,6 +260,10 @@ Trigger: TypeAlias = Annotated[
     | LifecycleTrigger
     | AgentTurnCountTrigger
     | TimerExpiredTrigger
-    | FunctionTrigger,
+    | FunctionTrigger
+    | ToolFailedTrigger
+    | ModelFailedTrigger
+    | CustomTrigger,
     Field(discriminator="type"),
+    BeforeValidator(_custom),
 ]

@@ -11,6 +11,7 @@ from weft.spec.type_field import TypeField
 
 RefreshStrategy: TypeAlias = Literal["once", "per_phase", "on_demand"]
 WriteStrategy: TypeAlias = Literal["immediate", "on_phase_transition", "on_workflow_end"]
+Merge: TypeAlias = Literal["append", "merge"]
 FileFormat: TypeAlias = Literal["text", "json", "yaml"]
 _DEFAULT = Field(default=None, description="The value when nothing is found.")
 
@@ -88,13 +89,16 @@ class ExternalSource(Part):
     """The answer of an HTTP service."""
 
     type: Literal["external"] = "external"
-    service: Name
-    operation: Name
-    url: Text
+    service: Name = Field(description="What the service is called, for readers of runs.")
+    operation: Name = Field(description="What it is asked for, for readers of runs.")
+    url: Text = Field(description="`{name}` inserts a variable, encoded for an address.")
     auth: ServiceAuth | None = None
     cache: ServiceCache | None = None
     retry: ServiceRetry | None = None
     field: Name | None = Field(default=None, description="Take this dotted path of the answer.")
+    timeout_seconds: float = Field(default=10.0, gt=0, le=300, description="For each attempt.")
+    max_bytes: int = Field(default=1_000_000, ge=1, le=100_000_000)
+    refresh_strategy: RefreshStrategy = "once"
     default: JsonValue = _DEFAULT
 
 
@@ -172,4 +176,9 @@ class Variable(Part):
     )
     secret: bool = Field(
         default=False, description="A reference resolved by adapters; never shown or stored."
+    )
+    merge: Merge | None = Field(
+        default=None,
+        description="What counts when members of a group set it side by side. append: what each "
+        "has added to the list; merge: the keys each has set; null: the second is refused.",
     )

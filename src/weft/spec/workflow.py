@@ -8,7 +8,7 @@ from weft.spec.flow import Flow
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.outputs import OutputBinding, OutputModel
 from weft.spec.part import Name, Part
-from weft.spec.tools import Hook, LifecycleTool, Tool
+from weft.spec.tools import Hook, LifecycleTool, McpServer, Tool
 from weft.spec.variables import Variable
 
 
@@ -24,6 +24,9 @@ class WorkflowSpec(Part):
     handoffs: tuple[Handoff, ...] = ()
     tools: tuple[Tool, ...] = ()
     lifecycle_tools: tuple[LifecycleTool, ...] = ()
+    mcp_servers: tuple[McpServer, ...] = Field(
+        default=(), description="Servers whose tools agents may use."
+    )
     hooks: tuple[Hook, ...] = ()
     models: tuple[OutputModel, ...] = ()
     registry: tuple[OutputBinding, ...] = ()

@@ -5,14 +5,22 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from weft.testing.clock import ManualClock
+    from weft.testing.documents.conformance import (
+        DOCUMENT_CHECKS,
+        LASTING_DOCUMENT_CHECKS,
+        OWN_DOCUMENT_CHECKS,
+    )
     from weft.testing.hosts import host_for, read_package
     from weft.testing.journal.conformance import JOURNAL_CHECKS, LASTING_JOURNAL_CHECKS
     from weft.testing.models import FunctionModel, ScriptedModel, call
     from weft.testing.network import no_network
 
 __all__ = [
+    "DOCUMENT_CHECKS",
     "JOURNAL_CHECKS",
+    "LASTING_DOCUMENT_CHECKS",
     "LASTING_JOURNAL_CHECKS",
+    "OWN_DOCUMENT_CHECKS",
     "FunctionModel",
     "ManualClock",
     "ScriptedModel",
@@ -24,10 +32,13 @@ __all__ = [
 
 #: Where each name is defined; it is imported when it is first used.
 _HOMES: Final = {
+    "DOCUMENT_CHECKS": "weft.testing.documents.conformance",
     "FunctionModel": "weft.testing.models",
     "JOURNAL_CHECKS": "weft.testing.journal.conformance",
+    "LASTING_DOCUMENT_CHECKS": "weft.testing.documents.conformance",
     "LASTING_JOURNAL_CHECKS": "weft.testing.journal.conformance",
     "ManualClock": "weft.testing.clock",
+    "OWN_DOCUMENT_CHECKS": "weft.testing.documents.conformance",
     "ScriptedModel": "weft.testing.models",
     "call": "weft.testing.models",
     "host_for": "weft.testing.hosts",

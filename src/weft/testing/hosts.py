@@ -17,7 +17,8 @@ from weft.ports.journal import Journal
 from weft.ports.model import Model
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
-from weft.runtime.workflow import Workflow, link
+from weft.runtime.outside import Outside
+from weft.runtime.workflow import LINKING, Linking, Workflow, link
 from weft.spec.workflow import WorkflowSpec
 
 NO_CODE: Final[Mapping[str, bytes]] = {}
@@ -37,7 +38,7 @@ class OneModel:
         """Nothing is open."""
 
 
-def host_for(
+def host_for(  # noqa: PLR0913 - its ports, all by name
     spec: WorkflowSpec,
     model: Model,
     *,
@@ -46,10 +47,12 @@ def host_for(
     clock: Clock | None = None,
     dispatcher: Dispatcher | None = None,
     environment: Mapping[str, str] | None = None,
+    outside: Outside | None = None,
+    linking: Linking = LINKING,
 ) -> Host:
     """Return a host that runs one workflow with one model, in memory unless told otherwise."""
     loader = PythonToolLoader()
-    workflow = link(spec, code, loader)
+    workflow = link(spec, code, loader, linking)
 
     async def find(_: str) -> Workflow:
         return workflow
@@ -62,6 +65,8 @@ def host_for(
         find=find,
         dispatcher=dispatcher,
         environment=environment,
+        outside=outside,
+        linking=linking,
     )
 
 

@@ -9,9 +9,13 @@ from weft.spec.workflow import WorkflowSpec
 
 
 class Audience:
-    """Who is heard: agents that users see, and words that are not only a sign to a trigger."""
+    """Who is heard: agents that users see, and words that are not only a sign to a trigger.
 
-    def __init__(self, spec: WorkflowSpec) -> None:
+    `user` is whom the run is shown to: what others are asked, and answer, is not theirs to read.
+    """
+
+    def __init__(self, spec: WorkflowSpec, user: str = "") -> None:
+        self.user = user
         self._visible = spec.orchestrator.visual_agents
         self._signs: dict[str, list[Matches]] = {}
         self._own_signs: list[Matches] = []
@@ -32,6 +36,10 @@ class Audience:
     def may_hear(self, agent: str) -> bool:
         """Tell whether users see an agent at all."""
         return self._visible is None or agent in self._visible
+
+    def is_asked(self, addressee: str) -> bool:
+        """Tell whether a question is for this user; without an addressee, it is."""
+        return addressee in ("", f"user:{self.user}")
 
     def hears_user(self, text: str) -> bool:
         """Tell whether users see what one of them has said."""

@@ -11,14 +11,18 @@ from weft.engine.events import (
     Event,
     EventData,
     Joined,
+    MessageSent,
     ModelReplied,
     RequestAnswered,
+    RequestOpened,
     RunStarted,
     TurnEnded,
     TurnStarted,
     VariableSet,
 )
 from weft.inspect.variables import UNSHOWN, is_secret
+from weft.runtime.deltas import ToolProgress
+from weft.runtime.perform import reading
 from weft.runtime.workflow import Workflow
 from weft.wire.audience import Audience
 
@@ -32,9 +36,13 @@ USER_FIELDS: Final[dict[str, frozenset[str]]] = {
     "MessageShown": frozenset({"text"}),
     "TurnStarted": frozenset({"agent"}),
     "ModelReplied": frozenset({"call", "text", "answerer"}),
+    "MessageSent": frozenset({"agent", "text"}),
+    "SurfaceShown": frozenset({"tool", "component", "mode", "payload"}),
     "TurnEnded": frozenset({"agent"}),
     "Joined": frozenset({"name", "text"}),
-    "RequestOpened": frozenset({"id", "kind", "agent", "tool", "payload", "expires_at"}),
+    "RequestOpened": frozenset(
+        {"id", "kind", "agent", "tool", "payload", "expires_at", "component", "mode", "addressee"}
+    ),
     "RequestAnswered": frozenset({"id", "value", "user"}),
     "RequestExpired": frozenset({"id"}),
     "StopAsked": frozenset({"mode", "user"}),
@@ -69,15 +77,40 @@ def _for_user(event: Event, workflow: Workflow, audience: Audience) -> EventData
             words = text if shown is None else shown
             heard = words.strip() and audience.hears(agent, text)
             return replace(reply, text=words) if heard else None
+        case MessageSent(agent=agent, text=text) as sent:
+            words = read_as(workflow, agent, text)
+            return replace(sent, text=words) if words and audience.hears(agent, text) else None
         case Joined(name=name, text=text):
             # What members said is shown as they say it; only a function says something of its own.
             group = workflow.compiled.groups.get(name)
             merged = text is not None and group is not None and group.merge == "custom"
             return event.data if merged and audience.may_hear(name) else None
+        case RequestOpened(addressee=addressee) as asked:
+            return asked if audience.is_asked(addressee) else replace(asked, payload=None)
+        case RequestAnswered(user=user) as answer if user != audience.user:
+            return replace(answer, value=None)
         case RequestAnswered(value=str(text)):
             return event.data if audience.hears_user(text) else None
         case _:
             return event.data
+
+
+def read_as(workflow: Workflow, agent: str, text: str) -> str:
+    """Return what a person reads of what an agent says after its hooks; empty for nothing."""
+    words = reading(workflow, agent, text)
+    words = text if words is None else words
+    return words if words.strip() else ""
+
+
+def progress_data(progress: ToolProgress) -> dict[str, Any]:
+    """Return how far a tool has come; no event holds it, and anybody who follows may see it."""
+    return {
+        "run": progress.run,
+        "call": progress.call,
+        "tool": progress.tool,
+        "share": progress.share,
+        "text": progress.text,
+    }
 
 
 def _shaped(event: Event, run: str, data: dict[str, Any]) -> dict[str, Any]:

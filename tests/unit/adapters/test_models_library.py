@@ -30,6 +30,7 @@ from weft.adapters.models.registry import ModelRegistry, open_library
 from weft.engine.events import NO_USAGE, ToolRequest, Usage
 from weft.errors import ModelError, UsageError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema
+from weft.spec.model_settings import ModelSettings
 
 VERDICT = OutputSchema(
     "Verdict",
@@ -253,6 +254,121 @@ def test_a_conversation_may_begin_with_the_agent():
     first, last = as_messages([said("assistant", "Hi"), said("user", "Hello")])
     assert isinstance(first, ModelResponse)
     assert [type(it) for it in last.parts] == [UserPromptPart]
+
+
+EVERYTHING = ModelSettings(
+    temperature=0.2,
+    top_p=0.9,
+    max_tokens=100,
+    seed=7,
+    stop=("END",),
+    reasoning_effort="low",
+    extra_body={"a": 1},
+)
+THINKS = {"supports_thinking": True}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_settings_are_passed_on(stream: bool):
+    asked: list[AgentInfo] = []
+
+    async def speak(_messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        asked.append(info)
+        yield "x"
+
+    def reply(_messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        asked.append(info)
+        return ModelResponse(parts=[TextPart("x")])
+
+    inner = FunctionModel(reply, stream_function=speak, profile=THINKS)
+    heard: list[str] = []
+    run(LibraryModel(inner).reply(ask(settings=EVERYTHING), heard.append if stream else None))
+    (info,) = asked
+    assert info.model_settings == {
+        "temperature": 0.2,
+        "top_p": 0.9,
+        "max_tokens": 100,
+        "seed": 7,
+        "stop_sequences": ["END"],
+        "extra_body": {"a": 1},
+    }
+    assert info.model_request_parameters.thinking == "low"
+
+
+@pytest.mark.parametrize(
+    ("effort", "level"), [("none", False), ("minimal", "minimal"), ("high", "high")]
+)
+def test_an_effort_is_what_the_library_calls_thinking(effort: Any, level: Any):
+    provider = Provider(TextPart("x"))
+    answer(provider, ask(settings=ModelSettings(reasoning_effort=effort)), profile=THINKS)
+    assert provider.info is not None
+    assert provider.info.model_request_parameters.thinking == level
+
+
+def test_without_settings_none_are_passed_on():
+    provider = Provider(TextPart("x"))
+    answer(provider, ask(settings=ModelSettings()))
+    answer(provider, ask())
+    assert provider.info is not None
+    assert not provider.info.model_settings
+
+
+class Deaf(FunctionModel):
+    """Takes no seed and no text to stop at."""
+
+    unsupported_settings = frozenset({"seed", "stop_sequences", "top_k"})
+
+
+class Somewhere(FunctionModel):
+    """Of a provider that is named."""
+
+    where = ""
+
+    @property
+    def system(self) -> str:
+        return self.where
+
+
+@pytest.mark.parametrize(
+    ("kind", "where", "profile", "refused"),
+    [
+        (Deaf, "", THINKS, "seed, stop"),
+        (FunctionModel, "", {}, "reasoning_effort"),
+        (
+            FunctionModel,
+            "",
+            {**THINKS, "anthropic_disallows_sampling_settings": True},
+            "temperature, top_p",
+        ),
+        (
+            FunctionModel,
+            "",
+            {**THINKS, "bedrock_disallows_sampling_settings": True},
+            "temperature, top_p",
+        ),
+        (Somewhere, "mistral", {"thinking_always_enabled": True}, "reasoning_effort"),
+        (Somewhere, "bedrock", THINKS, "reasoning_effort"),
+        (Somewhere, "bedrock", {"thinking_always_enabled": True}, "reasoning_effort"),
+    ],
+)
+def test_what_a_provider_does_not_take_is_refused_and_not_left_out(
+    kind: Any, where: str, profile: Any, refused: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Somewhere, "where", where)
+    provider = Provider(TextPart("x"))
+    model = LibraryModel(kind(provider, model_name="claude", profile=profile))
+    said = f"claude does not take {refused}: take that out of the model_settings"
+    with pytest.raises(ModelError, match=said) as caught:
+        run(model.reply(ask(settings=EVERYTHING)))
+    assert not caught.value.retryable
+    assert provider.info is None
+
+
+def test_a_model_that_always_thinks_cannot_be_told_not_to():
+    always = {"supports_thinking": True, "thinking_always_enabled": True}
+    answer(Provider(TextPart("x")), ask(settings=EVERYTHING), profile=always)
+    with pytest.raises(ModelError, match="does not take reasoning_effort"):
+        answer(Provider(), ask(settings=ModelSettings(reasoning_effort="none")), profile=always)
 
 
 class Counting(FunctionModel):

@@ -15,6 +15,7 @@ from weft.adapters.models.registry import CallRules, ModelRegistry
 from weft.adapters.models.retry import RetryPolicy
 from weft.errors import ModelError, SetupError, UsageError
 from weft.ports.model import ModelReply
+from weft.spec.model_settings import ModelSettings
 
 
 def registry(settings: dict[str, str] | None = None, **rest: Any) -> ModelRegistry:
@@ -52,6 +53,24 @@ def test_a_server_and_a_model_are_enough():
     assert reply.usage.cost_usd is None
     assert server.seen[0].body["model"] == "tiny"
     assert "Authorization" not in server.seen[0].headers
+
+
+@pytest.mark.parametrize("name", COMPATIBLE)
+def test_a_provider_is_told_the_most_tokens_in_the_word_it_knows(name: str):
+    async def play() -> dict[str, Any]:
+        async with MockServer() as server:
+            provider = COMPATIBLE[name]
+            settings = {f"{provider.url_setting}": server.base_url, f"{provider.key_setting}": "k"}
+            models = registry(settings)
+            limit = ModelSettings(max_tokens=9)
+            await models.model(f"{name}:tiny").reply(ask(settings=limit))
+            await models.close()
+            return server.seen[0].body
+
+    newer = name in {"openai", "azure", "cerebras", "groq"}
+    body = run(play())
+    assert body["max_completion_tokens" if newer else "max_tokens"] == 9
+    assert len(body) == 3
 
 
 @pytest.mark.parametrize("name", [it for it in COMPATIBLE if it != "azure"])

@@ -14,7 +14,7 @@ import pytest
 from support.tool_play import QUICK, Bench, context, play, tool_call, until, write
 from weft.adapters.python_tools.calling import Limits
 from weft.adapters.python_tools.threads import Threads
-from weft.errors import ToolError, UsageError
+from weft.errors import RetryModel, ToolError, UsageError
 
 ROOT = Path(__file__).parents[3]
 
@@ -51,6 +51,45 @@ def failure(bench, text, tool="f", **arguments) -> ToolError:
 
 def is_timeout(error: ToolError) -> bool:
     return isinstance(error.__cause__, TimeoutError)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "given"),
+    [
+        ("a: int", {"a": 1}),
+        ("a: int, b: int = 2, context_variables=None", {"a": 1, "b": 2}),
+        ("a: int, **rest", {"a": 1, "rest": {"b": 2, "c": 3}}),
+        ("", {}),
+    ],
+)
+def test_a_reply_gives_a_tool_the_fields_it_names(bench, parameters, given):
+    text = f"def f({parameters}):\n    seen = dict(locals())\n"
+    tools = bench.load(f"{text}    seen.pop('context_variables', None)\n    return seen\n", "f")
+    assert play(tools, "f", {"a": 1, "b": 2, "c": 3}, auto=True) == given
+
+
+def test_a_model_may_not_name_what_a_tool_does_not_take(bench):
+    tools = bench.load("def f(a: int): ...", "f")
+    with pytest.raises(RetryModel, match="b is not known"):
+        play(tools, "f", {"a": 1, "b": 2})
+    with pytest.raises(RetryModel, match="a is missing"):
+        play(tools, "f", {"b": 2}, auto=True)
+
+
+def test_what_does_not_fit_is_told_without_a_call(bench):
+    text = """
+from typing import Annotated
+from pydantic import AfterValidator
+def fail(value): raise LookupError(value)
+def f(a: int): raise AssertionError("called")
+def g(a: Annotated[int, AfterValidator(fail)]): ...
+"""
+    tools = bench.load(text, "f", "g")
+    assert tools.misfit("f", {"a": 1}) is None
+    told = tools.misfit("f", {"a": "x", "b": 2}) or ""
+    assert told.startswith("The arguments of f do not fit. a should be a valid integer")
+    assert tools.misfit("nobody", {}) is None
+    assert tools.misfit("g", {"a": 1}) is None, "the call itself says what its own code raises"
 
 
 @pytest.mark.parametrize("kind", ["def", "async def"])

@@ -3,13 +3,18 @@
 import gc
 import linecache
 import sys
+import threading
+import time
 import traceback
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from support.tool_play import Bench, digest_of, play, until, write
+from weft.adapters.python_tools import modules
 from weft.adapters.python_tools.modules import PackageFinder
+from weft.adapters.python_tools.surroundings import package_builtins
 from weft.errors import ToolError
 
 
@@ -245,6 +250,40 @@ def test_two_loaders_hold_the_same_package_apart(bench, tmp_path):
     assert [play(mine, "f"), play(mine, "f"), play(theirs, "f")] == [1, 2, 1]
     other.loader.close()
     assert play(mine, "f") == 3
+
+
+def test_two_loaders_at_one_time_do_not_take_the_same_name(monkeypatch):
+    started = threading.Event()
+
+    def slow(name, files):
+        started.set()
+        time.sleep(0.05)
+        return package_builtins(name, files)
+
+    monkeypatch.setattr(modules, "package_builtins", slow)
+    finders = [PackageFinder(), PackageFinder()]
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(finders[0].add, "0" * 16, {"tools/t.py": b""})
+        started.wait(5)
+        second = threads.submit(finders[1].add, "0" * 16, {"tools/t.py": b""})
+        packages = [first.result(), second.result()]
+    assert packages[0].name != packages[1].name
+    finders[0].remove(packages[0])
+    assert packages[1].module("tools/t.py")
+    finders[1].remove(packages[1])
+
+
+def test_an_import_under_way_misses_no_finder_when_another_goes():
+    finders = [PackageFinder(), PackageFinder()]
+    packages = [it.add("0" * 16, {"tools/t.py": b""}) for it in finders]
+    asked = []
+    for finder in sys.meta_path:
+        asked.append(finder)
+        if finder is finders[0]:
+            finders[0].remove(packages[0])
+    assert asked[-2:] == finders
+    finders[1].remove(packages[1])
+    assert not set(finders) & set(sys.meta_path)
 
 
 def test_a_traceback_shows_the_file_and_its_lines(bench):

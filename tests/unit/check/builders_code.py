@@ -11,14 +11,14 @@ from weft.check.rules import (
     hooks,
     names,
     outputs,
+    servers,
     tools,
     ui,
 )
 from weft.check.subject import Hit, Subject
 from weft.spec.workflow import WorkflowSpec
 
-RULES = rules_of(groups, names, tools, auto, bind, hooks, outputs, ui,
-)  # fmt: skip
+RULES = rules_of(groups, names, tools, auto, bind, hooks, outputs, servers, ui)
 
 
 def subject(

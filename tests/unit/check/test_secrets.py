@@ -3,11 +3,30 @@ import secrets as chance
 import pytest
 
 from weft.check.run import check
-from weft.check.secrets import is_secret_file, secret_in
+from weft.check.secrets import is_secret_file, names_a_key, secret_in
 from weft.check.subject import Subject
+from weft.check.values import without_secrets
 from weft.spec.workflow import WorkflowSpec
 
 RANDOM = "aB3xK9mQ2pL7vR4tY8wZ1cF6hJ5nD0gS"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("CRM_KEY", True), ("apiKey", True), ("DB_PASS", True), ("MONKEY", False), ("TOKENS", False)],
+)
+def test_names_that_say_what_they_are(name, says):
+    assert names_a_key(name) is says
+
+
+def test_a_value_without_its_secrets():
+    value = {"api_key": "9f2c81d07be4", "at": [{"db_password": "hunter2"}, 3, "free"], "no": None}
+    assert without_secrets("x", value, "?") == {
+        "api_key": "?",
+        "at": [{"db_password": "?"}, 3, "free"],
+        "no": None,
+    }
+    assert without_secrets("password", ["hunter2"], "?") == ["?"]
 
 
 @pytest.mark.parametrize(

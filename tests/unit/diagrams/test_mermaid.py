@@ -88,6 +88,33 @@ def test_without_anything_to_explain_there_is_no_legend():
     assert draw(spec).endswith('    n1 -->|"always"| n2\n')
 
 
+DESCRIBED = SPEC.model_copy(
+    update={
+        "orchestrator": SPEC.orchestrator.model_copy(update={"description": "Bills:\n settled."}),
+        "agents": (SPEC.agents[0].model_copy(update={"description": "Asks."}), SPEC.agents[1]),
+    }
+)
+
+
+def test_the_description_of_a_workflow_is_a_comment_and_that_of_an_agent_a_line():
+    flow = draw(DESCRIBED, kind="graph").splitlines()
+    assert flow[1] == "    %% Bills#58; settled."
+    assert flow[3] == '    n1["Router<br/>router<br/>Asks."]'
+    story = draw(DESCRIBED, kind="sequence").splitlines()
+    assert story[1:3] == ["    title Desk", "    %% Bills#58; settled."]
+    assert "    Note over n1: Asks." in story
+
+
+def test_descriptions_stand_in_pictures_and_plain_text_too():
+    for kind in ("graph", "sequence"):
+        picture = draw(DESCRIBED, kind=kind, form="svg")
+        assert "<title>Desk</title>\n<desc>Bills: settled.</desc>\n" in picture
+        assert ">Asks.</text>" in picture
+        text = draw(DESCRIBED, kind=kind, form="ascii")
+        assert text.splitlines()[1:3] == ["Bills: settled.", ""]
+        assert "Asks." in text
+
+
 def test_no_character_keeps_a_meaning():
     assert escaped('a_1 (x, y) = "b"') == "a_1 (x, y) = #34;b#34;"
     assert escaped("end;[]{}|<>:`%&#") == (

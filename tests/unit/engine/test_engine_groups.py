@@ -26,6 +26,7 @@ from weft.engine.events import (
     TurnEnded,
     TurnFailed,
     TurnStarted,
+    VariableRefused,
     VariableSet,
 )
 from weft.engine.reduce import fold, pending, reduce
@@ -132,11 +133,16 @@ def test_members_have_the_variables_for_themselves_until_the_group_joins():
     assert play.state.variables["chosen"] == "nobody"
     assert (play.state.values_of(1)["chosen"], play.state.values_of(2)["chosen"]) == ("me", "B")
     play.reply("x", turn=1)
-    assert play.state.variables["chosen"] == "B", "of two who set it, the one that began later"
+    assert play.state.variables["chosen"] == "me", "of two who set it, the one that began first"
     where = next(
-        it.seq for it in play.events if isinstance(it.data, VariableSet) and it.data.value == "B"
+        it.seq for it in play.events if isinstance(it.data, VariableSet) and it.data.value == "me"
     )
     assert play.state.set_by["chosen"] == where
+    (refused,) = (it for it in play.events if isinstance(it.data, VariableRefused))
+    assert (refused.turn, refused.data.writer) == (2, "agent:B")
+    assert refused.data.fault == (
+        "A has set it side by side; declare merge for it, or let only one set it"
+    )
 
 
 def test_what_a_turn_was_shown_stays_until_its_model_answers():
@@ -193,7 +199,7 @@ def test_it_makes_no_difference_who_is_faster(merge, failing):
     if merge == "majority":
         assert (values["chosen"], values["looked"]) == ("A", False)
     else:
-        assert (values["chosen"], values["looked"]) == ("C", not failing)
+        assert (values["chosen"], values["looked"]) == ("A", not failing)
 
 
 def test_concatenate_keeps_what_all_said_in_the_order_of_the_members():
@@ -205,8 +211,13 @@ def test_concatenate_keeps_what_all_said_in_the_order_of_the_members():
     joined = next(it for it in play.events if isinstance(it.data, Joined))
     assert joined.turn == 0
     assert play.last(HandedOff) == HandedOff("Panel", "Judge", "joined")
+    values = play.state.variables
     assert play.state.turn == replace(
-        Activation("Judge", 4), stage="model", seq=play.state.seq, shown=play.state.variables
+        Activation("Judge", 4, phase=True),
+        stage="model",
+        seq=play.state.seq,
+        shown=values,
+        asked=values,
     )
     assert (play.state.groups, play.state.last_speaker) == ({}, ("Judge", 1))
 
@@ -284,7 +295,7 @@ def test_custom_calls_a_function_with_the_replies():
         play.state.seq,
     )  # fmt: skip
     assert play.events[-1].data == ToolCalled("merge-4", "merges:join", call.arguments, auto=True)
-    assert list(pending(play.state)) == [call]
+    assert list(pending(play.compiled, play.state)) == [call]
     assert play.state.groups[FORK].turns == (1, 2, 3), "the function is no member"
     play.take(VariableSet("asked", "by the function", "tool:merges:join"), turn=4)
     play.take(ToolReturned("merge-4", {"all": 2}), turn=4)
@@ -414,7 +425,7 @@ def test_a_run_with_a_group_waits_when_all_it_has_is_questions():
     before = play.state
     play.reply("three", turn=3)
     assert play.state.status == "waiting"
-    assert list(pending(play.state)) == []
+    assert list(pending(play.compiled, play.state)) == []
     assert batch(before, play.state, play.events[-1:], id="b", owner="me").row.owner == ""
     play.take(RequestAnswered("q", {"topic": "y"}, "user"), turn=2)
     assert play.state.status == "running"
@@ -477,7 +488,7 @@ def test_a_restart_starts_the_members_that_have_not_begun():
     play = begun()
     cut = next(number for number, it in enumerate(play.events) if it.turn == 2)
     state = fold(play.compiled, "r", play.events[:cut])
-    commands = list(pending(state))
+    commands = list(pending(play.compiled, state))
     assert commands[:2] == [Start("B", FORK), Start("C", FORK)]
     assert isinstance(commands[2], CallModel)
 

@@ -23,6 +23,7 @@ from weft.engine.events import (
 from weft.engine.log import KeyLog, Log
 from weft.engine.patterns import pattern
 from weft.engine.reduce import HANDLERS
+from weft.engine.routing import Route
 from weft.engine.state import Activation, ActivationChanges, State
 from weft.engine.writes import BY_TRIGGER, write_error
 from weft.errors import ExpressionError
@@ -122,6 +123,10 @@ CHANGES = {
     "sent_back": 2,
     "shown": {"a": 1},
     "result": "x",
+    "at": 2,
+    "edits": ({"last": "x"},),
+    "asked": {"a": 1},
+    "route": Route("B", "chosen"),
 }
 
 
@@ -149,6 +154,7 @@ VARIABLES = {
     "open": {"type": "int", "source": {"type": "derived"}},
     "mine": {"type": "int", "source": {"type": "derived"}, "writers": ["save"]},
     "fixed": {"type": "int", "source": {"type": "static", "value": 1}},
+    "hidden": {"type": "int", "source": {"type": "derived"}, "secret": True},
     "order": {
         "type": "dict",
         "source": {"type": "entity", "collection": "orders", "search_by": "id"},
@@ -170,6 +176,7 @@ VARIABLES = {
         ("fixed", 3, "save", "fixed comes from static and cannot be set"),
         ("order", {"id": 1}, "save", None),
         ("gone", 3, "save", "there is no variable gone"),
+        ("hidden", 3, "save", "hidden is secret and cannot be set"),
     ],
 )
 def test_who_may_set_what(name, value, writer, reason):
@@ -201,9 +208,10 @@ def test_every_kind_of_event_has_one_name_for_ever():
     assert list(KINDS) == [
         "RunStarted", "RunForked", "MessageShown", "TurnStarted", "ContextAssembled",
         "ModelReplied", "ModelFailed", "OutputRefused", "ToolCalled", "ToolReturned", "ToolFailed",
-        "VariableSet", "VariableRefused", "RequestOpened", "RequestAnswered", "RequestExpired",
-        "TurnEnded", "TurnFailed", "HandedOff", "Forked", "Joined", "TimerSet", "TimerFired",
-        "StopAsked", "RunEnded",
+        "ModelConsulted", "SurfaceShown", "MessageSent", "ContextFetched", "DocumentWritten",
+        "ConditionJudged", "VariableSet", "VariableRefused", "RequestOpened", "RequestAnswered",
+        "RequestExpired", "TurnEnded", "TurnFailed", "HandedOff", "Forked", "Joined", "TimerSet",
+        "TimerFired", "StopAsked", "RunEnding", "RunEnded",
     ]  # fmt: skip
 
 

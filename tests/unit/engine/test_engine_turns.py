@@ -255,6 +255,7 @@ def test_an_automatic_tool_sends_a_reply_back():
     (asked,) = play.take(ToolFailed(first.id, "n must be even", "retry"))
     assert (asked.turn, asked.call) == (1, 2)
     assert play.last(OutputRefused) == OutputRefused(1, "n must be even")
+    assert list(play.state.messages)[-1].role == "correction"
     assert "n must be even" in list(play.state.messages)[-1].text
     assert (play.state.status, play.state.requests) == ("running", {})
     (second,) = play.reply('{"n": 4}')
@@ -395,11 +396,11 @@ def test_an_answer_sets_its_variable_and_goes_to_its_tool():
     play.reply("", request())
     play.take(opened())
     assert play.state.status == "waiting"
-    assert list(pending(play.state)) == []
+    assert list(pending(play.compiled, play.state)) == []
     (resumed,) = play.take(RequestAnswered("q1", {"answer": {"plan": "ok"}}, "user"))
     assert [it.value for it in resumed.answers] == [{"answer": {"plan": "ok"}}]
     assert play.state.variables == {"plan": "ok", "other": ""}
-    assert list(pending(play.state)) == [resumed]
+    assert list(pending(play.compiled, play.state)) == [resumed]
 
 
 def test_a_question_beside_a_working_tool_does_not_stop_the_run():
@@ -525,6 +526,16 @@ def test_reply_limit_hands_to_the_user_or_ends():
     assert play.state.reason == "A has given 5 replies in a row"
 
 
+def test_one_reply_in_a_row_is_one():
+    single = [{"agent_name": "A", "human_interaction": "single"}]
+    play = Play(
+        workflow(agents=single, handoffs=[rule("A")], orchestrator={"trigger": {"type": "webhook"}})
+    )
+    play.start()
+    play.reply("me again")
+    assert play.state.reason == "A has given 1 reply in a row"
+
+
 def test_rules_before_the_reply():
     rules = [rule("B", "skip", condition_scope="pre")]
     play = Play(workflow(handoffs=rules, variables={"skip": derived(default=True)}))
@@ -588,17 +599,17 @@ def test_results_nobody_waits_for_change_nothing(late):
 
 def test_what_a_restart_does_again():
     play = Play(workflow(tools=[TOOL]))
-    assert list(pending(play.state)) == []
+    assert list(pending(play.compiled, play.state)) == []
     (model,) = play.start()
-    assert list(pending(play.state)) == [model]
+    assert list(pending(play.compiled, play.state)) == [model]
     calls = play.reply("", request("c1"), request("c2"))
-    assert list(pending(play.state)) == calls
+    assert list(pending(play.compiled, play.state)) == calls
     state, _ = reduce(play.compiled, play.state, Event(99, 0, "t", 0, 1, ToolReturned("c1", "x")))
     state, commands = reduce(
         play.compiled, state, Event(100, 0, "t", 0, 1, ToolReturned("c2", "x"))
     )
     assert commands == [Assemble("A", 1, 2)]
-    assert list(pending(state)) == commands
+    assert list(pending(play.compiled, state)) == commands
 
 
 def test_rows_follow_from_the_states():

@@ -84,6 +84,12 @@ def test_agents_by_name():
     assert origin("agents", old, ("agents", 0, "agent_type")) == ("agents", "A", "agent_type")
 
 
+@pytest.mark.parametrize("mode", [None, "text"])
+def test_that_an_agent_makes_text_goes_without_saying(mode):
+    data, said = rewritten("agents", {"agents": [{"agent_name": "A", "generation_mode": mode}]})
+    assert (data, said) == ({"agents": [{"agent_name": "A"}]}, [])
+
+
 @pytest.mark.parametrize(
     ("word", "target"),
     [
@@ -304,6 +310,46 @@ def test_lists_by_kind():
         "declarative_variables",
         "database_variables",
     ]
+
+
+KINDS = (
+    "derived_variables",
+    "environment_variables",
+    "static_variables",
+    "declarative_variables",
+    "database_variables",
+    "defined_variables",
+    "runtime_variables",
+)
+
+
+@pytest.mark.parametrize("key", KINDS)
+def test_an_empty_list_by_kind_declares_nothing(key):
+    data, said = rewritten("context_variables", {"context_variables": {key: []}})
+    assert data == {"context_variables": {"definitions": {}}}
+    assert said == [f"{key} is now part of definitions"]
+
+
+def test_defined_and_runtime_variables_are_lists_by_kind():
+    old = {
+        "defined_variables": [{"name": "d", "collection": "c", "database_name": "crm"}],
+        "runtime_variables": [{"name": "r", "default": 3}],
+    }
+    data, _ = rewritten("context_variables", old)
+    stored = {"type": "database", "collection": "c", "database": "crm"}
+    assert data["context_variables"]["definitions"] == {
+        "d": {"type": "any", "source": stored},
+        "r": {"type": "int", "source": {"type": "derived", "default": 3}},
+    }
+
+
+def test_an_entry_of_a_list_by_kind_may_have_its_source_already():
+    trigger = {"type": "agent_text", "agent": "A", "match": {"equals": "X"}}
+    source = {"type": "derived", "default": False, "triggers": [trigger]}
+    entry = {"name": "v", "type": "bool", "source": source}
+    data, _ = rewritten("context_variables", {"derived_variables": [entry]})
+    assert data["context_variables"]["definitions"]["v"] == {"type": "bool", "source": source}
+    assert trigger["match"] == {"equals": "X"}
 
 
 def test_lists_by_kind_never_overwrite_a_definition():

@@ -51,6 +51,33 @@ def test_only_files_with_older_spellings_are_rewritten(folder):
     )
 
 
+@pytest.mark.parametrize("number", [6, "6"])
+def test_a_pattern_may_be_given_by_its_number(folder, number):
+    asked = {**seed.ORCHESTRATOR, "orchestration_pattern": number}
+    (folder / "orchestrator.json").write_text(json.dumps(asked))
+    assert read_package(folder).spec.orchestrator.orchestration_pattern == "Pipeline"
+    migration = plan_migration(folder)
+    assert 'line 1: "6" is now "Pipeline"' in migration.changes["orchestrator.json"]
+    assert json.loads(migration.texts["orchestrator.json"])["orchestration_pattern"] == "Pipeline"
+
+
+@pytest.mark.parametrize("number", [0, 10, True, "10"])
+def test_a_number_of_no_pattern_is_refused(folder, number):
+    asked = {**seed.ORCHESTRATOR, "orchestration_pattern": number}
+    (folder / "orchestrator.json").write_text(json.dumps(asked))
+    refused = [it for it in read_package(folder).findings if "orchestration_pattern" in it.message]
+    assert [it.code for it in refused] == ["SCHEMA007"]
+
+
+def test_empty_lists_by_kind_are_read_and_rewritten(folder):
+    lists = {"environment_variables": [], "derived_variables": []}
+    (folder / "context_variables.json").write_text(json.dumps(lists))
+    assert read_package(folder).spec.variables == {}
+    carry_out([plan_migration(folder)])
+    written = json.loads((folder / "context_variables.json").read_text())
+    assert written["context_variables"] == {"definitions": {}}
+
+
 def test_planning_touches_nothing(folder):
     before = (folder / "context_variables.json").read_text()
     plan_migration(folder)

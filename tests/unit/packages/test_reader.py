@@ -82,6 +82,15 @@ def test_unknown_key_without_a_near_one_lists_what_is_known(folder):
     assert only(folder).hint == ("known here: agents",)
 
 
+def test_an_agent_that_is_to_make_images_is_refused_with_what_to_do(folder):
+    write(folder, "agents.json", {"agents": [{"agent_name": "A", "generation_mode": "image"}]})
+    finding = only(folder)
+    said = 'agents[0]: generation_mode is "image", but agents make text only in this version'
+    assert (finding.code, finding.severity, finding.message) == ("SCHEMA008", "error", said)
+    assert finding.hint == ("take the key out; let a tool of the agent make what is not text",)
+    assert finding.place == Place(str(folder / "agents.json"), 5, 7, len('"generation_mode"'))
+
+
 def test_key_in_another_case_can_be_mended(folder):
     write(folder, "orchestrator.json", {**ORCHESTRATOR, "maxTurns": 3})
     fix = only(folder).fix
@@ -340,7 +349,7 @@ def test_syntax_error_breaks_only_its_file(folder):
     write(folder, "tools.json", "{,}")
     package = read_package(folder)
     assert {finding.code for finding in package.findings} == {"SCHEMA002"}
-    assert package.broken == {"tools", "lifecycle_tools"}
+    assert package.broken == {"tools", "lifecycle_tools", "mcp_servers"}
     assert len(package.spec.agents) == 1
 
 

@@ -1,12 +1,23 @@
 """Events as programs read them: one shape for all kinds, without secrets."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
 from support.run_play import linked
-from weft.engine.events import KIND_NAMES, KINDS, Event, RunStarted, VariableSet
+from weft.engine.events import (
+    KIND_NAMES,
+    KINDS,
+    Event,
+    MessageSent,
+    ModelReplied,
+    RequestAnswered,
+    RequestOpened,
+    RunStarted,
+    VariableSet,
+)
+from weft.runtime.deltas import ToolProgress
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.journal.kinds import EVERY_KIND
 from weft.wire.audience import Audience
@@ -14,6 +25,7 @@ from weft.wire.events import (
     USER_FIELDS,
     VERSION,
     event_data,
+    progress_data,
     user_event_data,
 )
 
@@ -100,6 +112,40 @@ def test_other_values_are_whole_for_operators(workflow):
         assert "v4lue" in str(event_data(event(data), "r1", workflow))
 
 
+def seen(workflow, data, actor="agent:Helper", user="ann"):
+    shape = user_event_data(event(data, actor), "r1", workflow, Audience(workflow.spec, user))
+    return shape and shape["data"]
+
+
+def test_what_an_agent_says_after_its_hooks_is_what_users_read(workflow):
+    assert seen(workflow, MessageSent("Helper", "Hello.")) == {"agent": "Helper", "text": "Hello."}
+    said = MessageSent("Form", '{"agent_message": "Done."}')
+    assert seen(workflow, said) == {"agent": "Form", "text": "Done."}
+    assert seen(workflow, MessageSent("Form", "no JSON at all")) is None
+    assert seen(workflow, MessageSent("Helper", " ")) is None
+
+
+def test_a_reply_that_its_hooks_have_first_is_not_for_users(workflow):
+    assert seen(workflow, ModelReplied(1, "Hello.", shown="")) is None
+
+
+def test_what_others_are_asked_and_answer_is_not_for_the_user_of_the_run(workflow):
+    asked = RequestOpened("q", "ui", "Helper", "sign", payload={"sum": 3}, component="Form")
+    for addressee, payload in (("", {"sum": 3}), ("user:ann", {"sum": 3}), ("role:boss", None)):
+        told = seen(workflow, replace(asked, addressee=addressee))
+        assert (told["addressee"], told["payload"], told["component"]) == (
+            addressee, payload, "Form",
+        )  # fmt: skip
+    for user, value in (("ann", {"ok": True}), ("bob", None)):
+        told = seen(workflow, RequestAnswered("q", {"ok": True}, user))
+        assert told == {"id": "q", "value": value, "user": user}
+
+
+def test_progress_has_a_shape_of_its_own():
+    told = progress_data(ToolProgress("r1", 7, "scan", 0.5, "half of it"))
+    assert told == {"run": "r1", "call": 7, "tool": "scan", "share": 0.5, "text": "half of it"}
+
+
 def test_what_hidden_agents_do_is_not_for_users():
     workflow = linked(declared(visual_agents=["Closer"]), {})
     audience = Audience(workflow.spec)
@@ -108,4 +154,4 @@ def test_what_hidden_agents_do_is_not_for_users():
         for it in EVERY_KIND
         if user_event_data(event(it), "r1", workflow, audience)
     }
-    assert not kinds & {"TurnStarted", "ModelReplied", "TurnEnded", "Joined"}
+    assert not kinds & {"TurnStarted", "ModelReplied", "MessageSent", "TurnEnded", "Joined"}

@@ -23,10 +23,12 @@ from pydantic_ai.messages import ModelRequest as RequestMessage
 from pydantic_ai.models import Model as AnyModel
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
 from weft.adapters.models.completion import RawCall, tool_requests, unusual
+from weft.adapters.models.library_settings import library_settings
 from weft.adapters.models.strict_schema import strict_schema
 from weft.engine.events import NO_USAGE, Usage
 from weft.errors import ModelError
@@ -62,14 +64,18 @@ class LibraryModel:
     ) -> ModelReply:
         """Ask the model; with `on_text`, its words are passed on as they come."""
         messages, parameters = as_messages(request.messages), _parameters(request)
+        settings = library_settings(self._model, request.settings)
         try:
             await self._ready()
             if on_text is None:
                 whole = await model_request(
-                    self._model, messages, model_request_parameters=parameters
+                    self._model,
+                    messages,
+                    model_settings=settings,
+                    model_request_parameters=parameters,
                 )
             else:
-                whole = await self._streamed(messages, parameters, on_text)
+                whole = await self._streamed(messages, settings, parameters, on_text)
         except (exceptions.AgentRunError, exceptions.UserError) as error:
             raise self._fault(error) from error
         return _reply(whole, request)
@@ -87,11 +93,15 @@ class LibraryModel:
     async def _streamed(
         self,
         messages: list[ModelMessage],
+        settings: ModelSettings | None,
         parameters: ModelRequestParameters,
         on_text: Callable[[str], None],
     ) -> ModelResponse:
         async with model_request_stream(
-            self._model, messages, model_request_parameters=parameters
+            self._model,
+            messages,
+            model_settings=settings,
+            model_request_parameters=parameters,
         ) as stream:
             async for event in stream:
                 match event:

@@ -33,6 +33,7 @@ from weft.adapters.models.stream import StreamReader
 from weft.adapters.models.strict_schema import strict_schema
 from weft.errors import ModelError, UsageError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema, ToolSchema
+from weft.spec.model_settings import ModelSettings
 
 #: A reply longer than this is not a reply.
 MOST_BYTES: Final = 32 * 1024 * 1024
@@ -84,16 +85,26 @@ class Connections:
 class BodyWriter:
     """Writes the requests to one model."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, limit_key: str) -> None:
         self._head = b'{"model":' + to_json(model) + b',"messages":'
+        self._limit_key = limit_key
         self._tails: dict[tuple[int, int, bool], _Tail] = {}
 
     def body(self, request: ModelRequest, *, stream: bool) -> bytes:
         try:
             messages = to_json(list(request.messages))
+            settings = self._settings(request.settings) if request.settings else b""
         except PydanticSerializationError as error:
             raise ModelError(f"a message cannot be written as JSON: {error}") from error
-        return b"".join((self._head, messages, self._tail(request, stream=stream)))
+        return b"".join((self._head, messages, settings, self._tail(request, stream=stream)))
+
+    def _settings(self, settings: ModelSettings) -> bytes:
+        """Return what stands between messages and tail. It is not kept: a seed may be a run's."""
+        fields: dict[str, Any] = {name: it for name, it in settings if it is not None}
+        if settings.max_tokens is not None:
+            fields[self._limit_key] = fields.pop("max_tokens")
+        fields.update(fields.pop("extra_body", {}))
+        return b"," + to_json(fields)[1:-1] if fields else b""
 
     def _tail(self, request: ModelRequest, *, stream: bool) -> bytes:
         """Return all that follows the messages: the same for every call of an agent.
@@ -118,6 +129,8 @@ class Endpoint:
     base_url: str
     key: str | None = field(default=None, repr=False)
     key_header: str = "Authorization"
+    #: What it calls the most tokens that a reply may have.
+    limit_key: str = "max_tokens"
 
     def url(self) -> URL:
         """Return where completions are asked for; a query of the base URL stays."""
@@ -155,7 +168,7 @@ class ChatModel:
         self._key = endpoint.key
         self._label = f"{model} at {self._url.authority}"
         self._model = model
-        self._bodies = BodyWriter(model)
+        self._bodies = BodyWriter(model, endpoint.limit_key)
         self._connections = connections
 
     async def reply(

@@ -19,11 +19,25 @@ class Provider:
     key_header: str = "Authorization"
     #: How the public price list calls the provider; None if it has no prices.
     priced_as: str | None = None
+    #: What it calls the most tokens that a reply may have; most know the older word only.
+    limit_key: str = "max_tokens"
 
 
-def _hosted(name: str, base_url: str, priced_as: str | None = None) -> Provider:
+#: The newer word: what the model thinks counts as well.
+_NEWER_LIMIT: Final = "max_completion_tokens"
+
+
+def _hosted(
+    name: str, base_url: str, priced_as: str | None = None, limit_key: str = "max_tokens"
+) -> Provider:
     upper = name.upper()
-    return Provider(base_url, f"{upper}_BASE_URL", "", f"{upper}_API_KEY", priced_as=priced_as)
+    return Provider(
+        base_url,
+        f"{upper}_BASE_URL",
+        key_setting=f"{upper}_API_KEY",
+        priced_as=priced_as,
+        limit_key=limit_key,
+    )
 
 
 def _local(name: str, base_url: str) -> Provider:
@@ -34,18 +48,19 @@ def _local(name: str, base_url: str) -> Provider:
 
 #: Served by our own client.
 COMPATIBLE: Final[dict[str, Provider]] = {
-    "openai": _hosted("openai", "https://api.openai.com/v1", "openai"),
+    "openai": _hosted("openai", "https://api.openai.com/v1", "openai", _NEWER_LIMIT),
     "azure": Provider(
         url_setting="AZURE_OPENAI_ENDPOINT",
         url_ending="/openai/v1",
         key_setting="AZURE_OPENAI_API_KEY",
         key_header="api-key",
         priced_as="azure",
+        limit_key=_NEWER_LIMIT,
     ),
-    "cerebras": _hosted("cerebras", "https://api.cerebras.ai/v1", "cerebras"),
+    "cerebras": _hosted("cerebras", "https://api.cerebras.ai/v1", "cerebras", _NEWER_LIMIT),
     "deepseek": _hosted("deepseek", "https://api.deepseek.com/v1", "deepseek"),
     "fireworks": _hosted("fireworks", "https://api.fireworks.ai/inference/v1", "fireworks"),
-    "groq": _hosted("groq", "https://api.groq.com/openai/v1", "groq"),
+    "groq": _hosted("groq", "https://api.groq.com/openai/v1", "groq", _NEWER_LIMIT),
     "openrouter": _hosted("openrouter", "https://openrouter.ai/api/v1", "openrouter"),
     "together": _hosted("together", "https://api.together.xyz/v1", "together"),
     "xai": _hosted("xai", "https://api.x.ai/v1", "x-ai"),

@@ -1,14 +1,23 @@
 """`replay:RUN`: the answers of a run that was recorded, given again."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from weft.adapters.models.usage import FREE
 from weft.context.assembly import digest_of
 from weft.context.view import extras
-from weft.engine.events import ContextAssembled, Event, ModelFailed, ModelReplied
+from weft.engine.events import (
+    ConditionJudged,
+    ContextAssembled,
+    Event,
+    ModelConsulted,
+    ModelFailed,
+    ModelReplied,
+)
 from weft.errors import ModelError, ReplayMismatch
 from weft.ports.model import ModelReply, ModelRequest
+from weft.runtime.consulting import JUDGEMENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +32,28 @@ class RecordedModel:
     """Answers each call with what was recorded for it, if it is asked the same again."""
 
     def __init__(self, run: str, events: Iterable[Event]) -> None:
+        events = list(events)
         self._run = run
         self._lines = _lines(events)
+        #: What tools have asked, by turn and question, with the call that asked; what was judged
+        #: of an agent's rules, by the event after which it was asked.
+        self._consulted: dict[tuple[int, str], list[tuple[int, ModelConsulted]]] = {}
+        self._judged: dict[tuple[int, str], ConditionJudged] = {}
+        for event in events:
+            if isinstance(event.data, ModelConsulted):
+                asked = self._consulted.setdefault((event.turn, event.data.digest), [])
+                asked.append((event.cause, event.data))
+            elif isinstance(event.data, ConditionJudged):
+                self._judged[event.cause, event.actor] = event.data
+        #: How often which call of which run has asked the same.
+        self._asked: Counter[tuple[str, str]] = Counter()
 
     async def reply(
         self, request: ModelRequest, on_text: Callable[[str], None] | None = None
     ) -> ModelReply:
         """Return the recorded answer; raises ReplayMismatch if it is not to this request."""
+        if request.question:
+            return self._beside(request)
         place = f"{request.agent}, turn {request.turn}, call {request.call}"
         line = self._lines.get((request.turn, request.call))
         if line is None or line.asked.agent != request.agent:
@@ -46,6 +70,34 @@ class RecordedModel:
             )
         return _replayed(line.answer, on_text)
 
+    def _beside(self, request: ModelRequest) -> ModelReply:
+        """Answer what a tool asks on its own, or whether a condition holds."""
+        seq = int(request.key.rpartition(":")[2])  # the event that let it be asked
+        if request.output == JUDGEMENT:
+            return self._judgement(request, seq)
+        found = self._consulted.get((request.turn, request.question), ())
+        told = [it for cause, it in found if cause == seq] or [it for _, it in found]
+        number = self._asked[request.key, request.question]
+        self._asked[request.key, request.question] += 1
+        if number >= len(told):
+            raise ReplayMismatch(
+                f"a tool of {request.agent} asks in turn {request.turn} what run {self._run} has "
+                "no recorded answer for: its question has changed, or this run goes another way"
+            )
+        return _said(told[number])
+
+    def _judgement(self, request: ModelRequest, seq: int) -> ModelReply:
+        """Give the judgement of then; that what it judges is the same cannot be told here."""
+        judged = self._judged.get((seq, f"agent:{request.agent}"))
+        if judged is None:
+            raise ReplayMismatch(
+                f"run {self._run} has no judgement of a rule of {request.agent} after event {seq}: "
+                "this run goes another way, or further"
+            )
+        if judged.fault and not judged.text:
+            raise ModelError(f"recorded: {judged.fault}")
+        return _said(judged)
+
 
 def _lines(events: Iterable[Event]) -> dict[tuple[int, int], _Line]:
     """Pair every answer with the context it was given for: the event that caused it."""
@@ -60,6 +112,10 @@ def _lines(events: Iterable[Event]) -> dict[tuple[int, int], _Line]:
                 raise ReplayMismatch(f"event {event.seq} answers a request that is not recorded")
             lines[event.turn, event.data.call] = _Line(context, event.data)
     return lines
+
+
+def _said(answer: ModelConsulted | ConditionJudged) -> ModelReply:
+    return ModelReply(answer.text, usage=FREE, model=answer.model, answerer="replay")
 
 
 def _replayed(

@@ -127,7 +127,7 @@ class ModelRegistry:
             raise _missing(name, "its address", provider.url_setting or "base_url")
         if self._connections is None:
             self._connections = Connections()
-        endpoint = Endpoint(base_url, key or None, provider.key_header)
+        endpoint = Endpoint(base_url, key or None, provider.key_header, provider.limit_key)
         asked = ChatModel(endpoint, model, self._connections)
         return self._wrapped(asked, (name, model), provider.priced_as)
 

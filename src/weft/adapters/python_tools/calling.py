@@ -7,8 +7,9 @@ from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
+from inspect import Parameter
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from weft.adapters.python_tools.failures import LOG, explained
 from weft.adapters.python_tools.schemas import Signature
@@ -20,7 +21,9 @@ from weft.ports.model import ToolSchema
 from weft.ports.tools import AskPerson, ToolCall
 from weft.runtime.asking import asking
 from weft.runtime.json_values import plain_json
-from weft.runtime.tool_options import ToolOptions
+from weft.runtime.tool_options import ToolOptions, options_of
+
+_BY_NAME: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +91,17 @@ class LinkedTool:
 
     name: str
     function: Callable[..., Any]
-    signature: Signature
+    #: How it is called by models; None for what is called at boundaries only.
+    signature: Signature | None
     options: ToolOptions
     #: Whether it is awaited on the event loop; anything else may block and gets a thread.
     on_loop: bool
+
+
+def linked_hook(name: str, function: Callable[..., Any]) -> LinkedTool:
+    """Return a function that is called at boundaries, with what it takes by name."""
+    on_loop = inspect.iscoroutinefunction(function)
+    return LinkedTool(name, function, None, options_of(function), on_loop)
 
 
 class PythonTools:
@@ -103,7 +113,22 @@ class PythonTools:
         self._limits = limits
 
     def schema(self, tool: str) -> ToolSchema:
-        return self._find(tool).signature.schema
+        signature = self._find(tool).signature
+        if signature is None:
+            raise UsageError(f"{tool} is called at boundaries and by no model")
+        return signature.schema
+
+    def misfit(self, tool: str, arguments: Mapping[str, Json]) -> str | None:
+        found = self._tools.get(tool)
+        if found is None or found.signature is None:
+            return None
+        try:
+            found.signature.read(arguments)
+        except RetryModel as fault:
+            return str(fault)
+        except Exception:  # noqa: BLE001 - types of the author may fail in any way; the call says so
+            return None
+        return None
 
     async def call(self, call: ToolCall) -> Json:
         """Call a tool and return its result as JSON.
@@ -122,9 +147,8 @@ class PythonTools:
         return await self._attempt(tool, call)
 
     async def _attempt(self, tool: LinkedTool, call: ToolCall) -> Json:
-        arguments = tool.signature.read(call.arguments)
-        arguments.update(dict.fromkeys(tool.signature.injected, call.variables))
-        with TimeLimit(self._timeout(tool)) as limit, asking(limit.pausing(call.ask)):
+        arguments = _arguments(tool, call)
+        with TimeLimit(self._timeout(tool)) as limit, asking(limit.pausing(call.ask), call.show):
             if tool.on_loop:
                 return await self._on_loop(tool, partial(tool.function, **arguments), limit)
             returned = await self._in_thread(tool, arguments, limit)
@@ -214,6 +238,31 @@ class PythonTools:
             hint = f"did you mean {near}?" if near else "look at the tools file of the package"
             raise UsageError(f"the package has no tool {tool}", hint=hint)
         return found
+
+
+def _arguments(tool: LinkedTool, call: ToolCall) -> dict[str, Any]:
+    """Return what a function is called with; raises RetryModel or ToolError if it does not fit."""
+    if tool.signature is not None and call.given is None:
+        signature = tool.signature
+        named = signature.named(call.arguments) if call.auto else call.arguments
+        arguments = signature.read(named)
+        arguments.update(dict.fromkeys(signature.injected, call.variables))
+        return arguments
+    given = call.given or {}
+    try:
+        parameters = inspect.signature(tool.function).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise ToolError(f"the parameters of {tool.name} cannot be read: {error}") from error
+    if any(it.kind is Parameter.VAR_KEYWORD for it in parameters):
+        return dict(given)
+    named = [it for it in parameters if it.kind in _BY_NAME]
+    missing = [it.name for it in named if it.name not in given and it.default is Parameter.empty]
+    if missing:
+        raise ToolError(
+            f"{tool.name} takes {', '.join(missing)}, which is not given here; "
+            f"available: {', '.join(given) or 'nothing'}"
+        )
+    return {it.name: given[it.name] for it in named if it.name in given}
 
 
 async def _ended(work: asyncio.Future[Any], limit: TimeLimit) -> bool:

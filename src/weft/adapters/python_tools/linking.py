@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final
 
-from weft.adapters.python_tools.calling import LinkedTool
+from weft.adapters.python_tools import built_in
+from weft.adapters.python_tools.calling import LinkedTool, linked_hook
 from weft.adapters.python_tools.failures import told
 from weft.adapters.python_tools.modules import PackageCode
 from weft.adapters.python_tools.schemas import read_signature
 from weft.errors import UsageError
 from weft.findings import Finding, Place
 from weft.ids import nearest
+from weft.ports.tools import NO_HOOKS
 from weft.runtime.tool_options import options_of
+from weft.spec.tools import BUILT_IN_FILE, BUILT_IN_TOOLS
 
 #: The code of findings that only running the code can tell; the others are the checker's.
 NO_IMPORT: Final = "LINK001"
@@ -44,13 +47,16 @@ class _Linking:
 
 
 def link(
-    package: PackageCode, functions: Mapping[str, tuple[str, str]]
+    package: PackageCode,
+    functions: Mapping[str, tuple[str, str]],
+    hooks: Mapping[str, tuple[str, str]] = NO_HOOKS,
 ) -> tuple[dict[str, LinkedTool], tuple[Finding, ...]]:
     """Import the files of tools and find their functions; return them with all that is wrong."""
     linking = _Linking(package)
     by_file: dict[str, dict[str, str]] = {}
-    for tool, (file, function) in functions.items():
-        path = file if file in package.files else _TOOLS + file.removeprefix(_TOOLS)
+    for tool, (file, function) in (*functions.items(), *hooks.items()):
+        known = file in package.files or file == BUILT_IN_FILE
+        path = file if known else _TOOLS + file.removeprefix(_TOOLS)
         by_file.setdefault(path, {})[tool] = function
     for path, wanted in by_file.items():
         module = _import(linking, path)
@@ -58,7 +64,9 @@ def link(
             continue
         for tool, name in wanted.items():
             function = _function(linking, path, module, name)
-            if function is not None:
+            if function is not None and tool in hooks:
+                linking.tools[tool] = linked_hook(tool, function)
+            elif function is not None:
                 _link_tool(linking, path, tool, function)
     return linking.tools, tuple(linking.findings)
 
@@ -66,6 +74,8 @@ def link(
 def _import(linking: _Linking, path: str) -> ModuleType | None:
     """Run a file. It is the author's code, so anything may come of it."""
     package = linking.package
+    if path == BUILT_IN_FILE:
+        return built_in
     if path not in package.files:
         # Without the folder: what all have in common says nothing.
         folder, _, name = path.rpartition("/")
@@ -111,6 +121,8 @@ def _function(
     if callable(found) and not isinstance(found, type):
         return found
     known = [it for it, value in vars(module).items() if callable(value)]
+    if module is built_in:
+        known = list(BUILT_IN_TOOLS)
     near = nearest(name, known)
     hint = f"did you mean {near}?" if near else f"define {name} in {path}"
     fact = f"does not define {name}" if found is None else f"has {name}, which is no function"

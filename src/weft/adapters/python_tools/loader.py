@@ -9,6 +9,7 @@ from weft.adapters.python_tools.linking import link
 from weft.adapters.python_tools.modules import PackageCode, PackageFinder
 from weft.adapters.python_tools.threads import Threads
 from weft.errors import LinkError
+from weft.ports.tools import NO_HOOKS
 
 
 @dataclass(slots=True)
@@ -40,13 +41,17 @@ class PythonToolLoader:
         return self._threads.left_behind
 
     def load(
-        self, digest: str, code: Mapping[str, bytes], functions: Mapping[str, tuple[str, str]]
+        self,
+        digest: str,
+        code: Mapping[str, bytes],
+        functions: Mapping[str, tuple[str, str]],
+        hooks: Mapping[str, tuple[str, str]] = NO_HOOKS,
     ) -> PythonTools:
         """Import files and find functions; `functions` gives file and function by tool name.
 
         A file may be named from the package folder on, or from `tools/` on. The same digest is
-        loaded once, and let go when it was unloaded as often as it was asked for. Raises LinkError
-        naming everything that is missing.
+        loaded once, and let go when it was unloaded as often as it was asked for. No model is told
+        of `hooks`. Raises LinkError naming everything that is missing.
         """
         with self._lock:
             loading = self._loading.setdefault(digest, RLock())
@@ -55,7 +60,7 @@ class PythonToolLoader:
             if known is None:
                 with self._lock:
                     package = self._finder.add(digest, code)
-                known = self._loaded[digest] = self._link(package, functions)
+                known = self._loaded[digest] = self._link(package, functions, hooks)
             known.uses += 1
             return known.tools
 
@@ -80,8 +85,13 @@ class PythonToolLoader:
                 self._remove(digest)
         self._threads.close()
 
-    def _link(self, package: PackageCode, functions: Mapping[str, tuple[str, str]]) -> _Loaded:
-        linked, findings = link(package, functions)
+    def _link(
+        self,
+        package: PackageCode,
+        functions: Mapping[str, tuple[str, str]],
+        hooks: Mapping[str, tuple[str, str]],
+    ) -> _Loaded:
+        linked, findings = link(package, functions, hooks)
         if findings:
             self._finder.remove(package)
             faults = f"{len(findings)} fault{'s' if len(findings) > 1 else ''}"

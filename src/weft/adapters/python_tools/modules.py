@@ -13,12 +13,17 @@ from importlib.abc import ExecutionLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import decode_source
 from itertools import count
+from threading import RLock
 from types import ModuleType
 from typing import Any, Final
 
 from weft.adapters.python_tools.surroundings import package_builtins
 
 ROOT: Final = "weft_packages"
+
+#: Two loaders of one process must not take the same name for a package at the same time, nor
+#: change the list of finders.
+_NAMING: Final = RLock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +50,13 @@ class PackageFinder(MetaPathFinder):
         self._packages: dict[str, PackageCode] = {}
 
     def add(self, digest: str, files: Mapping[str, bytes]) -> PackageCode:
-        name = _free_name(f"{ROOT}.d{digest[:16]}")
-        package = PackageCode(name, dict(files), package_builtins(name, files))
-        self._packages[name] = package
-        if self not in sys.meta_path:
-            sys.meta_path.append(self)
-        import_module(name)
+        with _NAMING:
+            name = _free_name(f"{ROOT}.d{digest[:16]}")
+            package = PackageCode(name, dict(files), package_builtins(name, files))
+            self._packages[name] = package
+            if self not in sys.meta_path:
+                sys.meta_path.append(self)
+            import_module(name)
         return package
 
     def remove(self, package: PackageCode) -> None:
@@ -62,8 +68,10 @@ class PackageFinder(MetaPathFinder):
         delattr(sys.modules[ROOT], package.name.rpartition(".")[2])
         for path in package.files:
             linecache.cache.pop(package.file_name(path), None)
-        if not self._packages:
-            sys.meta_path.remove(self)
+        with _NAMING:
+            if not self._packages:
+                # Not in place: another thread may be going through it, and would miss a finder.
+                sys.meta_path = [it for it in sys.meta_path if it is not self]
 
     def find_spec(
         self,

@@ -39,7 +39,14 @@ class Signature:
     schema: ToolSchema
     #: The parameters that the run fills, not the model.
     injected: tuple[str, ...]
+    #: Whether the function takes arguments it does not name.
+    is_open: bool
     _reader: TypeAdapter[dict[str, Any]]
+
+    def named(self, fields: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the fields of a reply that the function names, or all if it takes any."""
+        own = self.schema.parameters["properties"]
+        return fields if self.is_open else {it: v for it, v in fields.items() if it in own}
 
     def read(self, arguments: Mapping[str, Json]) -> dict[str, Any]:
         """Return arguments as the function wants them; raise RetryModel naming every fault."""
@@ -54,9 +61,9 @@ class Signature:
         known = ", ".join(self.schema.parameters["properties"]) or "no arguments"
         told = [_sentence(it, known) for it in found[:_MOST_FAULTS]]
         more = len(found) - len(told)
-        rest = [f"There are {more} more faults."] if more else []
+        rest = [f"There {'is 1 more fault' if more == 1 else f'are {more} more faults'}."]
         name = self.schema.name
-        return " ".join([f"The arguments of {name} do not fit.", *told, *rest])
+        return " ".join([f"The arguments of {name} do not fit.", *told, *(rest if more else ())])
 
 
 def _sentence(fault: ErrorDetails, known: str) -> str:
@@ -161,7 +168,7 @@ def _signature(name: str, function: Callable[..., Any], draft: _Draft) -> Signat
         return unfit
     reader = _reader(draft.fields, is_open=draft.open)
     schema = ToolSchema(name, summary(function), _untitled(reader.json_schema()))
-    return Signature(schema, tuple(draft.injected), reader)
+    return Signature(schema, tuple(draft.injected), draft.open, reader)
 
 
 def _unfit(function: Callable[..., Any], draft: _Draft) -> Iterator[str]:

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from weft.adapters.sqlite.errors import store_error
 from weft.adapters.sqlite.rows import (
@@ -23,7 +23,15 @@ from weft.adapters.sqlite.rows import (
     request_values,
 )
 from weft.adapters.sqlite.schema import transaction
-from weft.engine.rows import Batch, RequestClosed, RequestRow, RunRow, TimerGone, TimerRow
+from weft.engine.rows import (
+    Batch,
+    KeptValue,
+    RequestClosed,
+    RequestRow,
+    RunRow,
+    TimerGone,
+    TimerRow,
+)
 from weft.errors import StoreConflict, StoreError
 from weft.ports.dispatcher import RunKey
 
@@ -160,6 +168,12 @@ def _write_sides(connection: sqlite3.Connection, batch: Batch) -> None:
                 connection.execute("INSERT OR REPLACE INTO timers VALUES (?, ?, ?, ?, ?)", side)
             case TimerGone():
                 connection.execute(_DELETE_TIMER, (app, run, side.id))
+            case KeptValue():
+                value = to_json(side.value).decode()
+                connection.execute(
+                    "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?)",
+                    side._replace(value=value),
+                )
 
 
 # Only our own column names and question marks are put together below, never a value (S608).

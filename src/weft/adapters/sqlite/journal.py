@@ -17,6 +17,7 @@ from weft.adapters.sqlite.queries import (
     claim_run,
     data_version,
     find_due,
+    find_kept,
     find_next_due,
     find_package,
     find_requests,
@@ -31,6 +32,7 @@ from weft.adapters.sqlite.writer import Writer
 from weft.engine.events import Event
 from weft.engine.rows import Batch, DueRow, RequestRow, RunRow
 from weft.errors import StoreError
+from weft.findings import Json
 from weft.ports.journal import Durability, Pruned
 from weft.ports.scope import Scope
 from weft.runtime.feed import Feed, follow
@@ -115,6 +117,9 @@ class SqliteJournal:
 
     async def requests(self, scope: Scope, *, run: str | None = None) -> list[RequestRow]:
         return await self._ask(partial(find_requests, scope=scope, run=run))
+
+    async def kept(self, scope: Scope, workflow: str) -> dict[str, Json]:
+        return await self._ask(partial(find_kept, scope=scope, workflow=workflow))
 
     async def unfinished(self) -> list[RunRow]:
         return await self._ask(find_unfinished)

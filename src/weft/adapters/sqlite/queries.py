@@ -4,6 +4,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
 
+from pydantic_core import from_json
+
 from weft.adapters.sqlite.rows import (
     REQUEST_COLUMNS,
     RUN_COLUMNS,
@@ -14,6 +16,7 @@ from weft.adapters.sqlite.rows import (
 )
 from weft.engine.events import Event
 from weft.engine.rows import DueRow, RequestRow, RunRow
+from weft.findings import Json
 from weft.ports.scope import Scope
 
 #: With the last sign of life of whoever works on each.
@@ -92,10 +95,18 @@ def find_requests(
     connection: sqlite3.Connection, scope: Scope, run: str | None
 ) -> list[RequestRow]:
     """Return the open questions, oldest first."""
-    where, values = within(scope)
+    where, values = answerable(scope)
     if run is not None:
-        where, values = f"run = ? AND {where}", [run, *values]
+        covered, own = within(scope)
+        where, values = f"run = ? AND ({where} OR {covered})", [run, *values, *own]
     return _requests(connection, f"WHERE {where} ORDER BY opened_at, run, id", values)
+
+
+def find_kept(connection: sqlite3.Connection, scope: Scope, workflow: str) -> dict[str, Json]:
+    """Return the values that runs of a user's have left for the next."""
+    sql = "SELECT name, value FROM kept WHERE app = ? AND user = ? AND workflow = ?"
+    rows = connection.execute(sql, (scope.app, scope.user or "", workflow)).fetchall()
+    return {name: from_json(value) for name, value in rows}
 
 
 def find_unfinished(connection: sqlite3.Connection) -> list[RunRow]:
@@ -159,6 +170,17 @@ def within(scope: Scope) -> tuple[str, list[Any]]:
     if scope.user is None:
         return "app = ?", [scope.app]
     return "app = ? AND user = ?", [scope.app, scope.user]
+
+
+def answerable(scope: Scope) -> tuple[str, list[Any]]:
+    """Return what a question must fulfil to be the scope's to answer."""
+    if scope.user is None:
+        return "app = ?", [scope.app]
+    asked = ", ".join("?" for _ in scope.addresses)
+    return (
+        f"(app = ? AND ((user = ? AND addressee = '') OR addressee IN ({asked})))",
+        [scope.app, scope.user, *scope.addresses],
+    )
 
 
 def _requests(connection: sqlite3.Connection, rest: str, values: Sequence[Any]) -> list[RequestRow]:

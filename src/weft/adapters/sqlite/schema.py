@@ -95,6 +95,19 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE TABLE workers (owner TEXT PRIMARY KEY, heartbeat INTEGER NOT NULL) WITHOUT ROWID",
         "CREATE INDEX workers_by_time ON workers (heartbeat)",
     ),
+    (
+        "ALTER TABLE requests ADD COLUMN component TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE requests ADD COLUMN mode TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE requests ADD COLUMN addressee TEXT NOT NULL DEFAULT ''",
+        "CREATE INDEX requests_by_addressee ON requests (app, addressee) WHERE addressee != ''",
+        """
+        CREATE TABLE kept (
+            app TEXT NOT NULL, user TEXT NOT NULL, workflow TEXT NOT NULL, name TEXT NOT NULL,
+            value TEXT NOT NULL,
+            PRIMARY KEY (app, user, workflow, name)
+        ) WITHOUT ROWID
+        """,
+    ),
 )
 
 

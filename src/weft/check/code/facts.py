@@ -91,15 +91,25 @@ def module_file(subject: Subject, module: str) -> str | None:
     return file_of(parts, subject.code)
 
 
-def missing_function(subject: Subject, reference: str) -> Missing | None:
+def function_named(subject: Subject, reference: str) -> tuple[Module, Function] | None:
+    """Return the function that a `module:function` stands for, if it is defined in that file."""
+    module, _, name = reference.partition(":")
+    found = code_of(subject).modules.get(module_file(subject, module) or "")
+    return (found, found.functions[name]) if found and name in found.functions else None
+
+
+def missing_function(subject: Subject, reference: str, *, mounted: bool = False) -> Missing | None:
     """Say why a `module:function` cannot be found in the code; None if it can.
 
-    A file that is no Python is reported by itself, so its functions do not count as missing.
+    Runs know a module by its path in the package; what a server mounts may be named from the
+    workspace on. A file that is no Python is reported by itself, so its functions do not count as
+    missing.
     """
     module, _, name = reference.partition(":")
     path = module_file(subject, module)
-    if path is None:
-        near = nearest(module, module_names(subject))
+    if path is None or not (mounted or path == f"{module.replace('.', '/')}.py"):
+        own = path.removesuffix(".py").replace("/", ".") if path else None
+        near = own or nearest(module, module_names(subject))
         hint = f"did you mean {near}:{name}?" if near else f"add the file {_wanted(module)}"
         return Missing(f"no file of the package is the module {module}", (hint,))
     found = code_of(subject).modules.get(path)

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -39,6 +39,8 @@ class Parameter:
     injected: bool
     spot: Spot
     hint_names: frozenset[str] = frozenset()
+    #: Whether it can be given by its name.
+    named: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,13 @@ class Function:
     parameters: tuple[Parameter, ...]
     decorated: bool
     summary: str
+
+
+def not_given(function: Function, given: Container[str]) -> list[Parameter]:
+    """Return what a function requires and is not given by name; a decorator may change that."""
+    if function.decorated:
+        return []
+    return [it for it in function.parameters if it.required and not (it.named and it.name in given)]
 
 
 def function_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
@@ -66,7 +75,8 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
     positional = [*arguments.posonlyargs, *arguments.args]
     first_default = len(positional) - len(arguments.defaults)
     for index, node in enumerate(positional):
-        yield _parameter("positional", node, required=index < first_default)
+        named = index >= len(arguments.posonlyargs)
+        yield _parameter("positional", node, required=index < first_default, named=named)
     if arguments.vararg:
         yield _parameter("args", arguments.vararg, required=False)
     for node, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
@@ -85,9 +95,11 @@ def _injected_by_name(node: ast.arg) -> bool:
     return node.arg == PLAIN_NAME or (node.arg == _SHORT_NAME and node.annotation is None)
 
 
-def _parameter(kind: ParameterKind, node: ast.arg, *, required: bool) -> Parameter:
+def _parameter(
+    kind: ParameterKind, node: ast.arg, *, required: bool, named: bool = True
+) -> Parameter:
     hint, spot = node.annotation, Spot(node.lineno, node.col_offset)
     injected = _injected_by_name(node) or (hint is not None and is_context_type(hint))
     inside = ast.walk(hint) if hint else ()
     names = frozenset(it.id for it in inside if isinstance(it, ast.Name))
-    return Parameter(node.arg, kind, hint is not None, required, injected, spot, names)
+    return Parameter(node.arg, kind, hint is not None, required, injected, spot, names, named)

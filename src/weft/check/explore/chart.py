@@ -13,10 +13,13 @@ from weft.check.explore.ground import Ground
 from weft.check.explore.space import Change, backward, forward
 from weft.engine.routing import Routing
 
-#: enter: the agent is about to speak; speak: it is at work; said: it has given its reply, and the
-#: call that is made with it is over; decide: its turn is closed; wait: the user is waited for, and
-#: the agent answers next.
-PointKind: TypeAlias = Literal["start", "enter", "speak", "said", "decide", "wait", "end"]
+#: enter: the agent is about to speak; arrive: its turn has begun; speak: it is at work; work: it
+#: has called tools; said: it has given its reply, and the call that is made with it is over;
+#: decide: its turn is closed; wait: the user is waited for, and the agent answers next. At arrive
+#: and work the rules before its replies are asked again: only agents with such come by them.
+PointKind: TypeAlias = Literal[
+    "start", "enter", "arrive", "speak", "work", "said", "decide", "wait", "end"
+]
 
 #: For each point, by its number, a set of combinations: together a set of nodes.
 Nodes: TypeAlias = list[int]

@@ -1,7 +1,8 @@
 """Drawing the chart of a workflow: turns, handoffs, and what may happen in between.
 
-A turn goes: rules before the reply, the turn itself, in which anything may happen any number of
-times, the reply with the call it makes, rules after the reply, what the handoff sets.
+A turn goes: rules before the reply, what its beginning sets, the turn itself, in which anything may
+happen any number of times, the reply with the call it makes, what its end sets, rules after the
+reply, what the handoff sets. After calls of tools the rules before the reply are asked again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,32 +14,42 @@ from typing import Final
 
 from weft import ids
 from weft.check.explore.chart import END, START, Chart, Edge, Point, PointKind, Step
-from weft.check.explore.conditions import Case, cases
+from weft.check.explore.conditions import Case, Walk, cases
 from weft.check.explore.ground import Ground
 from weft.check.explore.happenings import Happening, Moment, Setting
 from weft.check.explore.space import Change, change, union
 from weft.check.subject import Subject
+from weft.engine.compiled import handoff_tools
 from weft.engine.defaults import startup_mode
 from weft.engine.routing import (
     GroupRules,
     Route,
     Routing,
+    Test,
     link_routing,
     routes_after,
     routes_before,
 )
 from weft.spec.orchestrator import Orchestrator
 
+#: What happens in the turn of a member beside the calls of tools.
+_OF_MEMBERS: Final[tuple[Moment, ...]] = ("begin", "aside", "say", "auto", "close")
 _SIDE_BY_SIDE: Final = "members of a group work side by side, in any order"
 
 
-def draw(subject: Subject, ground: Ground, steps: int) -> Chart:
-    """Draw the chart of a workflow, to be explored in so many steps of work."""
+_NOTHING: Final = Step()
+
+
+def draw(subject: Subject, ground: Ground, steps: int, *, chosen: bool = True) -> Chart:
+    """Draw the chart of a workflow, to be explored in so many steps of work.
+
+    `chosen` tells whether models may choose who is next where they have tools for that.
+    """
     routing = link_routing(subject.spec)
     sheet = _Sheet(ground, list(subject.agents), routing.groups)
     _start(sheet, subject.spec.orchestrator)
-    for agent in sheet.agents:
-        _turn(sheet, routing, agent)
+    for name, agent in subject.agents.items():
+        _turn(sheet, routing, name, handoff_tools(subject.spec, agent) if chosen else {})
     for group in {it.name: it for it in routing.groups.values()}.values():
         _group(sheet, group)
     _draw_limits(sheet, routing, subject.spec.orchestrator)
@@ -64,7 +75,7 @@ class _Sheet:
     edges: list[Edge] = field(default_factory=list[Edge])
 
     def __post_init__(self) -> None:
-        kinds = ("enter", "speak", "said", "decide", "wait")
+        kinds = ("enter", "arrive", "speak", "work", "said", "decide", "wait")
         several = dict.fromkeys(it.name for it in self.groups.values())
         turns = (Point(kind, name) for name in (*self.agents, *several) for kind in kinds)
         self.points = (START, END, *turns)
@@ -112,6 +123,13 @@ class _Sheet:
     def steps(self, happenings: Iterable[Happening]) -> list[Step]:
         return [self.together([happening]) for happening in happenings]
 
+    def sequence(self, happenings: Sequence[Happening]) -> Step:
+        """Return what happens without fail, stage after stage."""
+        step = Step()
+        for stage in sorted({it.stage for it in happenings}):
+            step = step.then(self.together(it for it in happenings if it.stage == stage))
+        return step
+
     def draw(self, source: int, target: int, steps: Iterable[Step]) -> None:
         for it in dict.fromkeys(steps):
             self.edges.append(Edge(source, target, it.guard, it.changes, it.why))
@@ -123,7 +141,7 @@ def _start(sheet: _Sheet, orchestrator: Orchestrator) -> None:
     start, initial = sheet.number("start"), orchestrator.initial_agent
     first = sheet.enter(initial) if kind == "enter" else sheet.number(kind, initial)
     # What may happen at any time may have happened before anything else, so nothing is certain.
-    begun = sheet.together(sheet.at("any"))
+    begun = sheet.sequence(sheet.at("start")).then(sheet.together(sheet.at("any")))
     sheet.draw(start, first, [begun])
     if kind == "enter":
         why = "a run may be started with words of the user"
@@ -131,19 +149,55 @@ def _start(sheet: _Sheet, orchestrator: Orchestrator) -> None:
         sheet.draw(start, first, (begun.then(replace(word, why=why)) for word in words))
 
 
-def _turn(sheet: _Sheet, routing: Routing, agent: str) -> None:
+def _turn(sheet: _Sheet, routing: Routing, agent: str, targets: Mapping[str, str]) -> None:
     """Draw a turn of an agent, with all that may follow it."""
     enter, speak = sheet.number("enter", agent), sheet.number("speak", agent)
+    again = agent in routing.pre
+    arrive = sheet.number("arrive", agent) if again else speak
+    work = sheet.number("work", agent) if again else speak
+    closing = sheet.sequence(sheet.at("close", agent))
     _waiting(sheet, agent)
-    for case in _cases(sheet, partial(routes_before, routing, agent)):
-        open_to, why = _decide(sheet, enter, agent, case)
-        # A rule that certainly applies is the last to be asked, and leaves no room for a reply.
-        if True not in case.held.values():
-            _split(sheet, Edge(enter, speak, case.bits), open_to, why)
-    sheet.draw(speak, speak, (*_at_work(sheet, agent), *sheet.steps(sheet.at("any"))))
-    here = _close(sheet, agent, speak)
+    begin = sheet.sequence(sheet.at("begin", agent))
+    _ask(sheet, partial(routes_before, routing, agent), agent, Edge(enter, arrive), (Step(), begin))
+    calls, at_any_time = list(_at_work(sheet, agent)), sheet.steps(sheet.at("any"))
+    beside = [*sheet.steps(sheet.at("aside", agent)), *at_any_time]
+    sheet.draw(speak, speak, beside)
+    sheet.draw(speak, work, calls)
+    if again:
+        known = partial(_routes_known, routing, agent)
+        for here, meanwhile in ((arrive, at_any_time), (work, [*calls, *at_any_time])):
+            sheet.draw(here, here, meanwhile)
+            _ask(sheet, known, agent, Edge(here, speak), (closing, Step()))
+        if beside:
+            sheet.draw(speak, work, [Step(why=f"{agent} may call a tool that there is not")])
+    for target in targets.values():
+        handed = closing.then(sheet.together(sheet.at("pass", agent, target)))
+        there = _target(sheet, agent, target)
+        sheet.draw(speak, there, [handed])
+        if again:
+            sheet.draw(work, there, [handed])
+    here = _close(sheet, agent, closing, speak, work)
     for case in _cases(sheet, partial(routes_after, routing, agent)):
         _decide(sheet, here, agent, case)
+
+
+def _routes_known(routing: Routing, agent: str, test: Test) -> Iterator[Route]:
+    """Yield the routes in the middle of a turn: what a model judges was judged before it."""
+    return routes_before(routing, agent, lambda rule: False if rule.judged else test(rule))
+
+
+def _ask(sheet: _Sheet, walk: Walk, agent: str, onward: Edge, changes: tuple[Step, Step]) -> None:
+    """Draw what rules before a reply decide: who is next, or that the agent goes on.
+
+    `changes` are what is set on the way to somebody else, and on the way on.
+    """
+    leaving, going = changes
+    for case in _cases(sheet, walk):
+        open_to, why = _decide(sheet, onward.source, agent, case, leaving)
+        # A rule that certainly applies is the last to be asked, and leaves no room for a reply.
+        if True not in case.held.values():
+            edge = replace(onward, guard=case.bits, changes=going.changes, why=going.why)
+            _split(sheet, edge, open_to, why)
 
 
 def _waiting(sheet: _Sheet, name: str) -> None:
@@ -160,8 +214,11 @@ def _group(sheet: _Sheet, group: GroupRules) -> None:
     sheet.draw(enter, speak, [Step()])
     sheet.draw(speak, speak, sheet.steps(sheet.at("any")))
     may: list[Step] = []
+    # Where a group goes on without a member, what its failure sets counts all the same.
+    moments: tuple[Moment, ...] = ("fail", *_OF_MEMBERS)
+    moments = moments if group.on_failure == "continue" else _OF_MEMBERS
     for member in group.members:
-        alone = (*sheet.at("say", member), *sheet.at("auto", member), *sheet.at("close", member))
+        alone = [it for moment in moments for it in sheet.at(moment, member)]
         may += [*_at_work(sheet, member), *sheet.steps(alone)]
     may = [it for it in may if it != Step()]
     sheet.draw(speak, speak, (replace(it, why=it.why or _SIDE_BY_SIDE) for it in may))
@@ -195,7 +252,7 @@ def _call(sheet: _Sheet, happenings: Sequence[Happening]) -> list[Step]:
     return steps
 
 
-def _close(sheet: _Sheet, agent: str, here: int) -> int:
+def _close(sheet: _Sheet, agent: str, closing: Step, here: int, work: int) -> int:
     """Draw the end of a turn, as far as it changes anything; return where that leads to."""
     said, decide = sheet.number("said", agent), sheet.number("decide", agent)
     words, called = _words(sheet, sheet.at("say", agent)), sheet.at("auto", agent)
@@ -203,26 +260,28 @@ def _close(sheet: _Sheet, agent: str, here: int) -> int:
     replies = [word.then(call) for word, call in product(words, _call(sheet, called))]
     if called:
         again = (replace(it, why="a reply may be sent back") for it in replies)
-        sheet.draw(here, here, again)
+        sheet.draw(here, work, again)
     if replies != [Step()]:
         sheet.draw(here, said, replies)
         here = said
-    closing = sheet.at("close", agent)
-    if not closing:
+    if closing == Step():
         return here
-    sheet.draw(here, decide, [sheet.together(closing)])
+    sheet.draw(here, decide, [closing])
     return decide
 
 
-def _cases(sheet: _Sheet, walk: partial[Iterator[Route]]) -> Iterator[Case]:
+def _cases(sheet: _Sheet, walk: Walk) -> Iterator[Case]:
     return cases(walk, sheet.ground.truths, sheet.ground.space.full)
 
 
-def _decide(sheet: _Sheet, at: int, agent: str, case: Case) -> tuple[int, str]:
+def _decide(
+    sheet: _Sheet, at: int, agent: str, case: Case, leaving: Step = _NOTHING
+) -> tuple[int, str]:
     """Draw where a decision may lead; return for which combinations the unknown decides, and why.
 
     The routes come in the order in which the rules are asked. A model that judges a condition may
     answer either way, so a route is certain where no rule up to it depends on the unknown.
+    `leaving` is what is set before the handoff.
     """
     ground, open_to, why = sheet.ground, 0, ""
     for route in case.routes:
@@ -230,7 +289,7 @@ def _decide(sheet: _Sheet, at: int, agent: str, case: Case) -> tuple[int, str]:
         if rule is not None and rule in ground.truths and case.held[rule] is None:
             bits &= ground.truths[rule].open
             open_to, why = open_to | bits, why or ground.whys[rule]
-        handed = sheet.together(sheet.at("pass", agent, route.target))
+        handed = leaving.then(sheet.together(sheet.at("pass", agent, route.target)))
         target = _target(sheet, agent, route.target)
         edge = Edge(at, target, bits, handed.changes, handed.why, rule=rule)
         _split(sheet, edge, open_to, why)
@@ -259,11 +318,12 @@ def _draw_limits(sheet: _Sheet, routing: Routing, orchestrator: Orchestrator) ->
     if not orchestrator.human_in_the_loop or startup_mode(orchestrator) == "BackendOnly":
         return
     for agent in sheet.agents:
-        after = (*routing.post.get(agent, ()), routing.otherwise[agent])
-        if all(rule.target != agent for rule in after):
+        rules = (*routing.pre.get(agent, ()), *routing.post.get(agent, ()))
+        if all(it.target != agent for it in (*rules, routing.otherwise[agent])):
             continue
-        enter, speak = sheet.number("enter", agent), sheet.number("speak", agent)
-        about_to = (it for it in sheet.edges if (it.source, it.target) == (enter, speak))
+        enter = sheet.number("enter", agent)
+        turn = (sheet.number("arrive", agent), sheet.number("speak", agent))
+        about_to = (it for it in sheet.edges if it.source == enter and it.target in turn)
         guard, wait = union(it.guard for it in about_to), sheet.number("wait", agent)
         handed = sheet.together(sheet.at("pass", agent, ids.USER))
         why = f"{agent} may have used up its replies in a row, and the user is asked"

@@ -5,29 +5,28 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from weft.check.bindings import automatic_tools, bound_model
-from weft.check.code.facts import path_in, reached
+from weft.check.code.facts import code_of, path_in, reached
 from weft.check.code.writes import Write
 from weft.check.subject import Subject
+from weft.engine.compiled import AFTER_RUN, refreshed
 from weft.engine.conditions import UNKNOWN
 from weft.engine.writes import access_error
 from weft.findings import Json
-from weft.spec.variables import (
-    DatabaseSource,
-    DerivedSource,
-    EntitySource,
-    ExternalSource,
-    Source,
-    Variable,
-)
+from weft.spec.tools import BUILT_IN_FILE, Hook, LifecycleTool
+from weft.spec.variables import DerivedSource, EntitySource, Source, Variable
 
-#: At `pass` and `close` all happens without fail: when one agent hands off to another, and when a
-#: turn closes. So does the call of an automatic tool (`auto`). At `say` and `hear` one thing
-#: happens, once: the agent's words, and those of the user. At the others all may happen or not, and
-#: more than once: during a turn, or at `any` time.
-Moment: TypeAlias = Literal["pass", "close", "auto", "say", "hear", "turn", "any"]
+#: At `start`, `begin`, `close` and `pass` all happens without fail, stage after stage: when a run
+#: starts, when a turn begins and closes, and when one agent hands off to another. So does the call
+#: of an automatic tool (`auto`). At `say` and `hear` one thing happens, once: the agent's words,
+#: and those of the user. At the others all may happen or not, and more than once: when tools are
+#: called in a `turn`, beside them (`aside`), or at `any` time. When a turn must `fail`, so does the
+#: run, unless it is the turn of a member of a group.
+Moment: TypeAlias = Literal[
+    "start", "begin", "close", "pass", "auto", "say", "hear", "turn", "aside", "any", "fail"
+]
 
-#: The stages of the call of a tool.
-CALLED, ANSWERED, RUNS, RETURNED = range(4)
+#: The stages of the call of a tool, and after them what is counted when a turn closes.
+CALLED, ANSWERED, RUNS, RETURNED, COUNTED = range(5)
 #: The rank of what code sets: after all triggers, and it may as well set nothing.
 LAST: Final = 1_000_000
 
@@ -83,6 +82,16 @@ class Caller:
     when: When
 
 
+#: When functions at boundaries are called; after a run, nothing is decided any more.
+_BOUNDARIES: Final[dict[str, Moment | None]] = {
+    "on_start": "start",
+    "before_chat": "start",
+    "before_agent": "begin",
+    "after_agent": "close",
+    **dict.fromkeys(AFTER_RUN),
+}
+
+
 def callers(subject: Subject) -> Iterator[Caller]:
     automatic = set(automatic_calls(subject))
     for tool in subject.spec.tools:
@@ -90,9 +99,18 @@ def callers(subject: Subject) -> Iterator[Caller]:
         when = When("auto" if by_itself else "turn", tool.agent)
         yield Caller(tool.function, "tools", tool.file, tool.agent, when)
     for it in subject.spec.lifecycle_tools:
-        yield Caller(it.function, "tools", it.file, it.agent, When("any"))
+        yield from _at_boundary("tools", it, _BOUNDARIES[it.trigger])
     for it in subject.spec.hooks:
-        yield Caller(it.function, "hooks", it.file, it.agent, When("any"))
+        yield from _at_boundary("hooks", it, _BOUNDARIES.get(it.hook_type, "aside"))
+
+
+def _at_boundary(
+    folder: str, declared: LifecycleTool | Hook, moment: Moment | None
+) -> Iterator[Caller]:
+    # What is called when a run starts is of no agent, whatever it says.
+    agent = None if moment == "start" else declared.agent
+    if moment is not None:
+        yield Caller(declared.function, folder, declared.file, agent, When(moment, agent))
 
 
 def automatic_calls(subject: Subject) -> Iterator[tuple[str, str]]:
@@ -103,6 +121,8 @@ def automatic_calls(subject: Subject) -> Iterator[tuple[str, str]]:
             yield name, tools[0][1].function
 
 
+#: The method of the context by which code does so.
+_REFRESH: Final = "refresh"
 _SCALARS: Final = (str, int, float, bool, type(None))
 
 
@@ -124,23 +144,30 @@ def written(subject: Subject, variables: Mapping[str, Variable]) -> Iterator[Hap
             if writer in subject.agents and (writer, name) not in shown:
                 why = f"{writer} may set {name}, or leave it"
                 yield Happening(When("turn", writer), (_any(name),), why)
-        if _is_read_anew(variable.source):
+        if _is_read_anew(subject, variable.source):
             yield Happening(When("any"), (_any(name),), f"{name} may change outside the run")
 
 
-def _is_read_anew(source: Source) -> bool:
+def _is_read_anew(subject: Subject, source: Source) -> bool:
     """Tell whether a value may be another one than at the start, or than declared, by itself."""
-    match source:
-        case DatabaseSource(refresh_strategy=strategy):
-            return strategy != "once"
-        case DerivedSource(persist=kept):
-            return kept
-        case _:
-            return isinstance(source, ExternalSource)
+    if isinstance(source, DerivedSource):
+        return source.persist
+    strategy = refreshed(source)
+    return strategy is not None and (strategy != "once" or subject.once(_refreshes))
+
+
+def _refreshes(subject: Subject) -> bool:
+    """Tell whether some code reads what was read once more."""
+    definitions = (
+        it for one in code_of(subject).modules.values() for it in one.definitions.values()
+    )
+    return any(_REFRESH in it.mentions for it in definitions)
 
 
 def _settings(subject: Subject, caller: Caller, writable: Sequence[str]) -> Iterator[Setting]:
     """Yield what a call may set: what its code names, or all it has a right to if none is found."""
+    if caller.folder == "tools" and caller.file == BUILT_IN_FILE:
+        return
     path = path_in(caller.folder, caller.file, subject.code) or ""
     used = reached(subject, path, caller.function)
     writes = {write: None for one in used for write in one.writes} if used else {Write(None): None}

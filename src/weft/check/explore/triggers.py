@@ -6,14 +6,17 @@ from itertools import combinations
 from typing import Final, cast
 
 from weft.check.answer_schema import Lost, follow
-from weft.check.bindings import bound_model
+from weft.check.bindings import bound_model, serving
 from weft.check.code.facts import asked_of, path_in
 from weft.check.explore.happenings import (
     ANSWERED,
     CALLED,
+    COUNTED,
+    LAST,
     RETURNED,
     Caller,
     Happening,
+    Moment,
     Setting,
     When,
     callers,
@@ -27,15 +30,21 @@ from weft.findings import Json
 from weft.spec.part import JsonMap
 from weft.spec.tools import UiTool
 from weft.spec.triggers import (
+    CUSTOM,
     AgentTextTrigger,
     AgentTurnCountTrigger,
     Contains,
+    CustomTrigger,
     Equals,
     Exact,
     FunctionTrigger,
     HandoffTrigger,
+    LifecycleTrigger,
     Match,
+    ModelFailedTrigger,
+    TimerExpiredTrigger,
     ToolCallTrigger,
+    ToolFailedTrigger,
     ToolResponseTrigger,
     Trigger,
     UiResponseTrigger,
@@ -116,17 +125,18 @@ class _Reader:
             self._callers.append((it, asked_of(subject, path, it.function)))
 
     def settings(self, name: str, variable: Variable) -> Iterator[tuple[Firing, Setting]]:
-        """Yield what the triggers of a variable set, and when; null is nothing to set."""
+        """Yield what the triggers of a variable set, and when."""
         source = variable.source
         if not isinstance(source, DerivedSource):
             return
-        for rank, trigger in enumerate(source.triggers):
+        for place, trigger in enumerate(source.triggers):
+            rank = _rank(trigger, place)
             for it in self._firings(trigger, name, variable.type):
                 for value in it.values:
-                    if value is not None:
-                        yield it, Setting(name, value, keeps=value is UNKNOWN, rank=rank)
-        for rank, step in enumerate(source.transitions, start=len(source.triggers)):
-            if step.trigger is not None and step.to is not None:
+                    yield it, Setting(name, value, keeps=value is UNKNOWN, rank=rank)
+        for place, step in enumerate(source.transitions, start=len(source.triggers)):
+            if step.trigger is not None:
+                rank = _rank(step.trigger, place)
                 for firing in self._firings(step.trigger, name, variable.type):
                     fixed = replace(firing, open_value="")
                     yield fixed, Setting(name, step.to, step.from_, rank=rank)
@@ -150,15 +160,45 @@ class _Reader:
                 yield Firing(Happening(When("pass", source, target)), (value,))
             case AgentTurnCountTrigger(agent=agent, count=count, value=value):
                 why = f"turn {count} of {agent}, which sets {name}, is not counted"
-                yield Firing(Happening(When("close", agent), why=why), (value,))
-            case FunctionTrigger(function=function):
-                yield _returned(Happening(When("any")), name, function)
+                at = Happening(When("close", agent), why=why, stage=COUNTED)
+                yield Firing(at, (value,))
             case _:
+                yield from self._at_boundary(trigger, name)
+
+    def _at_boundary(self, trigger: Trigger, name: str) -> Iterator[Firing]:
+        match trigger:
+            case LifecycleTrigger(event=event, agent=agent, value=value) if event in _MOMENTS:
+                yield Firing(Happening(When(_MOMENTS[event], agent)), (value,))
+            case FunctionTrigger(function=function):
+                why = f"what {name} is set to depends on what {function} returns"
+                at = Happening(When("close"), why=why, stage=RETURNED, call=function)
+                yield Firing(at, (UNKNOWN,))
+            case ToolFailedTrigger(tool=tool, response_key=key, value=value):
+                why = f"{tool or 'a tool'} may fail and set {name}, or not"
+                agents = {it.agent: None for it in self._calls(tool)} if tool else {}
+                for agent in agents or (None,):
+                    at = Happening(When("turn", agent), why=why, call=f"{tool} fails")
+                    yield Firing(at, (value if key is None else UNKNOWN,))
+            case TimerExpiredTrigger(value=value):
                 at = Happening(When("any"), why=f"a {trigger.type} trigger may set {name}")
-                yield Firing(at, (trigger.value,))
+                yield Firing(at, (value,))
+            case CustomTrigger():
+                why = f"a {CUSTOM}{trigger.name} trigger may set {name}"
+                yield Firing(Happening(When("any"), why=why), (UNKNOWN,))
+            case ModelFailedTrigger(agent=agent, response_key=key, value=value):
+                why = f"the model of {agent or 'a member'} may fail and set {name}, or not"
+                value = value if key is None else UNKNOWN
+                yield Firing(Happening(When("fail", agent), why=why), (value,))
+            case _:
+                return  # after a chat nothing is decided any more
 
     def _calls(self, tool: str) -> Iterator[Caller]:
-        return (it for it, _ in self._callers if it.function == tool)
+        declared = [it for it, _ in self._callers if it.function == tool]
+        yield from (it for it in declared if it.when.moment in ("turn", "auto"))
+        if not declared:
+            for server in serving(self._subject, tool):
+                for agent in server.agents or (None,):
+                    yield Caller(tool, "", "", agent, When("turn", agent))
 
     def _called(
         self, trigger: ToolCallTrigger, caller: Caller, name: str, type_: TypeExpr
@@ -190,18 +230,37 @@ class _Reader:
                 yield Firing(at, values, open_value)
 
 
+#: The boundaries at which triggers set what rules look at.
+_MOMENTS: Final[dict[str, Moment]] = {
+    "before_chat": "start",
+    "before_agent": "begin",
+    "after_agent": "close",
+}
+
+
+def _rank(trigger: Trigger, place: int) -> int:
+    """Return which of several triggers counts: what a plug-in brings may be null, as by code."""
+    if isinstance(trigger, CustomTrigger):
+        return LAST
+    # At a boundary, those for one agent come after those for all.
+    return place + (LAST // 2 if isinstance(trigger, LifecycleTrigger) and trigger.agent else 0)
+
+
 def _returned(at: Happening, name: str, function: str) -> Firing:
     return Firing(at, (UNKNOWN,), f"what {name} is set to depends on what {function} returns")
 
 
 def _answers(schema: JsonMap, key: str) -> tuple[tuple[Json, ...], bool]:
-    """Return what an answer may hold at a dotted path, and whether each of it can really come."""
+    """Return what an answer may set, by a dotted path, and whether each of it can really come.
+
+    A null in an answer sets nothing.
+    """
     node = follow(schema, key)
     if node is None or isinstance(node, Lost):
         return (UNKNOWN,), not schema
     listed = node.get("enum")
     if isinstance(listed, list):
-        return tuple(cast("list[Json]", listed)), True
+        return tuple(it for it in cast("list[Json]", listed) if it is not None), True
     return (UNKNOWN,), node.keys() <= _REMARKS
 
 

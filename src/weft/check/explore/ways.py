@@ -44,7 +44,8 @@ class Ways:
             and key_of(it.value) in ground.domains[it.variable].numbers
         ]
         here = self.chart.numbers[Point("speak", agent)]
-        there = self.chart.numbers[Point("said" if reply else "speak", agent)]
+        called = "work" if agent in self.chart.routing.pre else "speak"
+        there = self.chart.numbers[Point("said" if reply else called, agent)]
         found: list[int] = []
         near = 0
         for distance, nodes in enumerate(self.layers):
@@ -60,7 +61,7 @@ def ways_to_end(subject: Subject) -> Ways | None:
     ground = survey(subject, STATE_LIMIT)
     if isinstance(ground, str):
         return None
-    chart = draw(subject, ground, MOST_STEPS)
+    chart = draw(subject, ground, MOST_STEPS, chosen=False)
     end = chart.at("end")
     try:
         seen = reached(chart, chart.begin)
@@ -68,6 +69,6 @@ def ways_to_end(subject: Subject) -> Ways | None:
         steps = shortest(chart, chart.begin, end, seen).steps if layers else ()
     except TooMuchWorkError:
         return None
-    entered = (node.point for edge, node in steps if edge.source != edge.target)
-    turns = sum(chart.points[point].kind == "speak" for point in entered)
+    ways = ((chart.points[it.source].kind, chart.points[it.target].kind) for it, _ in steps)
+    turns = sum(way in (("enter", "speak"), ("arrive", "speak")) for way in ways)
     return Ways(chart, layers, turns if layers else None)

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from weft.check.explore.chart import Chart, Nodes, Point
+from weft.check.explore.chart import Chart, Nodes, Point, PointKind
 from weft.check.explore.reach import Node, Path
+from weft.check.explore.space import union
 from weft.check.subject import Subject
 from weft.engine.routing import RoutingRule
 from weft.findings import Json
@@ -51,7 +52,7 @@ def _follow(chart: Chart, path: Path) -> Iterator[str]:
         ]
         if changed:
             yield _values(chart, node, changed)
-        if chart.points[node.point].kind not in ("speak", "said", "decide", "start"):
+        if chart.points[node.point].kind in ("enter", "wait", "end"):
             yield _name(chart.points[node.point])
         before = node
 
@@ -65,6 +66,8 @@ def _values(chart: Chart, node: Node, names: Iterable[str]) -> str:
     return f"({', '.join(f'{n} = {show(axes[n].value_at(node.values))}' for n in names)})"
 
 
+#: Where rules after a reply are asked, the last point that agents come by first.
+_AFTER: Final = ("decide", "said", "speak")
 #: More values of a variable are not listed.
 _MOST_VALUES: Final = 6
 
@@ -121,13 +124,10 @@ def _facts(chart: Chart, index: int) -> Iterator[str]:
 
 
 def _asked_with(chart: Chart, seen: Nodes, agent: str, *, before: bool) -> int:
-    if before:
-        return seen[chart.numbers[Point("enter", agent)]]
+    kinds: tuple[PointKind, ...] = ("enter", "arrive", "work") if before else _AFTER
     # The points exist in every chart, but only agents whose turns set something come by them.
-    decided, said, spoken = (
-        seen[chart.numbers[Point(kind, agent)]] for kind in ("decide", "said", "speak")
-    )
-    return decided or said or spoken
+    found = [seen[chart.numbers[Point(kind, agent)]] for kind in kinds]
+    return union(found) if before else next((bits for bits in found if bits), 0)
 
 
 def _shadow(chart: Chart, rules: tuple[RoutingRule, ...], index: int, bits: int) -> str:

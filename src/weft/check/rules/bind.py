@@ -5,18 +5,24 @@ from collections.abc import Collection, Iterator
 from weft.check.bindings import lacks_model
 from weft.check.code.facts import missing_function
 from weft.check.rule import rule
+from weft.check.rules.declared import RUN_POINTS
 from weft.check.rules.tools import functions_meant
-from weft.check.spelling import did_you_mean, unknown_name
+from weft.check.spelling import PATH_HINT, did_you_mean, is_address_path, unknown_name
 from weft.check.subject import Hit, Subject
 from weft.findings import Fix, Path, RenameKey
 from weft.ids import slug
+from weft.spec.tools import Hook, LifecycleTool
 
 
-@rule("BIND001", "tools", "agents")
+@rule("BIND001", "tools", "mcp_servers", "agents")
 def tool_has_agent(subject: Subject) -> Iterator[Hit]:
     for index, tool in enumerate(subject.spec.tools):
         what = f"the tool {tool.function} belongs to"
         yield from _agent(subject, ("tools", index, "agent"), what, tool.agent)
+    for index, server in enumerate(subject.spec.mcp_servers):
+        for place, agent in enumerate(server.agents):
+            path = ("mcp_servers", index, "agents", place)
+            yield from _agent(subject, path, f"the tool server {server.name} is for", agent)
 
 
 @rule("BIND002", "exposure", "agents")
@@ -45,13 +51,28 @@ def binding_has_agent(subject: Subject) -> Iterator[Hit]:
 @rule("BIND004", "hooks", "lifecycle_tools", "agents")
 def moment_has_agent(subject: Subject) -> Iterator[Hit]:
     for index, hook in enumerate(subject.spec.hooks):
-        if hook.agent is not None:
-            what = f"the hook {hook.function} is for"
-            yield from _agent(subject, ("hooks", index, "agent"), what, hook.agent)
+        yield from _moment(subject, ("hooks", index), "hook", hook.hook_type, hook)
     for index, tool in enumerate(subject.spec.lifecycle_tools):
-        if tool.agent is not None:
-            what = f"the lifecycle tool {tool.function} is for"
-            yield from _agent(subject, ("lifecycle_tools", index, "agent"), what, tool.agent)
+        yield from _moment(
+            subject, ("lifecycle_tools", index), "lifecycle tool", tool.trigger, tool
+        )
+
+
+def _moment(
+    subject: Subject, path: Path, kind: str, point: str, declared: Hook | LifecycleTool
+) -> Iterator[Hit]:
+    if declared.agent is None:
+        return
+    what, place = f"the {kind} {declared.function} is for", (*path, "agent")
+    if point in RUN_POINTS:
+        yield Hit(
+            place,
+            f"{what} {declared.agent}, but {point} belongs to the run: it is called for all agents",
+            hint=('remove "agent"', "or call it at before_agent or after_agent"),
+            severity="warning",
+        )
+    else:
+        yield from _agent(subject, place, what, declared.agent)
 
 
 @rule("BIND005", "orchestrator", "agents")
@@ -104,9 +125,15 @@ def rights_name_someone(subject: Subject) -> Iterator[Hit]:
 
 
 @rule("BIND009", "orchestrator", "code")
-def extension_exists(subject: Subject) -> Iterator[Hit]:
+def extension_can_be_mounted(subject: Subject) -> Iterator[Hit]:
     for index, extension in enumerate(subject.spec.orchestrator.runtime_extensions):
-        missing = missing_function(subject, extension.entrypoint)
+        prefix = ("orchestrator", "runtime_extensions", index, "prefix")
+        if extension.prefix is not None and extension.kind != "api_router":
+            fact = f"the prefix of the {extension.kind} {extension.entrypoint} is not used"
+            yield Hit(prefix, fact, hint=('remove "prefix": a router alone is mounted under one',))
+        elif extension.prefix is not None and not is_address_path(extension.prefix):
+            yield Hit(prefix, f'"{extension.prefix}" is no path of an address', hint=(PATH_HINT,))
+        missing = missing_function(subject, extension.entrypoint, mounted=True)
         if missing:
             yield Hit(
                 ("orchestrator", "runtime_extensions", index, "entrypoint"),

@@ -107,7 +107,7 @@ class _Typed:
                 return None
 
     def kinds(self, name: str) -> frozenset[Kind]:
-        return _kinds(self.types[name])
+        return kinds_of(self.types[name])
 
     def shown(self, name: str) -> str:
         return f"{name}, which is {short(print_type(self.types[name]))}"
@@ -152,18 +152,19 @@ class _Typed:
         return fact, ("compare variables of the same type",)
 
 
-def _kinds(type_: TypeExpr) -> frozenset[Kind]:
+def kinds_of(type_: TypeExpr) -> frozenset[Kind]:
+    """Return the kinds of values a type takes; null is none of them."""
     match type_:
         case ScalarType(name):
             return _SCALAR_KINDS[name]
         case ListType():
             return frozenset({"list"})
         case OptionalOf(of):
-            return _kinds(of)
+            return kinds_of(of)
         case LiteralOf(values):
             return frozenset(kind for value in values if (kind := _kind(value)))
         case UnionOf(members):
-            return frozenset(kind for member in members for kind in _kinds(member))
+            return frozenset(kind for member in members for kind in kinds_of(member))
         case _:
             return frozenset({"object"})
 
@@ -186,7 +187,7 @@ def instead(type_: TypeExpr, value: Scalar) -> tuple[str, ...]:
     close = nearest(value, known) if isinstance(value, str) else None
     if close:
         return (f"did you mean {_written(close)}?",)
-    if isinstance(value, str) and _unquoted(value) in _kinds(type_):
+    if isinstance(value, str) and _unquoted(value) in kinds_of(type_):
         return (f"write {TRUTHS.get(value.lower(), value.lower())} without quotes",)
     return (f"it can be {short(', '.join(map(_written, known)))}",) if known else ()
 

@@ -23,6 +23,7 @@ from weft.ids import BUILT_IN_VARIABLES
 from weft.spec.agents import Handoff
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import And, Condition, names, strict_violations
+from weft.spec.templates import references
 from weft.spec.type_meaning import mismatch
 from weft.spec.types import Scalar as ScalarType
 from weft.spec.variables import ComputedSource, StaticSource, Variable
@@ -61,6 +62,13 @@ def first_mentions(text: str) -> dict[str, int]:
     for name, offset in mentions(text):
         places.setdefault(name, offset)
     return places
+
+
+def named_in(handoff: Handoff) -> dict[str, int]:
+    """Return the variables of a condition; in words for a model they stand in braces."""
+    if handoff.condition_type == "llm":
+        return {it.name: it.offset for it in reversed(references(handoff.condition or ""))}
+    return first_mentions(handoff.condition or "")
 
 
 @rule("HAND003", "handoffs")
@@ -114,21 +122,26 @@ def _why_not_routed_on(subject: Subject, name: str) -> str | None:
 
 @rule("HAND005", "handoffs", "variables")
 def variable_is_declared(subject: Subject) -> Iterator[Hit]:
-    for found in _rules(subject):
-        for name, offset in first_mentions(found.text).items():
+    for index, handoff in enumerate(subject.spec.handoffs):
+        if index not in subject.conditions and handoff.condition_type != "llm":
+            continue
+        for name, offset in named_in(handoff).items():
             if name not in subject.variable_names:
                 yield Hit(
-                    found.path,
-                    f'the rule {found} depends on "{name}", which is no variable',
-                    hint=_instead_of(subject, name),
+                    ("handoffs", index, "condition"),
+                    f"the rule {handoff.source_agent} -> {handoff.target_agent} depends on "
+                    f'"{name}", which is no variable',
+                    hint=_instead_of(subject, name, words=handoff.condition_type == "llm"),
                     offset=offset,
                     length=len(name),
                 )
 
 
-def _instead_of(subject: Subject, name: str) -> tuple[str, str]:
+def _instead_of(subject: Subject, name: str, *, words: bool) -> tuple[str, str]:
     quoted = f"or put it in quotes if it is a text: '{name}'"
-    if name.lower() in TRUTHS:
+    if words:
+        quoted = f"or double the braces if they are meant: {{{{{name}}}}}"
+    elif name.lower() in TRUTHS:
         return f"write {TRUTHS[name.lower()]} if that is meant", quoted
     close = did_you_mean(name, subject.variable_names)
     return close[0] if close else "declare the variable", quoted

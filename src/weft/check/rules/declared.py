@@ -2,22 +2,38 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from weft.check.code.facts import code_of, module_file, module_names, path_in
 from weft.check.code.modules import Module
-from weft.check.code.signatures import Function
+from weft.check.code.signatures import PLAIN_NAME, Function, not_given
 from weft.check.rules.trigger_places import placed_triggers
 from weft.check.spelling import did_you_mean, listed
 from weft.check.subject import Hit, Subject, listed_once
+from weft.engine.compiled import AFTER_RUN, BEFORE_RUN
 from weft.findings import Fix, Path, Place, SetValue
 from weft.ids import FUNCTION_REF, nearest, slug
 from weft.spec.flow import FunctionStep
-from weft.spec.tools import AgentTool, Hook, LifecycleTool, UiTool
+from weft.spec.tools import (
+    BUILT_IN_TOOLS,
+    AgentTool,
+    Hook,
+    LifecycleTool,
+    UiTool,
+    is_built_in,
+)
 from weft.spec.triggers import FunctionTrigger
 from weft.spec.variables import ComputedSource
 
 Folder: TypeAlias = Literal["tools", "hooks"]
+
+#: The boundaries of the run itself, which belong to no agent.
+RUN_POINTS: Final = frozenset({*BEFORE_RUN, *AFTER_RUN})
+#: What functions take by name at boundaries; at those of the run itself there is no agent.
+GIVEN: Final = (
+    *(PLAIN_NAME, "messages", "message", "content"),
+    *("agent", "sender", "recipient", "silent"),
+)
 Declared_co = TypeVar(
     "Declared_co", bound=AgentTool | UiTool | LifecycleTool | Hook, covariant=True
 )
@@ -75,6 +91,8 @@ def _entries(
 ) -> Iterator[Entry[Declared_co]]:
     modules = code_of(subject).modules
     for index, one in enumerate(declared):
+        if is_built_in(one):
+            continue
         file = path_in(folder, one.file, subject.code)
         module = modules.get(file or "")
         function = module.functions.get(one.function) if module else None
@@ -88,6 +106,26 @@ def with_code(
     for entry in entries:
         if entry.module and entry.function:
             yield entry, entry.module, entry.function
+
+
+def misfits_at(
+    entry: Entry[LifecycleTool | Hook], module: Module, function: Function, point: str
+) -> Iterator[Hit]:
+    """Report what a function requires and is not given at its point."""
+    lacking = not_given(function, GIVEN)
+    if lacking:
+        first = lacking[0]
+        meant = (f'did you mean "{PLAIN_NAME}"?',) if first.injected else ()
+        yield Hit(
+            (*entry.path, "function"),
+            f"{point} calls {function.name} without {listed(it.name for it in lacking)}, "
+            "which it requires",
+            cause=(f"it may take {listed(GIVEN)}",),
+            hint=meant
+            or did_you_mean(first.name, GIVEN)
+            or ("name one of these, or give the parameter a default value",),
+            place=module.place(first.spot),
+        )
 
 
 def missing_files(subject: Subject, entries: Iterable[AnyEntry]) -> Iterator[Hit]:
@@ -126,6 +164,18 @@ def missing_functions(entries: Iterable[AnyEntry]) -> Iterator[Hit]:
             hint=did_you_mean(name, others) or (f"define {name} in {file}",),
             fix=_respelling([one for one, _ in found], "function", name, sorted(others)),
         )
+
+
+def missing_built_ins(subject: Subject) -> Iterator[Hit]:
+    """Report the tools that should come with Weft, and do not."""
+    for index, tool in enumerate(subject.spec.tools):
+        if is_built_in(tool) and tool.function not in BUILT_IN_TOOLS:
+            yield Hit(
+                ("tools", index, "function"),
+                f"no tool {tool.function} comes with Weft",
+                hint=did_you_mean(tool.function, BUILT_IN_TOOLS)
+                or (f"name one of {listed(BUILT_IN_TOOLS)}, or a Python file under tools/",),
+            )
 
 
 def _respelling(

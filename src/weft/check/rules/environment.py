@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from weft.check.rule import rule
-from weft.check.rules.conditions import first_mentions
+from weft.check.rules.conditions import named_in
 from weft.check.rules.prompts import insertions
 from weft.check.subject import Hit, Subject
 from weft.findings import Severity
@@ -13,9 +13,10 @@ from weft.spec.variables import ComputedSource, EnvironmentSource, Variable
 
 @rule("ENV001", "handoffs", "variables")
 def routing_survives_production(subject: Subject) -> Iterator[Hit]:
-    for index in subject.conditions:
-        handoff = subject.spec.handoffs[index]
-        for name, offset in first_mentions(handoff.condition or "").items():
+    for index, handoff in enumerate(subject.spec.handoffs):
+        if index not in subject.conditions and handoff.condition_type != "llm":
+            continue
+        for name, offset in named_in(handoff).items():
             chain = _way_to_environment(subject, name)
             if chain:
                 yield Hit(

@@ -27,7 +27,7 @@ from weft.spec.conditions import names as names_in
 #: Everything that decides how a run can go.
 _READS: Final = (
     "orchestrator", "agents", "variables", "handoffs", "tools", "lifecycle_tools", "hooks", "code",
-    "models", "registry",
+    "models", "registry", "mcp_servers",
 )  # fmt: skip
 
 #: What says why a workflow cannot be explored, or why something never happens: to explore on would

@@ -1,19 +1,22 @@
 """Family EXPO: whether agents see the variables that their prompts speak of, and no others."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from weft.check.code.facts import code_of, path_in
 from weft.check.rule import rule
 from weft.check.rules.environment import computed_from, way_down
 from weft.check.rules.prompts import insertions, places_of, prompts, quoted_words, words
-from weft.check.rules.trigger_places import TOOL_TRIGGERS, placed_triggers
+from weft.check.rules.trigger_places import WaitsForTool, placed_triggers
+from weft.check.secrets import names_a_key
 from weft.check.spelling import agent_meant, did_you_mean, unknown_name, variable_meant
 from weft.check.subject import Hit, Subject
 from weft.findings import AppendItem, Edit, Fix, Path, SetValue
 from weft.spec.conditions import names
 from weft.spec.triggers import AgentTextTrigger
+from weft.spec.types import Scalar
+from weft.spec.variables import EnvironmentSource, Variable
 
 _NAME: Final = r"([A-Za-z_][A-Za-z0-9_]*)"
 #: Text that looks as if a value were meant to be put in, and what becomes of it.
@@ -27,6 +30,8 @@ _EFFECTS: Final = (
     "is plain text because of the blanks",
     "is plain text: only {name} is replaced",
 )
+#: Types that no key or password has.
+_NO_TEXT: Final = frozenset({Scalar("bool"), Scalar("int"), Scalar("float")})
 
 
 @rule("EXPO001", "agents", "variables", "exposure")
@@ -171,7 +176,7 @@ def _own_words(subject: Subject) -> dict[str, set[str]]:
         trigger = placed.trigger
         if isinstance(trigger, AgentTextTrigger):
             own.setdefault(trigger.agent, set()).add(placed.variable)
-        elif isinstance(trigger, TOOL_TRIGGERS):
+        elif isinstance(trigger, WaitsForTool):
             for agent in owners.get(trigger.tool, ()):
                 own[agent].add(placed.variable)
     return own
@@ -218,33 +223,60 @@ def reader_may_read(subject: Subject) -> Iterator[Hit]:
 
 @rule("EXPO008", "agents", "variables", "exposure")
 def secret_is_hidden(subject: Subject) -> Iterator[Hit]:
-    hint = ("let a tool use the secret instead: what a model sees, it can repeat",)
-    shown: set[tuple[str, str]] = set()
-    for agent, path, name in exposed(subject):
-        way = _way_to_secret(subject, name)
-        if way:
-            shown.add((agent, name))
-            fact = f"{agent} is shown {name}, which {_secrecy(way)}"
-            yield Hit(path, fact, cause=computed_from(way), hint=hint)
-    for use in insertions(subject):
-        way = _way_to_secret(subject, use.name)
-        if way and (use.agent, use.name) not in shown:
-            yield Hit(
-                use.path,
-                f"the prompt of {use.agent} puts in {use.name}, which {_secrecy(way)}",
-                cause=computed_from(way),
-                hint=hint,
-                offset=use.offset,
-                length=len(use.name),
-            )
-
-
-def _way_to_secret(subject: Subject, name: str) -> tuple[str, ...]:
-    return way_down(subject, name, lambda it: it.secret)
+    hint = "let a tool use the secret instead: what a model sees, it can repeat"
+    return _sights(subject, lambda it: it.secret, _secrecy, hint)
 
 
 def _secrecy(way: tuple[str, ...]) -> str:
     return "is secret" if len(way) == 1 else f"comes from the secret {way[-1]}"
+
+
+@rule("EXPO013", "agents", "variables", "exposure")
+def key_is_hidden(subject: Subject) -> Iterator[Hit]:
+    hint = 'set "secret" to true and let a tool use it, or rename it if it is no secret'
+    return _sights(subject, _looks_secret, _likeness, hint)
+
+
+def _looks_secret(variable: Variable) -> bool:
+    source = variable.source
+    return (
+        isinstance(source, EnvironmentSource)
+        and not variable.secret
+        and variable.type not in _NO_TEXT
+        and names_a_key(source.env_var)
+    )
+
+
+def _likeness(way: tuple[str, ...]) -> str:
+    read = "is read" if len(way) == 1 else f"comes from {way[-1]}, which is read"
+    return f"{read} from an environment variable that is named like a secret"
+
+
+def _sights(
+    subject: Subject,
+    is_goal: Callable[[Variable], bool],
+    told: Callable[[tuple[str, ...]], str],
+    hint: str,
+) -> Iterator[Hit]:
+    """Report what agents are shown, or have in their prompts, that is or comes from a goal."""
+    shown: set[tuple[str, str]] = set()
+    for agent, path, name in exposed(subject):
+        way = way_down(subject, name, is_goal)
+        if way:
+            shown.add((agent, name))
+            fact = f"{agent} is shown {name}, which {told(way)}"
+            yield Hit(path, fact, cause=computed_from(way), hint=(hint,))
+    for use in insertions(subject):
+        way = way_down(subject, use.name, is_goal)
+        if way and (use.agent, use.name) not in shown:
+            yield Hit(
+                use.path,
+                f"the prompt of {use.agent} puts in {use.name}, which {told(way)}",
+                cause=computed_from(way),
+                hint=(hint,),
+                offset=use.offset,
+                length=len(use.name),
+            )
 
 
 def shown_to(subject: Subject) -> dict[str, set[str]]:

@@ -13,7 +13,9 @@ from weft.ids import AGENT_NAME, TERMINATE, USER
 from weft.spec.triggers import (
     AgentTextTrigger,
     AgentTurnCountTrigger,
+    LifecycleTrigger,
     ToolCallTrigger,
+    ToolFailedTrigger,
     ToolResponseTrigger,
     UiResponseTrigger,
 )
@@ -79,13 +81,17 @@ def members_set_variables_of_their_own(subject: Subject) -> Iterator[Hit]:
             if agent in group.members:
                 writers.setdefault(name, set()).add(agent)
         for name, found in writers.items():
-            if len(found) > 1:
-                members = listed([it for it in group.members if it in found])
+            variable = subject.spec.variables.get(name)
+            if len(found) > 1 and variable is not None and variable.merge is None:
+                first, *others = [it for it in group.members if it in found]
                 yield Hit(
                     _path(index, "members"),
-                    f"in the group {group.name}, {members} may set {name}: what the last of them "
-                    "in the list has set counts",
-                    hint=("give each a variable of its own, or let the agent after them set it",),
+                    f"in the group {group.name}, {listed([first, *others])} may set {name}: "
+                    f"what {first} sets counts, what differs is refused",
+                    hint=(
+                        f'declare for {name} how to merge: "append" or "merge"',
+                        "or give each a variable of its own",
+                    ),
                 )
 
 
@@ -100,10 +106,18 @@ def _writes(subject: Subject) -> Iterator[tuple[str, str]]:
         yield from ((tool.agent, name) for name in names if name is not None)
     for placed in placed_triggers(subject):
         match placed.trigger:
-            case AgentTextTrigger(agent=agent) | AgentTurnCountTrigger(agent=agent):
+            case (
+                AgentTextTrigger(agent=str() as agent)
+                | AgentTurnCountTrigger(agent=str() as agent)
+                | LifecycleTrigger(agent=str() as agent)
+            ):
                 yield agent, placed.variable
-            case ToolCallTrigger() | ToolResponseTrigger() | UiResponseTrigger():
-                tool = placed.trigger.tool
+            case (
+                ToolCallTrigger(tool=str() as tool)
+                | ToolResponseTrigger(tool=str() as tool)
+                | UiResponseTrigger(tool=str() as tool)
+                | ToolFailedTrigger(tool=str() as tool)
+            ):
                 yield from ((agent, placed.variable) for agent in users.get(tool, ()))
             case _:
                 continue

@@ -6,6 +6,7 @@ from typing import Final
 from weft.check.rule import rule
 from weft.check.spelling import unknown_name
 from weft.check.subject import Hit, Subject
+from weft.engine.compiled import handoff_tools
 from weft.engine.defaults import startup_mode
 from weft.findings import Fix, Remove
 from weft.ids import USER
@@ -146,6 +147,29 @@ def default_target_exists(subject: Subject) -> Iterator[Hit]:
             f"the default target is the user, but {absence}",
             hint=('name an agent or "terminate"', _LET_USER_IN),
         )
+
+
+@rule("HAND024", "agents", "handoffs", "tools")
+def model_can_hand_off(subject: Subject) -> Iterator[Hit]:
+    for index, agent in enumerate(subject.spec.agents):
+        if not agent.handoff_tools:
+            continue
+        targets = handoff_tools(subject.spec, agent)
+        path = ("agents", index, "handoff_tools")
+        if not targets:
+            yield Hit(
+                path,
+                f"{agent.agent_name} may hand off by tools, but has no rule that names a target",
+                hint=(f"add the handoffs of {agent.agent_name}", 'or remove "handoff_tools"'),
+            )
+        for place, tool in enumerate(subject.spec.tools):
+            if tool.agent == agent.agent_name and tool.function in targets:
+                yield Hit(
+                    ("tools", place, "function"),
+                    f"{tool.function} is a tool of {tool.agent} and, because of handoff_tools, "
+                    f"the one that hands off to {targets[tool.function]}: that can never be called",
+                    hint=("give the function another name",),
+                )
 
 
 _NAME_A_TARGET: Final = 'name an agent of agents.json, a group, "user" or "terminate"'

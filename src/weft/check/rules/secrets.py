@@ -10,6 +10,7 @@ from weft.check.subject import Hit, Subject
 from weft.check.values import declared_values, is_open_secret, label_of, texts_in
 from weft.findings import Path
 from weft.spec.ingredients import LiteralIngredient
+from weft.spec.tools import McpServer
 from weft.spec.variables import ExternalSource, FileSource
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
@@ -20,7 +21,7 @@ _TAKEN_FROM_OUTSIDE: Final = 'take it from an "environment" variable with "secre
 _GIVEN_UP: Final = "and make the written one invalid: it may have been seen"
 
 
-@rule("VAR005", "variables", "agents", "orchestrator")
+@rule("VAR005", "variables", "agents", "orchestrator", "mcp_servers")
 def no_secret_is_written_down(subject: Subject) -> Iterator[Hit]:
     for name, path, value in declared_values(subject):
         if is_open_secret(subject.spec.variables[name]):
@@ -28,7 +29,9 @@ def no_secret_is_written_down(subject: Subject) -> Iterator[Hit]:
         for at, text in texts_in(value, ()):
             yield from _secret_hits(name, label_of(name, at), (*path, *at), text)
     for name, source in subject.sources(ExternalSource):
-        yield from _url_hits(name, source.url)
+        yield from _url_hits(name, ("variables", name, "source", "url"), source.url)
+    for index, server in enumerate(subject.spec.mcp_servers):
+        yield from _server_hits(server, ("mcp_servers", index))
     for what, path, text in _words(subject):
         kind = secret_in("text", text)
         if kind:
@@ -67,8 +70,23 @@ def _secret_hits(name: str, label: str, path: Path, text: str) -> Iterator[Hit]:
         )
 
 
-def _url_hits(name: str, url: str) -> Iterator[Hit]:
-    path = ("variables", name, "source", "url")
+def _server_hits(server: McpServer, path: Path) -> Iterator[Hit]:
+    name = f"the tool server {server.name}"
+    for key, value in server.env.items():
+        kind = secret_in(key, value) if isinstance(value, str) else None
+        if kind:
+            yield Hit(
+                (*path, "env", key),
+                f"{name} seems to be given a secret, {kind}, which everyone who has the package "
+                "can read",
+                hint=(f'write {{"secret_env": "{key}"}}, and set that where Weft runs', _GIVEN_UP),
+            )
+    for index, word in enumerate(server.command):
+        yield from _secret_hits(name, "argument", (*path, "command", index), word)
+    yield from _url_hits(name, (*path, "url"), server.url or "")
+
+
+def _url_hits(name: str, path: Path, url: str) -> Iterator[Hit]:
     found = [*_secret_hits(name, "url", path, url)]
     for parameter in _URL_PARAMETER.finditer(url):
         found += _secret_hits(name, parameter[1], path, parameter[2])
@@ -108,5 +126,8 @@ def secret_has_a_keeper(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 ("variables", name, "source", "type"),
                 f"{name} is secret, but its source is {kind}, which keeps the value in the open",
-                hint=('use an "environment", "external" or "file" source', 'or remove "secret"'),
+                hint=(
+                    'use an "environment", "database", "external" or "file" source',
+                    'or remove "secret"',
+                ),
             )

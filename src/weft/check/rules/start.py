@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.check.rule import rule
+from weft.check.rules.trigger_places import of_plugins
+from weft.check.spelling import PATH_HINT, is_address_path
 from weft.check.subject import Hit, Subject
 from weft.engine.not_performed import HINT, not_performed, refusal
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import parse_condition
 from weft.spec.orchestrator import Budget, Orchestrator
-from weft.spec.starts import DatabaseStart, ScheduleStart
+from weft.spec.starts import DatabaseStart, ScheduleStart, WebhookStart
 
 _PATH: Final = ("orchestrator", "trigger")
 _MONTHS: Final = [
@@ -40,6 +42,8 @@ def run_can_start(subject: Subject) -> Iterator[Hit]:
             yield from _schedule(start)
         case DatabaseStart(condition=condition):
             yield from _condition(condition)
+        case WebhookStart(path=str() as path) if not is_address_path(path):
+            yield Hit((*_PATH, "path"), f'"{path}" is no path of an address', hint=(PATH_HINT,))
         case _:
             pass
     yield from _mode(orchestrator)
@@ -125,11 +129,11 @@ def budget_limits_something(subject: Subject) -> Iterator[Hit]:
         met.add(budget.level)
 
 
-@rule(
-    "LINK003",
-    "orchestrator", "agents", "variables", "handoffs", "lifecycle_tools", "hooks", "flow", "board",
-)  # fmt: skip
+@rule("LINK003", "orchestrator", "variables", "flow", "board")
 def is_performed(subject: Subject) -> Iterator[Hit]:
     name = subject.spec.orchestrator.workflow_name
-    for path, what in not_performed(subject.spec):
-        yield Hit(path, refusal(name, what), hint=(HINT,))
+    # Of settings that do not fit, VAR027 speaks.
+    known = {placed.path for placed, _ in of_plugins(subject)}
+    for path, what in not_performed(subject.spec, subject.kinds):
+        if path not in known:
+            yield Hit(path, refusal(name, what), hint=(HINT,))

@@ -12,6 +12,8 @@ from weft.check.rules.declared import (
     all_entries,
     all_tool_entries,
     lifecycle_entries,
+    misfits_at,
+    missing_built_ins,
     missing_files,
     missing_functions,
     paths_outside,
@@ -36,7 +38,8 @@ def file_exists(subject: Subject) -> Iterator[Hit]:
 
 @rule("TOOL002", "tools", "lifecycle_tools", "code")
 def function_exists(subject: Subject) -> Iterator[Hit]:
-    return missing_functions(all_tool_entries(subject))
+    yield from missing_functions(all_tool_entries(subject))
+    yield from missing_built_ins(subject)
 
 
 def functions_meant(subject: Subject) -> set[str]:
@@ -103,21 +106,9 @@ def _unreadable_hints(path: Path, module: Module, parameters: list[Parameter]) -
 
 
 @rule("TOOL005", "lifecycle_tools", "code")
-def lifecycle_needs_no_arguments(subject: Subject) -> Iterator[Hit]:
+def lifecycle_tool_can_be_called(subject: Subject) -> Iterator[Hit]:
     for entry, module, function in with_code(lifecycle_entries(subject)):
-        needed = [one for one in function.parameters if one.required and not one.injected]
-        if needed and not function.decorated:
-            names = listed(one.name for one in needed)
-            yield Hit(
-                (*entry.path, "function"),
-                f"the lifecycle tool {function.name} requires {names}, "
-                f"but {entry.declared.trigger} passes no arguments",
-                hint=(
-                    "give each parameter a default value",
-                    "or take context_variables and read the values from it",
-                ),
-                place=module.place(needed[0].spot),
-            )
+        yield from misfits_at(entry, module, function, entry.declared.trigger)
 
 
 @rule("TOOL006", "tools")

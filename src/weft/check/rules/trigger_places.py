@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TypeAlias
 
 from weft.check.subject import Subject, listed_once
 from weft.findings import Json, Path
 from weft.spec.triggers import (
-    FunctionTrigger,
+    BringsValue,
+    CustomTrigger,
+    TakesFromEvent,
     ToolCallTrigger,
     ToolResponseTrigger,
     Trigger,
@@ -15,8 +17,8 @@ from weft.spec.triggers import (
 )
 from weft.spec.variables import DerivedSource, Transition
 
-#: The triggers that wait for a tool.
-TOOL_TRIGGERS: Final = (UiResponseTrigger, ToolCallTrigger, ToolResponseTrigger)
+#: The triggers that wait for a tool, always the same one.
+WaitsForTool: TypeAlias = UiResponseTrigger | ToolCallTrigger | ToolResponseTrigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,13 @@ def placed_triggers(subject: Subject) -> Iterator[PlacedTrigger]:
                 yield PlacedTrigger(name, path, transition.trigger, transition)
 
 
+def of_plugins(subject: Subject) -> Iterator[tuple[PlacedTrigger, CustomTrigger]]:
+    """Yield the triggers of kinds that plug-ins here add."""
+    for placed in placed_triggers(subject):
+        if isinstance(placed.trigger, CustomTrigger) and placed.trigger.name in subject.kinds:
+            yield placed, placed.trigger
+
+
 @dataclass(frozen=True, slots=True)
 class Assigned:
     """The fixed value that a trigger sets, and where it is written."""
@@ -52,11 +61,11 @@ class Assigned:
 def assigned(placed: PlacedTrigger) -> Assigned | None:
     """Return the fixed value a trigger sets; None if the event brings it or a transition has it."""
     trigger = placed.trigger
-    if placed.transition or isinstance(trigger, UiResponseTrigger | FunctionTrigger):
+    if placed.transition or isinstance(trigger, BringsValue):
         return None
     if isinstance(trigger, ToolCallTrigger) and trigger.argument:
         return None
-    if isinstance(trigger, ToolResponseTrigger) and trigger.response_key:
+    if isinstance(trigger, TakesFromEvent) and trigger.response_key:
         return None
     # A value left to its default stands nowhere in the file: the trigger itself is the place.
     written = "value" in trigger.model_fields_set

@@ -1,13 +1,25 @@
 """Family VAR, second part: whether the events that set a variable can happen."""
 
 from collections.abc import Iterator
+from typing import Final
 
-from weft.check.code.facts import function_at, missing_function
+from pydantic import ValidationError
+
+from weft.check.bindings import bound_model, serving
+from weft.check.code.facts import function_at, function_named, missing_function
+from weft.check.code.signatures import not_given
+from weft.check.explore.happenings import automatic_calls
 from weft.check.rule import rule
+from weft.check.rules.declared import RUN_POINTS
 from weft.check.rules.prompts import places_of
 from weft.check.rules.tools import functions_meant
-from weft.check.rules.trigger_places import TOOL_TRIGGERS, PlacedTrigger, placed_triggers
-from weft.check.spelling import short, unknown_name
+from weft.check.rules.trigger_places import (
+    PlacedTrigger,
+    WaitsForTool,
+    of_plugins,
+    placed_triggers,
+)
+from weft.check.spelling import did_you_mean, listed, short, unknown_name
 from weft.check.subject import Hit, Subject
 from weft.engine.conditions import same
 from weft.engine.patterns import pattern
@@ -15,8 +27,10 @@ from weft.errors import ExpressionError
 from weft.spec.agents import Agent
 from weft.spec.tools import UiTool
 from weft.spec.triggers import (
+    CUSTOM,
     AgentTextTrigger,
     AgentTurnCountTrigger,
+    BringsValue,
     Contains,
     Equals,
     Exact,
@@ -24,9 +38,11 @@ from weft.spec.triggers import (
     HandoffTrigger,
     LifecycleTrigger,
     Match,
+    ModelFailedTrigger,
     Regex,
+    TakesFromEvent,
     ToolCallTrigger,
-    ToolResponseTrigger,
+    ToolFailedTrigger,
     UiResponseTrigger,
     UserTextTrigger,
 )
@@ -35,6 +51,15 @@ from weft.spec.triggers import (
 @rule("VAR007", "variables", "agents")
 def agent_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
     for placed in placed_triggers(subject):
+        trigger = placed.trigger
+        if isinstance(trigger, LifecycleTrigger) and trigger.agent and trigger.event in RUN_POINTS:
+            yield Hit(
+                (*placed.path, "agent"),
+                f"a trigger of {placed.variable} waits for {trigger.event} of {trigger.agent}, "
+                "which is a boundary of the run and of no agent",
+                hint=('remove "agent"', 'or set the event to "before_agent" or "after_agent"'),
+            )
+            continue
         for key, name in _agents_of(placed):
             known = subject.targets if key == "target_agent" else tuple(subject.agents)
             if name not in known:
@@ -47,7 +72,7 @@ def _agents_of(placed: PlacedTrigger) -> Iterator[tuple[str, str]]:
     match placed.trigger:
         case AgentTextTrigger(agent=agent) | AgentTurnCountTrigger(agent=agent):
             yield "agent", agent
-        case LifecycleTrigger(agent=str() as agent):
+        case LifecycleTrigger(agent=str() as agent) | ModelFailedTrigger(agent=str() as agent):
             yield "agent", agent
         case HandoffTrigger(source_agent=source, target_agent=target):
             if source is not None:
@@ -58,23 +83,24 @@ def _agents_of(placed: PlacedTrigger) -> Iterator[tuple[str, str]]:
             return
 
 
-@rule("VAR008", "variables", "tools")
+@rule("VAR008", "variables", "tools", "mcp_servers")
 def tool_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
     asking = {tool.function for tool in subject.spec.tools if isinstance(tool, UiTool)}
     misspelt = subject.once(functions_meant)
     for placed in placed_triggers(subject):
         trigger, path = placed.trigger, (*placed.path, "tool")
-        if not isinstance(trigger, TOOL_TRIGGERS) or trigger.tool in misspelt:
+        tool = trigger.tool if isinstance(trigger, WaitsForTool | ToolFailedTrigger) else None
+        if tool is None or tool in misspelt:
             continue
-        if trigger.tool not in subject.tools:
-            fact = f'a trigger of {placed.variable} waits for "{trigger.tool}", which is no tool'
+        waits = f"a trigger of {placed.variable} waits for"
+        if tool not in subject.tools and not serving(subject, tool):
+            fact = f'{waits} "{tool}", which is no tool'
             otherwise = "name the function of a tool in tools.json"
-            yield unknown_name(path, trigger.tool, subject.tools, fact, otherwise)
-        elif isinstance(trigger, UiResponseTrigger) and trigger.tool not in asking:
+            yield unknown_name(path, tool, subject.tools, fact, otherwise)
+        elif isinstance(trigger, UiResponseTrigger) and tool not in asking:
             yield Hit(
                 path,
-                f"a trigger of {placed.variable} waits for an answer to {trigger.tool}, "
-                "which asks nobody: it is no UI tool",
+                f"{waits} an answer to {tool}, which asks nobody: it is no UI tool",
                 hint=('use the trigger "tool_response"', 'or make the tool a "UI_Tool"'),
             )
 
@@ -158,18 +184,18 @@ def trigger_sets_one_value(subject: Subject) -> Iterator[Hit]:
 def _other_value(placed: PlacedTrigger) -> str | None:
     """Name what decides the value in place of the one that is written."""
     trigger, transition = placed.trigger, placed.transition
-    if isinstance(trigger, UiResponseTrigger | FunctionTrigger) or trigger.value is True:
+    if isinstance(trigger, BringsValue) or trigger.value is True:
         return None
     if isinstance(trigger, ToolCallTrigger) and trigger.argument:
         return '"argument"'
-    if isinstance(trigger, ToolResponseTrigger) and trigger.response_key:
+    if isinstance(trigger, TakesFromEvent) and trigger.response_key:
         return '"response_key"'
     if transition and not same(transition.to, trigger.value):
         return '"to" of its transition'
     return None
 
 
-@rule("VAR015", "variables", "tools", "code")
+@rule("VAR015", "variables", "tools", "agents", "models", "registry", "code")
 def argument_exists(subject: Subject) -> Iterator[Hit]:
     for placed in placed_triggers(subject):
         trigger = placed.trigger
@@ -195,11 +221,15 @@ def _arguments(subject: Subject, name: str) -> tuple[str, ...] | None:
         return None
     if any(parameter.kind == "kwargs" for parameter in function.parameters):
         return None
-    return tuple(
-        parameter.name
-        for parameter in function.parameters
-        if parameter.kind != "args" and not parameter.injected
-    )
+    named = [it.name for it in function.parameters if it.kind != "args" and not it.injected]
+    # A reply that calls it brings all its fields, those too that it does not take.
+    brought = [
+        field
+        for agent, tool in automatic_calls(subject)
+        if tool == name
+        for field in subject.models.get(bound_model(subject, agent) or "", ())
+    ]
+    return tuple(dict.fromkeys((*named, *brought)))
 
 
 @rule("VAR016", "variables", "code")
@@ -207,11 +237,44 @@ def function_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
     for placed in placed_triggers(subject):
         if not isinstance(placed.trigger, FunctionTrigger):
             continue
-        missing = missing_function(subject, placed.trigger.function)
+        function, path = placed.trigger.function, (*placed.path, "function")
+        asks = f"a trigger of {placed.variable} asks {function},"
+        missing = missing_function(subject, function)
+        found = function_named(subject, function)
+        given = (*subject.spec.variables, *_TOLD)
+        lacking = not_given(found[1], given) if found else []
         if missing:
+            yield Hit(path, f"{asks} but {missing.fact}", hint=missing.hint)
+        elif lacking:
             yield Hit(
-                (*placed.path, "function"),
-                f"a trigger of {placed.variable} asks {placed.trigger.function}, "
-                f"but {missing.fact}",
-                hint=missing.hint,
+                path,
+                f"{asks} which requires {listed(it.name for it in lacking)}",
+                cause=(f"it is given every variable by its name, and {listed(_TOLD)}",),
+                hint=did_you_mean(lacking[0].name, given)
+                or ("name one of these, or give the parameter a default value",),
             )
+
+
+#: What a function of a trigger is given beside the variables.
+_TOLD: Final = ("values", "agent", "message", "messages", "content")
+
+
+@rule("VAR027", "variables")
+def settings_fit_their_kind(subject: Subject) -> Iterator[Hit]:
+    # Of kinds that no plug-in adds, LINK003 speaks.
+    for placed, trigger in of_plugins(subject):
+        model = subject.kinds[trigger.name].settings
+        try:
+            model.model_validate(trigger.settings)
+        except ValidationError as error:
+            for fault in error.errors(include_url=False):
+                key = str(fault["loc"][0]) if fault["loc"] else ""
+                written = key in trigger.settings
+                unknown = fault["type"] == "extra_forbidden"
+                yield Hit(
+                    (*placed.path, key) if written else placed.path,
+                    f"the trigger {CUSTOM}{trigger.name} of {placed.variable} does not fit: "
+                    f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {fault['msg']}",
+                    hint=(did_you_mean(key, model.model_fields) if unknown else ())
+                    or (f"it takes {', '.join(model.model_fields) or 'nothing'}",),
+                )

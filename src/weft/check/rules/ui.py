@@ -3,18 +3,26 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, cast
 
 from weft.check.answer_schema import Lost, answers_refused, follow, schema_faults
 from weft.check.code.facts import code_of, reached
 from weft.check.code.modules import UI_CALL, Module
 from weft.check.rule import rule
-from weft.check.rules.declared import all_entries
+from weft.check.rules.declared import all_entries, tool_entries
+from weft.check.rules.needs import insertions_in, unknown_insertion
 from weft.check.rules.tools import functions_meant
 from weft.check.rules.trigger_places import PlacedTrigger, placed_triggers
-from weft.check.spelling import did_you_mean, listed, pascal_case, respelling, unknown_name
+from weft.check.spelling import (
+    agent_meant,
+    did_you_mean,
+    listed,
+    pascal_case,
+    respelling,
+    unknown_name,
+)
 from weft.check.subject import Hit, Subject
-from weft.findings import Fix, Place, SetValue
+from weft.findings import Fix, Json, Path, Place, SetValue
 from weft.ids import AGENT_NAME, nearest
 from weft.spec.part import JsonMap
 from weft.spec.tools import UiTool
@@ -227,3 +235,70 @@ def _is_outside(module: Module, name: str) -> bool:
     """Tell whether a name is imported from outside: a package may have a function of that name."""
     found = module.definitions.get(name)
     return found is not None and not found.origin and name not in module.functions
+
+
+@rule("UI008", "agents", "tools", "code")
+def approval_can_be_asked_for(subject: Subject) -> Iterator[Hit]:
+    asking = {
+        agent_meant(subject, entry.declared.agent)
+        for entry in tool_entries(subject)
+        if isinstance(entry.declared, UiTool)
+        or any(it.asked for it in reached(subject, entry.file or "", entry.declared.function))
+    }
+    for index, agent in enumerate(subject.spec.agents):
+        if agent.human_interaction == "approval" and agent.agent_name not in asking:
+            yield Hit(
+                ("agents", index, "human_interaction"),
+                f"{agent.agent_name} works by approval, but has no UI tool to ask for it",
+                hint=(
+                    f"give {agent.agent_name} a UI_Tool that asks",
+                    'or write another human_interaction, such as "context"',
+                ),
+            )
+
+
+@rule("UI009", "tools", "mcp_servers", "variables")
+def addressee_is_known(subject: Subject) -> Iterator[Hit]:
+    asked: list[tuple[str, Path, str | None]] = [
+        *((it.function, ("tools", index, "for"), it.for_) for index, it in _ui_tools(subject)),
+        *(
+            (it.name, ("mcp_servers", index, "for"), it.for_)
+            for index, it in enumerate(subject.spec.mcp_servers)
+        ),
+    ]
+    for name, path, addressee in asked:
+        for need in insertions_in(addressee or "", path):
+            if need.name not in subject.variable_names:
+                yield unknown_insertion(subject, f"the addressee of {name}", need)
+
+
+@rule("UI010", "variables", "tools")
+def secret_answer_sets_nothing(subject: Subject) -> Iterator[Hit]:
+    for answer in _answers(subject):
+        steps = answer.key.split(".")
+        ways = (".".join(steps[: end + 1]) for end in range(len(steps)))
+        parts = ((way, follow(answer.schema, way)) for way in ways)
+        secret = next((way for way, it in parts if not isinstance(it, Lost) and _is_secret(it)), "")
+        # With a transition the answer makes the change happen, but is not the value.
+        if secret and not answer.placed.transition:
+            yield Hit(
+                (*answer.placed.path, "response_key"),
+                f'"{secret}" in the answer to {answer.tool} is a secret field, which is never '
+                f"stored: {answer.placed.variable} cannot be set from it",
+                hint=("let the tool use the secret, and take another part of the answer",),
+            )
+
+
+def _is_secret(part: Json) -> bool:
+    """Tell whether a part of an answer is secret as a whole; a list is, with secrets in it."""
+    if not isinstance(part, dict):
+        return False
+    field = cast("JsonMap", part)
+    items = field.get("items")
+    inside = cast("JsonMap", items).get("properties") if isinstance(items, dict) else None
+    held = cast("JsonMap", inside).values() if isinstance(inside, dict) else ()
+    return (
+        field.get("writeOnly") is True
+        or field.get("format") == "password"
+        or any(_is_secret(it) for it in (items, *held))
+    )

@@ -3,28 +3,27 @@
 from collections.abc import Iterator
 from typing import Final
 
-from weft.check.code.facts import code_of
+from weft.check.code.facts import code_of, function_named
 from weft.check.rule import rule
 from weft.check.rules.declared import all_entries
+from weft.check.rules.needs import needs_of
 from weft.check.rules.prompts import insertions, quoted_words, words
+from weft.check.rules.trigger_places import placed_triggers
 from weft.check.spelling import variable_meant
 from weft.check.subject import Hit, Subject
-from weft.check.values import texts_in
+from weft.engine.writes import may_read
 from weft.spec.conditions import names
 from weft.spec.ingredients import VariablesIngredient
+from weft.spec.starts import DatabaseStart, FormStart, WebhookStart
 from weft.spec.templates import references
-from weft.spec.variables import (
-    ComputedSource,
-    DatabaseSource,
-    DerivedSource,
-    EntitySource,
-    ExternalSource,
-    Source,
-)
+from weft.spec.tools import UiTool, is_built_in
+from weft.spec.triggers import FunctionTrigger
+from weft.spec.variables import ComputedSource, DerivedSource, EntitySource, Source
 
 #: Where a variable may be set or read.
 _READS: Final = (
     "variables", "agents", "exposure", "handoffs", "tools", "lifecycle_tools", "hooks", "code",
+    "mcp_servers",
 )  # fmt: skip
 
 
@@ -36,6 +35,7 @@ def something_sets_it(subject: Subject) -> Iterator[Hit]:
         for name, source in subject.sources(DerivedSource)
         if not _has_trigger(source) and not variables[name].writers
     ]
+    still = [name for name in still if not _comes_with_start(subject, name)]
     if not still:
         return
     written = _set_by_code(subject)
@@ -48,6 +48,14 @@ def something_sets_it(subject: Subject) -> Iterator[Hit]:
                 f"nothing ever sets {name}: it keeps its default for the whole run",
                 hint=("add a trigger, or name who may set it under writers", "or make it static"),
             )
+
+
+def _comes_with_start(subject: Subject, name: str) -> bool:
+    """Tell whether a variable may begin with a field of what starts the run."""
+    start = subject.spec.orchestrator.trigger
+    if isinstance(start, FormStart) and start.form:
+        return name in subject.models.get(start.form, {})
+    return isinstance(start, FormStart | WebhookStart | DatabaseStart)
 
 
 def _lacks_code(subject: Subject) -> bool:
@@ -108,21 +116,27 @@ def read_variables(subject: Subject) -> frozenset[str]:
             read.update(part.names if isinstance(part, VariablesIngredient) else ())
     for variable in spec.variables.values():
         read |= _read_by(variable.source)
+    for tool in spec.tools:
+        if isinstance(tool, UiTool):
+            read.update(it.name for it in references(tool.for_ or ""))
+        elif is_built_in(tool):  # a digest of all that its agent may read
+            read |= {name for name in spec.variables if may_read(spec.variables, name, tool.agent)}
+    for server in spec.mcp_servers:
+        read.update(it.name for it in references(server.for_ or ""))
+    read |= set(_taken_by_functions(subject))
     meant = {variable_meant(subject, name) for name in read}
     return frozenset(meant.union(*(quoted_words(text) for text in subject.code.values())))
 
 
 def _read_by(source: Source) -> set[str]:
-    match source:
-        case ComputedSource():
-            return {*source.inputs, source.persist_to or ""}
-        case EntitySource(search_by=field):
-            return {field}
-        case DatabaseSource():
-            texts = [text for _, text in texts_in(source.query_template, ())]
-            inserted = {use.name for text in texts for use in references(text)}
-            return {source.search_by or "", *inserted}
-        case ExternalSource(url=url):
-            return {use.name for use in references(url)}
-        case _:
-            return set()
+    if isinstance(source, ComputedSource):
+        return {*source.inputs, source.persist_to or ""}
+    return {need.name for need in needs_of(source)}
+
+
+def _taken_by_functions(subject: Subject) -> Iterator[str]:
+    """Yield what functions of triggers take: they are given each variable by its name."""
+    for placed in placed_triggers(subject):
+        if isinstance(placed.trigger, FunctionTrigger):
+            found = function_named(subject, placed.trigger.function)
+            yield from (it.name for it in found[1].parameters) if found else ()

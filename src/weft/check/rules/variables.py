@@ -4,12 +4,20 @@ import keyword
 from collections.abc import Iterator
 from typing import Final
 
-from weft.check.code.facts import missing_function
+from weft.check.code.facts import function_named, missing_function
+from weft.check.code.signatures import not_given
 from weft.check.rule import rule
-from weft.check.rules.comparisons import instead, objections
+from weft.check.rules.comparisons import instead, kinds_of, objections
 from weft.check.rules.conditions import first_mentions
 from weft.check.rules.trigger_places import assigned, placed_triggers
-from weft.check.spelling import did_you_mean, respelling, short, unknown_name, variable_meant
+from weft.check.spelling import (
+    did_you_mean,
+    listed,
+    respelling,
+    short,
+    unknown_name,
+    variable_meant,
+)
 from weft.check.subject import Hit, Subject, find_cycles
 from weft.check.values import (
     declared_values,
@@ -119,15 +127,33 @@ def computation_ends(subject: Subject) -> Iterator[Hit]:
 @rule("VAR004", "variables", "models", "code")
 def computation_is_sound(subject: Subject) -> Iterator[Hit]:
     for name, source in subject.sources(ComputedSource):
-        path = ("variables", name, "source")
         yield from _inputs_exist(subject, name, source)
         if FUNCTION_REF.match(source.computation):
-            missing = missing_function(subject, source.computation)
-            if missing:
-                fact = f"{name} is computed by {source.computation}, but {missing.fact}"
-                yield Hit((*path, "computation"), fact, hint=missing.hint)
+            yield from _function_hits(subject, name, source)
         else:
             yield from _condition_hits(subject, name, source)
+
+
+def _function_hits(subject: Subject, name: str, source: ComputedSource) -> Iterator[Hit]:
+    path, by = ("variables", name, "source", "computation"), f"{name} is computed by"
+    missing = missing_function(subject, source.computation)
+    found = function_named(subject, source.computation)
+    lacking = not_given(found[1], source.inputs) if found else []
+    if missing:
+        fact = f"{by} {source.computation}, but {missing.fact}"
+        yield Hit(path, fact, hint=missing.hint)
+    elif lacking:
+        names = [it.name for it in lacking]
+        known = [it for it in names if it in subject.variable_names]
+        yield Hit(
+            path,
+            f"{by} {source.computation}, which requires {listed(names)}, no input of it",
+            cause=(f"the inputs are {listed(source.inputs)}",) if source.inputs else (),
+            hint=(f'add "{known[0]}" to the inputs',)
+            if known
+            else did_you_mean(names[0], source.inputs)
+            or ("name the parameters like the inputs, or give them default values",),
+        )
 
 
 def _inputs_exist(subject: Subject, name: str, source: ComputedSource) -> Iterator[Hit]:
@@ -242,3 +268,31 @@ def entity_can_be_found(subject: Subject) -> Iterator[Hit]:
                 hint=did_you_mean(source.search_by, known) or ("add the field to the schema",),
                 fix=respelling(path, source.search_by, source.document),
             )
+
+
+@rule("VAR028", "variables")
+def merge_fits(subject: Subject) -> Iterator[Hit]:
+    for name, variable in subject.spec.variables.items():
+        wanted = _MERGED.get(variable.merge or "")
+        if wanted is None:
+            continue
+        kind, types = wanted
+        path = ("variables", name, "merge")
+        if not isinstance(variable.source, DerivedSource | EntitySource):
+            yield Hit(
+                path,
+                f"{name} has merge, but nobody sets a variable whose source is "
+                f"{variable.source.type}",
+                hint=('remove "merge", or use a derived or entity source',),
+            )
+        elif kind not in kinds_of(variable.type):
+            yield Hit(
+                path,
+                f"{name} is {short(print_type(variable.type))}, "
+                f"of which {variable.merge} can make nothing",
+                hint=(f"set the type to {types}", 'or remove "merge"'),
+            )
+
+
+#: What each way to merge needs: the kind of the values, and types of that kind.
+_MERGED: Final = {"append": ("list", "list"), "merge": ("object", "dict or a model")}

@@ -1,18 +1,19 @@
 """Family VAR, fifth part: whether code may set the variables that it sets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from weft.check.code.facts import code_of, reached
 from weft.check.code.modules import PlacedWrite
 from weft.check.code.signatures import PLAIN_NAME
 from weft.check.rule import rule
-from weft.check.rules.declared import AnyEntry, all_entries
+from weft.check.rules.declared import RUN_POINTS, AnyEntry, all_entries
 from weft.check.spelling import did_you_mean, short
 from weft.check.subject import Hit, Subject
 from weft.check.values import misfit_told, told
 from weft.engine.conditions import same
 from weft.engine.writes import access_error
 from weft.findings import Place
+from weft.spec.tools import AgentTool, Hook, LifecycleTool, UiTool
 from weft.spec.types import print_type
 from weft.spec.variables import DerivedSource
 
@@ -54,7 +55,7 @@ def _fault(
     variables, declared = subject.spec.variables, entry.declared
     # What an agent may set, the tools that it calls may set for it. Of writers that do not exist
     # BIND008 speaks: any of them may be meant for this one.
-    writers = [declared.function, *([declared.agent] if declared.agent else [])]
+    writers = [declared.function, *_agents(subject, declared)]
     named = (variables[name].writers if name in variables else None) or ()
     known = subject.once(_who_may_write)
     fact = access_error(variables, name, [*writers, *(one for one in named if one not in known)])
@@ -78,6 +79,14 @@ def _fault(
                 "add the transition, or set another state",
             )
     return None
+
+
+def _agents(subject: Subject, declared: AgentTool | UiTool | LifecycleTool | Hook) -> Iterable[str]:
+    """Return the agents whose rights code has: at the turns of all agents, those of each."""
+    point = getattr(declared, "hook_type", getattr(declared, "trigger", None))
+    if point in RUN_POINTS:
+        return ()
+    return subject.agents if declared.agent is None else (declared.agent,)
 
 
 def _who_may_write(subject: Subject) -> set[str]:

@@ -1,6 +1,7 @@
 """A run and a person: what happens is shown, what is asked is answered, until it ends."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -10,7 +11,8 @@ from weft.cli.chat.person import Person, UserLeft, stdin_is_terminal
 from weft.cli.chat.slash_commands import Inspecting, is_command, run_command, said
 from weft.cli.chat.subscription import Subscription
 from weft.cli.chat.terminal_view import JsonLines, RunView, TerminalView
-from weft.cli.hosting import JournalLocation, how_to_resume
+from weft.cli.hosting import JournalLocation, how_to_resume, is_asked_of
+from weft.cli.pages.runs import answer_command
 from weft.cli.streams import Streams
 from weft.cli.text import clean
 from weft.engine.events import Event
@@ -91,8 +93,10 @@ class AtTerminal:
         fault, field_fault = form.answer_fault, form.field_fault
         return await ask_form(form.answer_schema, self._field, tell, fault, field_fault)
 
-    async def _field(self, prompt: str) -> str:
+    async def _field(self, prompt: str, *, secret: bool) -> str:
         """Read the value of a form field; in a chat, carry out commands on the way."""
+        if secret:  # A password may begin with anything.
+            return await self.person.line(prompt, secret=True)
         line = await self.person.line(prompt)
         if self.inspect is None:
             return line
@@ -144,17 +148,28 @@ async def converse(
 ) -> RunRow:
     """Follow a run until it has ended, or waits and there is no person to ask.
 
-    A run that no process seems to work on is waited for only at a terminal.
+    A run that no process seems to work on, or that asks others, is waited for only at a terminal.
     """
     workflow = await host.workflow(session.run, scope=LOCAL)
     state = await host.state(session.run, scope=LOCAL, at=session.printed)
+    told: set[str] = set()
     while True:
         row, state = await _until_rest(host, session, news, view, answering, workflow, state)
         if row.status != "waiting" or answering is None:
             return row
-        asked = next(iter(state.requests.values()))
+        open_ = [request_row(state, it) for it in state.requests.values()]
+        asked = next((it for it in open_ if is_asked_of(it, LOCAL)), None)
+        if asked is None:
+            _tell_who_is_asked(session, row, [it for it in open_ if it.id not in told])
+            told.update(it.id for it in open_)
+            item = await _item(news, answering) if stdin_is_terminal() else None
+            if item is None:
+                return await host.run(session.run, scope=LOCAL)
+            session.ours = False  # Whoever answers works on it.
+            state = _shown(session, view, workflow, state, item)
+            continue
         session.asking = asked.kind
-        signal = await answering(request_row(state, asked))
+        signal = await answering(asked)
         session.asking = ""
         if signal is not None:
             await _deliver(host, session, signal)
@@ -188,11 +203,27 @@ async def _until_rest(
         item = await _item(news, listener)
         if item is None:
             break
-        view.show(item)
-        if isinstance(item, Event):
-            state, _ = reduce(workflow.compiled, state, item)
-            session.mark_printed(item.seq)
+        state = _shown(session, view, workflow, state, item)
     return await host.run(session.run, scope=LOCAL), state
+
+
+def _shown(
+    session: Session, view: RunView, workflow: Workflow, state: State, item: Event | Delta
+) -> State:
+    """Show what has happened, and return the run as it is then."""
+    view.show(item)
+    if isinstance(item, Event):
+        state, _ = reduce(workflow.compiled, state, item)
+        session.mark_printed(item.seq)
+    return state
+
+
+def _tell_who_is_asked(session: Session, row: RunRow, asked: Sequence[RequestRow]) -> None:
+    """Say whom a run waits for who is not at this terminal, and how they answer."""
+    for request in asked:
+        told = f"{request.agent} asks {request.addressee} ({request.tool}); that person answers:"
+        session.streams.problem(session.streams.paint_error(clean(told), "bold"))
+        session.streams.problem(f"  {answer_command(session.location, row, request, len(asked))}")
 
 
 async def _item(news: Subscription, listener: AtTerminal | None) -> Event | Delta | None:

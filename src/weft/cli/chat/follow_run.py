@@ -16,7 +16,7 @@ from weft.cli.chat.slash_commands import run_command
 from weft.cli.chat.subscription import Subscription, subscribed
 from weft.cli.failure import Exit, failure_of
 from weft.cli.formats.documents import document_line, failure_data
-from weft.cli.hosting import hosted
+from weft.cli.hosting import answer_schemas, hosted
 from weft.cli.pages.inspect import run_page
 from weft.cli.pages.runs import print_outcome, print_status
 from weft.engine.events import Event
@@ -87,7 +87,8 @@ async def follow_from(host: Host, session: Session, person: Person, news: Subscr
     view = view_for(session, workflow, model=state.model)
     row = await converse(host, session, news, view, answering)
     asks = await host.requests(scope=LOCAL, run=row.run)
-    return print_outcome(streams, session.location, row, asks)
+    schemas = await answer_schemas(host, asks)
+    return print_outcome(streams, session.location, row, asks, schemas)
 
 
 def run_session(session: Session, work: Callable[[Person], Coroutine[Any, Any, Exit]]) -> Exit:
@@ -118,7 +119,8 @@ async def _print_as_left(session: Session) -> None:
     async with hosted(session.location) as host:
         row = await host.run(session.run, scope=LOCAL)
         asks = await host.requests(scope=LOCAL, run=session.run)
-    print_status(session.streams, session.location, row, asks)
+        schemas = await answer_schemas(host, asks)
+    print_status(session.streams, session.location, row, asks, schemas)
 
 
 def _print_how_to_continue(session: Session) -> None:

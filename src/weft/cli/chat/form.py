@@ -3,13 +3,21 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 from weft.cli.text import clean, clean_lines
 from weft.findings import Json
+from weft.runtime.forms import resolved, secret_fields
 
 #: Asks for one line.
 AskLine: TypeAlias = Callable[[str], Awaitable[str]]
+
+
+class AskField(Protocol):
+    """Asks for the value of a field; what is typed into a secret one is not shown."""
+
+    async def __call__(self, prompt: str, *, secret: bool) -> str: ...
+
 
 #: Shows a line.
 Show: TypeAlias = Callable[[str], None]
@@ -20,9 +28,6 @@ FieldFault: TypeAlias = Callable[[str, Json], str | None]
 
 _YES: Final = frozenset({"y", "yes", "true", "1"})
 _NO: Final = frozenset({"n", "no", "false", "0"})
-
-#: A reference that leads to itself is followed no further than this.
-_DEEPEST: Final = 20
 
 
 class _NotFitting(Exception):
@@ -43,14 +48,14 @@ def shown_payload(payload: Json) -> list[str]:
 
 async def ask_form(
     schema: Mapping[str, Any] | None,
-    ask: AskLine,
+    ask: AskField,
     show: Show,
     fault: Fault,
     field_fault: FieldFault,
 ) -> Json:
     """Ask for an answer that fits a schema: for a field until it does, then for all if need be.
 
-    A line that begins with a brace is the whole answer, as JSON.
+    A line that begins with a brace is the whole answer, as JSON, unless it has secrets.
     """
     while True:
         answer = await _ask_once(schema or {}, ask, show, field_fault)
@@ -61,22 +66,24 @@ async def ask_form(
 
 
 async def _ask_once(
-    schema: Mapping[str, Any], ask: AskLine, show: Show, field_fault: FieldFault
+    schema: Mapping[str, Any], ask: AskField, show: Show, field_fault: FieldFault
 ) -> Json:
     root = resolved(schema, schema)
     properties: Mapping[str, Any] = root.get("properties") or {}
+    secret = {path[0] if path else "" for path in secret_fields(schema)}
     if not properties:
-        return await _ask_value("answer", root, ask, show, required=True)
+        hidden = partial(ask, secret=bool(secret))
+        return await _ask_value("answer", root, hidden, show, required=True)
     required: Sequence[str] = root.get("required") or ()
     answer: dict[str, Json] = {}
     for name, part in properties.items():
         value = await _ask_value(
             name,
             resolved(part, schema),
-            ask,
+            partial(ask, secret=name in secret),
             show,
             required=name in required,
-            whole=not answer,
+            whole=not answer and not secret,
             fault=partial(field_fault, name),
         )
         if isinstance(value, _Whole):
@@ -198,19 +205,6 @@ def _json_or_text(text: str) -> Json:
         return _json(text)
     except _NotFitting:
         return text
-
-
-def resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Follow a reference to another place of the same schema."""
-    for _ in range(_DEEPEST):
-        reference = schema.get("$ref")
-        if not isinstance(reference, str) or not reference.startswith("#/"):
-            break
-        found: Any = root
-        for step in reference[2:].split("/"):
-            found = found.get(step, {}) if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        schema = {**found, **{key: value for key, value in schema.items() if key != "$ref"}}
-    return schema
 
 
 def _named(name: str, value: Json) -> list[str]:

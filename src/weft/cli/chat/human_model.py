@@ -5,13 +5,14 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from weft.cli.chat.form import AskLine, resolved
+from weft.cli.chat.form import AskLine
 from weft.cli.chat.slash_commands import is_command, said
 from weft.cli.streams import Streams
 from weft.cli.text import clean, clean_lines, counted, shortened
 from weft.engine.events import ToolRequest
 from weft.ids import nearest
 from weft.ports.model import ChatMessage, ModelReply, ModelRequest
+from weft.runtime.forms import resolved
 
 #: How many of the last messages are shown, and how much of each.
 _LAST: Final = 4

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
+from getpass import getpass
 from importlib import import_module
 from itertools import islice
 from queue import SimpleQueue
@@ -37,6 +38,7 @@ class UserLeft(Exception):
 class _Question:
     prompt: str
     answer: asyncio.Future[str]
+    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,10 @@ class Person:
     def __init__(self, questions: "SimpleQueue[Any]") -> None:
         self._questions = questions
 
-    async def line(self, prompt: str) -> str:
-        """Return one line, without its end."""
+    async def line(self, prompt: str, *, secret: bool = False) -> str:
+        """Return one line, without its end; what is secret is not shown while it is typed."""
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._questions.put(_Question(prompt, answer))
+        self._questions.put(_Question(prompt, answer, secret))
         return await answer
 
     async def unasked_line(self) -> str:
@@ -103,6 +105,13 @@ def read_line(prompt: str) -> str:
     if stdin_is_terminal():
         _show(prompt)
     return _read_plainly()
+
+
+def read_secret(prompt: str) -> str:
+    """Read one line that is not shown, nor remembered; raise EOFError when there are no more."""
+    if not stdin_is_terminal():
+        return read_line(prompt)
+    return getpass(prompt, stream=sys.stderr)
 
 
 def _read_plainly() -> str:
@@ -195,9 +204,14 @@ def _serve(questions: "SimpleQueue[Any]", loop: asyncio.AbstractEventLoop) -> _F
             return item  # pyright: ignore[reportUnknownVariableType]
         if item is _LEAVING:
             raise EOFError
-        line = _idle(questions) if isinstance(item, _Idling) else read_line(item.prompt)
+        line = _idle(questions) if isinstance(item, _Idling) else _asked(item)
         if line is not None:
             loop.call_soon_threadsafe(_give, item.answer, line)
+
+
+def _asked(question: _Question) -> str:
+    read = read_secret if question.secret else read_line
+    return read(question.prompt)
 
 
 def _idle(questions: "SimpleQueue[Any]") -> str | None:

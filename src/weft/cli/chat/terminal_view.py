@@ -5,17 +5,19 @@ import sys
 from collections import deque
 from typing import Final, Protocol
 
+from weft.cli.chat.form import shown_payload
 from weft.cli.formats.documents import document_line
 from weft.cli.models import is_badged, model_of
-from weft.cli.pages.event_lines import how_it_ended, summary, who_stood_in
+from weft.cli.pages.event_lines import how_it_ended, progress_text, summary, who_stood_in
 from weft.cli.streams import Streams, finish
 from weft.cli.text import clean, clean_lines, folded
 from weft.engine import events
 from weft.engine.events import Event, EventData
-from weft.runtime.deltas import Delta, ModelRetry, TextDelta
+from weft.engine.points import HANDOFF
+from weft.runtime.deltas import Delta, ModelRetry, TextDelta, ToolProgress
 from weft.runtime.workflow import Workflow
 from weft.wire.audience import Audience
-from weft.wire.events import event_data
+from weft.wire.events import event_data, progress_data, read_as
 
 #: What is shown of the work on a run, beside what is said; the second ones stand under a turn.
 _STEPS: Final[tuple[type[EventData], ...]] = (
@@ -25,11 +27,16 @@ _STEPS: Final[tuple[type[EventData], ...]] = (
     events.StopAsked,
     events.Forked,
     events.Joined,
+    events.RunEnding,
 )
 _DETAILS: Final[tuple[type[EventData], ...]] = (
     events.ToolCalled,
     events.ToolReturned,
     events.ToolFailed,
+    events.ModelConsulted,
+    events.ContextFetched,
+    events.DocumentWritten,
+    events.ConditionJudged,
     events.VariableSet,
     events.VariableRefused,
     events.HandedOff,
@@ -39,6 +46,15 @@ _DETAILS: Final[tuple[type[EventData], ...]] = (
 )
 
 _MARGIN: Final = "    "
+
+#: What is worth more than one line.
+_LONG: Final = (
+    events.HandedOff,
+    events.ModelFailed,
+    events.ToolFailed,
+    events.ContextFetched,
+    events.ConditionJudged,
+)
 
 
 class RunView(Protocol):
@@ -66,14 +82,27 @@ class TerminalView:
         self._callers: dict[int, tuple[str, int]] = {}
         self._spoken: tuple[int, str] | None = None
         self._held: deque[Event | ModelRetry] = deque()
+        #: Whether the last line says how far a tool has come.
+        self._moving = False
+        #: The calls at boundaries, and who answered for the agent of which turn.
+        self._points: set[str] = set()
+        self._answerers: dict[int, str] = {}
         #: Who takes which turn at present; several where they do so side by side.
         self._turns: dict[int, str] = {}
+        #: The turns whose last reply was refused.
+        self._refused: set[int] = set()
         #: What was shown last of a model that did not answer.
         self._instead_of = ""
         self._columns = streams.settings.columns if sys.stderr.isatty() else None
 
     def show(self, item: Event | Delta) -> None:
         """Print what a person wants to know of it; words under way are not interrupted."""
+        if isinstance(item, ToolProgress):
+            self._progress(item)
+            return
+        if self._moving:
+            self._streams.status("")
+            self._moving = False
         if isinstance(item, TextDelta):
             self._piece(item)
         elif self._interrupts(item):
@@ -82,6 +111,12 @@ class TerminalView:
             self._show(item)
             while self._held and not self._interrupts(self._held[0]):
                 self._show(self._held.popleft())
+
+    def _progress(self, item: ToolProgress) -> None:
+        """Show how far a tool has come, while nobody speaks; what it came to stands in its end."""
+        if self._spoken is None:
+            self._streams.status(f"{_MARGIN}{item.tool}: {progress_text(item.share, item.text)}")
+            self._moving = True
 
     def _interrupts(self, item: Event | ModelRetry) -> bool:
         """Tell whether another turn than the one that speaks has done something."""
@@ -108,8 +143,16 @@ class TerminalView:
                 self._say(self._workflow.name, text)
             case events.ContextAssembled(agent=agent):
                 self._callers[item.seq] = agent, item.turn
+                if item.turn in self._refused:
+                    self._refused.discard(item.turn)
+                    self._note(f"{agent} tries again", _MARGIN)
             case events.ModelReplied():
+                self._answerers[item.turn] = data.answerer
                 self._reply(item.cause, item.actor.removeprefix("agent:"), data)
+            case events.MessageSent(agent=agent, text=text):
+                self._sent(agent, text, self._answerers.get(item.turn, "model"))
+            case events.SurfaceShown():
+                self._surface(data)
             case events.Joined(name=name, text=str(text)) if self._audience.may_hear(name):
                 self._turns.clear()
                 self._say(name, text)
@@ -120,19 +163,28 @@ class TerminalView:
         if self._echo and self._audience.hears_user(text):
             self._say("you", text)
 
+    def _is_quiet_point(self, data: EventData) -> bool:
+        """Tell whether a function at a boundary is called, or has changed nothing."""
+        if isinstance(data, events.ToolCalled) and data.point not in ("", HANDOFF):
+            self._points.add(data.id)
+            return True
+        return isinstance(data, events.ToolReturned) and (
+            data.value is None and data.id in self._points
+        )
+
     def _step(self, event: Event) -> None:
         self._end_line()
+        if self._is_quiet_point(event.data):
+            return
         if isinstance(event.data, events.TurnStarted):
             self._turns[event.turn] = event.data.agent
+        elif isinstance(event.data, events.OutputRefused):
+            self._refused.add(event.turn)
         if isinstance(event.data, _STEPS):
             self._note(summary(event, self._workflow), "")
         elif isinstance(event.data, _DETAILS):
             # Why a turn is handed off is worth a second line, what a tool returned is not.
-            most = (
-                3
-                if isinstance(event.data, events.HandedOff | events.ModelFailed | events.ToolFailed)
-                else 1
-            )
+            most = 3 if isinstance(event.data, _LONG) else 1
             whose = f"{self._turns[event.turn]}: " if self._is_one_of_several(event.turn) else ""
             self._note(whose + summary(event, self._workflow), _MARGIN, most)
         if isinstance(event.data, events.TurnEnded | events.TurnFailed):
@@ -192,10 +244,30 @@ class TerminalView:
         text = data.text if data.shown is None else data.shown
         if not (data.text.strip() or data.tool_requests):
             self._note(f"{agent} says nothing", _MARGIN)
-        elif text.strip() and self._audience.hears(agent, data.text):
-            self._say(agent, text, data.answerer)
-        elif text.strip():
-            self._note(f"{agent} says, unseen by users: {text}", _MARGIN)
+        else:
+            self._heard(agent, data.text, text, data.answerer)
+
+    def _sent(self, agent: str, text: str, answerer: str) -> None:
+        """Show what an agent says after its hooks."""
+        if not text.strip():
+            self._note(f"{agent} says nothing", _MARGIN)
+        self._heard(agent, text, read_as(self._workflow, agent, text), answerer)
+
+    def _heard(self, agent: str, text: str, words: str, answerer: str) -> None:
+        """Show the words that users hear of a text; what they do not hear, as a note."""
+        if words.strip() and self._audience.hears(agent, text):
+            self._say(agent, words, answerer)
+        elif words.strip():
+            self._note(f"{agent} says, unseen by users: {words}", _MARGIN)
+
+    def _surface(self, data: events.SurfaceShown) -> None:
+        """Show what a tool shows, in a frame."""
+        self._end_line()
+        paint = self._streams.paint_error
+        self._streams.note(paint(f"{_MARGIN}+- {data.tool} shows {data.component}", "cyan"))
+        for line in shown_payload(data.payload):
+            self._streams.note(f"{_MARGIN}|  {line}")
+        self._streams.note(paint(f"{_MARGIN}+-", "cyan"))
 
     def _say(self, who: str, text: str, answerer: str = "model") -> None:
         self._end_line()
@@ -232,9 +304,12 @@ class JsonLines:
         self._workflow = workflow
 
     def show(self, item: Event | Delta) -> None:
-        """Print an event; pieces of text come again with the reply they belong to."""
+        """Print an event, or progress; pieces of text come again with the reply they belong to."""
         if isinstance(item, Event):
-            self._streams.result(
-                document_line({"event": event_data(item, self._run, self._workflow)})
-            )
-            finish()
+            line = document_line({"event": event_data(item, self._run, self._workflow)})
+        elif isinstance(item, ToolProgress):
+            line = document_line({"progress": progress_data(item)})
+        else:
+            return
+        self._streams.result(line)
+        finish()

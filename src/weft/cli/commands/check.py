@@ -1,7 +1,7 @@
 """weft check: read packages, apply every rule, fix what is safe to fix, report."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -9,6 +9,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from cyclopts import Parameter
 
+from weft.app.plugins import PluginTriggers
+from weft.app.profile import profile_of
 from weft.check.run import sort_findings
 from weft.check.subject import Profile
 from weft.cli.codes import CODES, meant_by
@@ -26,6 +28,7 @@ from weft.cli.formats.report import AppliedFix, Report
 from weft.cli.paths import locate_packages, named_folders
 from weft.cli.streams import Streams
 from weft.cli.text import clean
+from weft.environment import read_environment
 from weft.findings import Finding, Fix
 from weft.packages.package import Package
 from weft.packages.reader import read_package
@@ -114,15 +117,17 @@ def check(
         Parameter(help="Leave these codes or families out.", metavar="CODES", completer=code_lists),
     ] = (),
     profile: Annotated[
-        Profile, Parameter(help="Judge for this kind of installation.")
-    ] = "development",
+        Profile | None,
+        Parameter(help="Judge for this kind of installation; default: as ENVIRONMENT says."),
+    ] = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Read packages, apply every rule, and report what was found."""
     if streams.settings.json and form not in {None, "json"}:
         raise usage(f"--json and --format {form} contradict each other", "keep one of them")
     shown: Form = "json" if streams.settings.json else form or "full"
-    request = _Request(paths, read_selection(select, ignore), profile, shown, fix, strict)
+    judged = profile or profile_of(read_environment())
+    request = _Request(paths, read_selection(select, ignore), judged, shown, fix, strict)
     if watch:
         return _watch(request, streams)
     return _once(request, streams)
@@ -170,12 +175,15 @@ def _look(request: _Request, streams: Streams) -> Report:
             for it in fix_package(folder, request.selection, profile=request.profile)
         )
     progress = Progress(streams, "packages checked")
-    reviews = [review(it, profile=request.profile, on_package=progress) for it in found]
+    reviews = [
+        review(it, profile=request.profile, kinds=PluginTriggers(), on_package=progress)
+        for it in found
+    ]
     packages = [package for it in reviews for package in it.packages]
     if streams.settings.verbose:  # asked first, since a digest is work
         for package in packages:
-            digest = read_package(package.folder).digest
-            streams.detail(clean(f"checked {package.folder}: {package.name} {digest}"))
+            for line in _checked(read_package(package.folder)):
+                streams.detail(clean(line))
     # Places may overlap, as in `weft check . workflows/Support`: each finding is reported once.
     found_once = {repr(finding): finding for it in reviews for finding in it.findings}
     return Report(
@@ -186,6 +194,15 @@ def _look(request: _Request, streams: Streams) -> Report:
         fixed=fixed,
         folders=tuple(package.folder for package in packages),
     )
+
+
+def _checked(package: Package) -> Iterator[str]:
+    """Name a package, with what its author says of it and what a server mounts for it."""
+    about = " ".join(package.spec.orchestrator.description.split())
+    line = f"checked {package.folder}: {package.name} {package.digest}"
+    yield f"{line}: {about}" if about else line
+    for it in package.spec.orchestrator.runtime_extensions:
+        yield f"  {it.kind} {it.entrypoint}{f' under {it.prefix}' if it.prefix else ''}"
 
 
 def _print(report: Report, form: Form, streams: Streams) -> None:
@@ -241,7 +258,7 @@ def fix_package(folder: Path, selection: Selection, *, profile: Profile) -> tupl
 
 
 def _wanted(package: Package, selection: Selection, *, profile: Profile) -> list[Finding]:
-    found = review_package(package, profile=profile)
+    found = review_package(package, profile=profile, kinds=PluginTriggers())
     return [finding for finding in found if finding.fix and selection.keeps(finding)]
 
 

@@ -1,5 +1,6 @@
 """weft init and weft new: a workspace with examples, a package from a template."""
 
+import asyncio
 import re
 import shlex
 import shutil
@@ -10,12 +11,20 @@ from unicodedata import combining, normalize
 
 from cyclopts import Parameter
 
+from weft.app.documents import (
+    DOCUMENTS,
+    demo_documents,
+    open_documents,
+    put_document,
+    read_records,
+)
 from weft.cli.completion import patterns
 from weft.cli.failure import Exit, conflict, usage
 from weft.cli.formats.documents import document
 from weft.cli.settings import PACKAGES
 from weft.cli.streams import Streams
 from weft.cli.text import clean
+from weft.environment import read_environment
 from weft.errors import PackageError
 from weft.ids import AGENT_NAME
 from weft.packages.archive.staging import create_folder, replace_files
@@ -45,11 +54,12 @@ def init(
         hint = f"write into it all the same: weft init {shlex.quote(str(folder))} --force"
         raise conflict(f"{what} is not empty", "choose another folder: weft init NAME", hint)
     _write(folder, parts, afresh=not present)
+    kept = _put_demo(folder)
     made = sorted(str(folder / top / name) for top, files in parts.items() for name in files)
     if streams.settings.json:
         streams.result(document({"folder": str(folder), "files": made}))
         return Exit.DONE
-    streams.result("\n".join(_summary(folder)))
+    streams.result("\n".join([*_summary(folder), *([f"made {clean(str(kept))}"] if kept else [])]))
     streams.note(f"\n{_next(folder)}")
     return Exit.DONE
 
@@ -62,7 +72,30 @@ def _parts() -> dict[str, dict[str, bytes]]:
         for name, content in example_files(example).items()
     }
     schemas = {name: text.encode() for name, text in schema_files().items()}
-    return {PACKAGES: packages, "schemas": schemas}
+    documents = {"demo.jsonl": demo_documents().encode()}
+    return {PACKAGES: packages, "schemas": schemas, "documents": documents}
+
+
+def _put_demo(folder: Path) -> Path | None:
+    """Put the documents of the examples into a store of this workspace, and return where it is.
+
+    A store that the operator has named elsewhere is left alone.
+    """
+    if read_environment().get("WEFT_DOCUMENTS"):
+        return None
+    # Deferred: whatever runs a workflow comes with it.
+    from weft.app.hosts import LOCAL  # noqa: PLC0415
+
+    async def put_all() -> None:
+        store = await open_documents(folder, {})
+        try:
+            for collection, new in read_records(demo_documents(), None):
+                await put_document(store, LOCAL, collection, new)
+        finally:
+            await store.close()
+
+    asyncio.run(put_all())
+    return folder / DOCUMENTS
 
 
 def _write(folder: Path, parts: dict[str, dict[str, bytes]], *, afresh: bool) -> None:
@@ -85,7 +118,8 @@ def _write(folder: Path, parts: dict[str, dict[str, bytes]], *, afresh: bool) ->
 
 
 def _summary(folder: Path) -> list[str]:
-    made = [*(folder / PACKAGES / example for example in EXAMPLES), folder / "schemas"]
+    made = [folder / PACKAGES / example for example in EXAMPLES]
+    made += [folder / "schemas", folder / "documents"]
     return [f"made {clean(str(path))}" for path in made]
 
 
@@ -95,6 +129,7 @@ def _next(folder: Path) -> str:
         f"weft chat {EXAMPLES[1]}",
         "weft check",
         f"weft diagram {EXAMPLES[1]} --format ascii",
+        "weft documents list",
         "weft new MyWorkflow",
     ]
     return "\n".join(["Next:", *(f"  {step}" for step in steps)])

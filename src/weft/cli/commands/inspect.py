@@ -14,7 +14,7 @@ from weft.cli.chat.follow_run import follow_run, interactive_host, run_session
 from weft.cli.chat.person import Person
 from weft.cli.failure import CommandFailed, Exit, Failure, usage
 from weft.cli.formats.documents import document
-from weft.cli.hosting import JournalLocation, find_run, hosted, locate_journal
+from weft.cli.hosting import JournalLocation, answer_schemas, find_run, hosted, locate_journal
 from weft.cli.models import models_line
 from weft.cli.options import Given, JournalFile, ModelName, Seed
 from weft.cli.pages.inspect import comparison_page, run_page, turn_page
@@ -154,7 +154,8 @@ async def _show(name: str, location: JournalLocation, streams: Streams) -> None:
         for event in recorded.events:
             view.show(event)
         row = await host.run(recorded.run, scope=LOCAL)
-        print_status(streams, location, row, await host.requests(scope=LOCAL, run=row.run))
+        asks = await host.requests(scope=LOCAL, run=row.run)
+        print_status(streams, location, row, asks, await answer_schemas(host, asks))
 
 
 def _check(recorded: Recorded, location: JournalLocation, streams: Streams) -> Exit:

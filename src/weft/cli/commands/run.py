@@ -13,16 +13,17 @@ from weft.cli.chat.person import MANY, Person, stdin_is_terminal, unread_lines
 from weft.cli.chat.subscription import subscribed
 from weft.cli.completion import package_names
 from weft.cli.failure import Exit, usage
-from weft.cli.hosting import find_run, locate_journal
+from weft.cli.hosting import answer_schemas, find_run, locate_journal
 from weft.cli.models import models_line
-from weft.cli.options import Given, JournalFile, ModelName, Seed
+from weft.cli.options import Given, Input, JournalFile, ModelName, Seed
 from weft.cli.pages.runs import outcome_text, print_status, repeat_turn
-from weft.cli.starting import package_to_run, read_message, start_run, warn_if_changed
+from weft.cli.starting import package_to_run, read_input, read_message, start_run, warn_if_changed
 from weft.cli.streams import Streams
 from weft.cli.text import clean, counted
 from weft.engine.rows import RequestRow, RunRow
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow
+from weft.wire.rows import Schemas
 
 
 def run(
@@ -31,6 +32,7 @@ def run(
     /,
     *,
     given: Given = (),
+    brought: Input = (),
     model: ModelName = None,
     seed: Seed = 0,
     journal: JournalFile = None,
@@ -40,12 +42,13 @@ def run(
     if message is not None:
         read_message(message, "say something, or leave it out and the workflow begins without")
     folder = package_to_run(streams, name)
+    input_ = read_input(brought)
     session = Session(streams, locate_journal(streams, journal))
 
     async def work(person: Person) -> Exit:
         async with interactive_host(session, person, seed) as host:
             session.run = await start_run(
-                host, streams, folder, message=message, given=given, model=model
+                host, streams, folder, message=message, given=given, input_=input_, model=model
             )
             return await follow_run(host, session, person)
 
@@ -87,7 +90,8 @@ def chat(
                 await _go_back_to(host, session, run or "")
             row = await _talk(host, session, person, went_on=folder is None)
             asks = await host.requests(scope=LOCAL, run=row.run)
-        return _closed(session, row, asks)
+            schemas = await answer_schemas(host, asks)
+        return _closed(session, row, asks, schemas)
 
     return run_session(session, work)
 
@@ -125,10 +129,12 @@ async def _show_again(host: Host, session: Session, workflow: Workflow) -> None:
         session.printed += 1
 
 
-def _closed(session: Session, row: RunRow, requests: Sequence[RequestRow]) -> Exit:
+def _closed(
+    session: Session, row: RunRow, requests: Sequence[RequestRow], schemas: Schemas
+) -> Exit:
     streams = session.streams
     if streams.settings.json:
-        print_status(streams, session.location, row, requests)
+        print_status(streams, session.location, row, requests, schemas)
     if row.status != "ended":  # it does not move, which was printed
         return Exit.WAITING
     streams.note(streams.paint_error(outcome_text(row), "bold"))

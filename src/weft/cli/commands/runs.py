@@ -3,8 +3,9 @@
 import asyncio
 import re
 import time
+from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from cyclopts import Parameter
 
@@ -14,17 +15,27 @@ from weft.cli.chat.person import read_line, stdin_is_terminal
 from weft.cli.chat.subscription import subscribed
 from weft.cli.failure import Exit, usage
 from weft.cli.formats.documents import document, document_line
-from weft.cli.hosting import JournalLocation, find_run, hosted, locate_journal
-from weft.cli.options import JournalFile, RunName
+from weft.cli.hosting import (
+    JournalLocation,
+    acting_as,
+    answer_schemas,
+    find_run,
+    hosted,
+    is_asked_of,
+    locate_journal,
+)
+from weft.cli.options import JournalFile, People, RunName
 from weft.cli.pages.event_lines import summary
 from weft.cli.pages.runs import note_stalled_runs, print_list, run_text, waiting_text
 from weft.cli.paths import how_to_start
 from weft.cli.streams import Streams, finish
 from weft.cli.text import at_time, clean, counted, shortened
 from weft.engine.events import KIND_NAMES, Event
-from weft.engine.rows import RunRow
+from weft.engine.rows import RequestRow, RunRow
+from weft.errors import AccessDenied
 from weft.findings import Json
 from weft.ports.journal import Pruned
+from weft.ports.scope import Scope
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow
 from weft.wire.audience import Audience
@@ -41,6 +52,14 @@ _SPAN: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smhdw])")
 _Status: TypeAlias = Literal["running", "waiting", "ended"]
 
 
+class _Wanted(NamedTuple):
+    """Which runs are listed."""
+
+    status: _Status | None
+    workflow: str | None
+    people: Scope
+
+
 def list_runs(
     *,
     status: Annotated[_Status | None, Parameter(help="Only these.")] = None,
@@ -48,28 +67,29 @@ def list_runs(
         str | None, Parameter(metavar="NAME", help="Only the runs of this workflow.")
     ] = None,
     limit: Annotated[int, Parameter(help="How many, the newest first.")] = 20,
+    as_: People = (),
     journal: JournalFile = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """List runs, newest first."""
     if limit < 1:
         raise usage(f"--limit {limit} would show nothing", "give a number above 0")
+    people = acting_as(as_)
     location = locate_journal(streams, journal, must_exist=journal is not None)
+    wanted = _Wanted(status, workflow, people)
+    kept = location.file.is_file()
     if streams.settings.json:
-        kept = location.file.is_file()
-        page = asyncio.run(_page(location, status, workflow, limit)) if kept else []
+        page = asyncio.run(_page(location, wanted, limit)) if kept else []
         streams.result(document({"runs": page}))
         return Exit.DONE
     # One more than is shown tells whether there are more.
-    found = (
-        asyncio.run(_rows(location, status, workflow, limit + 1)) if location.file.is_file() else []
-    )
+    found = asyncio.run(_rows(location, wanted, limit + 1)) if kept else []
     rows = found[:limit]
     if rows:
         print_list(rows, streams)
         note_stalled_runs(rows, location, streams)
     else:
-        streams.note(_no_runs(location, status, workflow))
+        streams.note(_no_runs(location, wanted))
     if len(found) > limit:
         streams.note(f"there are more runs than these {limit}: --limit N shows more")
     return Exit.DONE
@@ -79,18 +99,23 @@ def show(
     run: RunName,
     /,
     *,
+    as_: People = (),
     journal: JournalFile = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Show one run at a glance, and the questions it asks."""
+    people = acting_as(as_)
     location = locate_journal(streams, journal, must_exist=True)
 
     async def read() -> str:
         async with hosted(location) as host:
             row = await find_run(host, run)
             requests = await host.requests(scope=LOCAL, run=row.run)
+            if as_:
+                requests = [it for it in requests if is_asked_of(it, people)]
             if streams.settings.json:
-                return document({"run": run_data(row, requests)})
+                schemas = await answer_schemas(host, requests)
+                return document({"run": run_data(row, requests, schemas)})
             workflow = await host.workflow(row.run, scope=LOCAL)
             return run_text(row, requests, workflow, location, streams)
 
@@ -117,7 +142,7 @@ def tail(
             row = await find_run(host, run)
             workflow = await host.workflow(row.run, scope=LOCAL)
             leaves = partial(_leaves, host, row.run, location, streams)
-            audience = Audience(workflow.spec) if as_user else None
+            audience = Audience(workflow.spec, row.user) if as_user else None
             async with subscribed(host, row.run, after=after) as news:
                 while await news.soon(PATIENCE) or not await leaves():
                     item = await news.item()
@@ -177,16 +202,19 @@ async def _leaves(host: Host, run: str, location: JournalLocation, streams: Stre
     return bool(asked) and not stdin_is_terminal()
 
 
-def _no_runs(location: JournalLocation, status: str | None, workflow: str | None) -> str:
+def _no_runs(location: JournalLocation, wanted: _Wanted) -> str:
     """Say that there are no runs of the kind that was asked for, and of what there are."""
-    everything = asyncio.run(_rows(location, None, None, _MANY)) if location.file.is_file() else []
+    anything = _Wanted(None, None, LOCAL)
+    everything = asyncio.run(_rows(location, anything, _MANY)) if location.file.is_file() else []
     if not everything:
         return f"no runs; {how_to_start(location.workspace)}"
-    kind = " ".join(["no", *([status] if status else []), "runs"])
-    if workflow is None:
+    kind = " ".join(["no", *([wanted.status] if wanted.status else []), "runs"])
+    if wanted.people != LOCAL:
+        kind += f" that ask {' or '.join(wanted.people.addresses)}"
+    if wanted.workflow is None:
         return f"{kind}; see all: weft runs list"
     names = ", ".join(sorted({row.workflow for row in everything}))
-    return f"{kind} of {workflow}; there are runs of: {names}"
+    return f"{kind} of {wanted.workflow}; there are runs of: {names}"
 
 
 def _print(
@@ -207,23 +235,33 @@ def _print(
     finish()
 
 
-async def _rows(
-    location: JournalLocation,
-    status: _Status | None,
-    workflow: str | None,
-    limit: int,
-) -> list[RunRow]:
+async def _rows(location: JournalLocation, wanted: _Wanted, limit: int) -> list[RunRow]:
     async with hosted(location) as host:
-        return await host.runs(scope=LOCAL, status=status, workflow=workflow, limit=limit)
+        return (await _found(host, wanted, limit))[0]
 
 
-async def _page(
-    location: JournalLocation, status: _Status | None, workflow: str | None, limit: int
-) -> list[dict[str, Any]]:
-    """Return runs with what each of them asks, in two queries however many they are."""
+async def _page(location: JournalLocation, wanted: _Wanted, limit: int) -> list[dict[str, Any]]:
+    """Return runs with what each of them asks."""
     async with hosted(location) as host:
+        rows, asked = await _found(host, wanted, limit)
+        listed = {row.run for row in rows}
+        asked = [it for it in asked if it.run in listed]
+        return runs_data(rows, asked, await answer_schemas(host, asked))
+
+
+async def _found(host: Host, wanted: _Wanted, limit: int) -> tuple[list[RunRow], list[RequestRow]]:
+    """Return runs and open questions: those of all, or of whom somebody acts as."""
+    status, workflow, people = wanted
+    if people == LOCAL:
         rows = await host.runs(scope=LOCAL, status=status, workflow=workflow, limit=limit)
-        return runs_data(rows, await host.requests(scope=LOCAL))
+        return rows, await host.requests(scope=Scope(LOCAL.app))
+    asked = [it for it in await host.requests(scope=people) if is_asked_of(it, people)]
+    rows: list[RunRow] = []
+    for run in {it.run for it in asked}:
+        with suppress(AccessDenied):  # It is the run of somebody else.
+            rows.append(await host.run(run, scope=LOCAL))
+    rows = [it for it in rows if status in (None, it.status) and workflow in (None, it.workflow)]
+    return sorted(rows, key=lambda it: (it.started_at, it.run), reverse=True)[:limit], asked
 
 
 def milliseconds(text: str) -> int:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, cast
 
 from cyclopts import Parameter
 
@@ -16,6 +16,8 @@ from weft.cli.failure import Exit, usage
 from weft.cli.formats.documents import document
 from weft.cli.hosting import (
     JournalLocation,
+    acting_as,
+    answer_schemas,
     find_request,
     find_run,
     hosted,
@@ -23,7 +25,7 @@ from weft.cli.hosting import (
     is_stopped,
     locate_journal,
 )
-from weft.cli.options import RUN_HELP, JournalFile, RunName, Seed
+from weft.cli.options import RUN_HELP, JournalFile, People, RunName, Seed
 from weft.cli.pages.runs import outcome_text, print_list, repeat_turn
 from weft.cli.starting import read_message, warn_if_changed
 from weft.cli.streams import Streams
@@ -34,7 +36,7 @@ from weft.errors import WeftError
 from weft.findings import Json
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal, Stop
-from weft.wire.rows import run_data, runs_data
+from weft.wire.rows import Schemas, run_data, runs_data
 
 #: How many runs are continued at once.
 _MANY: Final = 500
@@ -56,7 +58,7 @@ def cancel(
     """End a run."""
     location = locate_journal(streams, journal, must_exist=True)
 
-    async def work() -> tuple[RunRow, list[RequestRow]]:
+    async def work() -> tuple[RunRow, list[RequestRow], Schemas]:
         async with hosted(location) as host:
             row = await find_run(host, run)
             await host.deliver(row.run, Stop("after_turn" if drain else "now"), scope=LOCAL)
@@ -64,11 +66,12 @@ def cancel(
                 row = await asyncio.wait_for(host.settled(row.run, scope=LOCAL), _MOMENT)
             except TimeoutError:
                 row = await host.run(row.run, scope=LOCAL)
-            return row, await host.requests(scope=LOCAL, run=row.run)
+            asked = await host.requests(scope=LOCAL, run=row.run)
+            return row, asked, await answer_schemas(host, asked)
 
-    row, requests = asyncio.run(work())
+    row, requests, schemas = asyncio.run(work())
     if streams.settings.json:
-        streams.result(document({"run": run_data(row, requests)}))
+        streams.result(document({"run": run_data(row, requests, schemas)}))
     elif row.status == "ended":
         streams.result(outcome_text(row))
     elif row.status == "waiting":
@@ -130,7 +133,7 @@ def _resume_all(location: JournalLocation, streams: Streams, seed: int) -> Exit:
             streams.problem(clean(f"run {row.run} is not continued: {error}"))
             return None
 
-    async def work() -> tuple[list[RunRow], list[RequestRow], bool]:
+    async def work() -> tuple[list[RunRow], list[dict[str, Any]], bool]:
         async with hosted(location, seed=seed) as host:
             stopped: list[RunRow] = []
             last: str | None = None
@@ -140,11 +143,13 @@ def _resume_all(location: JournalLocation, streams: Streams, seed: int) -> Exit:
             streams.note(f"{counted(len(stopped), 'run')} to continue")
             settled = await asyncio.gather(*(settle(host, it) for it in stopped))
             rows = [it for it in settled if it is not None]
-            return rows, await host.requests(scope=LOCAL), len(rows) == len(stopped)
+            asked = await host.requests(scope=LOCAL)
+            page = runs_data(rows, asked, await answer_schemas(host, asked))
+            return rows, page, len(rows) == len(stopped)
 
-    rows, requests, all_went_on = asyncio.run(work())
+    rows, page, all_went_on = asyncio.run(work())
     if streams.settings.json:
-        streams.result(document({"runs": runs_data(rows, requests)}))
+        streams.result(document({"runs": page}))
     elif rows:
         print_list(rows, streams)
     return Exit.DONE if all_went_on else Exit.FAILED
@@ -152,10 +157,11 @@ def _resume_all(location: JournalLocation, streams: Streams, seed: int) -> Exit:
 
 async def _before_turn(host: Host, row: RunRow) -> int:
     """Return the event before the current turn, which is shown from its beginning."""
-    active = (await host.state(row.run, scope=LOCAL)).active
-    if not active:
+    state = await host.state(row.run, scope=LOCAL)
+    turns = [it for it in state.active if it]  # 0 is the run itself.
+    if not turns:
         return row.seq
-    first = min(active)  # Of those side by side, the one that began first.
+    first = min(turns)  # Of those side by side, the one that began first.
     events = [it async for it in host.events(row.run, scope=LOCAL)]
     return next(
         it.seq - 1
@@ -174,6 +180,10 @@ def answer(
         str | None,
         Parameter(metavar="JSON", help="The answer as JSON, or @FILE with it."),
     ] = None,
+    as_: People = (),
+    as_text: Annotated[
+        bool, Parameter(name="--text", help="It is text, even if it reads as JSON.", negative="")
+    ] = False,
     seed: Seed = 0,
     journal: JournalFile = None,
     streams: Annotated[Streams, Parameter(parse=False)],
@@ -181,16 +191,21 @@ def answer(
     """Answer a question of a run, and follow it; without an answer, a form asks for it."""
     session = Session(streams, locate_journal(streams, journal, must_exist=True))
     question, value = _read_words(text, json_value)
+    people = acting_as(as_)
+    if as_text:
+        if not isinstance(value, str):
+            raise usage("--text goes with an answer in words", "weft runs answer RUN TEXT --text")
+        value = _AsGiven(value)
 
     async def work(person: Person) -> Exit:
         async with interactive_host(session, person, seed) as host:
             row = await find_run(host, run)
-            request = await find_request(host, row, question, session.location)
+            request = await find_request(host, row, question, session.location, people)
             warn_if_changed(streams, row)
             session.run, session.printed, session.asking = row.run, row.seq, request.kind
             signal = await _answer(host, session, person, request, value)
             async with subscribed(host, row.run, after=row.seq) as news:
-                await host.deliver(row.run, signal, scope=LOCAL)
+                await host.deliver(row.run, signal, scope=people)
                 session.asking = ""
                 return await follow_from(host, session, person, news)
 
@@ -202,17 +217,29 @@ def _read_words(words: tuple[str, ...], json_value: str | None) -> tuple[str | N
     if len(words) > 2 or (len(words) == 2 and json_value is not None):
         raise usage("there is more than a question and an answer", "put quotes around the answer")
     if json_value is not None:
-        return (words[0] if words else None), _Json(_read_json(json_value))
+        return (words[0] if words else None), _AsGiven(_read_json(json_value))
     if len(words) == 2:
         return words[0], words[1]
     return None, words[0] if words else None
 
 
-class _Json:
-    """An answer that is JSON already."""
+class _AsGiven:
+    """An answer that is handed over as it is: nobody has to find out what it means."""
 
     def __init__(self, value: Json) -> None:
         self.value = value
+
+
+def _json_or_text(streams: Streams, text: str) -> Json:
+    """Read an answer that may be anything: an object or a list is meant as such."""
+    try:
+        value = cast("Json", json.loads(text))
+    except ValueError:
+        return text
+    if text.lstrip()[0] not in "{[":
+        return text
+    streams.note("the answer is handed over as JSON; as text: --text")
+    return value
 
 
 def _read_json(text: str) -> Json:
@@ -241,10 +268,11 @@ async def _answer(
         return Answer(request.id, read_message(value, "say something, or leave it: it waits"))
     form = workflow.forms.get(request.tool or "")
     schema = (form.answer_schema if form else None) or {}
-    text = schema.get("type") == "string" or not schema  # anything
-    if isinstance(value, _Json):
+    if isinstance(value, _AsGiven):
         value = value.value
-    elif not text:
+    elif not schema:
+        value = _json_or_text(session.streams, str(value))
+    elif schema.get("type") != "string":
         value = _read_json(str(value))
     fault = form.answer_fault(value) if form else None
     if fault:

@@ -81,6 +81,58 @@ _RUNS: Final = (
     ),
 )
 
+_DOCUMENTS: Final = (
+    Command(
+        "list",
+        "[COLLECTION] [OPTIONS]",
+        "List collections, or the documents of one.",
+        ("weft documents list", "weft documents list Customers"),
+        "documents:list_documents",
+    ),
+    Command(
+        "get",
+        "COLLECTION KEY [OPTIONS]",
+        "Print the document with a key.",
+        ("weft documents get Customers ada",),
+        "documents:get",
+    ),
+    Command(
+        "find",
+        "COLLECTION [QUERY] [OPTIONS]",
+        "Print the document that fits a query, the one written last of several.\n\n"
+        "A query has fields, and operators $eq $ne $gt $gte $lt $lte $in $exists $and $or.",
+        ("""weft documents find Orders '{"status": "open", "total": {"$lt": 50}}'""",),
+        "documents:find",
+    ),
+    Command(
+        "put",
+        "COLLECTION JSON|@FILE [OPTIONS]",
+        "Set fields of a document, or make it.",
+        ("""weft documents put Customers '{"tier": "gold"}' --key sam""",),
+        "documents:put",
+    ),
+    Command(
+        "import",
+        "FILE [OPTIONS]",
+        "Put the documents of a file.\n\n"
+        "A list in JSON, or a document in each line. Without --collection each is an object with "
+        "`collection` and `document`. A document without an _id gets one made of what is in it, so "
+        "importing a file twice changes nothing.",
+        (
+            "weft documents import documents/demo.jsonl",
+            "weft documents import customers.json --collection Customers",
+        ),
+        "documents:import_documents",
+    ),
+    Command(
+        "delete",
+        "COLLECTION KEY [OPTIONS]",
+        "Remove a document.",
+        ("weft documents delete Customers sam",),
+        "documents:delete",
+    ),
+)
+
 COMMANDS: Final = (
     Command(
         "init",
@@ -153,6 +205,13 @@ COMMANDS: Final = (
         "List, show, follow, answer, end and remove runs.",
         ("weft runs list", "weft runs show last"),
         parts=_RUNS,
+    ),
+    Command(
+        "documents",
+        "COMMAND [OPTIONS]",
+        "List, print, find, put, import and remove documents.",
+        ("weft documents list", "weft documents get Customers ada"),
+        parts=_DOCUMENTS,
     ),
     Command(
         "inspect",

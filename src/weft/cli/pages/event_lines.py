@@ -1,13 +1,16 @@
 """Events in one line each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from weft.cli.text import at_time, value_text
+from weft.check.values import without_secrets
+from weft.cli.text import at_time, counted, shortened, value_text
 from weft.engine import events
 from weft.engine.events import Event, EventData
+from weft.engine.points import COMPUTED, HANDOFF, TRIGGER
 from weft.findings import Json
-from weft.inspect.handoffs import HandoffRecord, condition_of
+from weft.inspect.fetched import FetchRecord, fetch_records
+from weft.inspect.handoffs import HandoffRecord, Judgement, condition_of, judgement
 from weft.inspect.variables import UNSHOWN, is_secret
 from weft.runtime.workflow import Workflow
 
@@ -20,6 +23,7 @@ _WHY: Final = {
     "start": "the run starts with it",
     "reply_limit": "it reached its limit of replies in a row",
     "joined": "the group is done",
+    "chosen": "its model chose so",
 }
 
 #: Why a reply ended before it was done.
@@ -27,6 +31,11 @@ _ENDS: Final = {
     events.CUT: "was truncated (token limit)",
     "content_filter": "was truncated by the provider's content filter",
 }
+
+
+#: How much of a value, and of a sentence that quotes values, stands in a line.
+_VALUE: Final = 80
+_QUOTING: Final = 200
 
 
 def summary(event: Event, workflow: Workflow) -> str:
@@ -49,8 +58,47 @@ def who_stood_in(model: str, instead_of: str) -> str:
     return f"{model or 'another model'} answers instead of {instead_of}"
 
 
+def point_text(point: str, function: str) -> str:
+    """Say what is called at a boundary, and for what."""
+    if point.startswith(COMPUTED):
+        return f"{function} computes {point.removeprefix(COMPUTED)}"
+    if point.startswith(TRIGGER):
+        return f"{function} is asked for {point.removeprefix(TRIGGER)}"
+    return f"{function} ({point})"
+
+
+def fetched_text(record: FetchRecord) -> str:
+    """Say where something was read, how long that took, and what was wrong."""
+    took = "" if record.ms is None else f" ({record.ms:g} ms)"
+    match record.how:
+        case "found" if record.tools is not None:
+            return f"{record.origin}: {counted(len(record.tools), 'tool')}"
+        case "found":
+            return f"{record.origin} from {record.where}{took}"
+        case "not found":
+            return f"{record.origin}: nothing in {record.where}{took}"
+        case "default":
+            reason = record.fault or f"there is nothing in {record.where}"
+            return f"{record.origin}: its default, because {reason}{took}"
+        case "fault":
+            return f"{record.origin} could not be read: {record.fault}"
+
+
+def writer_text(writer: str, inputs: Sequence[str] = ()) -> str:
+    """Say what has set a variable, as it stands after "set"."""
+    if writer == "computed":
+        return f"computed from {', '.join(inputs)}" if inputs else "computed"
+    kind = writer.removeprefix("source:")
+    return f"by {writer}" if kind == writer else f"from the {kind} source"
+
+
+def preview(value: Json, name: str = "") -> str:
+    """Return what a line shows of a value: not much, and nothing that looks like a secret."""
+    return shortened(value_text(without_secrets(name, value, UNSHOWN)), _VALUE)
+
+
 def _arguments(arguments: Mapping[str, Json]) -> str:
-    return ", ".join(f"{name}={value_text(value)}" for name, value in arguments.items())
+    return ", ".join(f"{name}={preview(value, name)}" for name, value in arguments.items())
 
 
 def _started(_event: Event, data: events.RunStarted, _workflow: Workflow) -> str:
@@ -75,14 +123,24 @@ def _assembled(_event: Event, data: events.ContextAssembled, _workflow: Workflow
     return f"call {data.call} of {data.agent} is sent about {tokens} {unit}"
 
 
-def _replied(_event: Event, data: events.ModelReplied, _workflow: Workflow) -> str:
+def _has_hooks(event: Event, workflow: Workflow) -> bool:
+    rules = workflow.compiled.agents.get(event.actor.removeprefix("agent:"))
+    return rules is not None and bool(rules.send)
+
+
+def _replied(event: Event, data: events.ModelReplied, workflow: Workflow) -> str:
     asked = ", ".join(it.tool for it in data.tool_requests)
     text = data.text if data.shown is None else data.shown
     said = [text] if text.strip() else []
     if asked:
         said.append(f"asks for {asked}")
     elif not said:
-        said.append("says nothing")
+        if not data.text.strip():
+            said.append("says nothing")
+        elif _has_hooks(event, workflow):
+            said.append("replied, and its hooks have it first")
+        else:
+            said.append("has nothing to show")
     if data.finish:
         said.append(f"the reply {how_it_ended(data.finish)}")
     if data.instead_of:
@@ -99,11 +157,61 @@ def _refused(_event: Event, data: events.OutputRefused, _workflow: Workflow) -> 
 
 
 def _called(_event: Event, data: events.ToolCalled, _workflow: Workflow) -> str:
+    if data.point and data.point != HANDOFF:
+        return point_text(data.point, data.tool)
     return f"tool {data.tool}({_arguments(data.arguments)})"
 
 
 def _returned(event: Event, data: events.ToolReturned, _workflow: Workflow) -> str:
-    return f"{event.actor.removeprefix('tool:')} returned {value_text(data.value)}"
+    told = f"{event.actor.removeprefix('tool:')} returned {preview(data.value)}"
+    return f"{told} ({progress_text(*data.progress)})" if data.progress else told
+
+
+def progress_text(share: float, text: str) -> str:
+    """Say how far a tool has come."""
+    return f"{share:.0%} {text}".rstrip()
+
+
+def _consulted(event: Event, data: events.ModelConsulted, _workflow: Workflow) -> str:
+    return f"{event.actor.removeprefix('tool:')} asked the model: {preview(data.text)}"
+
+
+def _surface(_event: Event, data: events.SurfaceShown, _workflow: Workflow) -> str:
+    return f"{data.tool} shows {data.component} ({data.mode}): {preview(data.payload)}"
+
+
+def _sent(_event: Event, data: events.MessageSent, _workflow: Workflow) -> str:
+    return data.text if data.text.strip() else "says nothing"
+
+
+def _fetched(event: Event, data: events.ContextFetched, workflow: Workflow) -> str:
+    told = (fetched_text(it) for it in fetch_records(workflow, event, data))
+    return f"fetched {'; '.join(told)}"
+
+
+def _written(_event: Event, data: events.DocumentWritten, _workflow: Workflow) -> str:
+    return document_text(data.name, data.fault)
+
+
+def document_text(name: str, fault: str) -> str:
+    """Say whether a document was written."""
+    what = f"not written: {fault}" if fault else "written"
+    return f"the document of {name} is {what}"
+
+
+def _judged(event: Event, data: events.ConditionJudged, workflow: Workflow) -> str:
+    return judgement_text(judgement(workflow, event, data))
+
+
+def judgement_text(record: Judgement) -> str:
+    """Say what a model judged and why."""
+    if record.fault:
+        return f"could not judge whether {record.condition}: {record.fault}"
+    return f"judged whether {record.condition}: {record.verdict}"
+
+
+def _ending(_event: Event, data: events.RunEnding, _workflow: Workflow) -> str:
+    return f"about to end, {data.outcome}: {data.reason}"
 
 
 def _tool_failed(event: Event, data: events.ToolFailed, _workflow: Workflow) -> str:
@@ -114,22 +222,22 @@ def _tool_failed(event: Event, data: events.ToolFailed, _workflow: Workflow) -> 
 
 
 def _set(_event: Event, data: events.VariableSet, workflow: Workflow) -> str:
-    value = UNSHOWN if is_secret(workflow, data.name) else value_text(data.value)
-    return f"{data.name} = {value} (by {data.writer})"
+    value = UNSHOWN if is_secret(workflow, data.name) else preview(data.value, data.name)
+    return f"{data.name} = {value} ({writer_text(data.writer)})"
 
 
 def _not_set(_event: Event, data: events.VariableRefused, _workflow: Workflow) -> str:
-    return f"{data.name} is not set by {data.writer}: {data.fault}"
+    return f"{data.name} is not set {writer_text(data.writer)}: {shortened(data.fault, _QUOTING)}"
 
 
 def _opened(_event: Event, data: events.RequestOpened, _workflow: Workflow) -> str:
     if data.kind == "chat":
         return "waits for the user"
-    return f"{data.tool} asks a person: {value_text(data.payload)}"
+    return f"{data.tool} asks {data.addressee or 'a person'}: {preview(data.payload)}"
 
 
 def _answered(_event: Event, data: events.RequestAnswered, _workflow: Workflow) -> str:
-    return f"{data.user} answers: {value_text(data.value)}"
+    return f"{data.user} answers: {preview(data.value)}"
 
 
 def _expired(_event: Event, _data: events.RequestExpired, _workflow: Workflow) -> str:
@@ -189,6 +297,12 @@ _SUMMARIES: Final[dict[type[EventData], _Summary]] = {
     events.ToolCalled: _called,
     events.ToolReturned: _returned,
     events.ToolFailed: _tool_failed,
+    events.ModelConsulted: _consulted,
+    events.SurfaceShown: _surface,
+    events.MessageSent: _sent,
+    events.ContextFetched: _fetched,
+    events.DocumentWritten: _written,
+    events.ConditionJudged: _judged,
     events.VariableSet: _set,
     events.VariableRefused: _not_set,
     events.RequestOpened: _opened,
@@ -202,5 +316,6 @@ _SUMMARIES: Final[dict[type[EventData], _Summary]] = {
     events.TimerFired: _timer_fired,
     events.HandedOff: _handed,
     events.StopAsked: _stop,
+    events.RunEnding: _ending,
     events.RunEnded: _ended,
 }

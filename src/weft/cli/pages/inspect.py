@@ -1,25 +1,41 @@
 """What happened in a run as a page; one turn with the exact prompt; two turns side by side."""
 
 import json
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, cast
 
-from weft.cli.pages.event_lines import how_it_ended, reason_of, who_stood_in
+from weft.cli.pages.event_lines import (
+    document_text,
+    fetched_text,
+    how_it_ended,
+    judgement_text,
+    point_text,
+    progress_text,
+    reason_of,
+    who_stood_in,
+    writer_text,
+)
 from weft.cli.pages.page import Page
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, counted, value_text
 from weft.context.segment import LeftOut, Segment
+from weft.findings import Json
 from weft.inspect.comparison import TurnComparison
 from weft.inspect.handoffs import HandoffRecord, RuleAsked
 from weft.inspect.run import RunInspection
+from weft.inspect.tool_uses import Edit, ToolUse
 from weft.inspect.turn import Prompt, TurnInspection
-from weft.inspect.turn_records import ModelCall, ToolUse, TurnRecord
+from weft.inspect.turn_notes import ModelCall
+from weft.inspect.turn_records import TurnRecord
 from weft.inspect.variables import Cause, VariableRecord
 
 #: Events that only stand between a cause and what it leads to.
 _INNER: Final = frozenset({"TurnStarted", "TurnEnded", "ContextAssembled"})
 
 _MOST_LINKS: Final = 4
+
+#: Who has set a value that stands in the package, in words.
+_DECLARED: Final = {"package": "the package", "default": "default"}
 
 
 def run_page(inspection: RunInspection, streams: Streams) -> str:
@@ -33,6 +49,7 @@ def run_page(inspection: RunInspection, streams: Streams) -> str:
         _variable(page, variable)
     if not inspection.variables:
         page.line("none")
+    _add_own(page, inspection)
     page.title("Turns")
     for record in inspection.opening:
         _handoff(page, record, 2)
@@ -44,8 +61,23 @@ def run_page(inspection: RunInspection, streams: Streams) -> str:
         page.title("Open questions")
         for request in inspection.requests:
             what = "a message" if request.kind == "chat" else f"{request.tool}"
-            page.line(f"{request.id}: {what}, since {at_time(request.opened_at)}")
+            whom = f", of {request.addressee}" if request.addressee else ""
+            page.line(f"{request.id}: {what}{whom}, since {at_time(request.opened_at)}")
     return str(page)
+
+
+def _add_own(page: Page, inspection: RunInspection) -> None:
+    """Add what happened for the run itself, beside its turns."""
+    if not (inspection.fetched or inspection.points or inspection.judged or inspection.documents):
+        return
+    page.title("Before, between and after turns")
+    for it in inspection.fetched:
+        page.line(f"fetched {fetched_text(it)}")
+    _points(page, inspection.points, 2)
+    for it in inspection.judged:
+        page.line(judgement_text(it))
+    for it in inspection.documents:
+        page.line(f"{document_text(it.name, it.fault)} (as of event {it.value})")
 
 
 def add_turn(page: Page, turn: TurnRecord) -> None:
@@ -53,18 +85,36 @@ def add_turn(page: Page, turn: TurnRecord) -> None:
     took = "" if turn.seconds is None else f"  {turn.seconds:.2f} s"
     group = f"  in the group {turn.group}" if turn.group else ""
     page.line(f"{turn.number}  {turn.agent}{group}{took}", style="bold")
+    if turn.settings:
+        said = (f"{name} {value_text(value)}" for name, value in turn.settings.items())
+        page.line(f"settings {', '.join(said)}", 5, "dim")
+    for it in turn.fetched:
+        page.line(f"fetched {fetched_text(it)}", 5)
+    first = turn.calls[0].seq if turn.calls else 0
+    _points(page, [it for it in turn.points if it.seq < first], 5)
+    _calls(page, turn)
+    _points(page, [it for it in turn.points if it.seq > first], 5)
+    if turn.sent is not None:
+        page.line(f'says after its hooks "{" ".join(turn.sent.split())}"', 5)
+    if turn.variables:
+        page.line(f"set {', '.join(turn.variables)}", 5)
+    if turn.error is not None:
+        page.line(f"failed: {turn.error}", 5)
+    for it in turn.judged:
+        page.line(judgement_text(it), 5)
+    for record in turn.handoffs:
+        _handoff(page, record, 5)
+
+
+def _calls(page: Page, turn: TurnRecord) -> None:
+    """Add what models and tools were asked."""
     for call in turn.calls:
         page.line(_call(call), 5)
         for retry in call.retries:
             page.line(retry, 9, "dim")
     for use in turn.tools:
         page.line(_tool(use), 5)
-    if turn.variables:
-        page.line(f"set {', '.join(turn.variables)}", 5)
-    if turn.error is not None:
-        page.line(f"failed: {turn.error}", 5)
-    for record in turn.handoffs:
-        _handoff(page, record, 5)
+        _aside(page, use, 9)
 
 
 def _facts(inspection: RunInspection) -> list[str]:
@@ -77,6 +127,8 @@ def _facts(inspection: RunInspection) -> list[str]:
     facts.append(f"package {inspection.digest[:12]}")
     if inspection.other_package:
         facts.append("shown with another version of the package")
+    if inspection.ending:
+        facts.append(f"about to end, {inspection.ending.outcome}: {inspection.ending.reason}")
     if inspection.parent:
         facts.append(f"forked from run {inspection.parent}")
     return facts
@@ -89,14 +141,19 @@ def _variable(page: Page, variable: VariableRecord) -> None:
     if not variable.history:
         page.line(f"{origin}; not set", 6, "dim")
     else:
-        last = variable.history[-1]
-        sets = sum(it.writer != "package" for it in variable.history)
+        # What counts; in a group another member may have set it later, for itself.
+        counts = variable.causes[0].seq if variable.causes else 0
+        last = next((it for it in variable.history if it.seq == counts), variable.history[-1])
+        sets = sum(it.writer not in _DECLARED for it in variable.history)
         times = f", {sets} times in all" if sets > 1 else ""
-        page.line(f"{origin}; set by {last.writer} at event {last.seq}{times}", 6, "dim")
+        how = writer_text(_DECLARED.get(last.writer, last.writer), variable.inputs)
+        set_ = "" if how.startswith("computed") else "set "
+        page.line(f"{origin}; {set_}{how} at event {last.seq}{times}", 6, "dim")
         if len(variable.causes) > 1:
             page.line(f"because of {_chain(variable.causes[1:])}", 6, "dim")
     for refused in variable.refused:
-        page.line(f"refused at event {refused.seq} from {refused.writer}: {refused.fault}", 6)
+        writer = refused.writer
+        page.line(f"refused at event {refused.seq} from {writer}: {refused.fault}", 6)
 
 
 def _chain(causes: Sequence[Cause]) -> str:
@@ -120,7 +177,8 @@ def _call(call: ModelCall) -> str:
         said.append(f"{call.seconds:.2f} s")
         if call.tools:
             said.append(f"asks for {', '.join(call.tools)}")
-        words = call.text if call.shown is None or call.refused else call.shown
+        # What its hooks have not had yet, or what was rejected, is shown to no user.
+        words = call.text if call.refused else call.shown or call.text
         if words.strip():
             said.append(f'says "{" ".join(words.split())}"')
         elif not call.tools:
@@ -139,6 +197,59 @@ def _tool(use: ToolUse) -> str:
     result = use.error if use.error is not None else value_text(use.value)
     what = "open" if use.outcome == "open" else f"{use.outcome} {result}"
     return f"tool {use.tool}{' (automatic)' if use.auto else ''}: {what}{took}"
+
+
+def _points(page: Page, uses: Iterable[ToolUse], margin: int) -> None:
+    """Add functions that were called at boundaries, and what they changed."""
+    for use in uses:
+        _point(page, use, margin)
+
+
+def _point(page: Page, use: ToolUse, margin: int) -> None:
+    took = "" if use.seconds is None else f" ({use.seconds:.2f} s)"
+    if use.outcome == "open":
+        what = "open"
+    elif use.error is not None:
+        went_on = "; all went on without it" if use.went_on else ""
+        reason = use.error.removeprefix(f"{use.tool} failed: ")
+        what = f"{'failed' if use.outcome == 'error' else use.outcome}: {reason}{went_on}"
+    elif use.edits:
+        what = f"changed {', '.join(_EDITED[it.what] for it in use.edits)}"
+    else:
+        what = "done" if use.value is None else f"returned {value_text(use.value)}"
+    page.line(f"{point_text(use.point, use.tool)}: {what}{took}", margin)
+    for edit in use.edits:
+        _edit(page, edit, margin + 4)
+    _aside(page, use, margin + 4)
+
+
+#: What hooks may change.
+_EDITED: Final = {
+    "system": "the instructions",
+    "messages": "the messages",
+    "last": "the last message",
+    "message": "the reply",
+}
+
+
+def _edit(page: Page, edit: Edit, margin: int) -> None:
+    for label, value in (("before", edit.before), ("after", edit.after)):
+        text = value if isinstance(value, str) else value_text(value)
+        page.line(f"{label}: {' '.join(text.split())}", margin, "dim")
+
+
+def _aside(page: Page, use: ToolUse, margin: int) -> None:
+    """Add what a call did beside its result."""
+    if use.progress is not None:
+        page.line(f"came to {progress_text(*use.progress)}", margin, "dim")
+    for it in use.fetched:
+        page.line(f"fetched {fetched_text(it)}", margin)
+    for it in use.consulted:
+        who = it.model or it.answerer
+        page.line(f'asked {who or "the model"}, which said "{" ".join(it.text.split())}"', margin)
+    for it in use.surfaces:
+        shown = f"{it.component} ({it.mode}): {value_text(it.payload)}"
+        page.line(f"showed {it.tool} with {shown}", margin)
 
 
 def _handoff(page: Page, record: HandoffRecord, margin: int) -> None:
@@ -165,7 +276,7 @@ def turn_page(inspection: TurnInspection, streams: Streams) -> str:
     if inspection.sets:
         page.title("Set in this turn")
         for it in inspection.sets:
-            page.line(f"{it.name} = {it.shown}  (by {it.writer}, event {it.seq})")
+            page.line(f"{it.name} = {it.shown}  ({writer_text(it.writer)}, event {it.seq})")
     for prompt in inspection.prompts:
         _prompt(page, prompt)
     return str(page)
@@ -212,6 +323,14 @@ def _prompt(page: Page, prompt: Prompt) -> None:
     for part in prompt.slices:
         page.line(_slice(part), style="cyan")
         page.text(part.text)
+    if prompt.edited:
+        page.title(f"Sent in call {prompt.call} after {', '.join(prompt.edited)}")
+        for message in prompt.messages:
+            page.line(f"[{message['role']}]", style="cyan")
+            calls = message.get("tool_calls")
+            page.text(
+                (message["content"] or "") + (value_text(cast("Json", calls)) if calls else "")
+            )
     page.title(f"Left out of call {prompt.call}")
     page.lines(left_out_text(it) for it in prompt.left_out)
     if not prompt.left_out:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import Final
 
+from weft.app.hosts import LOCAL
 from weft.cli.failure import CommandFailed, Exit, Failure, code_of
 from weft.cli.formats.documents import document_line
-from weft.cli.hosting import JournalLocation, how_to_resume, is_stopped, short
+from weft.cli.hosting import JournalLocation, how_to_resume, is_asked_of, is_stopped, short
 from weft.cli.pages.page import Page
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, clean, shortened, value_text
@@ -14,7 +15,7 @@ from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import Spent
 from weft.inspect.run import spending
 from weft.runtime.workflow import Workflow
-from weft.wire.rows import run_data
+from weft.wire.rows import Schemas, run_data
 
 #: Below this width a run takes two lines.
 _NARROW: Final = 72
@@ -65,6 +66,7 @@ def run_text(
     )
     facts = {
         "workflow": f"{row.workflow} {row.digest[:12]}",
+        "about": " ".join(workflow.spec.orchestrator.description.split()),
         "status": _whole_status(row),
         "started": at_time(row.started_at),
         "changed": at_time(row.changed_at),
@@ -86,7 +88,8 @@ def run_text(
 
 def _put_question(page: Page, request: RequestRow, workflow: Workflow) -> None:
     """Put an open question on a page: who asks, until when, what is shown and what is taken."""
-    what = "waits for a message" if request.kind == "chat" else f"{request.tool} asks"
+    whom = f" {request.addressee}" if request.addressee else ""
+    what = "waits for a message" if request.kind == "chat" else f"{request.tool} asks{whom}"
     page.title(f"{request.agent}: {what}")
     page.line(f"question  {request.id}")
     if request.expires_at is not None:
@@ -138,11 +141,15 @@ _OUTCOMES: Final = {
 
 
 def print_outcome(
-    streams: Streams, location: JournalLocation, row: RunRow, requests: Sequence[RequestRow]
+    streams: Streams,
+    location: JournalLocation,
+    row: RunRow,
+    requests: Sequence[RequestRow],
+    schemas: Schemas,
 ) -> Exit:
     """Print what a run came to, and return the exit code for it."""
     if streams.settings.json:
-        streams.result(document_line({"run": run_data(row, requests)}))
+        streams.result(document_line({"run": run_data(row, requests, schemas)}))
         return _exit_of(row)
     if row.status == "ended":
         return _ended(streams, location, row)
@@ -151,11 +158,15 @@ def print_outcome(
 
 
 def print_status(
-    streams: Streams, location: JournalLocation, row: RunRow, requests: Sequence[RequestRow]
+    streams: Streams,
+    location: JournalLocation,
+    row: RunRow,
+    requests: Sequence[RequestRow],
+    schemas: Schemas,
 ) -> None:
     """Print what a run has come to so far."""
     if streams.settings.json:
-        streams.result(document_line({"run": run_data(row, requests)}))
+        streams.result(document_line({"run": run_data(row, requests, schemas)}))
         return
     if row.status == "ended":
         fact = outcome_text(row)
@@ -204,14 +215,19 @@ def waiting_text(
 def waited_for(requests: Sequence[RequestRow]) -> str:
     if any(it.kind == "chat" for it in requests):
         return "a message"
-    return f"an answer to {', '.join(dict.fromkeys(it.tool or '' for it in requests))}"
+    return f"an answer to {', '.join(dict.fromkeys(map(_asking, requests)))}"
+
+
+def _asking(request: RequestRow) -> str:
+    return f"{request.tool or ''}{f' of {request.addressee}' if request.addressee else ''}"
 
 
 def answer_command(location: JournalLocation, row: RunRow, request: RequestRow, asked: int) -> str:
     """Return the command that answers an open question; it is named where there are several."""
     name = f" {quote(request.id)}" if asked > 1 else ""
     value = "TEXT" if request.kind == "chat" else "--json-value JSON"
-    return f"weft runs answer {row.run}{name} {value}{location.options}"
+    whom = "" if is_asked_of(request, LOCAL) else f" --as {quote(request.addressee)}"
+    return f"weft runs answer {row.run}{name} {value}{whom}{location.options}"
 
 
 def _exit_of(row: RunRow) -> Exit:

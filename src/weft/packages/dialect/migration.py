@@ -131,7 +131,7 @@ def _respelt(
     elif is_list(written):
         for index, value in enumerate(written):
             yield from _respelt(child(read, index), value, (*path, index))
-    elif isinstance(read, str) and read != written:
+    elif isinstance(read, str | int) and read != written:
         yield path, read, written
 
 

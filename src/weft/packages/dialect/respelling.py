@@ -29,7 +29,7 @@ def respell(read: object, written: object) -> None:
 
 
 def _settled(read: object, written: object) -> object:
-    if isinstance(read, str):
+    if isinstance(read, str | int):
         return written
     respell(read, written)
     return read

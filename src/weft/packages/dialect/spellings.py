@@ -36,9 +36,14 @@ def read_orchestrator(rewrite: Rewrite) -> None:
 
 
 def read_agents(rewrite: Rewrite) -> None:
-    """Agents as a map by name."""
-    if is_map(rewrite.data):
-        _list_of_map(rewrite, rewrite.data, "agents", "agent_name")
+    """Agents as a map by name; that they make text, which all do."""
+    agents = rewrite.data
+    if not is_map(agents):
+        return
+    _list_of_map(rewrite, agents, "agents", "agent_name")
+    for agent in maps_in(agents.get("agents")):
+        if agent.get("generation_mode", ...) in (None, "text"):
+            rewrite.drop(agent, "generation_mode", None)
 
 
 def read_handoffs(rewrite: Rewrite) -> None:

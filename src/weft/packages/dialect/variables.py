@@ -16,6 +16,8 @@ _LISTS: Final = {
     "static_variables": "static",
     "declarative_variables": "static",
     "database_variables": "database",
+    "defined_variables": "database",
+    "runtime_variables": "derived",
 }
 _SOURCE_TYPES: Final = {
     "config": "environment",
@@ -32,7 +34,7 @@ _SOURCE_KEYS: Final = (
 )
 
 #: Keys of a list entry that belong to the variable; all others belong to its source.
-_VARIABLE_KEYS: Final = ("type", "description", "routing", "secret", "readers", "writers")
+_VARIABLE_KEYS: Final = ("type", "description", "routing", "secret", "readers", "writers", "merge")
 _TYPE_NAMES: Final[dict[type, str]] = {
     bool: "bool",
     int: "int",
@@ -100,8 +102,10 @@ def _lists_by_kind(rewrite: Rewrite, variables: Map) -> None:
     for key, kind in _LISTS.items():
         entries = variables.get(key)
         named = _by_name(rewrite, entries) if is_list(entries) else None
-        definitions = variables.setdefault("definitions", {}) if named else None
-        if named is None or not is_map(definitions) or named.keys() & definitions.keys():
+        if named is None:
+            continue
+        definitions = variables.setdefault("definitions", {})
+        if not is_map(definitions) or named.keys() & definitions.keys():
             continue
         rewrite.drop(variables, key, f"{key} is now part of definitions")
         for name, entry in named.items():
@@ -110,7 +114,9 @@ def _lists_by_kind(rewrite: Rewrite, variables: Map) -> None:
 
 
 def _split(rewrite: Rewrite, entry: Map, kind: str) -> None:
-    """Divide a flat entry into the variable and its source."""
+    """Divide a flat entry into the variable and its source; one that has its source stays."""
+    if "source" in entry:
+        return
     source: Map = {"type": kind}
     for key in [key for key in entry if key not in _VARIABLE_KEYS]:
         source[key] = entry.pop(key)

@@ -15,6 +15,7 @@ from typing import Final
 from weft.engine.rows import Batch, RequestClosed
 from weft.errors import StoreConflict, StoreError
 from weft.ports.journal import Journal
+from weft.ports.scope import Scope
 from weft.testing.journal.pruning import PRUNING_CHECKS
 from weft.testing.journal.reading import READING_CHECKS
 from weft.testing.journal.samples import (
@@ -52,6 +53,7 @@ async def closed_is_closed(open_journal: OpenJournal) -> None:
         "run": lambda: journal.run(SCOPE, "r1"),
         "runs": lambda: journal.runs(SCOPE),
         "requests": lambda: journal.requests(SCOPE),
+        "kept": lambda: journal.kept(SCOPE, "Support"),
         "unfinished": journal.unfinished,
         "next_due": lambda: journal.next_due(0),
         "due": lambda: journal.due(0),
@@ -70,15 +72,17 @@ async def everything_is_there_again(open_journal: OpenJournal) -> None:
     """What was written before closing is found after opening again."""
     journal = await open_journal()
     run = SampleRun("r1")
-    asked = run.request("q1", expires_at=900)
-    batch = run.batch(sides=(asked,), package=b"content")
+    asked = run.request("q1", expires_at=900, addressee="role:manager", payload={"sum": 3})
+    batch = run.batch(sides=(asked, run.kept("plan", "gold")), package=b"content")
     await journal.append(batch)
     await journal.close()
     journal = await open_journal()
     expect(await journal.read(SCOPE, "r1"), list(batch.events), "events after opening again")
     expect(await journal.run(SCOPE, "r1"), batch.row, "row after opening again")
     expect(await journal.unfinished(), [batch.row], "unfinished runs after opening again")
-    expect(await journal.requests(SCOPE), [asked], "open questions after opening again")
+    expect(await journal.requests(Scope(APP)), [asked], "open questions after opening again")
+    left = await journal.kept(SCOPE, run.workflow)
+    expect(left, {"plan": "gold"}, "values for later runs after opening again")
     expect(await journal.next_due(0), 900, "next expiry after opening again")
     expect(await journal.package(APP, run.digest), b"content", "package after opening again")
     await expect_error(StoreConflict, journal.append(batch), "the same batch after opening again")

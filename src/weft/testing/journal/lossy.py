@@ -29,6 +29,7 @@ class LossyJournal:
         self.run = journal.run
         self.runs = journal.runs
         self.requests = journal.requests
+        self.kept = journal.kept
         self.unfinished = journal.unfinished
         self.next_due = journal.next_due
         self.due = journal.due

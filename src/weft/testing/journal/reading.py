@@ -6,6 +6,7 @@ from typing import Final
 
 from weft.engine.events import Event, RunEnded, ToolReturned
 from weft.engine.rows import DueRow, RequestClosed, RunRow, TimerGone
+from weft.errors import StoreConflict
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
 from weft.testing.journal.samples import (
@@ -15,6 +16,7 @@ from weft.testing.journal.samples import (
     OpenJournal,
     SampleRun,
     expect,
+    expect_error,
     names,
     write,
 )
@@ -111,6 +113,58 @@ async def questions_oldest_first(open_journal: OpenJournal) -> None:
     expect(await journal.requests(SCOPE), [soon, other], "open questions after one was closed")
     await journal.append(first.batch(sides=(RequestClosed("q2"), late)))
     expect(await journal.requests(SCOPE, run="r1"), [late], "a question that was opened again")
+    await journal.close()
+
+
+async def questions_find_their_people(open_journal: OpenJournal) -> None:
+    """A question is for the user of its run, or for whom it names, within the tenant."""
+    journal = await open_journal()
+    run, other = SampleRun("r1"), SampleRun("r2", app="other")
+    whom = ("", "role:boss", "role:BOSS", "group:desk", "user:bob", "user:ann")
+    asked = [run.request(f"q{at}", opened_at=at, addressee=it) for at, it in enumerate(whom)]
+    await journal.append(run.batch(sides=tuple(asked), status="waiting"))
+    away = other.request("q9", addressee="role:boss")
+    await journal.append(other.batch(sides=(away,), status="waiting"))
+    for scope, wanted in (
+        (Scope(APP), asked),
+        (SCOPE, [asked[0], asked[5]]),
+        (Scope(APP, "bob"), [asked[4]]),
+        (Scope(APP, "carl"), []),
+        (Scope(APP, "carl", roles=("boss",)), [asked[1]]),
+        (Scope(APP, "carl", roles=("desk", "clerk"), groups=("boss",)), []),
+        (Scope(APP, "bob", roles=("boss", "x"), groups=("desk",)), [asked[1], asked[3], asked[4]]),
+        (Scope("other", "carl", roles=("boss",)), [away]),
+    ):
+        expect(await journal.requests(scope), wanted, f"questions for {scope}")
+        own = asked if scope.covers(APP, "ann") else [it for it in wanted if it.run == "r1"]
+        expect(await journal.requests(scope, run="r1"), own, f"questions of a run for {scope}")
+    await journal.close()
+
+
+async def values_wait_for_later_runs(open_journal: OpenJournal) -> None:
+    """What a run leaves is found by user and workflow: the latest value, also when it is gone."""
+    journal = await open_journal()
+    run = SampleRun("r1")
+    expect(await journal.kept(SCOPE, "Support"), {}, "values where no run has left any")
+    sides = (run.kept("plan", "gold"), run.kept("seen", [1, {"a": None}]), run.kept("plan", "tin"))
+    await journal.append(run.batch(sides=sides))
+    await journal.append(SampleRun("r2", workflow="Sales").batch(sides=(run.kept("seen", None),)))
+    bob, other = SampleRun("r3", user="bob"), SampleRun("r3", app="other")
+    await journal.append(bob.batch(sides=(bob.kept("plan", "silver"),)))
+    await journal.append(other.batch(sides=(other.kept("plan", "none"),)))
+    refused = SampleRun("r1").batch(sides=(run.kept("plan", "late"),))
+    await expect_error(StoreConflict, journal.append(refused), "a batch that comes too late")
+    await journal.append(run.batch(status="ended"))
+    await journal.prune(SCOPE, ended_before=10_000, dry_run=False)
+    for scope, workflow, wanted in (
+        (SCOPE, "Support", {"plan": "tin", "seen": None}),
+        (SCOPE, "Sales", {}),
+        (SCOPE, "support", {}),
+        (Scope(APP, "bob"), "Support", {"plan": "silver"}),
+        (Scope("other", "ann"), "Support", {"plan": "none"}),
+        (Scope(APP), "Support", {}),
+    ):
+        expect(await journal.kept(scope, workflow), wanted, f"values of {workflow} for {scope}")
     await journal.close()
 
 
@@ -303,6 +357,8 @@ READING_CHECKS: Final[tuple[Check, ...]] = (
     runs_newest_first,
     runs_by_status_and_workflow,
     questions_oldest_first,
+    questions_find_their_people,
+    values_wait_for_later_runs,
     unfinished_runs,
     what_is_due,
     signs_of_life,

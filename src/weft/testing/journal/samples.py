@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from weft.engine.events import Event, EventData, MessageShown, Outcome
-from weft.engine.rows import Batch, RequestRow, RunRow, Side, TimerRow
+from weft.engine.rows import Batch, KeptValue, RequestRow, RunRow, Side, TimerRow
 from weft.engine.state import Status
 from weft.findings import Json
 from weft.ports.journal import Journal
@@ -91,6 +91,7 @@ class SampleRun:
         payload: Json = None,
         opened_at: int = 2000,
         expires_at: int | None = None,
+        addressee: str = "",
     ) -> RequestRow:
         """Return an open question of this run."""
         tool = None if payload is None else "show_form"
@@ -107,11 +108,18 @@ class SampleRun:
             opened_at=opened_at,
             expires_at=expires_at,
             sets=("status",) if tool else (),
+            component="Form" if tool else "",
+            mode="inline" if tool else "",
+            addressee=addressee,
         )
 
     def timer(self, id_: str, at: int) -> TimerRow:
         """Return something that is due for this run."""
         return TimerRow(id_, self.run, self.app, self.user, at)
+
+    def kept(self, name: str, value: Json) -> KeptValue:
+        """Return a value that this run leaves for later runs of its user."""
+        return KeptValue(self.app, self.user, self.workflow, name, value)
 
 
 async def write(journal: Journal, *runs: SampleRun, ended_at: int | None = None) -> None:

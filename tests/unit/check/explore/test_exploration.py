@@ -368,7 +368,14 @@ def test_a_whole_number_is_one_value_however_it_is_written():
         {"type": "tool_call", "tool": "act", "argument": "x"},
         {"type": "tool_response", "tool": "act"},
         {"type": "ui_response", "tool": "ask", "response_key": "x"},
-        {"type": "tool_call", "tool": "tidy"},
+        {"type": "tool_failed", "tool": "act"},
+        {"type": "tool_failed", "kind": "timeout"},
+        {"type": "lifecycle", "event": "before_agent"},
+        {"type": "lifecycle", "event": "after_agent", "agent": "A"},
+        {"type": "x:full_moon", "at": "night"},
+        {"type": "tool_call", "tool": "files_read"},
+        {"type": "tool_response", "tool": "files_read", "response_key": "x"},
+        {"type": "tool_failed", "tool": "files_read"},
     ],
 )
 def test_every_trigger_may_fire(trigger):
@@ -376,10 +383,40 @@ def test_every_trigger_may_fire(trigger):
     tidy = {"file": "tidy.py", "function": "tidy", "trigger": "after_agent"}
     code = {f"tools/{name}.py": f"def {name}(): ..." for name in ("act", "tidy")}
     code["tools/ask.py"] = "from weft import use_ui_tool\nasync def ask(): await use_ui_tool('ask')"
-    spec = {"tools": [tool("A"), ask], "lifecycle_tools": [tidy], "code": code, "agents": "A"}
+    spec = {
+        "tools": [tool("A"), ask], "lifecycle_tools": [tidy], "code": code, "agents": "A",
+        "mcp_servers": [{"name": "files", "command": ["files"]}],
+    }  # fmt: skip
     handoffs = (rule("A", "terminate", "x"), rule("A", "A"))
     assert explored_by(*handoffs, variables={"x": derived(trigger)}, **spec).status == "can end"
     assert explored_by(*handoffs, variables={"x": derived()}, **spec).status == "endless"
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    [
+        # They belong to the end of a run, at which nothing is decided any more.
+        {"type": "lifecycle", "event": "after_chat"},
+        {"type": "model_failed"},
+        # These are calls at boundaries, and of others.
+        {"type": "tool_call", "tool": "tidy"},
+        {"type": "tool_call", "tool": "mail_send"},
+        {"type": "tool_failed", "tool": "files_read"},
+        {"type": "lifecycle", "event": "before_agent", "agent": "B"},
+    ],
+)
+def test_what_never_fires_before_a_decision(trigger):
+    tidy = {"file": "tidy.py", "function": "tidy", "trigger": "after_agent"}
+    done = {"file": "tidy.py", "function": "done", "trigger": "after_chat"}
+    text = "def tidy(): ...\ndef done(context_variables): context_variables.set('x', True)"
+    found = explored_by(
+        rule("A", "terminate", "x"), rule("A", "A"), agents="AB",
+        variables={"x": derived(trigger)}, lifecycle_tools=[tidy, done],
+        hooks=[{"file": "done.py", "function": "done", "hook_type": "on_complete"}],
+        code={"tools/tidy.py": text, "hooks/done.py": text},
+        mcp_servers=[{"name": "files", "command": ["files"], "agents": ["B"]}],
+    )  # fmt: skip
+    assert found.status == "endless"
 
 
 def test_an_event_may_set_what_cannot_be_followed_as_well():
@@ -461,7 +498,8 @@ ENDLESS_IN_B = (rule("A", "B", "x"), rule("A", "terminate"), rule("B", "B"))
         ({"type": "bool", "source": {"type": "computed", "computation": "u", "inputs": ["u"]}},
          "u cannot be followed: its type any has too many values"),
         ({"type": "bool", "source": {"type": "external", "url": "https://example.com",
-                                      "service": "s", "operation": "o"}},
+                                      "service": "s", "operation": "o",
+                                      "refresh_strategy": "per_phase"}},
          "x may change outside the run"),
         (derived(persist=True), "x may change outside the run"),
         (derived(writers=["A"]), "A may set x, or leave it"),

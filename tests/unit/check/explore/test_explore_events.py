@@ -73,14 +73,48 @@ def test_code_that_is_not_there_may_set_anything():
     assert statuses({"x": derived()}, tools=[tool("A", file="../act.py")]) == POSSIBLE
 
 
-@pytest.mark.parametrize("point", ["before_chat", "before_agent", "after_agent"])
-def test_hooks_and_lifecycle_tools_may_set_something_at_any_time(point):
-    code = {"tools/act.py": "def act(context_variables): context_variables.set('x', True)"}
-    tidy = {"file": "act.py", "function": "act", "trigger": point}
-    assert statuses({"x": derived()}, lifecycle_tools=[tidy], code=code) == POSSIBLE
-    hook = {"file": "act.py", "function": "act", "hook_type": "process_message_before_send"}
-    code = {"hooks/act.py": code["tools/act.py"]}
-    assert statuses({"x": derived()}, hooks=[hook], code=code) == POSSIBLE
+SETTING = "def act(context_variables): context_variables.set('x', True)"
+
+
+def at_boundary(point, **more):
+    """The same for a lifecycle tool, or a hook, that sets the variable."""
+    declared = {"file": "act.py", "function": "act", **more}
+    if point.startswith(("update", "process")):
+        hooks = [{**declared, "hook_type": point}]
+        return statuses({"x": derived()}, hooks=hooks, code={"hooks/act.py": SETTING})
+    tools = [{**declared, "trigger": point}]
+    return statuses({"x": derived()}, lifecycle_tools=tools, code={"tools/act.py": SETTING})
+
+
+@pytest.mark.parametrize(
+    "point", ["before_agent", "after_agent", "update_agent_state", "process_message_before_send"]
+)
+def test_hooks_and_lifecycle_tools_may_set_something_at_every_turn(point):
+    assert at_boundary(point) == POSSIBLE
+    assert at_boundary(point, agent="A") == POSSIBLE
+    assert at_boundary(point, agent="B") == NEVER
+
+
+@pytest.mark.parametrize("point", ["on_start", "before_chat"])
+def test_what_comes_before_the_run_may_set_something_once(point):
+    # If it does not, nothing leads out later on. It is of no agent, whatever it says.
+    for more in ({}, {"agent": "B"}):
+        assert at_boundary(point, **more) == ("may be endless", "may be endless")
+
+
+@pytest.mark.parametrize("point", ["after_chat", "on_complete", "on_fail"])
+def test_what_comes_after_the_run_decides_nothing(point):
+    assert at_boundary(point) == NEVER
+
+
+def test_code_may_read_once_more_what_was_read_once():
+    stored = {"type": "bool", "source": {"type": "database", "collection": "c", "search_by": "k"}}
+    for text, status in (("refresh", "can end"), ("get", "endless")):
+        code = {"tools/act.py": f"async def act(context): await context.{text}('x')"}
+        found = explored_by(
+            *WAY_OUT, agents="A", variables={"x": stored}, tools=[tool("A")], code=code
+        )
+        assert found.status == status
 
 
 # Calls
@@ -237,9 +271,23 @@ def test_one_text_may_be_what_several_triggers_wait_for(first, second, both):
     assert (found.unreachable_agents == ()) == both
 
 
-def test_a_trigger_sets_no_variable_to_nothing():
+def test_a_trigger_may_set_a_variable_to_null():
     trigger = {"type": "agent_text", "agent": "A", "match": {"equals": "GO"}, "value": None}
-    assert statuses({"x": derived(trigger)}) == NEVER
+    held = derived(trigger, kind="optional[str]", default="held")
+    found = explored_by(rule("A", "B", "x == null"), rule("A", "A"), variables={"x": held})
+    assert found.unreachable_agents == ()
+
+
+def test_a_null_in_an_answer_sets_nothing():
+    asked = {"type": "ui_response", "tool": "ask", "response_key": "k"}
+    answer = {"type": "object", "properties": {"k": {"enum": [None]}}, "required": ["k"]}
+    held = derived(asked, kind="optional[str]", default="held")
+    asking = tool("A", "ask", "ask.py", tool_type="UI_Tool", ui=UI, response_schema=answer)
+    found = explored_by(
+        rule("A", "B", "x == null"), rule("A", "A"), variables={"x": held}, tools=[asking],
+        code={"tools/ask.py": ASKING},
+    )  # fmt: skip
+    assert found.unreachable_agents == ("B",)
 
 
 def test_of_many_texts_not_all_are_put_together():

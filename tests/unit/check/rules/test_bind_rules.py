@@ -80,7 +80,7 @@ def test_BIND003_binding_of_an_agent():
 def test_BIND004_hook_and_lifecycle_tool_of_no_agent():
     checked = subject(
         hooks=[hook("watch", "before_agent", agent="Clerk")],
-        lifecycle_tools=[lifecycle("load", agent="Clerk")],
+        lifecycle_tools=[lifecycle("load", agent="Clerk", trigger="after_agent")],
     )
     first, second = hits("BIND004", checked)
     assert first.path == ("hooks", 0, "agent")
@@ -92,9 +92,25 @@ def test_BIND004_hook_and_lifecycle_tool_of_no_agent():
 def test_BIND004_for_all_agents_or_one():
     checked = subject(
         hooks=[hook("watch", "before_agent"), hook("w", "before_agent", agent="RouterAgent")],
-        lifecycle_tools=[lifecycle("load"), lifecycle("load", agent="RouterAgent")],
+        lifecycle_tools=[
+            lifecycle("load"),
+            lifecycle("load", agent="RouterAgent", trigger="before_agent"),
+        ],
     )
     assert hits("BIND004", checked) == []
+
+
+@pytest.mark.parametrize("agent", ["RouterAgent", "Clerk"])
+def test_BIND004_what_belongs_to_the_run_has_no_agent(agent: str):
+    checked = subject(
+        hooks=[hook("watch", "on_fail", agent=agent)],
+        lifecycle_tools=[lifecycle("load", agent=agent)],
+    )
+    first, second = hits("BIND004", checked)
+    assert first.path == ("hooks", 0, "agent")
+    assert f"the hook watch is for {agent}, but on_fail belongs to the run" in first.message
+    assert second.path == ("lifecycle_tools", 0, "agent")
+    assert first.severity == second.severity == "warning"
 
 
 def test_BIND005_initial_agent_is_none():
@@ -222,3 +238,26 @@ def test_BIND009_extension_is_in_the_code(entrypoint: str):
 
 def test_BIND009_a_file_that_does_not_parse_is_reported_by_itself():
     assert codes(extended("tools.api:f", {"tools/api.py": "("})) == ["TOOL003"]
+
+
+def prefixed(prefix: str, kind: str = "api_router"):
+    extension = {"kind": kind, "entrypoint": "tools.api:get_router", "prefix": prefix}
+    code = {"tools/api.py": "def get_router(): ...\n"}
+    return subject(code, orchestrator={"runtime_extensions": [extension]})
+
+
+@pytest.mark.parametrize("prefix", ["a b", "a//b", "../a", "a/.", "https://a", "?a", "a/"])
+def test_BIND009_a_prefix_that_is_no_path(prefix: str):
+    hit = only("BIND009", prefixed(prefix))
+    assert hit.path == ("orchestrator", "runtime_extensions", 0, "prefix")
+    assert hit.message == f'"{prefix}" is no path of an address'
+
+
+@pytest.mark.parametrize("prefix", ["/orders/new", "orders", "a-b_c.d~e"])
+def test_BIND009_a_prefix_of_a_router(prefix: str):
+    assert codes(prefixed(prefix)) == []
+
+
+def test_BIND009_a_service_has_no_prefix():
+    hit = only("BIND009", prefixed("orders", "startup_service"))
+    assert "the prefix of the startup_service tools.api:get_router is not used" in hit.message

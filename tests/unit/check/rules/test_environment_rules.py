@@ -23,7 +23,7 @@ VARIABLES = {
 }
 
 
-def subject(condition=None, prompt="", profile="development"):
+def subject(condition=None, prompt="", profile="development", condition_type="expression"):
     return Subject(
         WorkflowSpec.model_validate(
             {
@@ -36,7 +36,12 @@ def subject(condition=None, prompt="", profile="development"):
                 ],
                 "variables": VARIABLES,
                 "handoffs": [
-                    {"source_agent": "RouterAgent", "target_agent": "user", "condition": condition}
+                    {
+                        "source_agent": "RouterAgent",
+                        "target_agent": "user",
+                        "condition": condition,
+                        "condition_type": condition_type,
+                    }
                 ],
             }
         ),
@@ -68,6 +73,11 @@ def test_ENV001_through_computed_variables():
     hit = only("ENV001", subject("late"))
     assert "environment variable beta" in hit.message
     assert hit.cause == ("late is computed from early", "early is computed from beta")
+
+
+def test_ENV001_words_for_a_model_with_an_environment_variable():
+    hit = only("ENV001", subject("The ${beta} is over, not {done}.", condition_type="llm"))
+    assert (hit.offset, hit.length, hit.severity) == (6, 4, "warning")
 
 
 @pytest.mark.parametrize(

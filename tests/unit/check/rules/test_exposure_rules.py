@@ -357,6 +357,52 @@ def test_EXPO008_plain_variable():
     assert hits("EXPO008", subject("{plan}", exposure={"RouterAgent": ["plan"]})) == []
 
 
+def outside(env_var, type_="str", **more):
+    return {"type": type_, "source": {"type": "environment", "env_var": env_var}, **more}
+
+
+def test_EXPO013_a_key_of_the_environment_is_shown():
+    shown = {"RouterAgent": ["crm"]}
+    hit = only(
+        "EXPO013", subject("{crm}", variables={"crm": outside("CRM_API_KEY")}, exposure=shown)
+    )
+    assert hit.path == ("exposure", "RouterAgent", 0)
+    assert hit.message == (
+        "RouterAgent is shown crm, which is read from an environment variable that is named like "
+        "a secret"
+    )
+    assert '"secret"' in hit.hint[0]
+
+
+def test_EXPO013_a_key_of_the_environment_in_a_prompt_or_what_is_computed_from_it():
+    variables = {"crm": outside("CRM_TOKEN"), "half": computed("crm")}
+    first, second = hits("EXPO013", subject("Use {crm}.", "{half}", variables=variables))
+    assert (first.path, first.offset, first.length) == (PLACE, 5, 3)
+    assert "puts in half, which comes from crm, which is read from" in second.message
+    assert second.cause == ("half is computed from crm",)
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        SECRET,
+        STATIC,
+        outside("SHOP_NAME"),
+        outside("KEYBOARD_LAYOUT"),
+        outside("MAX_TOKENS"),
+        outside("TOKEN_LIMIT", "int"),
+        outside("SHOW_PASSWORD", "bool"),
+    ],
+)
+def test_EXPO013_no_secret_or_no_name_of_one(variable):
+    checked = subject("{x}", variables={"x": variable}, exposure={"RouterAgent": ["x"]})
+    assert hits("EXPO013", checked) == []
+
+
+def test_EXPO013_not_shown():
+    assert hits("EXPO013", subject("Hi.", variables={"crm": outside("CRM_KEY")})) == []
+
+
 def test_EXPO009_listed_twice():
     hit = only("EXPO009", subject(exposure={"RouterAgent": ["plan", "user_tier", "plan"]}))
     assert hit.path == ("exposure", "RouterAgent", 2)

@@ -209,3 +209,27 @@ def test_rules_of_a_member_that_is_reached_by_its_group_alone_never_apply():
     plain = (rule("Opener", "Team"), rule("Ann", "user"), rule("Closer", "terminate"))
     (message,) = found("HAND009", subject(TEAM, handoffs=plain))
     assert "the rule Ann -> user never applies: Ann never comes to it" in message
+
+
+@pytest.mark.parametrize(
+    "triggers",
+    [
+        [{"type": "lifecycle", "event": "after_agent", "agent": it} for it in ("Ann", "Bob")],
+        [heard("Ann"), {"type": "tool_failed", "tool": "mark"}],
+    ],
+)
+def test_HAND023_by_boundaries_and_failures(triggers):
+    tools = ({**TOOL, "agent": "Bob"},)
+    code = {"tools/mark.py": "def mark(): ..."}
+    it = subject(TEAM, variables={"ok": derived(*triggers)}, tools=tools, code=code)
+    (message,) = found("HAND023", it)
+    assert "Ann and Bob may set ok: what Ann sets counts, what differs is refused" in message
+    anybody = ({"type": "tool_failed"}, {"type": "lifecycle", "event": "after_agent"})
+    assert found("HAND023", subject(TEAM, variables={"ok": derived(*anybody)})) == []
+
+
+def test_HAND023_what_is_merged_may_be_set_by_several():
+    listed = {**derived(heard("Ann"), heard("Bob"), type_="list", default=[]), "merge": "append"}
+    assert found("HAND023", subject(TEAM, variables={"ok": listed})) == []
+    both = ({**TOOL, "agent": "Ann"}, {**TOOL, "agent": "Bob"})
+    assert found("HAND023", subject(TEAM, tools=both, code=MARK)) == []  # no variable at all

@@ -181,6 +181,16 @@ def test_HAND005_nothing_similar():
     assert only("HAND005", subject(handoff(condition="zzz"))).hint[0] == "declare the variable"
 
 
+def test_HAND005_undeclared_variable_in_words_for_a_model():
+    words = "It is over: ${dne}, {done}, {{literal}}, {user_id}."
+    judged = handoff(condition=words, condition_type="llm")
+    hit = only("HAND005", subject(judged, handoff(condition="done ="), variables={"done": BOOL}))
+    assert hit.path == ("handoffs", 0, "condition")
+    assert (hit.offset, hit.length) == (14, 3)
+    assert hit.hint == ('did you mean "done"?', "or double the braces if they are meant: {{dne}}")
+    assert hits("HAND005", subject(handoff(condition_type="llm"))) == []
+
+
 def test_HAND005_declared_and_built_in_variables():
     checked = subject(handoff(condition="done and user_id == 'x'"), variables={"done": BOOL})
     assert hits("HAND005", checked) == []
@@ -541,3 +551,35 @@ def test_HAND020_default_target_without_a_user():
 @pytest.mark.parametrize("target", [None, "TechAgent", "terminate", "user"])
 def test_HAND020_known_default_target(target):
     assert hits("HAND020", subject(default_target=target)) == []
+
+
+def choosing(*handoffs, tool="find", owner="RouterAgent"):
+    spec = {
+        "orchestrator": {"workflow_name": "Demo", "initial_agent": "RouterAgent"},
+        "agents": [
+            {"agent_name": "RouterAgent", "handoff_tools": True},
+            {"agent_name": "TechAgent"},
+        ],
+        "tools": [{"tool_type": "Agent_Tool", "agent": owner, "file": "a.py", "function": tool}],
+        "handoffs": list(handoffs),
+    }
+    return Subject(WorkflowSpec.model_validate(spec))
+
+
+def test_HAND024_nobody_to_hand_off_to():
+    hit = only("HAND024", choosing(handoff("TechAgent", "user")))
+    assert hit.path == ("agents", 0, "handoff_tools")
+    assert "RouterAgent may hand off by tools, but has no rule" in hit.message
+
+
+def test_HAND024_a_tool_of_that_name():
+    hit = only("HAND024", choosing(handoff(), tool="hand_off_to_TechAgent"))
+    assert hit.path == ("tools", 0, "function")
+    assert "the one that hands off to TechAgent: that can never be called" in hit.message
+
+
+@pytest.mark.parametrize("tool", ["find", "hand_off_to_user"])
+def test_HAND024_targets_to_choose_among(tool):
+    assert hits("HAND024", choosing(handoff(), tool=tool)) == []
+    assert hits("HAND024", choosing(handoff(), tool="hand_off_to_TechAgent", owner="Other")) == []
+    assert hits("HAND024", subject()) == []

@@ -119,3 +119,9 @@ def test_two_budgets_for_one_level():
 
 def test_budgets_that_limit():
     assert budgets({"wall_seconds": 5}, {"level": "user", "tool_calls": 5}) == []
+
+
+@pytest.mark.parametrize(("path", "usable"), [("orders/new", True), (None, True), ("a b", False)])
+def test_path_of_a_webhook(path, usable):
+    found = [hit.path for hit in starts({"type": "webhook", "path": path})]
+    assert found == ([] if usable else [("orchestrator", "trigger", "path")])

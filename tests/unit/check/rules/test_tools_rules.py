@@ -236,15 +236,13 @@ def test_TOOL004_is_not_about_lifecycle_tools():
     assert codes(subject(code, lifecycle_tools=[lifecycle("load")])) == []
 
 
-@pytest.mark.parametrize("signature", ["a, context_variables, b", "context, *, a, b: int, c=1"])
+@pytest.mark.parametrize("signature", ["a, context_variables, b", "message, *, a, b: int, c=1"])
 def test_TOOL005_lifecycle_tool_requires_arguments(signature: str):
     code = {"tools/start.py": f"def load({signature}): ...\n"}
     hit = only("TOOL005", subject(code, lifecycle_tools=[lifecycle("load")]))
     assert hit.path == ("lifecycle_tools", 0, "function")
-    assert hit.message == (
-        "the lifecycle tool load requires a and b, but before_chat passes no arguments"
-    )
-    assert hit.place == Place("tools/start.py", 1, signature.index("a") + 10)
+    assert hit.message == "before_chat calls load without a and b, which it requires"
+    assert hit.place == Place("tools/start.py", 1, signature.index("a,") + 10)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from unit.check.builders_code import codes, derived, hits, only, subject, tool, ui_tool
+from unit.check.builders_code import (
+    agent,
+    codes,
+    derived,
+    hits,
+    only,
+    static,
+    subject,
+    tool,
+    ui_tool,
+)
 from weft.check.rules.ui import default_exports
 from weft.findings import Place, SetValue
 
@@ -493,3 +503,108 @@ def test_UI007_a_tool_that_tools_json_misspells_is_reported_there():
     checked = subject(PY, tools=[ui_tool("aks", response_schema=form())])
     assert codes(checked) == ["TOOL002"]
     assert hits("UI007", checked) == []
+
+
+def approving(code, *tools, interaction="approval"):
+    agents = [agent("A", human_interaction=interaction)]
+    return subject(code, agents=agents, tools=list(tools))
+
+
+def test_UI008_an_agent_that_works_by_approval_asks_nobody():
+    code = {"tools/find.py": "def find(): ..."}
+    checked = approving(code, tool("find", "find.py", agent="A"))
+    hit = only("UI008", checked)
+    assert hit.path == ("agents", 0, "human_interaction")
+    assert hit.message == "A works by approval, but has no UI tool to ask for it"
+    assert only("UI008", approving(PY, ui_tool("ask", agent="Other")))
+
+
+@pytest.mark.parametrize("owner", ["A", "a"])
+def test_UI008_an_agent_with_a_ui_tool(owner):
+    assert hits("UI008", approving(PY, ui_tool("ask", agent=owner))) == []
+
+
+def test_UI008_a_tool_that_shows_the_ui_tool_of_another():
+    code = {"tools/find.py": "from weft import use_ui_tool\ndef find(): use_ui_tool('ask')"}
+    assert hits("UI008", approving(code, tool("find", "find.py", agent="A"))) == []
+
+
+@pytest.mark.parametrize("interaction", ["none", "context", "feedback", "single"])
+def test_UI008_other_ways_to_work_with_people(interaction):
+    assert hits("UI008", approving({}, interaction=interaction)) == []
+
+
+def asked_of(addressee):
+    code = {**PY, "tools/AskCard.jsx": "export default function AskCard() {}"}
+    return subject(code, tools=[ui_tool("ask", **{"for": addressee})], variables={"boss": static()})
+
+
+@pytest.mark.parametrize("addressee", ["user:{boss}", "role:clerk", "group:{app_id}-{boss}", None])
+def test_UI009_somebody_to_ask(addressee):
+    assert hits("UI009", asked_of(addressee)) == []
+
+
+def test_UI009_somebody_to_approve():
+    server = {"name": "crm", "command": ["crm"], "for": "role:{bos}"}
+    hit = only("UI009", subject(mcp_servers=[server], variables={"boss": static()}))
+    assert hit.path == ("mcp_servers", 0, "for")
+    assert "the addressee of crm" in hit.message
+
+
+def test_UI009_nobody_knows_whom_to_ask():
+    hit = only("UI009", asked_of("user:{bos}"))
+    assert hit.path == ("tools", 0, "for")
+    assert (hit.offset, hit.length) == (6, 3)
+    assert hit.message == 'the addressee of ask puts in "bos", which is no variable'
+    assert hit.hint == ('did you mean "boss"?',)
+
+
+def typed(key, schema, **more):
+    trigger = {"type": "ui_response", "tool": "ask", "response_key": key}
+    variables = {"x": derived("any", trigger, **more)}
+    return subject(PY, tools=[ui_tool("ask", response_schema=schema)], variables=variables)
+
+
+SIGN_IN = {
+    "properties": {
+        "pin": {"type": "string", "writeOnly": True},
+        "account": {"properties": {"code": {"format": "password"}, "name": {"type": "string"}}},
+        "vault": {"writeOnly": True, "properties": {"name": {"type": "string"}}},
+        "link": {"$ref": "#/properties/pin"},
+        "pins": {"type": "array", "items": {"format": "password"}},
+        "rows": {"type": "array", "items": {"properties": {"pin": {"writeOnly": True}}}},
+        "names": {"type": "array", "items": {"properties": {"name": {"type": "string"}}}},
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "field"),
+    [
+        ("pin", "pin"),
+        ("account.code", "account.code"),
+        ("vault.name", "vault"),
+        ("link", "link"),
+        ("pins", "pins"),
+        ("rows", "rows"),
+    ],
+)
+def test_UI010_a_secret_field_sets_nothing(key, field):
+    hit = only("UI010", typed(key, SIGN_IN))
+    assert hit.path == ("variables", "x", "source", "triggers", 0, "response_key")
+    assert f'"{field}" in the answer to ask is a secret field' in hit.message
+
+
+@pytest.mark.parametrize("key", ["account.name", "account", "names", "nowhere.at.all"])
+def test_UI010_other_fields(key):
+    assert hits("UI010", typed(key, SIGN_IN)) == []
+    assert hits("UI010", typed("pin", {"type": "object"})) == []
+
+
+def test_UI010_a_transition_has_its_own_value():
+    trigger = {"type": "ui_response", "tool": "ask", "response_key": "pin"}
+    steps = [{"from": 1, "to": 2, "trigger": trigger}]
+    source = {"type": "derived", "default": 1, "transitions": steps}
+    tools = [ui_tool("ask", response_schema=SIGN_IN)]
+    checked = subject(PY, tools=tools, variables={"x": {"type": "int", "source": source}})
+    assert hits("UI010", checked) == []

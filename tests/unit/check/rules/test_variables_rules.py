@@ -1,4 +1,7 @@
+from dataclasses import replace
+
 import pytest
+from pydantic import BaseModel, ConfigDict
 
 from weft.catalogue import CATALOGUE
 from weft.check.rule import rules_of
@@ -12,6 +15,7 @@ from weft.check.rules import (
     writes,
 )
 from weft.check.subject import Subject
+from weft.engine.trigger_kinds import Fires
 from weft.findings import SetValue
 from weft.spec.workflow import WorkflowSpec
 
@@ -248,11 +252,48 @@ def test_VAR004_computation_cannot_be_carried_out(declared, place, part, offset)
 
 
 @pytest.mark.parametrize(
-    "declared", [computed("y == 1 and user_id", "y", "user_id"), computed("tools.look:look", "y")]
+    "declared",
+    [
+        computed("y == 1 and user_id", "y", "user_id"),
+        computed("tools.look:look", "stars"),
+        computed("tools.look:look", "y", "stars"),
+        computed("y == 'a:b'", "y"),
+    ],
 )
 def test_VAR004_sound_computation(declared):
-    checked = subject({"x": declared, "y": variable("int", value=1)}, code=CODE)
-    assert hits("VAR004", checked) == []
+    variables = {"x": declared, "y": variable("any", value=1), "stars": variable("int", value=1)}
+    assert hits("VAR004", subject(variables, code=CODE)) == []
+
+
+@pytest.mark.parametrize(
+    ("parameters", "inputs", "lacking", "hint"),
+    [
+        ("stars, context_variables", "stars", "context_variables", "name the parameters like"),
+        ("stars, y", "stars", "y", 'add "y" to the inputs'),
+        ("star", "stars", "star", 'did you mean "stars"?'),
+        ("stars, /", "stars", "stars", 'add "stars" to the inputs'),
+    ],
+)
+def test_VAR004_a_function_is_given_its_inputs_alone(parameters, inputs, lacking, hint):
+    variables = {it: variable("int", value=1) for it in ("y", "stars")}
+    code = {"tools/look.py": f"def look({parameters}): ..."}
+    hit = only(
+        "VAR004", subject({"x": computed("tools.look:look", inputs), **variables}, code=code)
+    )
+    assert hit.path == (*SOURCE, "computation")
+    assert f"tools.look:look, which requires {lacking}, no input of it" in hit.message
+    assert hit.cause == ("the inputs are stars",)
+    assert hint in hit.hint[0]
+
+
+def test_VAR004_a_function_without_inputs_that_requires_one():
+    hit = only("VAR004", subject({"x": computed("tools.look:look")}, code=CODE))
+    assert hit.cause == ()
+
+
+def test_VAR004_a_decorated_function_may_take_anything():
+    code = {"tools/look.py": "@cached\ndef look(stars): ..."}
+    assert hits("VAR004", subject({"x": computed("tools.look:look")}, code=code)) == []
 
 
 def test_VAR004_hint_for_a_misspelt_input():
@@ -333,6 +374,7 @@ def test_VAR006_free_name():
         ({"type": "agent_text", "agent": "Router", "match": NEXT}, "agent"),
         ({"type": "agent_turn_count", "agent": "Router", "count": 1}, "agent"),
         ({"type": "lifecycle", "event": "after_agent", "agent": "Router"}, "agent"),
+        ({"type": "model_failed", "agent": "Router"}, "agent"),
         ({"type": "handoff", "source_agent": "Router"}, "source_agent"),
         ({"type": "handoff", "target_agent": "Router"}, "target_agent"),
         ({"type": "handoff", "source_agent": "terminate"}, "source_agent"),
@@ -342,6 +384,15 @@ def test_VAR007_unknown_agent(trigger, key):
     hit = only("VAR007", subject({"x": derived(trigger)}))
     assert hit.path == (*FIRST, key)
     assert f'a trigger of x waits for "{trigger[key]}", which is no agent' in hit.message
+
+
+@pytest.mark.parametrize("agent", ["RouterAgent", "Router"])
+@pytest.mark.parametrize("event", ["before_chat", "after_chat"])
+def test_VAR007_a_boundary_of_the_run_is_of_no_agent(event, agent):
+    trigger = {"type": "lifecycle", "event": event, "agent": agent}
+    hit = only("VAR007", subject({"x": derived(trigger)}))
+    assert hit.path == (*FIRST, "agent")
+    assert f"waits for {event} of {agent}, which is a boundary of the run" in hit.message
 
 
 def test_VAR007_other_spelling_is_mended_in_a_transition():
@@ -358,6 +409,9 @@ def test_VAR007_other_spelling_is_mended_in_a_transition():
     [
         {"type": "agent_text", "agent": "RouterAgent", "match": NEXT},
         {"type": "lifecycle", "event": "before_chat"},
+        {"type": "lifecycle", "event": "before_agent", "agent": "TechAgent"},
+        {"type": "model_failed", "agent": "TechAgent"},
+        {"type": "model_failed"},
         {"type": "handoff"},
         {"type": "handoff", "source_agent": "RouterAgent", "target_agent": "user"},
         {"type": "user_text", "match": NEXT},
@@ -373,6 +427,7 @@ def test_VAR007_known_agent(trigger):
         {"type": "ui_response", "tool": "aks", "response_key": "a"},
         {"type": "tool_call", "tool": "aks"},
         {"type": "tool_response", "tool": "aks"},
+        {"type": "tool_failed", "tool": "aks"},
     ],
 )
 def test_VAR008_unknown_tool(trigger):
@@ -394,9 +449,25 @@ def test_VAR008_known_tools():
         {"type": "ui_response", "tool": "ask", "response_key": "a"},
         {"type": "tool_call", "tool": "look"},
         {"type": "tool_response", "tool": "ask"},
+        {"type": "tool_failed", "tool": "look"},
+        {"type": "tool_failed"},
         TIMER,
     ]
     assert hits("VAR008", subject({"x": derived(*triggers)})) == []
+
+
+def test_VAR008_tools_of_a_server():
+    servers = [
+        {"name": "files", "command": ["f"]},
+        {"name": "mail", "command": ["m"], "allow": ["send"]},
+    ]
+    known = [{"type": "tool_call", "tool": it} for it in ("files_read", "mail_send")]
+    assert hits("VAR008", subject({"x": derived(*known)}, mcp_servers=servers)) == []
+    trigger = {"type": "tool_failed", "tool": "mail_read"}
+    assert only("VAR008", subject({"x": derived(trigger)}, mcp_servers=servers))
+    answer = {"type": "ui_response", "tool": "files_read", "response_key": "a"}
+    hit = only("VAR008", subject({"x": derived(answer)}, mcp_servers=servers))
+    assert "asks nobody" in hit.message
 
 
 @pytest.mark.parametrize(
@@ -669,6 +740,22 @@ def test_VAR015_known_argument_or_unknown_function(code):
     assert hits("VAR015", checked) == []
 
 
+@pytest.mark.parametrize("model", ["Rating", "Missing"])
+def test_VAR015_a_reply_that_calls_a_tool_brings_all_its_fields(model):
+    more = {
+        "agents": [{"agent_name": "RouterAgent", "auto_tool_mode": True}],
+        "tools": [{**tool("look", "look.py"), "agent": "RouterAgent", "auto_invoke": True}],
+        "models": [
+            {"name": "Rating", "fields": {"stars": {"type": "int"}, "why": {"type": "str"}}}
+        ],
+        "registry": [{"agent": "RouterAgent", "model": model}],
+    }
+    found = hits("VAR015", subject({"x": call("why")}, code=CODE, **more))
+    assert bool(found) == (model == "Missing")
+    (unknown,) = hits("VAR015", subject({"x": call("when")}, code=CODE, **more))
+    assert unknown.path == (*FIRST, "argument")
+
+
 def test_VAR015_without_tool_or_argument():
     triggers = [
         {"type": "tool_call", "tool": "none", "argument": "a"},
@@ -689,10 +776,55 @@ def test_VAR016_unknown_function():
     assert first.hint == ("did you mean tools.look:look?",)
 
 
-@pytest.mark.parametrize("function", ["tools.look:look", "workflows.Demo.tools.look:look"])
-def test_VAR016_known_function(function):
-    triggers = [{"type": "function", "function": function}, TIMER]
-    assert hits("VAR016", subject({"x": derived(*triggers)}, code=CODE)) == []
+ASKED = {"type": "function", "function": "tools.look:look"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def look(x, values, agent, message, messages, content): ...",
+        "def look(**everything): ...",
+        "from .ask import look",
+        "@cached\ndef look(stars): ...",
+    ],
+)
+def test_VAR016_known_function(text):
+    checked = subject({"x": derived(ASKED, TIMER)}, code={"tools/look.py": text})
+    assert hits("VAR016", checked) == []
+
+
+def test_VAR016_a_run_knows_a_module_by_its_path_in_the_package():
+    trigger = {"type": "function", "function": "workflows.Demo.tools.look:look"}
+    hit = only("VAR016", subject({"x": derived(trigger)}, code=CODE))
+    assert "no file of the package is the module workflows.Demo.tools.look" in hit.message
+    assert hit.hint == ("did you mean tools.look:look?",)
+    code = {"tools/sub/__init__.py": "def look(): ..."}
+    trigger = {"type": "function", "function": "tools.sub:look"}
+    hit = only("VAR016", subject({"x": derived(trigger)}, code=code))
+    assert hit.hint == ("did you mean tools.sub.__init__:look?",)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "lacking", "hint"),
+    [
+        ("stars, x", "stars", "name one of these"),
+        ("mesage", "mesage", 'did you mean "message"?'),
+        ("context_variables", "context_variables", "name one of these"),
+    ],
+)
+def test_VAR016_a_function_that_requires_what_it_is_not_given(parameters, lacking, hint):
+    code = {"tools/look.py": f"def look({parameters}): ..."}
+    hit = only("VAR016", subject({"x": derived(ASKED)}, code=code))
+    assert hit.path == (*FIRST, "function")
+    assert hit.message == f"a trigger of x asks tools.look:look, which requires {lacking}"
+    assert "every variable by its name, and values, agent," in hit.cause[0]
+    assert hint in hit.hint[0]
+
+
+def test_VAR016_a_function_is_asked_whether_a_transition_is_made():
+    code = {"tools/look.py": "def look(x): ..."}
+    steps = [{"from": 1, "to": 2, "trigger": ASKED}]
+    assert hits("VAR016", subject({"x": derived(transitions=steps)}, code=code)) == []
 
 
 @pytest.mark.parametrize("target", ["y", "missing"])
@@ -858,3 +990,116 @@ def test_VAR002_never_repeats_what_may_be_a_secret(declared):
 )
 def test_VAR002_says_what_was_likely_meant(type_, value, hint):
     assert only("VAR002", subject({"x": variable(type_, value=value)})).hint[0] == hint
+
+
+class Often(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    times: int
+
+
+class Anything(BaseModel):
+    pass
+
+
+class Kind:
+    def __init__(self, settings):
+        self.settings = settings
+
+    def fires(self, *_):
+        return Fires(value=True)
+
+
+KINDS = {"often": Kind(Often), "any": Kind(Anything)}
+
+
+def custom(kind, **settings):
+    checked = subject({"x": derived({"type": f"x:{kind}", **settings})})
+    return hits("VAR027", replace(checked, kinds=KINDS))
+
+
+@pytest.mark.parametrize(
+    ("settings", "place", "fact", "hint"),
+    [
+        ({"times": "many"}, (*FIRST, "times"), "times: Input should be", "it takes times"),
+        ({}, FIRST, "times: Field required", "it takes times"),
+        ({"times": 1, "tims": 2}, (*FIRST, "tims"), "tims: Extra inputs", 'did you mean "times"?'),
+        ({"times": 1, "zz": 2}, (*FIRST, "zz"), "zz: Extra inputs", "it takes times"),
+    ],
+)
+def test_VAR027_settings_that_do_not_fit(settings, place, fact, hint):
+    (hit,) = custom("often", **settings)
+    assert hit.path == place
+    assert f"the trigger x:often of x does not fit: {fact}" in hit.message
+    assert hit.hint == (hint,)
+
+
+def test_LINK003_speaks_of_kinds_that_nobody_adds_alone():
+    unknown = [{"type": "x:moon"}, {"type": "x:often", "times": "many"}, {"type": "x:any"}]
+    found = hits("LINK003", replace(subject({"x": derived(*unknown)}), kinds=KINDS))
+    assert [hit.path for hit in found] == [FIRST]
+
+
+def test_VAR027_settings_that_fit_and_kinds_that_nobody_adds():
+    assert custom("often", times=3) == custom("any", times=3) == custom("other", a=1) == []
+
+
+def merged(how, type_="list[str]", source="derived", **fields):
+    return subject({"x": {**variable(type_, source, **fields), "merge": how}})
+
+
+@pytest.mark.parametrize(
+    ("how", "type_"), [("append", "list"), ("append", "any"), ("merge", "dict"), ("merge", "Plan")]
+)
+def test_VAR028_what_can_be_merged(how, type_):
+    assert hits("VAR028", merged(how, type_)) == []
+    entity = merged("merge", "dict", "entity", collection="C", search_by="user_id")
+    assert hits("VAR028", entity) == []
+
+
+@pytest.mark.parametrize(
+    ("how", "type_"), [("append", "str"), ("append", "dict"), ("merge", "list")]
+)
+def test_VAR028_a_type_that_cannot_be_merged_so(how, type_):
+    hit = only("VAR028", merged(how, type_))
+    assert hit.path == ("variables", "x", "merge")
+    assert f"x is {type_}, of which {how} can make nothing" in hit.message
+
+
+def test_VAR028_a_variable_that_nobody_sets():
+    hit = only("VAR028", merged("append", "list", "static", value=[]))
+    assert "nobody sets a variable whose source is static" in hit.message
+
+
+def test_VAR012_an_addressee_and_a_function_read_it():
+    ask = {**tool("ask", "ask.py"), "tool_type": "UI_Tool", "ui": UI, "for": "user:{manager}"}
+    assert hits("VAR012", subject({"manager": variable()}, tools=[ask])) == []
+    server = {"name": "crm", "command": ["crm"], "for": "role:{manager}"}
+    assert hits("VAR012", subject({"manager": variable()}, mcp_servers=[server])) == []
+    code = {"tools/look.py": "def look(mood): ..."}
+    found = hits("VAR012", subject({"x": derived(ASKED), "mood": variable()}, code=code))
+    assert [hit.path for hit in found] == [("variables", "x")]
+
+
+SERVER = {"name": "crm", "command": ["crm-server"]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"env": {"API_KEY": "9f2c81d07be4"}}, ("env", "API_KEY")),
+        ({"env": {"TARGET": KEY}}, ("env", "TARGET")),
+        ({"command": ["crm-server", "--key", KEY]}, ("command", 2)),
+        ({"url": f"https://a.example?api_key={KEY}"}, ("url",)),
+    ],
+)
+def test_VAR005_secret_of_a_tool_server(fields, place):
+    hit = only("VAR005", subject({}, mcp_servers=[{**SERVER, **fields}]))
+    assert hit.path == ("mcp_servers", 0, *place)
+    assert "the tool server crm seems to" in hit.message
+    assert KEY not in hit.message + str(hit.hint)
+
+
+def test_VAR005_a_tool_server_without_secrets():
+    env = {"REGION": "eu", "API_KEY": {"secret_env": "CRM_KEY"}}
+    assert hits("VAR005", subject({}, mcp_servers=[{**SERVER, "env": env}])) == []

@@ -136,3 +136,24 @@ def test_lifecycle_tools_and_hooks_set_variables_too():
     )
     found = [hit.path for hit in code_may_set_it.check(checked)]
     assert found == [("lifecycle_tools", 0, "function"), ("hooks", 0, "function")]
+
+
+def at(point, name, agent=None):
+    setting = f"def watch(context_variables):\n    context_variables.set('{name}', 'x')\n"
+    checked = subject(
+        {"hooks/watch.py": setting, "tools/start.py": setting.replace("watch", "load")},
+        hooks=[hook("watch", point, agent=agent)],
+        lifecycle_tools=[lifecycle("load", trigger=point, agent=agent)],
+        variables=VARIABLES,
+    )
+    return [hit.message for hit in code_may_set_it.check(checked)]
+
+
+def test_at_the_turns_of_all_agents_code_has_the_rights_of_each():
+    assert at("after_agent", "of_router") == []
+    assert at("after_agent", "of_router", "RouterAgent") == []
+    for whose in (None, "RouterAgent"):  # At the start of a run none is there.
+        assert at("on_start", "of_router", whose) == [
+            "load sets of_router, but load is not among the writers of of_router",
+            "watch sets of_router, but watch is not among the writers of of_router",
+        ]

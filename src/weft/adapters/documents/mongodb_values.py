@@ -1,0 +1,134 @@
+"""JSON and what MongoDB has for it.
+
+Dates become text in ISO 8601, identities, binary values and everything else text, decimals numbers.
+A text in a query stands for all that is shown as it: itself, an identity, a date.
+"""
+
+import json
+import math
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+from uuid import UUID
+
+from bson import Decimal128, ObjectId, Timestamp
+
+from weft.findings import Json
+from weft.spec.queries import AnyOf, FieldTest, QueryPart
+
+#: The kinds of keys, in the order MongoDB sorts them.
+_KINDS: Final[tuple[tuple[str, type | tuple[type, ...]], ...]] = (
+    ("bool", bool),  # sorted below, but found first: for Python it is a number
+    ("number", (int, float, Decimal128)),
+    ("string", str),
+    ("object", dict),
+    ("binData", (bytes, UUID)),
+    ("objectId", ObjectId),
+    ("date", datetime),
+)
+_SORTED: Final = ("number", "string", "object", "binData", "objectId", "bool", "date")
+
+#: Up to here a number that is whole is written as such.
+_EXACT: Final = 2**53
+
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)")
+
+
+def as_json(value: Any) -> Json:  # noqa: ANN401 - whatever a database holds
+    """Return a value of a database as JSON."""
+    if isinstance(value, dict):
+        return {str(it): as_json(inside) for it, inside in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list):
+        return [as_json(it) for it in cast("list[Any]", value)]
+    if value is None or isinstance(value, bool):
+        return value
+    return next(
+        (convert(value) for kind, convert in _CONVERT if isinstance(value, kind)), str(value)
+    )
+
+
+def as_key(value: Any) -> str:  # noqa: ANN401 - whatever a database holds
+    """Return a key as text: one that is no text as JSON."""
+    shown = as_json(value)
+    return shown if isinstance(shown, str) else json.dumps(shown)
+
+
+def key_forms(key: str) -> list[Json]:
+    """Return what may be the key that is shown as a text."""
+    found: list[Json] = [*_forms(key)]
+    with suppress(ValueError):
+        found.append(UUID(key))
+    with suppress(ValueError):
+        found.append(b64decode(key, validate=True))
+    with suppress(ValueError, RecursionError):
+        value: Json = json.loads(key)
+        if isinstance(value, dict | float) or (isinstance(value, int) and abs(value) < 2**63):
+            found.append(cast("Json", value))
+    return found
+
+
+def after_key(key: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a database holds
+    """Return the filter for keys after one, also those of kinds that come later."""
+    kind = next(name for name, types in _KINDS if isinstance(key, types))
+    later = _SORTED[_SORTED.index(kind) + 1 :]
+    return {"$or": [{"_id": {"$gt": key}}, *({"_id": {"$type": it}} for it in later)]}
+
+
+def as_filter(part: QueryPart) -> dict[str, Any]:
+    """Return a query as MongoDB takes it; values are only ever compared with."""
+    if isinstance(part, FieldTest):
+        return _test(part)
+    name = "$or" if isinstance(part, AnyOf) else "$and"
+    return {name: [as_filter(it) for it in part.parts]} if part.parts else {}
+
+
+def _test(test: FieldTest) -> dict[str, Any]:
+    forms: Callable[[str], list[Json]] = key_forms if test.field == "_id" else _forms
+    wanted = cast("list[Json]", test.value) if test.op == "$in" else [test.value]
+    found = [form for it in wanted for form in (forms(it) if isinstance(it, str) else [it])]
+    match test.op:
+        case "$eq" | "$in":
+            return {test.field: {"$in": found}}
+        case "$ne":
+            return {test.field: {"$nin": found}}
+        case _:
+            return {"$or": [{test.field: {test.op: it}} for it in found]}
+
+
+def _forms(text: str) -> list[Json]:
+    found: list[Json] = [text]
+    if ObjectId.is_valid(text) and len(text) == 24:
+        found.append(ObjectId(text))
+    if _DATE.fullmatch(text):
+        with suppress(ValueError):  # such as the 31st of February
+            found.append(datetime.fromisoformat(text))
+    return found
+
+
+def _number(value: Decimal128) -> Json:
+    number = float(value.to_decimal())
+    if not math.isfinite(number):
+        return str(value)
+    return int(number) if number.is_integer() and abs(number) <= _EXACT else number
+
+
+def _date(value: datetime) -> str:
+    return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _float(value: float) -> Json:
+    return value if math.isfinite(value) else str(value)
+
+
+#: By type; all others are shown as Python writes them.
+_CONVERT: Final[tuple[tuple[type, Callable[[Any], Json]], ...]] = (
+    (int, int),
+    (float, _float),
+    (Decimal128, _number),
+    (datetime, _date),
+    (Timestamp, lambda it: _date(it.as_datetime())),
+    (bytes, lambda it: b64encode(it).decode()),
+)

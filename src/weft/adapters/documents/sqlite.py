@@ -1,0 +1,254 @@
+"""Documents in one SQLite file, which several processes may share.
+
+A field is indexed when it is first searched by. `watch` tells what was written by this process at
+once and what others have written within a quarter of a second, and costs a look at a file in
+between. Of every tenant the last 10,000 changes are kept.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from weft.adapters.documents.requests import (
+    TENANT_FIELD,
+    Tenant,
+    asked,
+    refuse_name,
+    refuse_tenant_field,
+    written,
+)
+from weft.adapters.documents.sqlite_file import (
+    IN_MEMORY,
+    connect,
+    open_file,
+    store_error,
+    transaction,
+)
+from weft.adapters.documents.sqlite_rows import (
+    MOST_INDEXES,
+    changes_after,
+    delete_document,
+    last_change,
+    make_index,
+    put_document,
+)
+from weft.adapters.documents.sqlite_search import Place, as_document, newest, search_for
+from weft.adapters.documents.values import kept_paths, projected
+from weft.errors import StoreError, UsageError
+from weft.findings import Json
+from weft.ports.documents import Change, Collection, Document
+from weft.ports.scope import Scope
+
+T = TypeVar("T")
+
+#: How often it is looked whether another process has written, and how often it is asked what,
+#: after it has: what is in the log of a file can be read only a moment later.
+LOOK_SECONDS: Final = 0.25
+_LOOKS_AFTER_CHANGE: Final = 20
+
+
+class SqliteDocuments:
+    """The documents port over a file. Belongs to the event loop it was opened in."""
+
+    def __init__(
+        self,
+        path: str,
+        writer: sqlite3.Connection,
+        reader: sqlite3.Connection,
+        writing: ThreadPoolExecutor,
+        tenant_field: str,
+    ) -> None:
+        self._path = path
+        self._writer, self._reader = writer, reader
+        self._writing = writing
+        # What is in memory is seen by one connection only.
+        self._reading = writing if reader is writer else _thread("reader")
+        self._tenant_field = tenant_field
+        self._indexed: set[str] = set()
+        self._watching: set[asyncio.Event] = set()
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls, path: Path | str, *, tenant_field: str = TENANT_FIELD, busy_seconds: float = 5.0
+    ) -> "SqliteDocuments":
+        """Open a file, or make it; ":memory:" is gone when it is closed.
+
+        `busy_seconds` is how long to wait for another process. Raises StoreError if the file cannot
+        be used.
+        """
+        refuse_tenant_field(tenant_field)
+        name, loop = str(path), asyncio.get_running_loop()
+        writing = _thread("writer")
+        try:
+            writer = await loop.run_in_executor(writing, open_file, name, busy_seconds)
+        except BaseException:
+            writing.shutdown(wait=False)
+            raise
+        reader = writer if name == IN_MEMORY else connect(name, busy_seconds)
+        return cls(name, writer, reader, writing, tenant_field)
+
+    async def find(
+        self,
+        scope: Scope,
+        collection: Collection,
+        query: Mapping[str, Json],
+        *,
+        fields: Sequence[str] = (),
+    ) -> Document | None:
+        tenant, place = self._place(scope, collection)
+        wanted, paths = asked(query, tenant), kept_paths(fields)
+        search = search_for(wanted)
+        await self._index(search.fields)
+        found = await self._read(partial(newest, place, wanted, search))
+        if found is None or not paths:
+            return found
+        return projected({**found, tenant.field: tenant.app}, paths)
+
+    async def page(
+        self, scope: Scope, collection: Collection, *, after: str | None = None, limit: int = 50
+    ) -> list[Document]:
+        _, place = self._place(scope, collection)
+        rows = await self._read(
+            _all_rows(
+                "SELECT key, body FROM documents WHERE app = ? AND database = ? "
+                "AND collection = ? AND key > ? ORDER BY key LIMIT ?",
+                (*place, after or "", limit),
+            )
+        )
+        return [as_document(*row) for row in rows]
+
+    async def collections(
+        self, scope: Scope, *, database: str | None = None
+    ) -> list[tuple[Collection, int]]:
+        rows = await self._read(
+            _all_rows(
+                "SELECT collection, count(*) FROM documents WHERE app = ? AND database = ? "
+                "GROUP BY collection ORDER BY collection",
+                (scope.app, database or ""),
+            )
+        )
+        return [(Collection(name, database), count) for name, count in rows]
+
+    async def put(
+        self,
+        scope: Scope,
+        collection: Collection,
+        query: Mapping[str, Json],
+        values: Mapping[str, Json],
+    ) -> str:
+        tenant, place = self._place(scope, collection)
+        wanted, (found, given) = asked(query, tenant), written(query, values, tenant)
+        search = search_for(wanted)
+        await self._index(search.fields)
+        return await self._write(partial(put_document, place, wanted, search, found, given))
+
+    async def delete(self, scope: Scope, collection: Collection, key: str) -> bool:
+        _, place = self._place(scope, collection)
+        return await self._write(partial(delete_document, place, key))
+
+    async def watch(
+        self, scope: Scope, collection: Collection, *, after: str | None = None
+    ) -> AsyncGenerator[Change]:
+        _, place = self._place(scope, collection)
+        if after is not None and not (after.isascii() and after.isdecimal()):
+            raise UsageError(f"{after!r} is no position", hint="take that of an earlier change")
+        log, look, looks = Path(f"{self._path}-wal"), (0, 0), 0
+        news = asyncio.Event()
+        self._watching.add(news)
+        try:
+            position = await self._read(last_change) if after is None else int(after)
+            while True:
+                news.clear()
+                rows = await self._read(partial(changes_after, place, position))
+                for seq, change in rows:
+                    position = seq
+                    if change is not None:
+                        yield change
+                while not rows and not await _is_told(news):
+                    if (now := _look(log)) != look:
+                        look, looks = now, _LOOKS_AFTER_CHANGE
+                    if looks:
+                        looks -= 1
+                        break
+        finally:
+            self._watching.discard(news)
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._wake()
+        loop = asyncio.get_running_loop()
+        # The writer last: the last connection to a file tidies it up.
+        for thread, connection in ((self._reading, self._reader), (self._writing, self._writer)):
+            await loop.run_in_executor(thread, connection.close)
+        for thread in {self._reading, self._writing}:
+            thread.shutdown()
+
+    def _place(self, scope: Scope, collection: Collection) -> tuple[Tenant, Place]:
+        refuse_name(collection)
+        place = scope.app, collection.database or "", collection.name
+        return Tenant(scope.app, self._tenant_field), place
+
+    async def _index(self, fields: frozenset[str]) -> None:
+        """Index fields that are searched by for the first time."""
+        for field in fields - self._indexed:
+            if len(self._indexed) < MOST_INDEXES:
+                await self._write(partial(make_index, field))
+                self._indexed.add(field)
+
+    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        return await self._do(self._reading, partial(work, self._reader))
+
+    async def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        def within() -> T:
+            with transaction(self._writer):
+                return work(self._writer)
+
+        done = await self._do(self._writing, within)
+        self._wake()
+        return done
+
+    async def _do(self, thread: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        if self._closed:
+            raise StoreError(f"documents {self._path}: the store is closed; open it again")
+        try:
+            return await asyncio.get_running_loop().run_in_executor(thread, work)
+        except sqlite3.Error as error:
+            raise store_error(error, self._path) from error
+
+    def _wake(self) -> None:
+        for news in self._watching:
+            news.set()
+
+
+def _thread(kind: str) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, f"weft-documents-{kind}")
+
+
+def _all_rows(
+    sql: str, values: tuple[Json, ...]
+) -> Callable[[sqlite3.Connection], list[tuple[str, Any]]]:
+    return lambda connection: connection.execute(sql, values).fetchall()
+
+
+async def _is_told(news: asyncio.Event) -> bool:
+    """Wait a while for news of this process."""
+    try:
+        return await asyncio.wait_for(news.wait(), LOOK_SECONDS)
+    except TimeoutError:
+        return False
+
+
+def _look(log: Path) -> tuple[int, int]:
+    """Return when the log of a file was last written and how long it is."""
+    try:
+        found = log.stat()
+    except OSError:  # it is gone when the last process has closed the file
+        return 0, 0
+    return found.st_mtime_ns, found.st_size

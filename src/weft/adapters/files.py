@@ -1,0 +1,88 @@
+"""Texts that lie in a package or its workspace: no other files, and none that may hold secrets."""
+
+import asyncio
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from weft.errors import PortError
+from weft.findings import Finding
+from weft.packages.archive.names import name_fault
+from weft.packages.folder import read_start
+from weft.packages.workspace import find_packages
+
+MOST_BYTES: Final = 1_000_000
+
+#: Names of files and folders that hold secrets, in small letters. Whatever is hidden is refused
+#: too, by its leading dot: .env, .git, .weft, .ssh, .aws, .netrc, .npmrc, .pypirc and all others.
+SECRET_NAMES: Final = (
+    *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.gpg"),
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"),
+    *("credential*", "secret.*", "secrets*", "*.env", "_netrc", "service[-_]account*.json"),
+)
+
+
+class WorkspaceFiles:
+    """Reads the files of the packages of a workspace."""
+
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
+
+    async def read(self, workflow: str, path: str) -> str:
+        """Return the text of a file, looked for in the package first, then in the workspace."""
+        return await asyncio.to_thread(self._read, workflow, path)
+
+    def _read(self, workflow: str, path: str) -> str:
+        name = PurePosixPath(path).as_posix()
+        _refuse_name(path, name)
+        try:
+            roots = self._roots(workflow)
+            found = next((file for it in roots if (file := it / name).exists()), None)
+            # Where it lies in truth: any part of its path may be a link.
+            real = found and found.resolve(strict=True)
+        except (OSError, RuntimeError) as error:  # a link to itself is a RuntimeError up to 3.12
+            reason = f"cannot be looked for: {getattr(error, 'strerror', None) or error}"
+            raise _fault(path, reason, "check the folders and links it lies in") from error
+        if real is None:
+            fact = f"is neither in the package {workflow} nor in the workspace"
+            raise _fault(path, fact, "create it, or correct the path of the variable")
+        home = next((it for it in roots if real.is_relative_to(it)), None)
+        if home is None:
+            fact = "is a link that leads out of the package and the workspace"
+            raise _fault(path, fact, "put what it leads to in its place")
+        _refuse_name(path, real.relative_to(home).as_posix())
+        return _text(path, read_start(real, home, MOST_BYTES))
+
+    def _roots(self, workflow: str) -> list[Path]:
+        workspace = self._workspace.resolve(strict=True)
+        packages = (it.resolve() for it in find_packages(workspace))
+        return [*(it for it in packages if it.name == workflow), workspace]
+
+
+def _refuse_name(path: str, name: str) -> None:
+    """Refuse a name that leads elsewhere or is one of secrets; `path` is what was asked for."""
+    fault = name_fault(name)
+    if fault:
+        raise _fault(path, fault, "name a plain file of the package or its workspace")
+    parts = name.lower().split("/")
+    if any(fnmatchcase(part, it) for part in parts for it in SECRET_NAMES):
+        fact = "may hold secrets, by its name"
+        raise _fault(path, fact, "use another name if it has none; secrets belong in settings")
+
+
+def _text(path: str, raw: bytes | Finding) -> str:
+    if isinstance(raw, Finding):
+        raise _fault(path, f"cannot be used: {raw.message}", raw.hint[0])
+    if len(raw) > MOST_BYTES:
+        raise _fault(path, f"is larger than {MOST_BYTES} bytes", "take a part of it, or a tool")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise _fault(path, "is not UTF-8 text", "save it as UTF-8 text")
+    return text
+
+
+def _fault(path: str, fact: str, remedy: str) -> PortError:
+    return PortError(f"file {path!r} {fact}; {remedy}")

@@ -1,0 +1,9 @@
+"""Tools that come with Weft: a package binds one with `"file": "weft"` and its name."""
+
+from weft.findings import Json
+from weft.runtime.context_variables import Context
+
+
+def context_summary(context_variables: Context) -> dict[str, Json]:
+    """Get a digest of the variables you may read: of each its type, source and short value."""
+    return context_variables.summary()

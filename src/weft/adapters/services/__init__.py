@@ -1,0 +1,1 @@
+"""Services over HTTP."""

@@ -1,0 +1,114 @@
+"""The documents of a workspace: in a file of its own, or where a setting says."""
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final, TypeAlias, cast
+
+from weft.adapters.documents.requests import TENANT_FIELD
+from weft.adapters.documents.sqlite import SqliteDocuments
+from weft.app.folders import make_folder, refuse_package
+from weft.errors import UsageError
+from weft.findings import Json
+from weft.ports.documents import Collection, Document, Documents
+from weft.ports.scope import Scope
+
+#: Where a workspace keeps its documents; the folder is not for version control.
+DOCUMENTS: Final = Path(".weft") / "documents.db"
+
+#: A document to be put, and where.
+Record: TypeAlias = tuple[Collection, Document]
+
+_MONGODB: Final = ("mongodb://", "mongodb+srv://")
+_OBJECT: Final = 'write fields as JSON: {"name": "Ada"}'
+_RECORD: Final = 'write {"collection": "Customers", "document": {...}}, or name --collection'
+
+
+def documents_file(workspace: Path, settings: Mapping[str, str]) -> Path | None:
+    """Return the file that documents are in; None if they are in a MongoDB database."""
+    place = settings.get("WEFT_DOCUMENTS")
+    if not place:
+        return workspace / DOCUMENTS
+    if place.startswith(_MONGODB):
+        return None
+    if "://" in place:
+        kind = place.partition("://")[0]
+        raise UsageError(
+            f"WEFT_DOCUMENTS is a file or an address of MongoDB, not one of {kind}",
+            hint="write mongodb://HOST:PORT/DATABASE, or the path of a file",
+        )
+    return Path(place)
+
+
+async def open_documents(workspace: Path, settings: Mapping[str, str]) -> Documents:
+    """Open the documents of a workspace; raises UsageError for wrong settings. Close them."""
+    file = documents_file(workspace, settings)
+    tenant_field = settings.get("WEFT_DOCUMENTS_TENANT_FIELD") or TENANT_FIELD
+    if file is None:
+        # Deferred: it needs a library that is not always installed.
+        from weft.adapters.documents.mongodb import MongoDocuments  # noqa: PLC0415
+
+        return await MongoDocuments.open(settings["WEFT_DOCUMENTS"], tenant_field=tenant_field)
+    if file == workspace / DOCUMENTS:
+        refuse_package(workspace, "documents")
+        make_folder(file.parent, "documents")
+    return await SqliteDocuments.open(file, tenant_field=tenant_field)
+
+
+async def put_document(
+    store: Documents, scope: Scope, collection: Collection, new: Document
+) -> str:
+    """Put a document by its key; without one it gets one made of what is in it.
+
+    So the same document is there once, however often it is put.
+    """
+    made = blake2b(json.dumps(new, sort_keys=True).encode(), digest_size=12).hexdigest()
+    return await store.put(scope, collection, {"_id": new.get("_id", made)}, new)
+
+
+def read_records(text: str, collection: Collection | None) -> list[Record]:
+    """Read documents from a list in JSON, or from lines of it; raise UsageError if one is wrong.
+
+    Without a collection each is an object of a collection and a document.
+    """
+    if text.lstrip().startswith("["):
+        items = enumerate(cast("list[Json]", _parse(text, "the file")), 1)
+        found = [(f"item {number}", it) for number, it in items]
+    else:
+        lines = ((f"line {number}", it) for number, it in enumerate(text.split("\n"), 1))
+        found = [(place, _parse(it, place)) for place, it in lines if it.strip()]
+    return [_record(place, item, collection) for place, item in found]
+
+
+def _record(place: str, item: Json, collection: Collection | None) -> Record:
+    new = _object(item, place)
+    if collection is not None:
+        return collection, new
+    name, database = new.get("collection"), new.get("database")
+    if not isinstance(name, str) or not isinstance(database, str | None):
+        raise UsageError(f"{place} names no collection", hint=_RECORD)
+    return Collection(name, database), _object(new.get("document"), f"the document in {place}")
+
+
+def parse_object(text: str, what: str) -> Document:
+    """Read a JSON object that a person wrote; raise UsageError that says where it is wrong."""
+    return _object(_parse(text, what), what)
+
+
+def _parse(text: str, what: str) -> Json:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{what} is no JSON: {error}", hint=_OBJECT) from error
+
+
+def _object(value: Json, what: str) -> Document:
+    if not isinstance(value, dict):
+        raise UsageError(f"{what} is no object", hint=_OBJECT)
+    return cast("Document", value)
+
+
+def demo_documents() -> str:
+    """Return the documents that a new workspace begins with, one in each line."""
+    return Path(__file__).with_name("demo.jsonl").read_text(encoding="utf-8")

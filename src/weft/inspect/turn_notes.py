@@ -1,0 +1,254 @@
+"""What each event adds to what is known of a turn, or of the run itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+from weft.engine.events import (
+    NO_USAGE,
+    ContextAssembled,
+    ContextFetched,
+    DocumentWritten,
+    Event,
+    EventData,
+    MessageSent,
+    ModelConsulted,
+    ModelFailed,
+    ModelReplied,
+    OutputRefused,
+    SurfaceShown,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+    TurnEnded,
+    TurnFailed,
+    Usage,
+    VariableSet,
+)
+from weft.inspect.fetched import DocumentRecord, FetchRecord, fetch_records
+from weft.inspect.handoffs import HandoffRecord, Judgement
+from weft.inspect.steps import Step
+from weft.inspect.tool_uses import ToolUse, consultation, edits_of, goes_on, surface
+from weft.runtime.workflow import Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One call of a model. `answered` is the event of its answer; None while there is none."""
+
+    call: int
+    seq: int
+    at: int
+    #: About how many tokens were sent.
+    sent_tokens: int | None
+    answered: int | None = None
+    seconds: float | None = None
+    text: str = ""
+    tools: tuple[str, ...] = ()
+    model: str = ""
+    answerer: str = ""
+    #: Why the reply ends where it ends; empty where it was simply done.
+    finish: str = ""
+    #: Of a fallback: which model was to answer and why it did not.
+    instead_of: str = ""
+    #: Tokens and cost; None where nobody said.
+    usage: Usage = NO_USAGE
+    error: str | None = None
+    attempts: int = 1
+    #: Why the reply was not taken.
+    refused: str | None = None
+    #: What a person reads of a structured reply, and why earlier attempts gave no answer.
+    shown: str | None = None
+    retries: tuple[str, ...] = ()
+
+
+class Page:
+    """What is known of a turn, or of the run itself, so far: calls by what names them."""
+
+    def __init__(self, workflow: Workflow, event: Event, agent: str = "") -> None:
+        self.workflow = workflow
+        self.event = event
+        self.agent = agent
+        self.ended: Event | None = None
+        self.calls: dict[int, ModelCall] = {}
+        #: Those of tools and those at boundaries.
+        self.tools: dict[str, ToolUse] = {}
+        self.fetched: list[FetchRecord] = []
+        self.documents: list[DocumentRecord] = []
+        self.judged: list[Judgement] = []
+        self.sent: str | None = None
+        self.variables: dict[str, None] = {}
+        self.handoffs: list[HandoffRecord] = []
+        self.error: str | None = None
+        self.group = ""
+        self.app = ""
+
+    @property
+    def points(self) -> list[ToolUse]:
+        """The functions that were called at its boundaries."""
+        return [it for it in self.tools.values() if it.at_boundary]
+
+
+def _assembled(page: Page, step: Step, data: ContextAssembled) -> None:
+    tokens: Any = data.manifest.get("tokens")
+    page.calls[data.call] = ModelCall(data.call, step.event.seq, step.event.at, tokens)
+
+
+def _replied(page: Page, step: Step, data: ModelReplied) -> None:
+    event = step.event
+    call = _unanswered(page, data)
+    if call is None:
+        return
+    page.calls[data.call] = replace(
+        call,
+        answered=event.seq,
+        seconds=seconds(call.at, event),
+        text=data.text,
+        tools=tuple(it.tool for it in data.tool_requests),
+        model=data.model,
+        answerer=data.answerer,
+        finish=data.finish,
+        instead_of=data.instead_of,
+        usage=data.usage,
+        shown=data.shown,
+        retries=tuple(data.retries),
+    )
+    for request in data.tool_requests:
+        page.tools[request.id] = ToolUse(
+            request.id, request.tool, request.arguments, seq=event.seq, at=event.at
+        )
+
+
+def _failed(page: Page, step: Step, data: ModelFailed) -> None:
+    event = step.event
+    call = _unanswered(page, data)
+    if call is not None:
+        page.calls[data.call] = replace(
+            call,
+            answered=event.seq,
+            seconds=seconds(call.at, event),
+            error=data.error,
+            attempts=data.attempts,
+            retries=tuple(data.retries),
+        )
+
+
+def _unanswered(page: Page, data: ModelReplied | ModelFailed) -> ModelCall | None:
+    """Return the call that is answered; what comes late or twice answers none."""
+    call = page.calls.get(data.call)
+    late = call is None or call.answered is not None
+    return None if late else call
+
+
+def _refused(page: Page, _step: Step, data: OutputRefused) -> None:
+    call = page.calls.get(data.call)
+    if call is not None:
+        page.calls[data.call] = replace(call, refused=data.fault)
+
+
+def _tool_called(page: Page, step: Step, data: ToolCalled) -> None:
+    page.tools[data.id] = ToolUse(
+        data.id,
+        data.tool,
+        data.arguments,
+        seq=step.event.seq,
+        at=step.event.at,
+        auto=data.auto,
+        point=data.point,
+    )
+
+
+def _tool_returned(page: Page, step: Step, data: ToolReturned) -> None:
+    use = page.tools.get(data.id)
+    if use is not None and use.outcome == "open":
+        page.tools[data.id] = replace(
+            use,
+            outcome="returned",
+            seconds=seconds(use.at, step.event),
+            value=data.value,
+            progress=data.progress,
+            edits=edits_of(page.workflow, step, data) if use.at_boundary else (),
+        )
+
+
+def _tool_failed(page: Page, step: Step, data: ToolFailed) -> None:
+    use = page.tools.get(data.id)
+    if use is not None and use.outcome == "open":
+        page.tools[data.id] = replace(
+            use,
+            outcome=data.kind,
+            seconds=seconds(use.at, step.event),
+            error=data.error,
+            went_on=goes_on(step),
+        )
+
+
+def _consulted(page: Page, step: Step, data: ModelConsulted) -> None:
+    use = page.tools.get(data.call)
+    if use is not None:
+        asked = (*use.consulted, consultation(step, data))
+        page.tools[data.call] = replace(use, consulted=asked)
+
+
+def _surface_shown(page: Page, step: Step, data: SurfaceShown) -> None:
+    use = page.tools.get(data.call)
+    if use is not None:
+        page.tools[data.call] = replace(use, surfaces=(*use.surfaces, surface(step, data)))
+
+
+def _message_sent(page: Page, _step: Step, data: MessageSent) -> None:
+    page.sent = data.text
+
+
+def _fetched(page: Page, step: Step, data: ContextFetched) -> None:
+    found = tuple(fetch_records(page.workflow, step.event, data))
+    # A tool may have read something once more.
+    use = next((it for it in page.tools.values() if it.seq == step.event.cause), None)
+    if use is None or step.event.actor != f"tool:{use.tool}":
+        page.fetched += found
+    else:
+        page.tools[use.id] = replace(use, fetched=(*use.fetched, *found))
+
+
+def _document_written(page: Page, step: Step, data: DocumentWritten) -> None:
+    event = step.event
+    page.documents.append(DocumentRecord(event.seq, event.at, data.name, data.seq, data.fault))
+
+
+def _variable_set(page: Page, _step: Step, data: VariableSet) -> None:
+    page.variables[data.name] = None
+
+
+def _turn_ended(page: Page, step: Step, _data: TurnEnded) -> None:
+    page.ended = step.event
+
+
+def _turn_failed(page: Page, step: Step, data: TurnFailed) -> None:
+    page.error = data.error
+    page.ended = step.event if step.event.turn else None  # The run itself goes on to its end.
+
+
+def seconds(since: int, event: Event) -> float:
+    return (event.at - since) / 1000
+
+
+_Note: TypeAlias = Callable[[Page, Step, Any], None]
+
+#: What each kind adds to a page.
+NOTES: Final[dict[type[EventData], _Note]] = {
+    ContextAssembled: _assembled,
+    ModelReplied: _replied,
+    ModelFailed: _failed,
+    OutputRefused: _refused,
+    ToolCalled: _tool_called,
+    ToolReturned: _tool_returned,
+    ToolFailed: _tool_failed,
+    ModelConsulted: _consulted,
+    SurfaceShown: _surface_shown,
+    MessageSent: _message_sent,
+    ContextFetched: _fetched,
+    DocumentWritten: _document_written,
+    VariableSet: _variable_set,
+    TurnEnded: _turn_ended,
+    TurnFailed: _turn_failed,
+}

@@ -1,0 +1,226 @@
+"""Queries: which documents of a collection are meant, as data that every store understands.
+
+A query maps dotted fields to values. A value that is an object whose keys begin with `$` compares:
+
+    {"status": "open", "total": {"$gt": 100, "$lte": 500}, "$or": [{"vip": true}, {"tags": "new"}]}
+
+All entries must hold. There is nothing else: no code, no other operators, no way to other tenants.
+
+What fits is what fits in MongoDB. Numbers, texts and booleans compare with their own kind only.
+null equals a field that is not there, and `$ne` fits one. Where a field is a list, one of its items
+may fit as well as the whole; a path leads through a list into each of its objects, and a number in
+a path is also the place of an item.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, cast, get_args
+
+from weft.errors import ExpressionError
+from weft.findings import Json
+from weft.ids import nearest
+
+Operator: TypeAlias = Literal["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$exists"]
+OPERATORS: Final[tuple[str, ...]] = get_args(Operator)
+_ORDERING: Final = frozenset({"$gt", "$gte", "$lt", "$lte"})
+
+#: How deep `$and` and `$or` may be nested.
+MAX_DEPTH: Final = 8
+
+#: Stands for a field that is not there, which is not the same as null.
+_MISSING: Final = object()
+
+_EQUAL: Final = 'write {"customer_id": "{customer_id}"}'
+_PLACE: Final = re.compile("0|[1-9][0-9]{0,8}")
+_FIELD: Final = re.compile(r"[^$.\0][^.\0]*(\.[^$.\0][^.\0]*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTest:
+    """One comparison of the value at a dotted path."""
+
+    field: str
+    op: Operator
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every part must hold; without parts it always does."""
+
+    parts: tuple["QueryPart", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """One of the parts must hold."""
+
+    parts: tuple["QueryPart", ...]
+
+
+QueryPart: TypeAlias = FieldTest | AllOf | AnyOf
+
+
+def parse_query(query: Mapping[str, Json], depth: int = 0) -> AllOf:
+    """Read a query; raise ExpressionError, which says what is wrong and what to write."""
+    if depth > MAX_DEPTH:
+        raise ExpressionError(f"the query is nested more than {MAX_DEPTH} levels deep")
+    parts: list[QueryPart] = []
+    for key, value in query.items():
+        if key in ("$and", "$or"):
+            parts.append(_joined(key, value, depth))
+        elif key.startswith("$"):
+            raise _unknown(key, ("$and", "$or"))
+        else:
+            parts += _tests(key, value)
+    return AllOf(tuple(parts))
+
+
+def equalities(query: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a query of equalities only as what a new document has; there must be one at least."""
+    found: dict[str, Json] = {}
+    if not query:
+        raise ExpressionError("the query is empty, and would fit any document", hint=_EQUAL)
+    for part in parse_query(query).parts:
+        if not isinstance(part, FieldTest) or part.op != "$eq":
+            raise ExpressionError(
+                "a document is written by fields that equal something", hint=_EQUAL
+            )
+        found[part.field] = part.value
+    return found
+
+
+def fits(part: QueryPart, document: Mapping[str, Json]) -> bool:
+    """Tell whether a document is what a query looks for."""
+    if isinstance(part, AllOf):
+        return all(fits(it, document) for it in part.parts)
+    if isinstance(part, AnyOf):
+        return any(fits(it, document) for it in part.parts)
+    return _holds(part.op, list(_values_at(document, part.field.split("."))), part.value)
+
+
+def is_field(name: str) -> bool:
+    """Tell whether a text is a field: a name, or names with points between them."""
+    return _FIELD.fullmatch(name) is not None
+
+
+def kind_of(value: Json) -> str:
+    """Return what a value compares with: its own kind."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return "text"
+        case list():
+            return "list"
+        case _:
+            return "object"
+
+
+def _values_at(value: Json, parts: list[str]) -> Iterator[Json]:
+    """Yield what stands at a path; where it leads through a list, in each of its objects."""
+    if not parts:
+        yield value
+    elif isinstance(value, Mapping):
+        inside = cast("Mapping[str, Json]", value)
+        yield from _values_at(inside[parts[0]], parts[1:]) if parts[0] in inside else (_MISSING,)
+    elif isinstance(value, list):
+        items = cast("list[Json]", value)
+        for item in items:
+            if isinstance(item, dict):
+                yield from _values_at(cast("Json", item), parts)
+        if _PLACE.fullmatch(parts[0]) and int(parts[0]) < len(items):
+            yield from _values_at(items[int(parts[0])], parts[1:])
+    else:
+        yield _MISSING
+
+
+def _holds(op: Operator, found: list[Json], wanted: Json) -> bool:
+    match op:
+        case "$exists":
+            return any(it is not _MISSING for it in found) == wanted
+        case "$ne":
+            return not _holds("$eq", found, wanted)
+        case "$in":
+            return any(_holds("$eq", found, it) for it in cast("list[Json]", wanted))
+        case _:
+            return any(_compares(op, it, wanted) for it in _with_items(found))
+
+
+def _with_items(values: list[Json]) -> Iterator[Json]:
+    for value in values:
+        yield value
+        if isinstance(value, list):
+            yield from cast("list[Json]", value)
+
+
+def _compares(op: Operator, found: Json, wanted: Json) -> bool:
+    if found is _MISSING:
+        return op == "$eq" and wanted is None
+    if op == "$eq":
+        return _same(found, wanted)
+    if kind_of(found) != kind_of(wanted):
+        return False
+    one, other = cast("float", found), cast("float", wanted)
+    match op:
+        case "$gt":
+            return one > other
+        case "$gte":
+            return one >= other
+        case "$lt":
+            return one < other
+        case _:
+            return one <= other
+
+
+def _same(one: Json, other: Json) -> bool:
+    """Tell whether two values are one; of objects, fields in another order make another object."""
+    kind = kind_of(one)
+    if kind != kind_of(other):
+        return False
+    if kind == "list":
+        items, more = cast("list[Json]", one), cast("list[Json]", other)
+        return len(items) == len(more) and all(map(_same, items, more))
+    if kind == "object":
+        fields, others = cast("dict[str, Json]", one), cast("dict[str, Json]", other)
+        return list(fields) == list(others) and all(map(_same, fields.values(), others.values()))
+    return one == other
+
+
+def _joined(key: str, value: Json, depth: int) -> QueryPart:
+    items = cast("list[Json]", value) if isinstance(value, list) else []
+    if not items or not all(isinstance(it, dict) for it in items):
+        raise ExpressionError(f"{key} is a list of queries", hint=f'write {{"{key}": [{{...}}]}}')
+    parts = tuple(parse_query(cast("dict[str, Json]", it), depth + 1) for it in items)
+    return AllOf(parts) if key == "$and" else AnyOf(parts)
+
+
+def _tests(field: str, value: Json) -> list[FieldTest]:
+    if not is_field(field):
+        raise ExpressionError(f"{field!r} is no field", hint="write a name or a dotted path")
+    compared = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+    if not any(key.startswith("$") for key in compared):
+        return [FieldTest(field, "$eq", cast("Json", value))]
+    tests: list[FieldTest] = []
+    for op, wanted in compared.items():
+        if op not in OPERATORS:
+            raise _unknown(op, OPERATORS)
+        if op == "$in" and not isinstance(wanted, list):
+            raise ExpressionError("$in compares with a list", hint='write {"$in": ["a", "b"]}')
+        if op == "$exists" and not isinstance(wanted, bool):
+            raise ExpressionError("$exists is true or false")
+        if op in _ORDERING and kind_of(cast("Json", wanted)) not in ("number", "text"):
+            raise ExpressionError(f"{op} compares with a number or a text, not {wanted!r}")
+        tests.append(FieldTest(field, cast("Operator", op), cast("Json", wanted)))
+    return tests
+
+
+def _unknown(op: str, known: tuple[str, ...]) -> ExpressionError:
+    near = nearest(op, known)
+    hint = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
+    return ExpressionError(f"a query has no {op}", hint=hint)

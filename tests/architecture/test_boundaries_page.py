@@ -1,0 +1,216 @@
+"""The page about boundaries: its examples run, and it names all there is."""
+
+import asyncio
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import TypeAdapter
+
+from support.page_play import BASE, DOCS, Desk, chapter, open_desk, read_example, sections
+from weft import Answer, Scope
+from weft.app.hosts import LOCAL
+from weft.cli.app import main
+from weft.engine.events import ToolCalled
+from weft.errors import UsageError
+from weft.runtime.host import Host
+from weft.spec.starts import Start
+from weft.spec.tools import Hook, HookType, LifecycleTool, McpServer
+from weft.spec.workflow import WorkflowSpec
+from weft.testing import call
+
+PAGE = (DOCS / "boundaries.md").read_text(encoding="utf-8")
+HOOKS = sections(chapter(PAGE, "Lifecycle tools and hooks"))
+JUDGED = sections(chapter(PAGE, "Handoffs that a model decides"))
+SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    return open_desk(tmp_path, monkeypatch)
+
+
+def quoted(text: str) -> set[str]:
+    return set(re.findall(r"`(\w+)`", text))
+
+
+def test_functions_are_called_in_the_order_of_the_page(desk):
+    points = [it for it in get_args(HookType) if it != "on_fail"]
+    listed = [it for it in re.findall(r"`(\w+)`", chapter(PAGE, "The order")) if it in points]
+    code = "def watch(**given):\n    pass\n"
+    desk.write({}, {"workflows/Desk/hooks/shop.py": code, **ends()})
+    hooks = [Hook(hook_type=it, file="shop.py", function="watch") for it in sorted(points)]
+    desk.changed = lambda spec: spec.model_copy(update={"hooks": tuple(hooks)})
+    called: list[str] = []
+
+    async def look(host: Host, run: str) -> None:
+        events = [it async for it in host.events(run, scope=LOCAL) if it.turn in (0, 1)]
+        called.extend(it.data.point for it in events if isinstance(it.data, ToolCalled))
+
+    desk.after = look
+    state = asyncio.run(desk.play("hello"))
+    assert state.outcome == "completed"
+    # A trigger is listed before the functions that are called at the same boundary.
+    assert called == list(dict.fromkeys(reversed(listed)))[::-1]
+
+
+def ends() -> dict[str, str]:
+    """Return the rules of a run that ends by itself."""
+    name = "workflows/Desk/handoffs.json"
+    return {name: BASE[name].replace('"user"', '"terminate"')}
+
+
+def test_lifecycle_tools_and_hooks_do_what_the_page_says(desk):
+    example = read_example(HOOKS[""])
+    desk.put(example)
+    desk.clerk, desk.helper = ("Card 4242424242?",), ("Fine.",)
+    state = asyncio.run(desk.play("hello"))
+    assert state.variables == example.stated[0]
+    assert [it.text for it in state.messages] == ["hello", "Card ******?", "Fine."]
+    helper = desk.model.requests[1].messages
+    assert helper[0]["content"].endswith("We close at five.")
+    assert "We close" not in desk.model.requests[0].messages[0]["content"]
+    assert [it["content"] for it in helper[1:]][-1].endswith("Card ******?")
+
+
+@pytest.mark.parametrize(("policy", "outcome"), [("log", None), ("stop", "failed")])
+def test_a_hook_that_fails_is_passed_over_or_fails_the_turn(policy, outcome, desk):
+    example = read_example(HOOKS[""])
+    hooks = example.files["workflows/Desk/hooks.json"].replace('"stop"', f'"{policy}"')
+    code = "def tell_hours(agent, messages):\n    pass\n\n\n"
+    code += "def hide_numbers(sender, message, recipient, silent):\n    return 7\n"
+    changed = {"workflows/Desk/hooks.json": hooks, "workflows/Desk/hooks/shop.py": code}
+    desk.write(example.definitions[0], {**example.files, **changed})
+    state = asyncio.run(desk.play("hello"))
+    assert state.outcome == outcome
+    assert ("hide_numbers (process_message_before_send) failed" in state.reason) == bool(outcome)
+
+
+@pytest.mark.parametrize(("policy", "outcome"), [("tell", None), ("fail", "failed")])
+def test_a_tool_that_fails_is_told_or_fails_the_turn(policy, outcome, desk):
+    tools = json.loads(BASE["workflows/Desk/tools.json"])
+    tools["tools"][0]["on_error"] = policy
+    desk.write({}, {"workflows/Desk/tools.json": json.dumps(tools)})
+    desk.clerk = (call("find_order", number="8"), "Sorry.")
+    assert asyncio.run(desk.play("hello")).outcome == outcome
+
+
+def test_a_model_judges_who_is_next(desk):
+    example = read_example(JUDGED[""])
+    desk.put(example)
+    [said] = re.findall(r"The model judges `([^`]+)`", JUDGED[""])
+    desk.clerk = ("Well.", json.loads(said))
+    state = asyncio.run(desk.play("HELLO!"))
+    assert state.variables == example.stated[0]
+    assert "The customer is angry." in str(desk.model.requests[1].messages)
+
+
+def test_a_judgement_that_is_none_ends_the_run(desk):
+    desk.put(read_example(JUDGED[""]))
+    desk.clerk = ("Well.", "perhaps")
+    state = asyncio.run(desk.play("hello"))
+    assert (state.outcome, "could not be judged" in state.reason) == ("failed", True)
+
+
+def test_a_model_hands_off_itself(desk):
+    example = read_example(JUDGED["Handoff tools"])
+    desk.put(example)
+    desk.clerk = (call("hand_off_to_Helper"),)
+    state = asyncio.run(desk.play("hello"))
+    assert state.variables == example.stated[0]
+    offered = {it.name: it.description for it in desk.model.requests[0].tools}
+    assert "Knows all about returns." in offered["hand_off_to_Helper"]
+    assert "hand_off_to_user" in offered
+
+
+def with_servers(desk: Desk) -> None:
+    """Let the package have the servers of the page, started as the program of the tests."""
+    [text] = read_example(chapter(PAGE, "Tool servers")).files.values()
+    servers = TypeAdapter(tuple[McpServer, ...]).validate_python(json.loads(text)["mcp_servers"])
+    command = (sys.executable, str(SERVER))
+    started = tuple(it.model_copy(update={"command": command}) for it in servers)
+
+    def changed(spec: WorkflowSpec) -> WorkflowSpec:
+        return spec.model_copy(update={"mcp_servers": started})
+
+    desk.write({}, {})
+    desk.changed = changed
+    desk.settings = {"CALC_KEY": "canary-7f3a9c"}
+
+
+def test_tools_of_servers_are_called_and_approved(desk):
+    with_servers(desk)
+    asked: list[Any] = []
+
+    async def approve(host: Host, run: str) -> None:
+        [question] = await host.requests(scope=LOCAL, run=run)
+        asked.append((question.tool, question.payload))
+        await host.deliver(run, Answer(question.id, {"approved": True}), scope=LOCAL)
+        await host.settled(run, scope=LOCAL)
+
+    desk.clerk = (call("calc_add", a=2, b=3), call("calc_echo", text_="hello"), "Done.")
+    desk.after = approve
+    state = asyncio.run(desk.play("hello"))
+    assert [it.text for it in state.messages if it.role == "tool"] == ['{"sum": 5}', "hello"]
+    shown = {"tool": "calc_echo", "arguments": {"text_": "hello"}}
+    assert asked == [("approve_tool_call:calc", shown)]
+    offered = {it.name for it in desk.model.requests[0].tools}
+    assert {"calc_add", "calc_echo"} <= offered
+    assert "calc_add" not in {it.name for it in desk.model.requests[-1].tools}
+
+
+def test_a_server_that_cannot_be_reached_fails_the_run(desk):
+    with_servers(desk)
+    desk.settings = {}
+    state = asyncio.run(desk.play("hello"))
+    assert state.outcome == "failed"
+    assert (
+        "mcp:calc could not be read: the environment variable CALC_KEY is not set" in state.reason
+    )
+
+
+def test_a_question_is_for_whom_it_is_declared(desk):
+    example = read_example(chapter(PAGE, "Who is asked"))
+    desk.put(example)
+    manager = Scope(LOCAL.app, "eve", roles=("manager",))
+
+    async def answer(host: Host, run: str) -> None:
+        assert await host.requests(scope=LOCAL) == []
+        [question] = await host.requests(scope=manager)
+        given = Answer(question.id, {"choice": "accept"})
+        with pytest.raises(UsageError, match="is for role:manager"):
+            await host.deliver(run, given, scope=LOCAL)
+        await host.deliver(run, given, scope=manager)
+        await host.settled(run, scope=LOCAL)
+
+    desk.clerk, desk.after = (call("confirm", question="May I?"), "Done."), answer
+    assert asyncio.run(desk.play("hello")).variables == example.stated[0]
+
+
+def test_a_start_by_hand(desk, capsys):
+    example = read_example(chapter(PAGE, "Starts"))
+    desk.put(example)
+    [command] = example.commands
+    assert main(shlex.split(command)[1:]) == 0
+    capsys.readouterr()
+    assert main(["inspect", "last", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["inspection"]
+    assert {it["name"]: it["value"] for it in shown["variables"]} == example.stated[0]
+    assert main(shlex.split(command.replace("--input count=2", ""))[1:]) == 2
+    assert "does not fit" in capsys.readouterr().err
+
+
+def test_every_boundary_server_field_and_start_is_on_the_page():
+    assert set(get_args(HookType)) <= quoted(HOOKS[""])
+    fields = {it for part in (Hook, LifecycleTool) for it in part.model_fields}
+    shown = quoted(PAGE) | set(re.findall(r'"(\w+)"', PAGE))
+    assert fields - shown <= {"description", "integration"}
+    assert {it.rstrip("_") for it in McpServer.model_fields} <= quoted(
+        chapter(PAGE, "Tool servers")
+    )
+    starts = {it.model_fields["type"].default for it in get_args(get_args(Start)[0])}
+    assert starts <= quoted(chapter(PAGE, "Starts"))

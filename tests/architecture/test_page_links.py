@@ -1,0 +1,26 @@
+"""Links between pages lead to headings that are there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return what headings are called in links."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", it).strip().lower().replace(" ", "-") for it in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda it: it.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        name, _, anchor = target.partition("#")
+        if ":" in name:
+            continue  # not one of ours
+        found = (page.parent / name) if name else page
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), target

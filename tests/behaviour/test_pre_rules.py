@@ -1,0 +1,212 @@
+"""Rules before the reply: asked before every reply whose ground has changed, and not otherwise."""
+
+import asyncio
+
+import pytest
+
+from support.boundary_play import declared, derived, in_turns, of, rest
+from support.run_play import ADA, play
+from weft.engine.events import (
+    HandedOff,
+    RequestAnswered,
+    RunEnded,
+    ToolReturned,
+    TurnEnded,
+    VariableSet,
+)
+from weft.inspect.replay import check_replay
+from weft.runtime.signals import Answer
+from weft.testing.models import ScriptedModel, call
+
+CODE = {
+    "tools/approve.py": b'''
+from weft import use_ui_tool
+
+
+async def approve() -> dict:
+    """Ask for approval."""
+    return await use_ui_tool("approve", {"plan": "build it"})
+
+
+def set_it(context_variables, name: str, value: str) -> str:
+    """Set a variable."""
+    context_variables.set(name, value)
+    return f"{name} is {value}"
+
+
+def look() -> str:
+    """Look around."""
+    return "nothing new"
+'''
+}
+APPROVE = {
+    "tool_type": "UI_Tool",
+    "agent": "A",
+    "file": "approve.py",
+    "function": "approve",
+    "ui": {"component": "Approve", "mode": "inline"},
+}
+OTHERS = [
+    {"tool_type": "Agent_Tool", "agent": "A", "file": "approve.py", "function": it}
+    for it in ("set_it", "look")
+]
+ANSWER = {"type": "ui_response", "tool": "approve", "response_key": "choice"}
+VARIABLES = {"choice": derived("str", None, ANSWER), "other": derived("str", "")}
+PRE = {
+    "source_agent": "A",
+    "target_agent": "B",
+    "condition": "When choice is yes",
+    "condition_scope": "pre",
+}
+#: The package of seed 003, 13.4: an answer decides before the agent replies again.
+RULES = [
+    PRE,
+    {"source_agent": "A", "target_agent": "user"},
+    {"source_agent": "B", "target_agent": "terminate"},
+]
+
+
+def approving(**rest):
+    given = {"variables": VARIABLES, "handoffs": RULES, "tools": [APPROVE, *OTHERS], **rest}
+    return declared("A", "B", **given)
+
+
+def answering(choice):
+    async def answer(host, run):
+        await rest(host, run)
+        (asked,) = await host.requests(scope=ADA, run=run)
+        await host.deliver(run, Answer(asked.id, {"choice": choice}), scope=ADA)
+        await rest(host, run)
+
+    return answer
+
+
+@pytest.mark.parametrize("anew", [False, True], ids=["in place", "in another process"])
+def test_the_run_goes_on_with_the_next_agent_after_the_approval(anew):
+    model = ScriptedModel({"A": [call("approve")], "B": ["I build it"]})
+    scenes = [rest, answering("yes")] if anew else [answering("yes")]
+    played = asyncio.run(in_turns(approving(), scenes, [model] * len(scenes), code=CODE))
+    assert [it.agent for it in model.requests] == ["A", "B"], "A is not asked once more"
+    assert played.at(RunEnded).data.outcome == "completed"
+    first = of(played, HandedOff)[0]
+    assert (first.target, first.why, first.rule) == ("B", "rule", 0)
+    kinds = [type(it.data) for it in played.events]
+    order = [RequestAnswered, ToolReturned, TurnEnded, HandedOff]
+    assert [it for it in kinds if it in order][1:5] == order, "the tool has its answer, then A ends"
+    assert check_replay(played.workflow, played.run, played.events) == []
+
+
+def test_an_answer_that_does_not_fit_the_rule_lets_the_agent_reply():
+    model = ScriptedModel([call("approve"), "what then?"])
+    played = play(approving(), model, code=CODE, after=answering("no"))
+    assert [it.agent for it in model.requests] == ["A", "A"]
+    assert of(played, HandedOff)[0].target == "user"
+
+
+def test_what_tools_returned_stays_in_the_conversation():
+    again = [
+        PRE,
+        {"source_agent": "A", "target_agent": "user"},
+        {"source_agent": "B", "target_agent": "A"},
+    ]
+    model = ScriptedModel(
+        {
+            "A": [call("look"), call("set_it", name="choice", value="yes"), "back again"],
+            "B": [call("reset"), "done"],
+        }
+    )
+    reset = {"tool_type": "Agent_Tool", "agent": "B", "file": "reset.py", "function": "reset"}
+    code = {
+        **CODE,
+        "tools/reset.py": b'''
+def reset(context_variables) -> str:
+    """Reset."""
+    context_variables.set("choice", "no")
+    return "reset"
+''',
+    }
+    spec = approving(handoffs=again, tools=[APPROVE, *OTHERS, reset])
+    play(spec, model, code=code)
+    last = [it for it in model.requests if it.agent == "A"][-1]
+    tools = [it["content"] for it in last.messages if it["role"] == "tool"]
+    assert tools == ["nothing new", "choice is yes"], (
+        "A sees what it had done when it was taken over"
+    )
+    assert last.messages[-1]["content"] == "B: done"
+
+
+@pytest.mark.parametrize(
+    ("line", "spoke"),
+    [
+        (call("set_it", name="choice", value="yes"), ["A", "B"]),
+        (call("set_it", name="choice", value="no"), ["A", "A"]),
+        (call("look"), ["A", "A"]),
+        ([call("look"), call("set_it", name="choice", value="yes")], ["A", "B"]),
+    ],
+)
+def test_a_tool_that_changes_a_variable_has_the_rules_asked_again(line, spoke):
+    model = ScriptedModel({"A": [line, "hm"], "B": ["I build it"]})
+    played = play(approving(), model, code=CODE)
+    assert [it.agent for it in model.requests] == spoke
+    assert check_replay(played.workflow, played.run, played.events) == []
+
+
+class Asked(dict):
+    """The rules of agents before their replies; counts how often each is looked up."""
+
+    def __init__(self, rules):
+        super().__init__(rules)
+        self.count = 0
+
+    def get(self, agent, otherwise=None):
+        self.count += agent == "A"
+        return super().get(agent, otherwise)
+
+
+@pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        (["hm"], 1),
+        ([call("look"), call("look"), "hm"], 1),
+        ([call("set_it", name="other", value="x"), "hm"], 2),
+        ([call("set_it", name="other", value=""), "hm"], 1),
+        ([call("set_it", name="other", value="x"), call("look"), "hm"], 2),
+    ],
+)
+def test_rules_are_asked_again_only_when_something_has_changed(lines, count, monkeypatch):
+    from weft.engine import compiled
+
+    found = []
+
+    def link(spec):
+        routing = compiled_routing(spec)
+        found.append(Asked(routing.pre))
+        return type(routing)(found[-1], routing.post, routing.otherwise, routing.groups)
+
+    compiled_routing = compiled.link_routing
+    monkeypatch.setattr(compiled, "link_routing", link)
+    play(approving(), ScriptedModel(lines), code=CODE)
+    assert found[0].count == count
+
+
+def test_a_rule_that_cannot_be_asked_inside_a_turn_ends_the_run_explained():
+    rule = {**PRE, "condition": "other > 2"}
+    variables = {**VARIABLES, "other": derived("any", 1)}
+    spec = approving(handoffs=[rule, *RULES[1:]], variables=variables)
+    model = ScriptedModel([call("set_it", name="other", value="text")])
+    ended = play(spec, model, code=CODE).at(RunEnded).data
+    assert ended.outcome == "failed"
+    assert ended.reason.startswith("a rule of A has no answer: ")
+
+
+def test_a_variable_set_by_an_earlier_agent_is_seen_before_the_turn():
+    rules = [
+        {"source_agent": "A", "target_agent": "B"},
+        {**PRE, "source_agent": "B", "target_agent": "C"},
+    ]
+    rules += [{"source_agent": it, "target_agent": "terminate"} for it in ("B", "C")]
+    model = ScriptedModel({"A": [call("set_it", name="choice", value="yes"), "go"], "C": ["fine"]})
+    spec = declared("A", "B", "C", variables=VARIABLES, handoffs=rules, tools=OTHERS)
+    played = play(spec, model, code=CODE)
+    assert [it.agent for it in model.requests] == ["A", "A", "C"]
+    assert [it.writer for it in of(played, VariableSet)] == ["tool:set_it"]

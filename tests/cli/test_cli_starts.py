@@ -1,0 +1,62 @@
+"""weft run --input: a run that a form, a webhook or a changed document begins, begun by hand."""
+
+import json
+
+import pytest
+
+FORM = {"type": "form_submit", "form": "Claim"}
+MODELS = {
+    "models": [{"name": "Claim", "fields": {"amount": {"type": "int"}, "why": {"type": "str"}}}],
+    "registry": [],
+}
+
+
+@pytest.fixture
+def claims(workspace, make_package, write):
+    folder = make_package(workspace / "workflows" / "Claims", trigger=FORM)
+    write(folder, "structured_outputs.json", MODELS)
+    return folder
+
+
+def begun(outcome):
+    return next(
+        it["event"]["data"]["input"]
+        for it in map(json.loads, outcome.out.splitlines())
+        if it.get("event", {}).get("kind") == "RunStarted"
+    )
+
+
+def test_fields_are_given_one_by_one_or_in_a_file(weft, claims, tmp_path):
+    one_by_one = weft("run", "Claims", "--input", "amount=12", "--input", "why=taxi", "--json")
+    assert begun(one_by_one) == {"amount": 12, "why": "taxi"}
+    file = tmp_path / "claim.json"
+    file.write_text('{"amount": 3, "why": "7"}')
+    assert begun(weft("run", "Claims", "--input", str(file), "--json")) == {
+        "amount": 3,
+        "why": "7",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "the fields of its form: amount, why"),
+        (["--input", "amount=much", "--input", "why=taxi"], "amount"),
+        (["--input", "nowhere.json"], "nowhere.json cannot be read"),
+        (["--input", "amount=1", "--input", "why"], '"why" is no field'),
+    ],
+)
+def test_what_does_not_fit_is_said_with_what_to_do(weft, claims, given, said):
+    outcome = weft("run", "Claims", *given)
+    assert outcome.code in (2, 6)
+    assert said in outcome.err
+    assert "--input" in outcome.err or "JSON" in outcome.err
+
+
+def test_a_file_must_hold_an_object(weft, claims, tmp_path):
+    for text in ("[1]", "{"):
+        file = tmp_path / "claim.json"
+        file.write_text(text)
+        outcome = weft("run", "Claims", "--input", str(file))
+        assert outcome.code == 2
+        assert "claim.json" in outcome.err

@@ -1,0 +1,398 @@
+"""Documents in SQLite: indexes, other processes, old changes, and files that cannot be used."""
+
+import asyncio
+import json
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from weft.adapters.documents import sqlite, sqlite_rows
+from weft.adapters.documents.requests import Tenant, asked
+from weft.adapters.documents.sqlite import SqliteDocuments
+from weft.adapters.documents.sqlite_file import APPLICATION_ID
+from weft.adapters.documents.sqlite_search import (
+    MOST_TESTS,
+    MOST_VALUES,
+    Search,
+    index_name,
+    search_for,
+    statement,
+)
+from weft.adapters.documents.values import MOST_BYTES
+from weft.errors import StoreError, UsageError
+from weft.ports.documents import Collection
+from weft.ports.scope import Scope
+
+SHOP = Scope("shop")
+ORDERS = Collection("Orders")
+PLACE = ("shop", "", "Orders")
+
+
+def search(query) -> Search:
+    return search_for(asked(query, Tenant("shop")))
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A file with 100,000 documents."""
+    path = tmp_path_factory.mktemp("large") / "documents.db"
+    asyncio.run(_made(path))
+    bodies = (
+        {"n": it, "customer": {"id": f"c{it}"}, "price": it / 7, "tags": ["a"] if it == 5 else "b"}
+        for it in range(100_000)
+    )
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executemany(
+            "INSERT INTO documents (app, database, collection, key, body) VALUES (?, ?, ?, ?, ?)",
+            ((*PLACE, f"k{number}", json.dumps(it)) for number, it in enumerate(bodies)),
+        )
+    return path
+
+
+async def _made(path):
+    await (await SqliteDocuments.open(path)).close()
+
+
+@pytest.mark.parametrize(
+    ("query", "key"),
+    [
+        ({"n": 70_000}, "k70000"),
+        ({"n": 70_000.0}, "k70000"),
+        ({"customer.id": "c123"}, "k123"),
+        ({"price": 123 / 7}, "k123"),
+        ({"price": {"$gte": 99_999 / 7}}, "k99999"),
+        ({"n": {"$lt": 1}}, "k0"),
+        ({"n": {"$in": [3, 4, "x", None]}}, "k4"),
+        ({"tags": "a"}, "k5"),
+        ({"tags": ["a"]}, "k5"),
+        ({"$or": [{"n": 8}, {"customer.id": "c9"}]}, "k9"),
+        ({"n": 5, "customer.id": "c5"}, "k5"),
+        ({"n": None}, None),
+        ({"_id": {"$in": ["k7", "x"]}}, "k7"),
+    ],
+)
+def test_a_field_that_is_searched_by_is_indexed(large, query, key):
+    async def found():
+        store = await SqliteDocuments.open(large)
+        try:
+            return await store.find(SHOP, ORDERS, query)
+        finally:
+            await store.close()
+
+    result = asyncio.run(found())
+    assert (result and result["_id"]) == key
+    wanted = search(query)
+    with closing(sqlite3.connect(large)) as connection:
+        plan = connection.execute(
+            f"EXPLAIN QUERY PLAN {statement(wanted)}", (*PLACE, *wanted.values)
+        ).fetchall()
+    looks = [row[3] for row in plan if "documents" in row[3]]
+    assert looks
+    assert all("<expr>" in look or "key=?" in look for look in looks), looks
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {},
+        {"n": {"$ne": 1}},
+        {"n": {"$exists": True}},
+        {"n": {"a": 1}},
+        {"n": "a\0b"},
+        {"n": {"$gt": "a\0b"}},
+        {"it's": 1},
+        {'quo"te': 1},
+        {"x" * 201: 1},
+        {"$or": [{"n": 1}, {"n": {"$ne": 2}}]},
+        {"n": {"$in": list(range(MOST_VALUES + 1))}},
+        {"$and": [{f"f{it}": 1} for it in range(MOST_TESTS + 1)]},
+    ],
+    ids=lambda it: str(it)[:30],
+)
+def test_what_sql_cannot_narrow_is_looked_at_one_by_one(query):
+    assert search(query) == Search()
+
+
+def test_no_more_fields_are_indexed_than_make_sense(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite, "MOST_INDEXES", 3)
+    monkeypatch.setattr(sqlite_rows, "MOST_INDEXES", 3)
+
+    async def story():
+        for first in range(2):
+            store = await SqliteDocuments.open(tmp_path / "documents.db")
+            for number in range(first, first + 5):
+                await store.put(SHOP, ORDERS, {f"f{number}": number}, {"seen": True})
+                assert await store.find(SHOP, ORDERS, {f"f{number}": number}) is not None
+            await store.close()
+
+    asyncio.run(story())
+    with closing(sqlite3.connect(tmp_path / "documents.db")) as connection:
+        rows = connection.execute("SELECT name FROM sqlite_master WHERE name LIKE 'field%'")
+        assert {name for (name,) in rows} == {index_name(f"f{it}") for it in range(3)}
+
+
+def test_names_that_differ_in_case_have_an_index_each(tmp_path):
+    assert index_name("Name").lower() != index_name("name").lower()
+
+
+def test_the_file_is_private(tmp_path):
+    asyncio.run(_made(tmp_path / "documents.db"))
+    assert stat.S_IMODE((tmp_path / "documents.db").stat().st_mode) == 0o600
+
+
+def test_old_changes_are_forgotten_and_that_is_said(monkeypatch):
+    monkeypatch.setattr(sqlite_rows, "MOST_CHANGES", 20)
+    monkeypatch.setattr(sqlite_rows, "PRUNE_EVERY", 10)
+
+    async def story():
+        store = await SqliteDocuments.open(":memory:")
+        bank, quiet = Scope("bank"), Collection("Quiet")
+        await store.put(bank, ORDERS, {"_id": "theirs"}, {"n": 1})
+        slow = store.watch(SHOP, ORDERS, after="1")
+        for number in range(49):
+            await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": number})
+            if number == 0:
+                assert (await anext(slow)).position == "2"
+        for position in ("1", "29", "51", "900"):
+            with pytest.raises(StoreError, match=r"the last 20 changes are kept; read the coll"):
+                await anext(store.watch(SHOP, ORDERS, after=position))
+        with pytest.raises(StoreError, match="nothing to go on from at position 2"):
+            await anext(slow)
+        changes = store.watch(SHOP, ORDERS, after="30")
+        positions = [(await anext(changes)).position for _ in range(20)]
+        assert positions == [str(it) for it in range(31, 51)]
+        await changes.aclose()
+        # Nothing of these was forgotten.
+        assert (await anext(store.watch(bank, ORDERS, after="0"))).key == "theirs"
+        await store.put(SHOP, quiet, {"_id": "b"}, {"n": 1})
+        assert (await anext(store.watch(SHOP, quiet, after="1"))).key == "b"
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_what_was_written_and_is_gone_is_not_told():
+    async def story():
+        store = await SqliteDocuments.open(":memory:")
+        await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 1})
+        await store.delete(SHOP, ORDERS, "a")
+        changes = store.watch(SHOP, ORDERS, after="0")
+        told = await anext(changes)
+        assert (told.kind, told.key, told.position) == ("deleted", "a", "2")
+        await changes.aclose()
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_another_process_is_noticed_and_nothing_is_asked_while_nobody_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite, "LOOK_SECONDS", 0.02)
+    path = tmp_path / "documents.db"
+    write = (
+        "import asyncio, sys\n"
+        "from weft.adapters.documents.sqlite import SqliteDocuments\n"
+        "from weft.ports.documents import Collection\n"
+        "from weft.ports.scope import Scope\n"
+        "async def put():\n"
+        "    store = await SqliteDocuments.open(sys.argv[1])\n"
+        "    await store.put(Scope('shop'), Collection('Orders'), {'_id': 'theirs'}, {'n': 1})\n"
+        "    await store.close()\n"
+        "asyncio.run(put())\n"
+    )
+
+    async def story():
+        store = await SqliteDocuments.open(path)
+        reads = []
+        real = store._read
+        store._read = lambda work: reads.append(work) or real(work)
+        changes = store.watch(SHOP, ORDERS)
+        told = asyncio.ensure_future(anext(changes))
+        await asyncio.sleep(1)
+        quiet = len(reads)
+        await asyncio.sleep(0.3)
+        assert 2 < len(reads) == quiet
+        await asyncio.to_thread(subprocess.run, [sys.executable, "-c", write, path], check=True)
+        assert (await asyncio.wait_for(told, 5)).key == "theirs"
+        await changes.aclose()
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_closing_ends_watching():
+    async def story():
+        store = await SqliteDocuments.open(":memory:")
+        told = asyncio.ensure_future(anext(store.watch(SHOP, ORDERS)))
+        await asyncio.sleep(0.05)
+        await store.close()
+        with pytest.raises(StoreError, match="the store is closed"):
+            await told
+
+    asyncio.run(story())
+
+
+def _file(path, make):
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(make)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: path.write_text("no database " * 100), "the file is not a database"),
+        (lambda path: path.mkdir(), "the file cannot be written (Is a directory)"),
+        (lambda path: _file(path, "CREATE TABLE mine (a)"), "a database of another program"),
+        (
+            lambda path: _file(
+                path,
+                f"CREATE TABLE a (a); PRAGMA application_id = {APPLICATION_ID};"
+                "PRAGMA user_version = 99",
+            ),
+            "written by a newer Weft",
+        ),
+    ],
+    ids=["text", "folder", "stranger", "newer"],
+)
+def test_a_file_that_cannot_be_used_is_left_alone(tmp_path, make, said):
+    path = tmp_path / "documents.db"
+    make(path)
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(StoreError) as caught:
+        asyncio.run(SqliteDocuments.open(path))
+    assert said in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert not caught.value.retryable
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(StoreError, match="name a file in a folder that exists"):
+        asyncio.run(SqliteDocuments.open(tmp_path / "nowhere" / "documents.db"))
+
+
+def test_a_file_that_is_busy_may_be_tried_again(tmp_path):
+    path = tmp_path / "documents.db"
+
+    async def story():
+        store = await SqliteDocuments.open(path, busy_seconds=0.05)
+        await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 1})
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreError, match="another process is writing") as caught:
+                await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 2})
+            assert caught.value.retryable
+            found = await store.find(SHOP, ORDERS, {"_id": "a"})
+            assert found == {"_id": "a", "n": 1}
+            other.execute("ROLLBACK")
+        await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 2})
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_many_open_a_new_file_at_once(tmp_path):
+    async def story():
+        stores = await asyncio.gather(
+            *(SqliteDocuments.open(tmp_path / "documents.db") for _ in range(8))
+        )
+        await asyncio.gather(
+            *(it.put(SHOP, ORDERS, {"n": n}, {"x": 1}) for n, it in enumerate(stores))
+        )
+        assert await stores[0].collections(SHOP) == [(ORDERS, 8)]
+        for store in stores:
+            await store.close()
+
+    asyncio.run(story())
+
+
+def test_a_damaged_file_is_told(tmp_path):
+    path = tmp_path / "documents.db"
+
+    async def fill():
+        store = await SqliteDocuments.open(path)
+        for number in range(200):
+            await store.put(SHOP, ORDERS, {"_id": f"k{number}"}, {"text": "x" * 500})
+        await store.close()
+
+    asyncio.run(fill())
+    raw = path.read_bytes()
+    path.write_bytes(raw[:8192] + os.urandom(len(raw) - 8192))
+
+    async def read():
+        store = await SqliteDocuments.open(path)
+        try:
+            await store.page(SHOP, ORDERS, limit=500)
+        finally:
+            await store.close()
+
+    with pytest.raises(StoreError, match="the file is damaged") as caught:
+        asyncio.run(read())
+    assert not caught.value.retryable
+
+
+def test_what_is_too_large_or_too_deep_is_refused():
+    async def story():
+        store = await SqliteDocuments.open(":memory:")
+        with pytest.raises(UsageError, match="is too large: 16,777,216 is the most"):
+            await store.put(SHOP, ORDERS, {"_id": "a"}, {"text": "x" * MOST_BYTES})
+        deep: object = 1
+        for _ in range(5000):
+            deep = [deep]
+        for value in (deep, "\ud800", float("inf"), {1, 2}):
+            with pytest.raises(UsageError, match="a document cannot hold this"):
+                await store.put(SHOP, ORDERS, {"_id": "a"}, {"text": value})
+        assert await store.collections(SHOP) == []
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_the_field_of_the_tenant_can_be_named_and_says_nothing_new():
+    async def story():
+        store = await SqliteDocuments.open(":memory:", tenant_field="enterprise_id")
+        key = await store.put(SHOP, ORDERS, {"enterprise_id": "shop"}, {"enterprise_id": "shop"})
+        assert await store.find(SHOP, ORDERS, {"enterprise_id": "shop"}) == {"_id": key}
+        found = await store.find(SHOP, ORDERS, {}, fields=("enterprise_id",))
+        assert found == {"enterprise_id": "shop"}
+        for query in ({"enterprise_id": "bank"}, {"enterprise_id.x": 1}):
+            with pytest.raises(UsageError, match=r"is the tenant's field, and here it is 'shop'"):
+                await store.find(SHOP, ORDERS, query)
+        await store.close()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("name", ["", "_id", "a.b", "$a"])
+def test_a_field_for_the_tenant_that_cannot_be(name):
+    with pytest.raises(UsageError, match="the tenant's field cannot be"):
+        asyncio.run(SqliteDocuments.open(":memory:", tenant_field=name))
+
+
+@pytest.mark.parametrize(
+    ("before", "values", "after"),
+    [
+        ({"list": [1]}, {"list.1": 2}, {"list": [1, 2]}),
+        ({"list": [1]}, {"list.1.a": 2}, {"list": [1, {"a": 2}]}),
+        ({"list": [1]}, {"list.3": 2}, None),
+        ({"list": [1]}, {"list.a": 2}, None),
+        ({"text": "a"}, {"text.a": 2}, None),
+    ],
+)
+def test_setting_inside_lists(before, values, after):
+    async def story():
+        store = await SqliteDocuments.open(":memory:")
+        await store.put(SHOP, ORDERS, {"_id": "a"}, before)
+        if after is None:
+            with pytest.raises(UsageError, match=r"cannot be set: there is a (list|text) where"):
+                await store.put(SHOP, ORDERS, {"_id": "a"}, values)
+        else:
+            await store.put(SHOP, ORDERS, {"_id": "a"}, values)
+        assert await store.find(SHOP, ORDERS, {}) == {"_id": "a", **(after or before)}
+        await store.close()
+
+    asyncio.run(story())

@@ -1,0 +1,295 @@
+"""How a turn goes: its boundaries, rules that are asked again in its course, models that choose."""
+
+import pytest
+
+from unit.check.builders_explore import derived, explored_by, judged, rule, said, tool
+from weft.check.explore.happenings import Setting
+from weft.check.explore.ways import ways_to_end
+from weft.check.subject import Subject
+from weft.spec.workflow import WorkflowSpec
+
+CALLED = {"type": "tool_call", "tool": "act"}
+ACT = {"tools": [tool("A")], "code": {"tools/act.py": "def act(): ..."}}
+BEFORE = {"condition_scope": "pre"}
+
+
+def boundary(event, agent=None, value=True):
+    return {"type": "lifecycle", "event": event, "agent": agent, "value": value}
+
+
+def choosing(name):
+    return {"agent_name": name, "handoff_tools": True}
+
+
+# Rules before a reply, asked again
+
+
+def test_a_rule_before_a_reply_takes_over_when_a_tool_has_set_something():
+    found = explored_by(
+        rule("A", "B", "x", **BEFORE), rule("A", "terminate"), rule("B", "terminate"),
+        variables={"x": derived(CALLED)}, **ACT,
+    )  # fmt: skip
+    assert (found.unreachable_agents, found.unused_rules) == ((), ())
+
+
+def test_an_agent_does_not_speak_when_such_a_rule_holds():
+    found = explored_by(
+        rule("A", "B", "x", **BEFORE), rule("A", "terminate", "x"), rule("A", "A"), rule("B", "B"),
+        variables={"x": derived(CALLED)}, **ACT,
+    )  # fmt: skip
+    assert found.status == "endless"
+    assert found.endless[0].agents == ("B",)
+    assert [it.index for it in found.unused_rules] == [1]
+
+
+def test_words_are_no_reason_to_ask_again():
+    found = explored_by(
+        rule("A", "B", "x", **BEFORE), rule("A", "terminate", "x"), rule("A", "A"),
+        variables={"x": derived(said("A"))},
+    )  # fmt: skip
+    assert found.unreachable_agents == ("B",)
+
+
+def test_what_a_model_judges_is_judged_before_the_turn_alone():
+    found = explored_by(
+        judged("A", "B", **BEFORE), rule("A", "terminate", "x"), rule("A", "A"),
+        rule("B", "B", "x"), rule("B", "terminate"),
+        variables={"x": derived(CALLED)}, **ACT,
+    )  # fmt: skip
+    # Once x is set A is still speaking, and then the run ends.
+    assert [it.index for it in found.unused_rules] == [3]
+
+
+def test_a_turn_that_is_handed_on_in_its_course_ends_as_any():
+    found = explored_by(
+        rule("A", "B", "x", **BEFORE), rule("A", "terminate"),
+        rule("B", "C", "y"), rule("B", "terminate"), agents="ABC",
+        variables={"x": derived(CALLED), "y": derived(boundary("after_agent", "A"))}, **ACT,
+    )  # fmt: skip
+    assert found.unreachable_agents == ()
+
+
+def test_an_unused_rule_before_a_reply_was_asked_in_the_course_of_turns_too():
+    found = explored_by(
+        rule("A", "B", "x and not x", **BEFORE), rule("A", "terminate", "x"), rule("A", "user"),
+        variables={"x": derived(CALLED)}, **ACT,
+    )  # fmt: skip
+    assert found.unused_rules[0].always_false
+    held = explored_by(
+        rule("A", "terminate", "x", **BEFORE), rule("A", "B", "x and y", **BEFORE, priority=2),
+        rule("A", "user"), variables={"x": derived(CALLED), "y": derived(CALLED)}, **ACT,
+    )  # fmt: skip
+    assert held.unused_rules[0].why == "the rule to terminate always comes first"
+
+
+def test_a_reply_that_is_sent_back_lets_rules_be_asked_again():
+    found = explored_by(
+        rule("A", "B", "x", **BEFORE), rule("A", "terminate"),
+        agents=[{"agent_name": "A", "auto_tool_mode": True}, "B"], variables={"x": derived(CALLED)},
+        models=[{"name": "Form", "fields": {"y": {"type": "int"}}}],
+        registry=[{"agent": "A", "model": "Form"}], tools=[tool("A", auto_invoke=True)],
+        code={"tools/act.py": "def act(y): ..."},
+    )  # fmt: skip
+    assert found.unreachable_agents == ()
+
+
+def test_any_model_may_call_what_there_is_not_and_rules_are_asked_again():
+    hook = {"file": "h.py", "function": "h", "hook_type": "update_agent_state", "agent": "A"}
+    text = "def h(context_variables): context_variables.set('x', True)"
+    found = explored_by(
+        rule("A", "B", "x", **BEFORE), rule("A", "terminate"), hooks=[hook],
+        variables={"x": derived()}, code={"hooks/h.py": text},
+    )  # fmt: skip
+    assert found.unreachable_agents == ()
+
+
+# Boundaries
+
+
+def test_the_beginning_of_a_turn_sets_something_before_its_reply():
+    found = explored_by(
+        rule("A", "B", "x", **BEFORE), rule("A", "terminate"), rule("B", "terminate"),
+        variables={"x": derived(boundary("before_agent", "A"))},
+    )  # fmt: skip
+    # A begins its turn and never gets to reply.
+    assert found.unreachable_agents == ("A",)
+    assert found.unvisited_agents == ()
+    assert [it.index for it in found.unused_rules] == [1]
+
+
+def test_the_end_of_a_turn_sets_something_before_rules_are_asked():
+    variables = {"x": derived(boundary("after_agent"))}
+    found = explored_by(rule("A", "B", "not x"), rule("A", "terminate"), variables=variables)
+    assert found.unreachable_agents == ("B",)
+
+
+@pytest.mark.parametrize("event", ["before_agent", "after_agent"])
+def test_what_is_set_for_one_agent_counts_and_not_what_is_set_for_all(event):
+    triggers = (boundary(event, "A", value=1), boundary(event, value=2))
+    variables = {"x": derived(*triggers, kind="int", default=0)}
+    found = explored_by(rule("A", "B", "x == 1"), rule("A", "terminate"), variables=variables)
+    assert [it.index for it in found.unused_rules] == [1]
+
+
+def test_the_start_of_a_run_sets_something_before_all():
+    variables = {"x": derived(boundary("before_chat"))}
+    found = explored_by(rule("A", "B", "not x", **BEFORE), rule("A", "user"), variables=variables)
+    assert found.unreachable_agents == ("B",)
+    assert found.status == "can end"
+
+
+def test_members_of_a_group_have_boundaries_too():
+    variables = {"x": derived(boundary("after_agent", "A")), "y": derived(boundary("before_agent"))}
+    found = explored_by(
+        rule("C", "D", "x and y"), rule("C", "terminate"), agents="ABCD", variables=variables,
+        orchestrator={
+            "parallel": [{"name": "Team", "members": ["A", "B"], "next": "C"}],
+            "initial_agent": "Team",
+        },
+    )  # fmt: skip
+    assert found.unreachable_agents == ()
+
+
+@pytest.mark.parametrize(("trigger", "null"), [
+    ({"type": "function", "function": "tools.act:act"}, False), ({"type": "x:moon"}, True),
+])  # fmt: skip
+def test_a_function_or_plug_in_may_say_anything(trigger, null):
+    kind = {"kind": "bool", "default": False}
+    for condition, said_so in (("x", True), ("x == null", null)):
+        found = explored_by(
+            rule("A", "B", condition), rule("A", "terminate"), rule("B", "B"),
+            variables={"x": derived(trigger, **kind)}, **ACT,
+        )  # fmt: skip
+        assert found.status == ("may be endless" if said_so else "can end")
+
+
+@pytest.mark.parametrize(
+    "trigger", [{"type": "function", "function": "tools.act:act"}, {"type": "x:moon"}]
+)
+def test_a_transition_leads_where_it_says_whoever_makes_it(trigger):
+    steps = [{"from": 0, "to": 1, "trigger": trigger}, {"from": 0, "to": 2}]
+    variables = {"x": derived(kind="int", default=0, transitions=steps)}
+    found = explored_by(
+        rule("A", "B", "x == 1"), rule("A", "B", "x == 2"), rule("A", "terminate"), rule("B", "B"),
+        variables=variables, **ACT,
+    )  # fmt: skip
+    assert [it.index for it in found.unused_rules] == [1]
+    assert found.status == "may be endless"
+
+
+@pytest.mark.parametrize(("policy", "unused"), [("continue", []), ("fail", [0])])
+def test_what_the_failure_of_a_member_sets_counts_where_the_group_goes_on(policy, unused):
+    team = {"name": "Team", "members": ["A", "B"], "next": "C", "on_failure": policy}
+    for failed in ({"agent": "B"}, {"response_key": "message"}):
+        kind = {"kind": "str", "default": ""} if "response_key" in failed else {}
+        found = explored_by(
+            rule("C", "D", "x"), rule("C", "terminate"), agents="ABCD",
+            variables={"x": derived({"type": "model_failed", **failed}, **kind)},
+            orchestrator={"parallel": [team], "initial_agent": "Team"},
+        )  # fmt: skip
+        assert [it.index for it in found.unused_rules] == unused
+
+
+# Models that choose
+
+
+def test_a_model_may_hand_off_to_any_target_of_its_rules():
+    handoffs = (rule("A", "B", "x"), rule("A", "A"))
+    variables = {"x": derived()}
+    assert explored_by(*handoffs, variables=variables).status == "endless"
+    found = explored_by(
+        *handoffs, rule("B", "user"), agents=[choosing("A"), "B"], variables=variables
+    )
+    assert (found.status, found.unreachable_agents) == ("can end", ())
+    # The rule itself is still none that ever applies.
+    assert [it.index for it in found.unused_rules] == [0]
+
+
+def test_a_model_chooses_in_the_same_reply_in_which_it_calls():
+    found = explored_by(
+        rule("A", "terminate", "x", **BEFORE), rule("A", "B"), rule("B", "C", "x"),
+        rule("B", "terminate"), agents=[choosing("A"), "B", "C"],
+        variables={"x": derived(CALLED)}, **ACT,
+    )  # fmt: skip
+    # The rule before its replies would have ended the run, had it not been handed on.
+    assert found.unreachable_agents == ()
+
+
+def test_before_its_first_reply_a_model_has_chosen_nobody():
+    found = explored_by(
+        rule("A", "terminate", "x", **BEFORE), rule("A", "B"), agents=[choosing("A"), "B"],
+        variables={"x": derived(boundary("before_agent"))},
+    )  # fmt: skip
+    assert found.unreachable_agents == ("A", "B")
+
+
+def test_what_is_chosen_is_handed_over():
+    passed = {"type": "handoff", "target_agent": "B"}
+    found = explored_by(
+        rule("A", "B", "y"), rule("A", "terminate"), rule("B", "C", "x"), rule("B", "terminate"),
+        agents=[choosing("A"), "B", "C"], variables={"x": derived(passed), "y": derived()},
+    )  # fmt: skip
+    assert found.unreachable_agents == ()
+
+
+ASKED = {"type": "handoff", "target_agent": "user"}
+TEAM = {"human_in_the_loop": True, "startup_mode": "AgentDriven", "default_target": "terminate"}
+
+
+def test_an_agent_that_chooses_itself_uses_up_its_replies():
+    found = explored_by(
+        rule("A", "A", "y"), rule("A", "B", "x"), rule("B", "C", "x"),
+        agents=[choosing("A"), "B", "C"], orchestrator=TEAM,
+        variables={"x": derived(ASKED), "y": derived()},
+    )  # fmt: skip
+    # Only where it has no reply left the user is asked, which sets x.
+    assert found.unreachable_agents == ()
+
+
+def test_an_agent_that_is_handed_to_itself_in_its_course_uses_up_its_replies():
+    again = {"type": "handoff", "source_agent": "A", "target_agent": "A", "value": False}
+    found = explored_by(
+        rule("A", "A", "x", **BEFORE), rule("A", "B", "y"), orchestrator=TEAM,
+        variables={"x": derived(CALLED, again), "y": derived(ASKED)}, **ACT,
+    )  # fmt: skip
+    assert found.unreachable_agents == ()
+
+
+# The shortest way
+
+
+def ways(*handoffs, agents="AB", **spec):
+    data = {
+        "orchestrator": {"workflow_name": "W", "initial_agent": "A", "startup_mode": "AgentDriven"},
+        "agents": [it if isinstance(it, dict) else {"agent_name": it} for it in agents],
+        "handoffs": list(handoffs),
+        **spec,
+    }
+    code = data.pop("code", {})
+    return ways_to_end(Subject(WorkflowSpec.model_validate(data), code=code))
+
+
+def test_a_turn_counts_once_however_often_its_rules_are_asked():
+    found = ways(
+        rule("A", "B", "x", **BEFORE), rule("A", "A"), rule("B", "terminate"),
+        variables={"x": derived(CALLED)}, **ACT,
+    )  # fmt: skip
+    assert found is not None
+    assert found.turns == 2
+
+
+def test_a_call_leads_to_where_rules_are_asked_again():
+    found = ways(
+        rule("A", "terminate", "x", **BEFORE), rule("A", "A"), agents="A",
+        variables={"x": derived(CALLED)}, **ACT,
+    )  # fmt: skip
+    assert found is not None
+    # From where x is not set, the call brings the run to the rule, and that to the end.
+    assert found.nearer("A", [Setting("x", value=True)], reply=False) == (2,)
+
+
+def test_the_way_to_the_end_does_not_rest_on_what_models_choose():
+    found = ways(rule("A", "terminate", "x"), rule("A", "A"), agents=[choosing("A")],
+                 variables={"x": derived()})  # fmt: skip
+    assert found is not None
+    assert found.turns is None

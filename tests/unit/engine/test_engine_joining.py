@@ -1,0 +1,57 @@
+"""Joining: which of the values count that members of a group have set side by side."""
+
+import pytest
+
+from support.engine_play import Play, workflow
+from weft.engine.events import VariableRefused, VariableSet
+from weft.engine.joining import join_values
+
+
+def joined(rule, was, first, second):
+    """Let two members of a group set one variable; return what it is then, and what was refused."""
+    group = {"name": "Team", "members": ["B", "C"], "next": "A"}
+    rules = [{"source_agent": "A", "target_agent": "Team"}]
+    source = {"type": "derived", "default": was}
+    variables = {"v": {"type": "any", "source": source, "merge": rule}}
+    play = Play(workflow(["A", "B", "C"], rules, variables, orchestrator={"parallel": [group]}))
+    play.start()
+    play.reply("go")
+    play.take(VariableSet("v", first, "tool:t"), turn=2)
+    play.take(VariableSet("v", second, "tool:t"), turn=3)
+    state = play.state.copy()
+    refused = [it.data for it in join_values(play.compiled, state, (2, 3))]
+    return state.variables["v"], [it.fault for it in refused if isinstance(it, VariableRefused)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "was", "first", "second", "value"),
+    [
+        ("append", ["a"], ["a", "b"], ["a", "c"], ["a", "b", "c"]),
+        ("append", None, ["b"], ["c"], ["b", "c"]),
+        ("merge", {"k": 1}, {"k": 1, "b": 2}, {"k": 3}, {"k": 3, "b": 2}),
+        ("merge", None, {"b": 2}, {"c": 3}, {"b": 2, "c": 3}),
+        ("merge", None, "same", "same", "same"),
+        (None, 0, 1, 1, 1),
+    ],
+)
+def test_what_members_set_side_by_side_is_put_together_as_is_declared(
+    rule, was, first, second, value
+):
+    assert joined(rule, was, first, second) == (value, [])
+
+
+@pytest.mark.parametrize(
+    ("rule", "was", "first", "second", "told"),
+    [
+        (None, 0, 1, 2, "B has set it side by side; declare merge for it"),
+        ("merge", None, {"b": 2}, 3, "B has set it side by side"),
+        ("append", ["a"], ["a", "b"], ["c"], "this is no longer list than it was before"),
+        ("append", ["a"], ["a", "b"], "c", "this is no longer list than it was before"),
+    ],
+)
+def test_what_cannot_be_put_together_is_refused_and_the_first_counts(
+    rule, was, first, second, told
+):
+    value, (fault,) = joined(rule, was, first, second)
+    assert value == first
+    assert told in fault
