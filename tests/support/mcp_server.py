@@ -142,6 +142,7 @@ def serve_http() -> None:
     # Named by its protocol, or else every answer would wait for a moment to be sent.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
+        listener.listen()  # Whoever reads the port may connect at once.
         sys.stdout.write(f"{listener.getsockname()[1]}\n")
         sys.stdout.flush()
         uvicorn.Server(uvicorn.Config(guarded, log_level="error")).run(sockets=[listener])
