@@ -9,6 +9,9 @@ AGENT_NAME: Final = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
 SNAKE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*\Z")
 #: `module:function`, as a pattern that JSON Schema can say as well.
 FUNCTION_NAME: Final = "[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*"
+#: `module:name` with dots in the name as well, or `local:NAME`.
+OBJECT_NAME: Final = "[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_.]*"
+OBJECT_REF: Final = re.compile(rf"{OBJECT_NAME}\Z")
 FUNCTION_REF: Final = re.compile(rf"{FUNCTION_NAME}\Z")
 
 #: Comparing letter by letter is slow: among more candidates only the same word is looked for.

@@ -1,10 +1,11 @@
 """The life of a run and of a turn: assemble, ask the model, use tools, come to an end."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from pydantic_core import to_json
 
+from weft.engine import board
 from weft.engine.boundaries import arrive, cut_short, leave, prepare, reply, send
 from weft.engine.codec import read_json, unfenced
 from weft.engine.commands import CallModel, Command, Record
@@ -56,6 +57,9 @@ def on_run_started(
     state.model = data.model
     state.kept = compiled.kept
     state.variables = {**compiled.start_values, **data.values}
+    if compiled.board is not None:
+        begun = board.begin(compiled, state, event, data)
+        return [*begun, *prepare(compiled, state)] if compiled.prepares else begun
     greeting = compiled.orchestrator.initial_message_to_user
     commands: list[Command] = [Record(MessageShown(greeting))] if greeting else []
     if compiled.orchestrator.initial_message is not None:
@@ -108,6 +112,8 @@ def on_turn_started(
     compiled: CompiledWorkflow, state: State, event: Event, data: TurnStarted
 ) -> list[Command]:
     """Put together what the agent is to see, or call the function that works in its place."""
+    if data.step:
+        return board.start(compiled, state, event, data)
     agent, number = data.agent, event.turn
     active = Activation(agent, number, fork=data.fork, phase=state.last_agent != agent)
     state.turns = number
@@ -132,13 +138,13 @@ def on_turn_started(
 
 
 def on_context_assembled(
-    _compiled: CompiledWorkflow, state: State, event: Event, _data: ContextAssembled
+    _compiled: CompiledWorkflow, state: State, event: Event, data: ContextAssembled
 ) -> list[Command]:
     """Ask the model."""
     active = state.active[event.turn]
     shown = state.values_of(event.turn)
     state.put(active.changed(stage="model", seq=event.seq, shown=shown))
-    return [CallModel(active.agent, active.number, active.call, event.seq)]
+    return [CallModel(data.agent, active.number, active.call, event.seq)]
 
 
 def on_model_replied(
@@ -155,7 +161,10 @@ def on_model_replied(
         state.put(active.changed(stage="tools", missing=missing, shown=None))
         return [Record(_tool_event(compiled, state, active, it)) for it in data.tool_requests]
     rules = compiled.agents[active.agent]
-    output, fault = read_output(compiled, rules.output, data.text)
+    if active.step:
+        output, fault = board.read_reply(compiled, active, data)
+    else:
+        output, fault = read_output(compiled, rules.output, data.text)
     if fault is not None:
         _say(state, event, active.agent, data.text)
         if data.finish == CUT:
@@ -165,7 +174,10 @@ def on_model_replied(
     if rules.send:  # It is said when its hooks have had it.
         return send(compiled, state, active, data.text)
     _say(state, event, active.agent, data.text)
-    return _final(compiled, state, active, data.text, output)
+    if active.step:
+        drafts = [] if output is None else board.drafts_of(compiled, active, output)
+        return board.evaluated(compiled, state, active, drafts, event)
+    return _final(compiled, state, active, data.text, cast("dict[str, Json] | None", output))
 
 
 def on_message_sent(
@@ -288,6 +300,8 @@ def on_turn_ended(
 ) -> list[Command]:
     """Hand off, or wait for the others of the group."""
     active = state.active[event.turn]
+    if active.step:
+        return board.ended(compiled, state, active)
     values = state.values_of(event.turn)
     count = state.turn_counts.get(data.agent, 0)
     writes = agent_turn_count(compiled, values, data.agent, count)
@@ -307,6 +321,8 @@ def on_turn_failed(
 ) -> list[Command]:
     """A run fails with its turn, unless the others of a group go on without it."""
     active = state.active[event.turn]
+    if active.step:
+        return board.failed(compiled, state, active, data)
     if active.fork:
         return member_failed(compiled, state, active, data.error)
     return [end_run(compiled, "failed", data.error)]

@@ -7,7 +7,7 @@ Functions of one boundary are called one after the other: what the first sets, t
 from collections.abc import Mapping
 from typing import Literal, cast
 
-from weft.engine import computed, documents
+from weft.engine import board, computed, documents
 from weft.engine.commands import Assemble, Command, Fetch, Record
 from weft.engine.compiled import BEFORE_RUN, CompiledWorkflow
 from weft.engine.conversation import pre_route, start_turn, stopped, unanswerable
@@ -113,15 +113,24 @@ def on_context_fetched(
     active = state.active[event.turn]
     if data.tools is not None:
         state.offered = data.tools
-    for origin, fault in data.faults.items():
-        variable = compiled.variables.get(origin)
-        if variable is None or getattr(variable.source, "default", None) is None:
-            error = f"{origin} could not be read: {fault}"
-            return [Record(TurnFailed(active.agent, error, "source"))]
+    failing = _unread(compiled, data)
+    if failing is not None:
+        return [Record(TurnFailed(active.agent, failing, "source"))]
+    if active.step:
+        return board.fetched(compiled, state, event, data.found)
     going_on = _proceed(compiled, state, active, state.values_of(event.turn))
     if active.agent or not compiled.computed.persist_to:
         return going_on
     return [*persisted(compiled, state, 0, compiled.computed.persist_to), *going_on]
+
+
+def _unread(compiled: CompiledWorkflow, data: ContextFetched) -> str | None:
+    """Say what could not be read and has no default."""
+    for origin, fault in data.faults.items():
+        variable = compiled.variables.get(origin)
+        if variable is None or getattr(variable.source, "default", None) is None:
+            return f"{origin} could not be read: {fault}"
+    return None
 
 
 def on_document_written(
@@ -147,6 +156,8 @@ def point_returned(
 ) -> list[Command]:
     """Take what a function at a boundary returned, and go on with the next."""
     active = _done(state, event, call)
+    if call.point in board.POINTS:
+        return board.returned(compiled, state, active, call.point, data.value, event)
     values = state.values_of(event.turn)
     writes: Writes = ()
     if call.point.startswith(COMPUTED):
@@ -172,6 +183,8 @@ def point_failed(
 ) -> list[Command]:
     """Go on without a function, or let the turn fail with it, as is declared."""
     active = _done(state, event, call)
+    if call.point in board.POINTS:
+        return board.call_failed(compiled, state, active, call.point, data.error)
     stops = call.point.startswith(COMPUTED) or _points(compiled, state, active)[active.at].stops
     if not stops:
         return _proceed(
@@ -258,6 +271,8 @@ def reopened(compiled: CompiledWorkflow, state: State, active: Activation) -> li
     if active.stage == "ending":
         return [Record(TurnEnded(active.agent), active.number)]
     waiting = [it for it in active.missing if it not in state.calls]
+    if active.step:
+        return board.reopened(compiled, state, active, waiting)
     if not waiting or active.stage == "tools":
         return []
     if active.stage in ("computing", "settling"):
@@ -301,6 +316,8 @@ def _fetch(
 
 def needed(compiled: CompiledWorkflow, active: Activation) -> Fetch:
     """Return what an activation needs from outside."""
+    if active.step:
+        return board.fetch_of(compiled, active)
     if not active.agent:
         return Fetch("", 0, compiled.once, bool(compiled.servers), active.seq)
     phased = compiled.per_phase if active.phase else ()
@@ -347,6 +364,8 @@ def _begin(
     """Let the first agent begin, unless a person is to say something first."""
     if state.stopping:
         return [stopped(compiled)]
+    if compiled.board is not None:
+        return board.start_next(compiled, state)
     if state.requests:
         return []
     agent = active.result if isinstance(active.result, str) else None

@@ -21,6 +21,8 @@ class Start(NamedTuple):
 
     agent: str
     fork: int = 0
+    #: The subscription of a board whose next artifacts wake it.
+    step: str = ""
 
 
 class Assemble(NamedTuple):
@@ -63,6 +65,8 @@ class Fetch(NamedTuple):
     names: tuple[str, ...]
     servers: bool
     seq: int
+    #: Whether providers and components of the board are asked as well.
+    board: bool = False
 
 
 class WriteDocument(NamedTuple):

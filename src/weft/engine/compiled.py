@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from weft.engine.board_rules import BoardRules, compile_board
 from weft.engine.computed import ComputedRules, link_computed
 from weft.engine.defaults import reply_limit, startup_mode
 from weft.engine.points import (
@@ -98,6 +99,8 @@ class CompiledWorkflow:
     #: Whether there is something to do before a run begins, and before it is over.
     prepares: bool = False
     finishes: bool = False
+    #: What wakes the agents of a board; None for a conversation.
+    board: BoardRules | None = None
 
 
 def compile_workflow(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> CompiledWorkflow:
@@ -141,6 +144,7 @@ def compile_workflow(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> Comp
             or at_point(points, None, *AFTER_RUN)
             or any(event == "after_chat" for event, _ in triggers.lifecycle)
         ),
+        board=compile_board(spec.orchestrator.workflow_name, spec.board) if spec.board else None,
     )
 
 

@@ -9,6 +9,13 @@ new field has a default that says what runs recorded before it.
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from weft.engine.board_events import (
+    ArtifactArrived,
+    ArtifactPublished,
+    BatchesFlushed,
+    DeliveryDeferred,
+    DeliveryMissed,
+)
 from weft.engine.call_events import (
     RequestAnswered,
     RequestExpired,
@@ -55,6 +62,11 @@ class RunStarted:
     given: tuple[str, ...] = ()
     #: What came with it: the values of a form, the body of a webhook, the document that changed.
     input: Values | None = None
+    #: Of a board: the correlation; the subscription it collects for beyond correlations; the agent
+    #: whose schedule it keeps.
+    correlation: str = ""
+    collects: str = ""
+    schedule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +92,9 @@ class TurnStarted:
     agent: str
     #: The event that started this turn side by side with others; 0 for a turn of its own.
     fork: int = 0
+    #: Of a board: the subscription that woke the agent, and the artifacts it got by it.
+    step: str = ""
+    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +149,8 @@ class ModelReplied:
     shown: str | None = None
     #: Why earlier attempts gave no answer.
     retries: tuple[str, ...] = ()
+    #: What does not fit in what an agent of a board is to publish; empty where it fits.
+    misfit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +246,7 @@ class TimerSet:
 
     id: str
     at: int
-    why: Literal["deadline", "trigger"]
+    why: Literal["deadline", "trigger", "board"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +325,11 @@ EventData: TypeAlias = (
     | Joined
     | TimerSet
     | TimerFired
+    | ArtifactPublished
+    | ArtifactArrived
+    | DeliveryMissed
+    | DeliveryDeferred
+    | BatchesFlushed
     | StopAsked
     | RunEnding
     | RunEnded
@@ -344,6 +366,11 @@ KINDS: Final[dict[str, type[EventData]]] = {
     "Joined": Joined,
     "TimerSet": TimerSet,
     "TimerFired": TimerFired,
+    "ArtifactPublished": ArtifactPublished,
+    "ArtifactArrived": ArtifactArrived,
+    "DeliveryMissed": DeliveryMissed,
+    "DeliveryDeferred": DeliveryDeferred,
+    "BatchesFlushed": BatchesFlushed,
     "StopAsked": StopAsked,
     "RunEnding": RunEnding,
     "RunEnded": RunEnded,

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast
 
 T = TypeVar("T")
+
+#: How many items that were taken a queue keeps before it lets go of them.
+_MOST_TAKEN: Final = 256
 
 
 class Log(Generic[T]):
@@ -35,6 +38,9 @@ class Log(Generic[T]):
     def __len__(self) -> int:
         return self._length
 
+    def __getitem__(self, index: int) -> T:
+        return self._items[index]
+
     def __iter__(self) -> Iterator[T]:
         return islice(self._items, self._length)
 
@@ -49,6 +55,53 @@ class Log(Generic[T]):
 
     def __repr__(self) -> str:
         return f"Log({list(self)!r})"
+
+
+class Fifo(Generic[T]):
+    """An immutable queue that shares its items with its earlier versions.
+
+    What was taken is let go of now and then, so that the cost of one step does not grow.
+    """
+
+    __slots__ = ("_items", "_taken")
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._items = Log(items)
+        self._taken = 0
+
+    def added(self, *items: T) -> "Fifo[T]":
+        """Return this queue with more items at its end."""
+        return self._with(self._items.added(*items), self._taken)
+
+    def __getitem__(self, index: int) -> T:
+        return self._items[self._taken + index]
+
+    def rest(self, count: int = 1) -> "Fifo[T]":
+        """Return this queue without the items that are next."""
+        taken = self._taken + count
+        if taken >= _MOST_TAKEN and taken * 2 >= len(self._items):
+            return Fifo(self._items.since(taken))
+        return self._with(self._items, taken)
+
+    def _with(self, items: Log[T], taken: int) -> "Fifo[T]":
+        twin: Fifo[T] = object.__new__(type(self))
+        twin._items, twin._taken = items, taken
+        return twin
+
+    def __len__(self) -> int:
+        return len(self._items) - self._taken
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items.since(self._taken))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fifo) and list(self) == list(cast("Fifo[T]", other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"Fifo({list(self)!r})"
 
 
 class KeyLog:

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from weft.engine import (
     activations,
+    board,
     boundaries,
     calls,
     conversation,
@@ -62,6 +63,11 @@ HANDLERS: Final[dict[type[EventData], Handler]] = {
     events.Joined: groups.on_joined,
     events.TimerSet: timers.on_timer_set,
     events.TimerFired: timers.on_timer_fired,
+    events.ArtifactPublished: board.on_artifact_published,
+    events.ArtifactArrived: board.on_artifact_arrived,
+    events.DeliveryMissed: board.on_delivery_missed,
+    events.DeliveryDeferred: board.on_delivery_deferred,
+    events.BatchesFlushed: board.on_batches_flushed,
     events.StopAsked: activations.on_stop_asked,
     events.RunEnding: boundaries.on_run_ending,
     events.RunEnded: ending.on_run_ended,
@@ -76,6 +82,20 @@ def _at(stage: str) -> Wanted:
         return active is not None and active.stage == stage and active.call == data.call
 
     return wanted
+
+
+def _may_start(state: State, _turn: int, data: events.TurnStarted) -> bool:
+    if data.step:
+        return state.board is not None and data.step in state.board.queues
+    return not data.fork or data.fork in state.groups
+
+
+def _is_on_board(state: State, _turn: int, data: events.ArtifactPublished) -> bool:
+    return state.board is not None and not (data.id and data.id in state.board.ids)
+
+
+def _is_unread(state: State, _turn: int, data: events.ArtifactArrived) -> bool:
+    return state.board is not None and data.letter not in state.board.ids
 
 
 def _is_active(state: State, turn: int, _data: EventData) -> bool:
@@ -136,7 +156,7 @@ def _is_open(state: State, _turn: int, data: events.ModelConsulted | events.Surf
 
 #: What comes late or twice is in none of these states: it changes nothing.
 WANTED: Final[dict[type[EventData], Wanted]] = {
-    events.TurnStarted: lambda state, _, data: not data.fork or data.fork in state.groups,
+    events.TurnStarted: _may_start,
     events.ContextAssembled: _at("assembling"),
     events.ModelReplied: _at("model"),
     events.ModelFailed: _at("model"),
@@ -157,6 +177,11 @@ WANTED: Final[dict[type[EventData], Wanted]] = {
     events.ContextFetched: _is_at("fetching"),
     events.DocumentWritten: _is_written,
     events.ConditionJudged: _is_judged,
+    events.ArtifactPublished: _is_on_board,
+    events.ArtifactArrived: _is_unread,
+    events.DeliveryMissed: lambda state, _turn, _data: state.board is not None,
+    events.DeliveryDeferred: _is_active,
+    events.BatchesFlushed: lambda state, _turn, _data: state.board is not None,
     events.RunEnding: lambda state, _turn, _data: state.ending is None,
 }
 
@@ -183,7 +208,8 @@ def advance(compiled: CompiledWorkflow, state: State, event: Event) -> list[Comm
     else:
         commands = HANDLERS[kind](compiled, state, event, data)
     if state.outcome is None:
-        state.status = "waiting" if state.requests and not _is_busy(state) else "running"
+        rests = (state.requests or state.board is not None) and not _is_busy(state)
+        state.status = "waiting" if rests else "running"
     return commands
 
 
@@ -210,9 +236,10 @@ def pending(compiled: CompiledWorkflow, state: State) -> Iterator[Command]:
         yield from groups.start_members(group)
     for active in state.active.values():
         if active.stage == "assembling":
-            yield Assemble(active.agent, active.number, active.call)
+            yield Assemble(_role(compiled, active), active.number, active.call)
         elif active.stage == "model":
-            yield CallModel(active.agent, active.number, active.call, active.seq)
+            role = _role(compiled, active)
+            yield CallModel(role, active.number, active.call, active.seq)
         elif active.stage == "fetching":
             yield boundaries.needed(compiled, active)
         else:
@@ -220,10 +247,17 @@ def pending(compiled: CompiledWorkflow, state: State) -> Iterator[Command]:
     for call in state.calls.values():
         if call.asks is None:
             yield calls.call_of(state.active[call.turn].agent, call)
+    if state.board is not None:
+        yield from board.start_next(compiled, state)
     for name, seq in state.writing.items():
         yield WriteDocument(name, seq)
     if state.judging is not None:
         yield Judge(state.judging.agent, state.judging.rule, state.judging.seq)
+
+
+def _role(compiled: CompiledWorkflow, active: Activation) -> str:
+    """Return as what an agent asks its model: an agent of a board may have several engines."""
+    return board.role(compiled, active) if active.step else active.agent
 
 
 def _is_busy(state: State) -> bool:

@@ -6,6 +6,7 @@ These are tuples: one is made with every batch, and a frozen class takes three t
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from weft.engine.board_rows import BoardSide, board_sides
 from weft.engine.events import Event, Outcome
 from weft.engine.state import Request, State, Status
 from weft.findings import Json
@@ -96,7 +97,7 @@ class KeptValue(NamedTuple):
 
 
 #: What a batch changes beside its run, in the same transaction.
-Side: TypeAlias = RequestRow | RequestClosed | TimerRow | TimerGone | KeptValue
+Side: TypeAlias = RequestRow | RequestClosed | TimerRow | TimerGone | KeptValue | BoardSide
 
 
 class DueRow(NamedTuple):
@@ -144,6 +145,8 @@ def batch(
     """Put together what is to be written when events have led from one state to another."""
     row = run_row(after, events[-1].at, owner if after.status == "running" else "", id)
     sides = () if _same_sides(before, after) else tuple(_sides(before, after))
+    if after.board is not None:
+        sides = (*sides, *board_sides(after, events))
     return Batch(after.run, before.seq, events, row, sides, package)
 
 

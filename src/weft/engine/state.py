@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
 
+from weft.engine.board_state import Artifact, BoardState
 from weft.engine.events import Outcome, ToolRequest, Usage
 from weft.engine.log import KeyLog, Log
 from weft.engine.routing import Route
@@ -97,6 +98,8 @@ class ActivationChanges(TypedDict, total=False):
     edits: tuple[Mapping[str, Json], ...]
     asked: Mapping[str, Json] | None
     route: Route | None
+    fetched: Mapping[str, Json]
+    candidates: tuple[Json, ...]
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,12 @@ class Activation:
     asked: Mapping[str, Json] | None = None
     #: Who is next, where that was decided in the course of the turn.
     route: Route | None = None
+    #: On a board: the subscription that woke it, with what; what providers and components gave;
+    #: and what it came to, as often as it has worked.
+    step: str = ""
+    inputs: tuple[Artifact, ...] = ()
+    fetched: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    candidates: tuple[Json, ...] = ()
 
     def changed(self, **changes: Unpack[ActivationChanges]) -> "Activation":
         """Return the activation as it is afterwards. `replace` would set every field one by one."""
@@ -308,6 +317,7 @@ class State:
         default_factory=dict[str, list[dict[str, Json]]]
     )
     judging: Judging | None = None
+    board: BoardState | None = None
     stopping: bool = False
     ending: Ending | None = None
     outcome: Outcome | None = None

@@ -1,5 +1,6 @@
 """Timers: set, due, and gone with what they belong to."""
 
+from weft.engine import board
 from weft.engine.commands import Command
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import Event, TimerFired, TimerSet
@@ -18,11 +19,13 @@ def on_timer_set(
 
 
 def on_timer_fired(
-    compiled: CompiledWorkflow, state: State, _event: Event, data: TimerFired
+    compiled: CompiledWorkflow, state: State, event: Event, data: TimerFired
 ) -> list[Command]:
     """Set what the time sets, or let the members of a group fail that are not done."""
     timer = state.timers[data.id]
     state.timers = without(state.timers, data.id)
     if timer.owner:
         return overdue(compiled, state, timer)
+    if state.board is not None and data.id not in compiled.triggers.timers:
+        return board.fired(compiled, state, event, data)
     return fire(compiled, state, 0, timer_expired(compiled, state.variables, data.id)).records

@@ -12,6 +12,7 @@ from typing import Literal, Protocol, TypeAlias
 from weft.engine.events import Event
 from weft.engine.rows import Batch, DueRow, RequestRow, RunRow
 from weft.findings import Json
+from weft.ports.board import BoardStore
 from weft.ports.scope import Scope
 
 #: full: on disk before an effect is performed; normal: handed to the system, survives a crash of
@@ -28,7 +29,7 @@ class Pruned:
     bytes: int
 
 
-class Journal(Protocol):
+class Journal(BoardStore, Protocol):
     """A store of runs. Whatever is outside the scope looks like what does not exist."""
 
     async def append(self, batch: Batch) -> None:

@@ -1,33 +1,197 @@
-"""The board: typed artifacts, and the subscriptions by which they wake agents."""
+"""The board: typed artifacts, the agents they wake, and what these publish in turn."""
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
-from weft.spec.part import Name, Part
+from weft.spec.part import JsonMap, Name, ObjectRef, Part, Text, Words
+from weft.spec.providers import Provider
+from weft.spec.visibility import PUBLIC, Visibility
+
+#: The type of what a schedule publishes.
+TICK = "Tick"
 
 
-class EachArtifact(Part):
-    """Every artifact of one type wakes the agent."""
+class ArtifactType(Part):
+    """A type of artifacts that no model of the package describes."""
 
-    on: Literal["each"] = "each"
+    name: Name
+    description: Text = ""
+    schema_: JsonMap = Field(alias="schema", description="JSON Schema of the payload.")
+
+
+class Join(Part):
+    """Artifacts that belong together by a key."""
+
+    by: Name | dict[Name, Name] | None = Field(
+        default=None, description="The field of the payload that is the key, or one for each type."
+    )
+    function: ObjectRef | None = Field(
+        default=None, description="In place of `by`: a function of the payload that returns it."
+    )
+    within_seconds: Annotated[float, Field(gt=0, le=31_536_000)] | None = None
+    within_count: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
+        default=None, description="How many artifacts of the subscription may come in between."
+    )
+
+
+class Batch(Part):
+    """Artifacts, or groups of them, that are handled together."""
+
+    size: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    timeout_seconds: Annotated[float, Field(gt=0, le=31_536_000)] | None = None
+
+
+class Subscription(Part):
+    """What wakes an agent. Several types: one of each is needed; a type twice: two of it."""
+
+    types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=50)]
+    where: Words | None = Field(
+        default=None,
+        description="A condition over the fields of the payload, or a function of it.",
+    )
+    tags: tuple[Name, ...] = Field(default=(), description="The artifact has one of these.")
+    from_agents: tuple[Name, ...] = Field(default=(), description="One of these published it.")
+    mode: Literal["both", "events", "direct"] = Field(
+        default="both", description="events: published artifacts; direct: only those it is given."
+    )
+    priority: int = Field(default=0, ge=-1000, le=1000, description="Higher comes first.")
+    join: Join | None = None
+    batch: Batch | None = None
+    activation: Words | None = Field(
+        default=None,
+        description="A condition over how many artifacts of each type the correlation has; what "
+        "came waits until it holds.",
+    )
+    context: Provider | None = Field(default=None, description="Instead of the agent's provider.")
+    scope: Literal["correlation", "partition", "all"] = Field(
+        default="correlation", description="Which artifacts may be collected together."
+    )
+
+
+class Publication(Part):
+    """What an agent publishes."""
+
+    type: Name
+    visibility: Visibility | ObjectRef = Field(
+        default=PUBLIC, description="Fixed, or a function of the payload that returns it."
+    )
+    tags: tuple[Name, ...] = ()
+    fan_out: int = Field(default=1, ge=1, le=100, description="How many each time.")
+    where: Words | None = Field(
+        default=None, description="What does not fulfil it is not published."
+    )
+    validate_: Words | None = Field(
+        default=None, alias="validate", description="If one does not fulfil it, the turn fails."
+    )
+
+
+class ModelEngine(Part):
+    """The agent's language model works out what is published."""
+
+    kind: Literal["model"] = "model"
+    model: Name | None = None
+    instructions: Text = ""
+    context: Provider | None = Field(default=None, description="Instead of the agent's provider.")
+
+
+class FunctionEngine(Part):
+    """A function, or a class with `evaluate`, works out what is published."""
+
+    kind: Literal["function"] = "function"
+    function: ObjectRef
+    options: JsonMap = Field(default={}, description="What a class is made with.")
+    context: Provider | None = Field(default=None, description="Instead of the agent's provider.")
+
+
+Engine: TypeAlias = Annotated[ModelEngine | FunctionEngine, Field(discriminator="kind")]
+
+
+class Component(Part):
+    """An object whose hooks are called around activations, or around all of the board."""
+
+    component: ObjectRef = Field(description="A class, made with `options`.")
+    options: JsonMap = {}
+    priority: int = Field(default=0, ge=-1000, le=1000, description="Higher comes first.")
+    hooks: tuple["HookName", ...] = Field(description="Which of its hooks are called.")
+
+
+HookName: TypeAlias = Literal[
+    "before_schedule",
+    "pre_consume",
+    "pre_evaluate",
+    "post_evaluate",
+    "artifact_published",
+    "post_publish",
+    "error",
+]
+
+
+class Schedule(Part):
+    """When an agent is woken by the clock (UTC); what wakes it is an artifact of the type Tick."""
+
+    every_seconds: Annotated[float, Field(gt=0, le=31_536_000)] | None = None
+    daily: Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")] | None = None
+    at: AwareDatetime | None = None
+    cron: Name | None = Field(
+        default=None, description="Five fields: minute hour day month weekday."
+    )
+    delay_seconds: float = Field(default=0, ge=0, le=31_536_000, description="Before the first.")
+    max_repeats: Annotated[int, Field(ge=1)] | None = None
+
+
+class BestOf(Part):
+    """An agent works several times, and the best result counts."""
+
+    n: int = Field(ge=2, le=10)
+    score: ObjectRef = Field(description="A function of the artifacts of one result; most is best.")
+
+
+class BoardAgent(Part):
+    """How an agent takes part in the board; agents.json says who it is."""
+
     agent: Name
-    artifact: Name = Field(description="Model of the artifact.")
-
-
-class AllArtifacts(Part):
-    """The agent wakes when one artifact of every type is there."""
-
-    on: Literal["all"] = "all"
-    agent: Name
-    artifacts: tuple[Name, ...] = Field(min_length=2, description="Models of the artifacts.")
-
-
-Subscription: TypeAlias = Annotated[EachArtifact | AllArtifacts, Field(discriminator="on")]
+    labels: tuple[Name, ...] = ()
+    consumes: tuple[Subscription, ...] = ()
+    publishes: tuple[Publication, ...] = ()
+    engines: tuple[Engine, ...] = Field(
+        default=(), description="One after the other, each gets what the one before made."
+    )
+    context: Provider | None = Field(
+        default=None, description="null: the visible artifacts of the correlation."
+    )
+    fallback: Provider | None = Field(
+        default=None, description="Serves when the provider fails or takes too long."
+    )
+    components: tuple[Component, ...] = ()
+    schedule: Schedule | None = None
+    best_of: BestOf | None = None
+    max_concurrency: int = Field(default=2, ge=1, le=64)
+    prevent_self_trigger: bool = Field(
+        default=True, description="What it published itself does not wake it."
+    )
 
 
 class Board(Part):
-    """Which artifacts there are and whom they wake."""
+    """Which artifacts there are, whom they wake, and what holds for all."""
 
-    artifacts: tuple[Name, ...] = Field(description="Models that may be published.")
-    subscriptions: tuple[Subscription, ...] = ()
+    artifacts: tuple[Name | ArtifactType, ...] = Field(
+        description="Types that may be published: models of the package, or JSON Schemas."
+    )
+    agents: tuple[BoardAgent, ...] = ()
+    components: tuple[Component, ...] = Field(
+        default=(), description="Their board hooks are called for all agents."
+    )
+    max_concurrency: int = Field(default=16, ge=1, le=64, description="Of all agents, in one run.")
+    breaker: int = Field(
+        default=1000,
+        ge=1,
+        le=1_000_000,
+        description="How often one agent is woken at most for each artifact from outside.",
+    )
+    idle_seconds: float = Field(
+        default=86_400,
+        gt=0,
+        le=31_536_000,
+        description="A correlation that nothing happens in for so long is over.",
+    )

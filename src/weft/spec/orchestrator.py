@@ -94,7 +94,9 @@ class Orchestrator(Part):
     workflow_name: Name
     description: Text = ""
     orchestration_pattern: PatternOrDefault = "DefaultPattern"
-    initial_agent: Name
+    initial_agent: Annotated[str, Field(max_length=200)] = Field(
+        default="", description="Who begins a conversation; boards and flows have none."
+    )
     max_turns: int = Field(default=30, ge=1, le=500)
     human_in_the_loop: bool = True
     trigger: Start = ChatStart()

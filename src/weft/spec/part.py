@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, StringConstraints
 
 from weft import ids
 
-__all__ = ["FunctionRef", "JsonMap", "JsonValue", "Name", "Part", "Text", "Words"]
+__all__ = ["FunctionRef", "JsonMap", "JsonValue", "Name", "ObjectRef", "Part", "Text", "Words"]
 
 #: A name as an author writes it; which names are well formed is the checker's matter.
 Name: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -20,6 +20,12 @@ Words: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200
 #: A function of the package, `module:function`, relative to the package folder.
 FunctionRef: TypeAlias = Annotated[
     str, StringConstraints(pattern=rf"^{ids.FUNCTION_NAME}$", max_length=400)
+]
+
+#: An object in code: `module:name` in the package or installed, or `local:NAME`, which only the
+#: process has that defines the workflow.
+ObjectRef: TypeAlias = Annotated[
+    str, StringConstraints(pattern=rf"^{ids.OBJECT_NAME}$", max_length=400)
 ]
 
 JsonMap: TypeAlias = dict[str, JsonValue]

@@ -1,0 +1,106 @@
+"""The board as a run knows it: what waits, what is collected, and what was counted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypedDict, Unpack
+
+from weft.engine.log import Fifo, KeyLog
+from weft.findings import Json
+
+
+class Artifact(NamedTuple):
+    """An artifact as agents get it."""
+
+    id: str
+    type: str
+    payload: Json
+    by: str
+    tags: tuple[str, ...]
+    partition: str
+    correlation: str
+    created_at: int
+
+
+class Delivery(NamedTuple):
+    """Artifacts that are to wake an agent, in the order they came to it."""
+
+    artifacts: tuple[Artifact, ...]
+    order: int
+
+
+class Delayed(NamedTuple):
+    """An artifact that nobody may see yet."""
+
+    artifact: Artifact
+    wakes: Mapping[str, str]
+
+
+class Pool(NamedTuple):
+    """What was collected for a subscription and a key, by type, and since when."""
+
+    waiting: Mapping[str, Fifo[Artifact]]
+    timer: str = ""
+    #: How many artifacts had come to the subscription then.
+    seen: int = 0
+
+
+class Groups(NamedTuple):
+    """Groups of artifacts that are to be handled together."""
+
+    groups: Fifo[tuple[Artifact, ...]]
+    timer: str = ""
+
+
+class BoardChanges(TypedDict, total=False):
+    """What changes in the course of a run."""
+
+    counts: Mapping[str, int]
+    queues: Mapping[str, Fifo[Delivery]]
+    pools: Mapping[tuple[str, str], Pool]
+    batches: Mapping[str, Groups]
+    delayed: Mapping[str, Delayed]
+    deferred: Mapping[str, tuple[str, Delivery]]
+    seen: Mapping[str, int]
+    outside: int
+    woken: Mapping[str, int]
+    ids: KeyLog
+    last_at: int
+    ticks: int
+
+
+@dataclass(frozen=True)
+class BoardState:
+    """Everything of a board that is not in its index: it ends with the run."""
+
+    correlation: str
+    #: How many artifacts of each type there were.
+    counts: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: What is ready, by subscription.
+    queues: Mapping[str, Fifo[Delivery]] = field(default_factory=dict[str, Fifo[Delivery]])
+    #: What is not complete, by subscription and key.
+    pools: Mapping[tuple[str, str], Pool] = field(default_factory=dict[tuple[str, str], Pool])
+    batches: Mapping[str, Groups] = field(default_factory=dict[str, Groups])
+    #: What waits for a time, by timer: artifacts that are not visible yet, deliveries put off.
+    delayed: Mapping[str, Delayed] = field(default_factory=dict[str, Delayed])
+    deferred: Mapping[str, tuple[str, Delivery]] = field(
+        default_factory=dict[str, tuple[str, Delivery]]
+    )
+    #: How many artifacts have come to each subscription that counts them.
+    seen: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: Since nothing was to be done: how many artifacts came from outside, and how often each agent
+    #: was woken.
+    outside: int = 0
+    woken: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: The names that whoever published gave, and the letters that were read: each counts once.
+    ids: KeyLog = field(default_factory=KeyLog)
+    last_at: int = 0
+    #: The agent whose schedule this run keeps, and how often it has fired.
+    schedule: str = ""
+    ticks: int = 0
+
+    def changed(self, **changes: Unpack[BoardChanges]) -> "BoardState":
+        """Return the board as it is afterwards. `replace` would set every field one by one."""
+        twin: BoardState = object.__new__(BoardState)
+        twin.__dict__.update(self.__dict__)
+        twin.__dict__.update(changes)
+        return twin
