@@ -1,6 +1,7 @@
 """Assembly: everything an agent is sent in one call, with a manifest that says where it is from."""
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -10,14 +11,16 @@ from pydantic_core import to_json
 from weft.context.history import HistoryLimits, Window, window
 from weft.context.segment import LeftOut, Segment, over_budget
 from weft.context.values import shown, value_of
-from weft.context.view import Section, VariableList, View, extras, headed, schemas
+from weft.context.view import BoardSlice, Section, VariableList, View, extras, headed, schemas
 from weft.engine.offered import offered_tools
-from weft.engine.state import State
+from weft.engine.state import Activation, State
 from weft.findings import Json
 from weft.ports.model import ChatMessage, ToolSchema
 from weft.spec.ingredients import estimate
 
 _VARIABLES_HEADING: Final = "[CONTEXT VARIABLES]"
+_BOARD_HEADING: Final = "[CONTEXT]"
+_TOLD: Final = frozenset({"type", "payload", "produced_by", "tags", "key"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,10 @@ def assemble(view: View, state: State, turn: int) -> Assembly:
             if made.messages:
                 pieces.append(made)
             continue
-        text = _text(piece, state, values, left_out)
+        if isinstance(piece, BoardSlice):
+            text = _slice(piece, active, left_out)
+        else:
+            text = _text(piece, state, values, left_out)
         if text is not None:
             texts.append(text.text)
             pieces.append(text)
@@ -164,6 +170,38 @@ def _text(
     )
     text = headed(piece.heading, filled)
     return Segment("prompt", piece.origin, text, estimate(text))
+
+
+def _slice(piece: BoardSlice, active: Activation | None, left_out: list[LeftOut]) -> Segment | None:
+    """List the artifacts a provider gave; what does not fit is left out from the end."""
+    fetched = cast("Mapping[str, Any]", active.fetched if active else {})
+    engines: list[int] = fetched.get("engines") or []
+    if active is None or active.at >= len(engines):
+        return None
+    given = fetched["slices"][engines[active.at]]
+    lines = [json.dumps(_told(it), ensure_ascii=False) for it in given["items"]]
+    ids = [it.get("id") for it in given["items"]]
+    text = "\n".join((_BOARD_HEADING, *lines))
+    budget = piece.max_tokens
+    if budget is not None and estimate(text) > budget:
+        while lines and estimate(text) > budget:
+            lines.pop()
+            text = "\n".join((_BOARD_HEADING, *lines))
+        rest = {"kind": "board", "origin": piece.origin, "names": ids[len(lines) :]}
+        left_out.append({**rest, "reason": over_budget(budget)})
+    if not lines:
+        return None
+    facts = {
+        "provider": given["provider"],
+        "items": ids[: len(lines)],
+        "redacted": given["metadata"].get("redacted", []),
+    }
+    return Segment("board", piece.origin, text, estimate(text), facts=facts)
+
+
+def _told(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a model is told of an artifact."""
+    return {key: it for key, it in item.items() if key in _TOLD and it}
 
 
 def _listing(

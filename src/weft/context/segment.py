@@ -7,7 +7,9 @@ from typing import Final, Literal, TypeAlias
 from weft.findings import Json
 
 #: turn: what an agent did in the turn under way, where its context has no history.
-Kind: TypeAlias = Literal["prompt", "variables", "literal", "history", "turn", "tools", "output"]
+Kind: TypeAlias = Literal[
+    "prompt", "variables", "literal", "board", "history", "turn", "tools", "output"
+]
 
 #: What was not sent, and why: kind, origin, reason, and which names or messages it is.
 LeftOut: TypeAlias = Mapping[str, Json]

@@ -13,6 +13,7 @@ from weft.engine.writes import may_read
 from weft.ports.model import OutputSchema, ToolSchema
 from weft.spec.agents import Agent, PromptSection
 from weft.spec.ingredients import (
+    BoardIngredient,
     HistoryIngredient,
     Ingredient,
     LiteralIngredient,
@@ -52,8 +53,25 @@ class VariableList:
     max_tokens: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class BoardSlice:
+    """What the provider of an agent of a board gave for the engine that works."""
+
+    origin: str
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineView:
+    """What the model of an engine of a board sees beside what its agent declares."""
+
+    role: str
+    instructions: str = ""
+    output: OutputSchema | None = None
+
+
 #: What is put together at every call, in order. A segment is the same every time.
-Piece: TypeAlias = Segment | Section | VariableList | HistoryLimits
+Piece: TypeAlias = Segment | Section | VariableList | BoardSlice | HistoryLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +92,32 @@ class View:
     servers: tuple[str, ...] = ()
 
 
-def make_view(spec: WorkflowSpec, agent: Agent, tools: tuple[ToolSchema, ...]) -> View:
+def make_view(
+    spec: WorkflowSpec,
+    agent: Agent,
+    tools: tuple[ToolSchema, ...],
+    engine: EngineView | None = None,
+) -> View:
     """Work out an agent's view, once for all runs of a workflow."""
-    output = _output(spec, agent.agent_name)
+    output = _output(spec, agent.agent_name) if engine is None else engine.output
     left_out: list[LeftOut] = []
     pieces: list[Piece] = [
         _section(spec, agent.agent_name, it, left_out) for it in agent.prompt_sections
     ]
-    for index, ingredient in enumerate(agent.context or default_ingredients()):
+    if engine is not None:
+        if not pieces and agent.description:
+            pieces.append(_fixed("prompt", "description", agent.description))
+        if engine.instructions:
+            pieces.append(_fixed("prompt", "instructions", engine.instructions))
+    usual = default_ingredients(board=engine is not None)
+    for index, ingredient in enumerate(agent.context or usual):
         origin = f"context[{index}]" if agent.context else "standard"
         pieces += _ingredient(spec, agent.agent_name, origin, ingredient, left_out)
     if not any(isinstance(piece, HistoryLimits) for piece in pieces):
         # Without the results of its tools an agent would call them again and again.
         pieces.append(HistoryLimits("turn", "standard", HISTORY_TOKENS))
     return View(
-        agent=agent.agent_name,
+        agent=agent.agent_name if engine is None else engine.role,
         pieces=tuple(pieces),
         left_out=tuple(left_out),
         tools=tools,
@@ -104,9 +133,10 @@ def extras(tools: tuple[ToolSchema, ...], output: OutputSchema | None) -> bytes:
     return to_json((tools, output))
 
 
-def default_ingredients() -> tuple[Ingredient, ...]:
+def default_ingredients(*, board: bool = False) -> tuple[Ingredient, ...]:
     """Return what an agent sees after its prompt if it does not say."""
-    return VariablesIngredient(), HistoryIngredient()
+    slices = (BoardIngredient(),) if board else ()
+    return VariablesIngredient(), *slices, HistoryIngredient()
 
 
 def _section(
@@ -137,6 +167,8 @@ def _ingredient(
     match ingredient:
         case LiteralIngredient(text=text):
             yield _fixed("literal", origin, text)
+        case BoardIngredient(max_tokens=tokens):
+            yield BoardSlice(origin, tokens)
         case HistoryIngredient(max_tokens=tokens, max_messages=messages):
             yield HistoryLimits("history", origin, tokens or HISTORY_TOKENS, messages)
         case _:

@@ -35,7 +35,7 @@ from weft.engine.events import (
     TurnFailed,
     TurnStarted,
 )
-from weft.engine.log import Log
+from weft.engine.log import Fifo, Log
 from weft.engine.publishing import (
     NO_KEY,
     Draft,
@@ -124,7 +124,7 @@ def on_artifact_published(
     elsewhere = frozenset(data.letters.values())
     wakes = {name: key for name, key in data.wakes.items() if name not in elsewhere}
     direct = bool(data.direct)
-    commands += _deliver(compiled, state, event, it, wakes, data.visible_at, direct=direct)
+    commands += _deliver(compiled, state, event, it, wakes, event.at + data.delay, direct=direct)
     return [*commands, *start_next(compiled, state)]
 
 
@@ -164,15 +164,14 @@ def _deliver(
         state.board = board.changed(delayed={**board.delayed, timer: Delayed(it, wakes)})
         return [Record(TimerSet(timer, visible_at, "board"), turn=0)]
     commands: list[Command] = []
-    for name, key in wakes.items():
-        subscription = rules.subscriptions[name]
-        if direct:  # It is given to the agent, whatever that would wait for.
+    if direct:  # It is given to the agent, whatever that would wait for.
+        for name in list(wakes)[:1]:
             board = pools.enqueue(board, name, (it,), event.seq)
-        else:
+    else:
+        for name, key in wakes.items():
+            subscription = rules.subscriptions[name]
             board, more = pools.collect(state, board, subscription, key, it, event)
             commands += more
-        if direct:
-            break
     state.board = board
     return commands
 
@@ -198,8 +197,8 @@ def on_batches_flushed(
 
 
 def _queued(
-    board: BoardState, subscription: str, queue: Any
-) -> Mapping[str, Any]:  # a queue that is empty goes
+    board: BoardState, subscription: str, queue: Fifo[Delivery]
+) -> Mapping[str, Fifo[Delivery]]:
     if len(queue):
         return {**board.queues, subscription: queue}
     return without(board.queues, subscription)
@@ -340,7 +339,7 @@ def role(compiled: CompiledWorkflow, active: Activation) -> str:
 
 
 def reopened(
-    compiled: CompiledWorkflow, state: State, active: Activation, waiting: Sequence[str]
+    compiled: CompiledWorkflow, active: Activation, waiting: Sequence[str]
 ) -> list[Command]:
     """Return the call that is to be recorded next where a fork was cut before it."""
     if not waiting:
@@ -439,7 +438,7 @@ def evaluated(
     except Unpublishable as error:
         state.put(active)
         return [Record(TurnFailed(active.agent, str(error), "output"), active.number)]
-    return _publish(compiled, state, active, passed, event)
+    return _publish(compiled, state, active, passed)
 
 
 def spec_of(compiled: CompiledWorkflow, agent: str) -> BoardAgent:
@@ -466,9 +465,12 @@ def returned(
     drafts = cast("list[JsonDraft]", value or [])
     match point:
         case "board:engine":
-            return evaluated(compiled, state, active, drafts, event)
+            made = cast("Mapping[str, Any]", value)
+            if made["state"]:
+                active = active.changed(fetched={**active.fetched, "state": made["state"]})
+            return evaluated(compiled, state, active, made["artifacts"], event)
         case "board:publish":
-            return _publish(compiled, state, active, drafts, event)
+            return _publish(compiled, state, active, drafts)
         case "board:error":
             state.drop(active.number)
             return _after(compiled, state)
@@ -494,13 +496,16 @@ def _publish(
     state: State,
     active: Activation,
     drafts: Sequence[JsonDraft],
-    event: Event,
 ) -> list[Command]:
     rules, made = rules_of(compiled), list[Command]()
     partition = active.inputs[0].partition if active.inputs else ""
     for draft in drafts:
+        if "blocked" in draft:
+            told = f"{draft['type']} {draft['blocked']}"
+            made.append(Record(DeliveryMissed("", (), "blocked", told), active.number))
+            continue
         read = read_draft(draft, by=active.agent, partition=partition)
-        made.append(Record(published(rules, state.app, read, event.at), active.number))
+        made.append(Record(published(rules, state.app, read), active.number))
     if rules.agents[active.agent].after_code:
         return [*made, *_call(state, active.changed(result=cast("Json", list(drafts))), AFTER)]
     return [*made, *_end(state, active)]
@@ -611,5 +616,5 @@ def _tick(compiled: CompiledWorkflow, state: State, event: Event) -> list[Comman
     state.board = board
     payload: Json = {"iteration": board.ticks, "fired_at": event.at}
     draft = Draft(TICK, payload, f"schedule:{board.schedule}", direct=board.schedule)
-    tick = Record(published(rules_of(compiled), state.app, draft, event.at), turn=0)
+    tick = Record(published(rules_of(compiled), state.app, draft), turn=0)
     return [tick, *_schedule(compiled, board, event)]

@@ -29,8 +29,8 @@ class ArtifactPublished:
     tags: tuple[str, ...] = ()
     partition: str = ""
     visibility: Values = field(default_factory=lambda: dict[str, Json](PUBLIC))
-    #: When it can first be seen by anybody; 0 at once.
-    visible_at: int = 0
+    #: Milliseconds until it can be seen by anybody.
+    delay: int = 0
     #: The subscriptions that want it, each with the key it is joined by.
     wakes: dict[str, str] = field(default_factory=dict[str, str])
     #: The runs that collect it beyond its correlation, each with the subscription it does that for.

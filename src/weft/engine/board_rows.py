@@ -125,6 +125,6 @@ def _letters(
             created_at=event.at,
             tags=data.tags,
             partition=data.partition,
-            visible_at=data.visible_at,
+            visible_at=event.at + data.delay,
         )
         yield Letter(state.app, to, state.workflow, state.digest, state.user, arrived)

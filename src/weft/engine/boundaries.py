@@ -272,7 +272,7 @@ def reopened(compiled: CompiledWorkflow, state: State, active: Activation) -> li
         return [Record(TurnEnded(active.agent), active.number)]
     waiting = [it for it in active.missing if it not in state.calls]
     if active.step:
-        return board.reopened(compiled, state, active, waiting)
+        return board.reopened(compiled, active, waiting)
     if not waiting or active.stage == "tools":
         return []
     if active.stage in ("computing", "settling"):

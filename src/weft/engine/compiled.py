@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from weft.engine.board_rules import BoardRules, compile_board
+from weft.engine.board_rules import BoardRules, compile_board, role_of
 from weft.engine.computed import ComputedRules, link_computed
 from weft.engine.defaults import reply_limit, startup_mode
 from weft.engine.points import (
@@ -203,6 +203,9 @@ def _agents(spec: WorkflowSpec, points: Sequence[PointCall]) -> dict[str, Activa
             on_demand=wanted,
             plain=not (before or reply or wanted),
         )
+    for it in spec.board.agents if spec.board else ():
+        for engine in range(1, len(it.engines)):
+            rules[role_of(it.agent, engine)] = rules[it.agent]
     for group in spec.orchestrator.parallel:
         if group.merge == "custom":
             rules[group.name] = ActivationRules(limit=1, tools={}, function=group.function)

@@ -74,5 +74,3 @@ def _custom_fault(trigger: CustomTrigger, kinds: TriggerKinds) -> str | None:
 def _of_others(spec: WorkflowSpec) -> Iterator[Left]:
     if spec.flow is not None:
         yield ("flow",), "the flow"
-    if spec.board is not None:
-        yield ("board",), "the board"

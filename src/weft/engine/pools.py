@@ -68,11 +68,11 @@ def _pass_over(
 ) -> tuple[BoardState, list[Command]]:
     """Let go of what has waited while too many others came."""
     gone = [key for key, pool in board.pools.items() if key[0] == rules.name and pool.seen < before]
-    commands: list[Command] = []
-    pools = dict(board.pools)
-    for key in gone:
-        commands.append(missed(rules.name, pools.pop(key), "too many others came in between"))
-    return (board.changed(pools=pools) if gone else board), commands
+    if not gone:
+        return board, []
+    told = "too many others came in between"
+    pools = {key: it for key, it in board.pools.items() if key not in gone}
+    return board.changed(pools=pools), [missed(rules.name, board.pools[it], told) for it in gone]
 
 
 def _complete(

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
 from pydantic import TypeAdapter
@@ -35,15 +36,15 @@ class Draft(NamedTuple):
     partition: str = ""
     visibility: Visibility = PUBLIC
     #: What functions of the package say: who wants it, and the keys it is joined by.
-    verdicts: Verdicts = {}
-    keys: Mapping[str, str] = {}
+    verdicts: Verdicts = MappingProxyType({})
+    keys: Mapping[str, str] = MappingProxyType({})
     direct: str = ""
     id: str = ""
 
 
-def published(board: BoardRules, tenant: str, draft: Draft, at: int) -> ArtifactPublished:
+def published(board: BoardRules, tenant: str, draft: Draft) -> ArtifactPublished:
     """Return the event of an artifact: it says whom it wakes."""
-    seen = audience(draft.visibility, created_at=at, tenant=tenant)
+    seen = audience(draft.visibility, created_at=0, tenant=tenant)
     wakes: dict[str, str] = {}
     letters: dict[str, str] = {}
     faults: dict[str, str] = {}
@@ -63,7 +64,7 @@ def published(board: BoardRules, tenant: str, draft: Draft, at: int) -> Artifact
         tags=draft.tags,
         partition=draft.partition,
         visibility=dumped(draft.visibility),
-        visible_at=seen.visible_at if seen.visible_at > at else 0,
+        delay=seen.visible_at,
         wakes=wakes,
         letters=letters,
         faults=faults,
@@ -189,9 +190,8 @@ def reviewed(agent: BoardAgent, drafts: Sequence[JsonDraft], answers: Answers) -
         if not _passes("where", publication.where, draft, index, answers):
             continue
         if not _passes("validate", publication.validate_, draft, index, answers):
-            raise Unpublishable(
-                f"an artifact of the type {publication.type} does not fulfil {publication.validate_}"
-            )
+            told = f"does not fulfil {publication.validate_}"
+            raise Unpublishable(f"an artifact of the type {publication.type} {told}")
         passed.append(_completed(publication, draft, index, answers))
     return passed
 

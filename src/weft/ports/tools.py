@@ -1,6 +1,6 @@
 """Tools: the functions of a package, as the runtime calls them."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -16,6 +16,7 @@ ShowPerson = Callable[[str, Json], Awaitable[None]]
 
 
 NO_HOOKS: Final[Mapping[str, tuple[str, str]]] = {}
+NOTHING_GIVEN: Final[Mapping[str, object]] = {}
 
 
 def _nothing() -> None:
@@ -89,6 +90,15 @@ class Tools(Protocol):
         """
         ...
 
+    async def invoke(
+        self, call: ToolCall, function: Callable[..., object], *arguments: object
+    ) -> object:
+        """Call other code of a workflow as a tool is called, and return its result as it is.
+
+        Raises ToolError for a failure.
+        """
+        ...
+
 
 class ToolLoader(Protocol):
     """Makes the code of a package callable."""
@@ -99,11 +109,19 @@ class ToolLoader(Protocol):
         code: Mapping[str, bytes],
         functions: Mapping[str, tuple[str, str]],
         hooks: Mapping[str, tuple[str, str]] = NO_HOOKS,
+        given: Mapping[str, object] = NOTHING_GIVEN,
     ) -> Tools:
         """Import files and find functions; `functions` gives file and function by tool name.
 
-        `hooks` are called at boundaries: no model is told of them. Raises LinkError naming
-        everything that is missing.
+        `hooks` are called at boundaries: no model is told of them. `given` are tools that are
+        there already. Raises LinkError naming everything that is missing.
+        """
+        ...
+
+    def objects(self, digest: str, names: Iterable[str]) -> dict[str, object]:
+        """Return objects, `module:name`, of a package that is loaded or of what is installed.
+
+        Raises LinkError naming everything that is missing.
         """
         ...
 

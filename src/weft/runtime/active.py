@@ -5,13 +5,13 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from weft.context.assembly import Assembly
 from weft.engine.commands import CallTool
 from weft.engine.commands import Effect as Command
 from weft.engine.ending import last_event
-from weft.engine.events import EventData, RequestOpened, RunEnded
+from weft.engine.events import Event, EventData, RequestOpened, RunEnded
 from weft.engine.rows import Batch, RunRow
 from weft.engine.state import State
 from weft.errors import PortError, RunError, StoreConflict
@@ -24,6 +24,8 @@ from weft.runtime.inbox import Delivery, Inbox
 from weft.runtime.perform import Performer
 from weft.runtime.run_writer import RunWriter
 from weft.runtime.workflow import Workflow
+
+T = TypeVar("T")
 
 _log: Final = logging.getLogger("weft.runtime")
 
@@ -78,12 +80,11 @@ class ActiveRun:
         """The run at a glance, as this process wrote it last."""
         return self._writer.row
 
-    def deliver(self, new: NewEvent, check: CallCheck) -> asyncio.Future[None]:
-        """Let something come in from outside; the future tells when it is in the journal."""
-        return self._post_and_tell(partial(self._write, (new,), check))
+    def deliver(self, new: NewEvents, check: CallCheck) -> asyncio.Future[list[Event]]:
+        """Let something come in from outside.
 
-    def start(self, new: tuple[NewEvent, ...], check: CallCheck) -> asyncio.Future[None]:
-        """Let the run begin; the future tells when it is in the journal."""
+        The future tells when it is in the journal, with all that was written then.
+        """
         return self._post_and_tell(partial(self._write, new, check))
 
     def take_up(self) -> None:
@@ -117,6 +118,11 @@ class ActiveRun:
         finally:
             self._leaving = None
 
+    @property
+    def resting(self) -> bool:
+        """Whether the run waits for somebody, or is not worked on."""
+        return not self._at_work() or (self._drain_task is None and self._resting())
+
     async def rest(self) -> None:
         """Return when the run waits for a person, has ended, or is not worked on any more."""
         if self._at_work() and (self._drain_task is not None or not self._resting()):
@@ -143,13 +149,13 @@ class ActiveRun:
         """Whether tools are kept here while they wait for a person, whom others may answer."""
         return self._effects.held
 
-    def _post_and_tell(self, work: Callable[[], Awaitable[None]]) -> asyncio.Future[None]:
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def _post_and_tell(self, work: Callable[[], Awaitable[T]]) -> asyncio.Future[T]:
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._post(work, done)
         return done
 
     def _post(
-        self, work: Callable[[], Awaitable[None]], done: asyncio.Future[None] | None = None
+        self, work: Callable[[], Awaitable[Any]], done: asyncio.Future[Any] | None = None
     ) -> None:
         self._hold_no_longer()
         self._inbox.put(Delivery(work, done))
@@ -251,9 +257,11 @@ class ActiveRun:
                 last = RunEnded("failed", reason)
             await self._write((NewEvent("engine", last),))
 
-    async def _write(self, new: NewEvents, check: CallCheck | None = None) -> None:
+    async def _write(self, new: NewEvents, check: CallCheck | None = None) -> list[Event]:
         try:
-            await self._follow(await self._writer.write(new, check))
+            decision = await self._writer.write(new, check)
+            await self._follow(decision)
+            return [] if decision is None else decision.events
         finally:  # Another process may have answered what is asked here.
             await self._effects.drop_strangers(self.state)
 

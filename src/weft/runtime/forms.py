@@ -53,7 +53,7 @@ class Form:
 
     def answer_fault(self, answer: Json) -> str | None:
         """Say what does not fit in an answer, without what was typed into secret fields."""
-        return _first(self.answer_misfits(answer))
+        return first_fault(self.answer_misfits(answer))
 
     def concealed(self, answer: Json) -> Json:
         """Return an answer as it may be kept: without what was typed into secret fields."""
@@ -69,15 +69,15 @@ class Form:
     def field_fault(self, name: str, value: Json) -> str | None:
         """Say what does not fit in one field of an answer, whatever the others are."""
         found = self.answer_misfits({name: value})
-        return _first((place[1:], said) for place, said in found if place[:1] == (name,))
+        return first_fault((place[1:], said) for place, said in found if place[:1] == (name,))
 
 
 def make_forms(spec: WorkflowSpec) -> Mapping[str, Form]:
     """Return the form of every UI tool of a workflow, by the name of its function."""
     forms = {
         tool.function: Form(
-            partial(_payload_fault, _misfits(tool.payload_schema)),
-            _misfits(
+            partial(_payload_fault, misfits_of(tool.payload_schema)),
+            misfits_of(
                 tool.response_schema,
                 formats=True,
                 secret=tuple(secret_fields(tool.response_schema or {})),
@@ -93,7 +93,7 @@ def make_forms(spec: WorkflowSpec) -> Mapping[str, Form]:
     for server in spec.mcp_servers:
         forms[approval_form(server.name)] = Form(
             partial(_payload_fault, _none),
-            _misfits(_APPROVED),
+            misfits_of(_APPROVED),
             _APPROVED,
             component=("ToolApproval", "inline"),
             addressee=server.for_ or "",
@@ -171,7 +171,7 @@ def _replaced(value: Json, path: tuple[str, ...]) -> Json:
     return {**fields, path[0]: _replaced(fields[path[0]], path[1:])}
 
 
-def _misfits(
+def misfits_of(
     schema: JsonMap | None, *, formats: bool = False, secret: Sequence[tuple[str, ...]] = ()
 ) -> Misfits:
     """Return what looks for misfits; `formats` are what a person is asked to write, as a date.
@@ -211,10 +211,10 @@ def _touch(place: tuple[str | int, ...], path: tuple[str, ...]) -> bool:
 
 
 def _payload_fault(misfits: Misfits, payload: Json) -> str | None:
-    return _first(misfits(payload))
+    return first_fault(misfits(payload))
 
 
-def _first(misfits: Iterator[Misfit]) -> str | None:
+def first_fault(misfits: Iterator[Misfit]) -> str | None:
     """Say the first of what does not fit, with its place."""
     for place, said in misfits:
         return f"{'.'.join(str(it) for it in place)}: {said}" if place else said

@@ -1,6 +1,6 @@
 """The gateway: starts runs, lets signals in, and shows what is there. It performs nothing."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from weft.engine.events import Event, RequestAnswered, RunStarted
@@ -95,16 +95,16 @@ class Gateway:
         if run is not None and not is_text(run):
             raise UsageError(f"{run!r} cannot be the identity of a run", hint="name it with a text")
         linked = await self._workflows.named(workflow)
+        if linked.compiled.board is not None:
+            raise UsageError(
+                f"{workflow} is a board: it begins with an artifact",
+                hint=f"publish one with weft board publish {workflow} TYPE key=value",
+            )
         name = run or self._clock.new_id()
         self._require_models(linked, model, scope)
         brought = start_input(linked, input)
         named = {**values_of_input(linked, brought or {}), **(values or {})}
-        given = start_values(
-            linked,
-            environment=self._environment,
-            given=named,
-            kept=await self._journal.kept(scope, workflow) if linked.compiled.kept else {},
-        )
+        given = await self._start_values(linked, scope, named)
         new = _first_events(
             name, linked, scope, given, fitting_text(message), model, tuple(named), brought
         )
@@ -113,6 +113,16 @@ class Gateway:
         except StoreConflict as error:  # It is another user's: not even how long it is may show.
             raise _taken(name) from error
         return name
+
+    async def _start_values(
+        self, linked: Workflow, scope: Scope, named: Mapping[str, Json]
+    ) -> dict[str, Json]:
+        return start_values(
+            linked,
+            environment=self._environment,
+            given=named,
+            kept=await self._journal.kept(scope, linked.name) if linked.compiled.kept else {},
+        )
 
     async def deliver(self, run: str, signal: Signal, *, scope: Scope) -> None:
         """Let a signal into a run. It returns when the signal is in the journal.
@@ -285,18 +295,18 @@ class Gateway:
         new: tuple[NewEvent, ...],
         *,
         streamed: bool,
-    ) -> None:
+    ) -> Sequence[Event]:
         key = (scope.app, run)
         if streamed:
             self._speech.expect(key)
         if not self._dispatcher.mine(key):
-            await self._writer(scope, workflow, State(run), "").write(new, _is_new)
+            decision = await self._writer(scope, workflow, State(run), "").write(new, _is_new)
             await self._dispatcher.wake(key)
-            return
+            return () if decision is None else decision.events
         active = self._worker.made(scope, workflow, State(run))
         if self._worker.put(active) is not active:
             raise _taken(run)
-        await active.start(new, _is_new)
+        return await active.deliver(new, _is_new)
 
     async def _let_in(self, opened: OpenRun, signal: Signal, user: str) -> None:
         if was_heard(signal, opened.state):
@@ -320,11 +330,17 @@ class Gateway:
         self._secret_answers.keep(opened.scope.app, signal.request, signal.value, secrets)
 
     async def _write(self, opened: OpenRun, new: NewEvent, check: CallCheck) -> None:
+        await self._write_all(opened, (new,), check)
+
+    async def _write_all(
+        self, opened: OpenRun, new: tuple[NewEvent, ...], check: CallCheck
+    ) -> Sequence[Event]:
+        """Write events if the check allows them, and return all that was written then."""
         if isinstance(opened, ActiveRun):
-            await self._worker.put(opened).deliver(new, check)
-        else:
-            await opened.write((new,), check)
-            await self._dispatcher.wake(opened.key)
+            return await self._worker.put(opened).deliver(new, check)
+        decision = await opened.write(new, check)
+        await self._dispatcher.wake(opened.key)
+        return () if decision is None else decision.events
 
     async def _catch_up(self, opened: OpenRun) -> None:
         if isinstance(opened, ActiveRun):

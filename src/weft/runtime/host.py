@@ -16,8 +16,8 @@ from weft.ports.scope import Scope
 from weft.ports.tools import ToolLoader
 from weft.runtime.active import ActiveRun
 from weft.runtime.arguments import require_scope
+from weft.runtime.board.gateway import BoardGateway
 from weft.runtime.deltas import Speech
-from weft.runtime.gateway import Gateway
 from weft.runtime.holding import Holding
 from weft.runtime.local_dispatch import LocalDispatcher
 from weft.runtime.outside import Outside
@@ -29,7 +29,7 @@ from weft.runtime.workflow import LINKING, Linking
 from weft.runtime.workflows import FindWorkflow, WorkflowCache
 
 
-class Host(Gateway):
+class Host(BoardGateway):
     """Runs workflows: a gateway and a worker. Close it, or use it as an async context manager."""
 
     def __init__(  # noqa: PLR0913 - its ports, all by name
@@ -116,6 +116,12 @@ class Host(Gateway):
                     f"continue with: weft runs resume {row.run}"
                 ) from None
 
+    async def quiet(self) -> None:
+        """Return when nothing is to be done any more for any run here, letters included."""
+        while self._collector.busy or self._worker.busy:
+            await self._collector.settled()
+            await self._worker.quiet()
+
     async def resume(
         self, run: str, *, scope: Scope, take_over: bool = False, streamed: bool = False
     ) -> None:
@@ -147,7 +153,9 @@ class Host(Gateway):
 
         It also waits from then on for what is due: questions that expire, timers.
         """
-        return await self._worker.recover()
+        taken = await self._worker.recover()
+        await self._collector.bring_unread()
+        return taken
 
     async def close(self) -> None:
         """Let all runs go; they go on from their journals some other time."""
@@ -157,6 +165,7 @@ class Host(Gateway):
             stack.push_async_callback(self._outside.close)
             stack.push_async_callback(self._models.close)
             stack.push_async_callback(self._worker.close)
+            stack.push_async_callback(self._collector.close)
             stack.push_async_callback(self._dispatcher.close)
 
     async def __aenter__(self) -> Self:

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from weft.errors import RunError
 from weft.runtime.effects import Broken, NewEvents
@@ -15,14 +15,14 @@ from weft.runtime.effects import Broken, NewEvents
 class Delivery:
     """Something to be done with a run, and who waits for it to be done."""
 
-    work: Callable[[], Awaitable[None]]
-    done: asyncio.Future[None] | None = None
+    work: Callable[[], Awaitable[Any]]
+    done: asyncio.Future[Any] | None = None
 
     async def perform(self) -> None:
         """Do it, and tell whoever waits for it what came of it."""
         done = self.done
         try:
-            await self.work()
+            result = await self.work()
         except asyncio.CancelledError:
             self.fail(RunError("the host was closed; look whether it was written"))
             raise
@@ -32,7 +32,7 @@ class Delivery:
             self.fail(error)
         else:
             if done is not None and not done.done():
-                done.set_result(None)
+                done.set_result(result)
 
     def fail(self, fault: Exception) -> None:
         """Tell whoever waits that it was not done."""

@@ -4,6 +4,7 @@ import hashlib
 import json
 from typing import Any, Final
 
+from weft.engine.board_rules import role_of
 from weft.spec.model_settings import CACHE_SEED, ModelSettings
 from weft.spec.workflow import WorkflowSpec
 
@@ -14,7 +15,10 @@ _SEEDS: Final = 2**31 - 1
 def settings_by_agent(spec: WorkflowSpec) -> dict[str, ModelSettings | None]:
     """Return how the model of each agent is asked; null where nothing is declared."""
     usual = spec.orchestrator.model_settings
-    return {it.agent_name: _merged(usual, it.model_settings) for it in spec.agents}
+    own = {it.agent_name: _merged(usual, it.model_settings) for it in spec.agents}
+    for it in spec.board.agents if spec.board else ():
+        own |= {role_of(it.agent, engine): own.get(it.agent) for engine in range(len(it.engines))}
+    return own
 
 
 def _merged(usual: ModelSettings | None, own: ModelSettings | None) -> ModelSettings | None:

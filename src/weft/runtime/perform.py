@@ -5,16 +5,19 @@ import contextvars
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from weft.context.assembly import Assembly, assemble
 from weft.context.values import shown, values_of
 from weft.engine.activations import read_output
+from weft.engine.board import BOARD
+from weft.engine.codec import read_json, unfenced
 from weft.engine.commands import CallModel, CallTool, Effect, Fetch, Judge, WriteDocument
 from weft.engine.compiled import refreshed
 from weft.engine.events import (
     SOURCE,
     ConditionJudged,
+    ContextFetched,
     DocumentWritten,
     EventData,
     ModelFailed,
@@ -27,6 +30,7 @@ from weft.ports.clock import Clock
 from weft.ports.journal import Journal
 from weft.ports.model import ChatMessage, Model, ModelReply, ModelRequest, OutputSchema
 from weft.ports.scope import Scope
+from weft.runtime.board.calls import BoardCall, code_call, prepared
 from weft.runtime.consulting import (
     JUDGEMENT,
     judge_messages,
@@ -37,6 +41,7 @@ from weft.runtime.consulting import (
 from weft.runtime.decision import Decision, NewEvent
 from weft.runtime.deltas import ModelRetry, Speech
 from weft.runtime.fetching import fetch, hidden_settings, read_variable, without_secrets
+from weft.runtime.forms import first_fault
 from weft.runtime.holding import Holding
 from weft.runtime.json_values import plain_json
 from weft.runtime.model_settings import in_run
@@ -94,6 +99,7 @@ class Performer:
     def __post_init__(self) -> None:
         """Put together what calls tools."""
         self.tools = ToolCaller(
+            journal=self.journal,
             clock=self.clock,
             outside=self.outside,
             consult=self.consult,
@@ -172,10 +178,28 @@ class Performer:
     async def fetch(self, run: CallingRun, command: Fetch) -> tuple[NewEvent, ...]:
         """Read what comes from outside."""
         found = await fetch(self.outside, run.workflow, run.state, command)
+        if command.board:
+            found = [*found[:-1], await self._with_board(run, command, found[-1])]
         hidden = hidden_settings(run.workflow, self.outside.environment)
         return tuple(
             NewEvent(SOURCE, it, command.seq, command.turn) for it in without_secrets(found, hidden)
         )
+
+    async def _with_board(self, run: CallingRun, command: Fetch, read: EventData) -> EventData:
+        """Add what providers and components of a board give to what was read."""
+        key = f"{run.scope.app}/{run.state.run}:{command.seq}"
+        call = BoardCall(
+            store=self.journal,
+            clock=self.clock,
+            workflow=run.workflow,
+            state=run.state,
+            active=run.state.active[command.turn],
+            call=code_call(run.state.run, command.agent, key),
+        )
+        given, fault = await prepared(call)
+        fetched = cast("ContextFetched", read)
+        faults = {**fetched.faults, BOARD: fault} if fault else fetched.faults
+        return ContextFetched({**fetched.found, BOARD: given}, faults, fetched.tools)
 
     async def write_document(self, run: CallingRun, command: WriteDocument) -> tuple[NewEvent, ...]:
         """Write the document of an entity variable as it is now."""
@@ -307,7 +331,20 @@ def _replied(workflow: Workflow, command: CallModel, reply: ModelReply) -> Model
         instead_of=reply.instead_of,
         shown=_shown(workflow, command.agent, reply),
         retries=reply.retries,
+        misfit=_misfit(workflow, command.agent, reply),
     )
+
+
+def _misfit(workflow: Workflow, role: str, reply: ModelReply) -> str:
+    """Say what does not fit in what an agent of a board is to publish."""
+    misfits = workflow.output_misfits.get(role.partition("#")[0])
+    if misfits is None or reply.tool_requests:
+        return ""
+    try:
+        value = read_json(unfenced(reply.text).encode())
+    except ValueError as error:
+        return f"the reply is not JSON: {error}"
+    return first_fault(misfits(value)) or ""
 
 
 def _shown(workflow: Workflow, agent: str, reply: ModelReply) -> str | None:

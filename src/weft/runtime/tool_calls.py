@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
+from weft.engine.board import POINTS
 from weft.engine.call_events import FailureKind
 from weft.engine.commands import CallTool
 from weft.engine.events import (
@@ -19,9 +20,11 @@ from weft.engine.events import (
 from weft.engine.offered import Offered, offered_tools
 from weft.errors import Ask, ModelError, PortError, Refuse, RetryModel, ToolError, UsageError
 from weft.findings import Json
+from weft.ports.board import BoardStore
 from weft.ports.clock import Clock
 from weft.ports.model import ModelReply, OutputSchema
-from weft.ports.tools import ToolCall
+from weft.ports.tools import ShowPerson, ToolCall
+from weft.runtime.board.calls import BoardCall, called
 from weft.runtime.consulting import question_of, tool_messages
 from weft.runtime.context_variables import Context
 from weft.runtime.decision import NewEvent
@@ -46,6 +49,7 @@ class ToolCaller:
     """Carries out calls of tools with the ports of a host."""
 
     clock: Clock
+    journal: BoardStore
     outside: Outside
     consult: Consult
     #: The values of a workflow's secrets, as they are now.
@@ -131,8 +135,33 @@ class ToolCaller:
         async def show(tool: str, payload: Json) -> None:
             await self._show(run, command, tool, masked(payload, secrets), next(numbers))
 
+        if command.point in POINTS:
+            board = BoardCall(
+                store=self.journal,
+                clock=self.clock,
+                workflow=run.workflow,
+                state=run.state,
+                active=run.state.active[command.turn],
+                call=self._tool_call(run, command, key, context, questions, show),
+                variables=context,
+            )
+            return await called(board, command.point)
         hook = HookCall(run.workflow, run.state, command, context) if command.point else None
-        call = ToolCall(
+        call = self._tool_call(run, command, key, context, questions, show)
+        given = None if hook is None else hook.given
+        value = await run.workflow.tools.call(replace(call, given=given))
+        return value if hook is None else hook.result(value)
+
+    def _tool_call(
+        self,
+        run: CallingRun,
+        command: CallTool,
+        key: str,
+        context: Context,
+        questions: Questions,
+        show: ShowPerson,
+    ) -> ToolCall:
+        return ToolCall(
             id=command.id,
             run=run.state.run,
             agent=command.agent,
@@ -142,12 +171,9 @@ class ToolCaller:
             variables=context,
             ask=questions,
             show=show,
-            given=None if hook is None else hook.given,
             auto=_is_auto(run, command),
             answer_again=questions.restart,
         )
-        value = await run.workflow.tools.call(call)
-        return value if hook is None else hook.result(value)
 
     def _offered(self, run: CallingRun, command: CallTool) -> Offered | None:
         if not run.state.offered or command.point or not command.agent:

@@ -3,10 +3,10 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
-from weft.engine.events import TimerFired
+from weft.engine.events import Event, TimerFired
 from weft.engine.reduce import fold
 from weft.engine.rows import DueRow, RunRow
 from weft.engine.state import State
@@ -70,6 +70,8 @@ class Worker:
         #: The last sign of life that was written.
         self._beaten = 0
         self._closed = False
+        #: Called with the tenant and the events when something was written to a run.
+        self.on_written: Callable[[str, Sequence[Event]], None] = _nothing
 
     def __len__(self) -> int:
         return len(self._held)
@@ -207,6 +209,17 @@ class Worker:
             fault = self._given_up[run]
             raise RunGivenUp(run[1], fault) from fault
 
+    @property
+    def busy(self) -> bool:
+        """Whether a run is worked on here that does not only wait."""
+        return any(not it.resting for it in self._held.values())
+
+    async def quiet(self) -> None:
+        """Return when every run that is worked on here waits, or has ended."""
+        while busy := [it for it in self._held.values() if not it.resting]:
+            await asyncio.gather(*(it.rest() for it in busy))
+            await asyncio.sleep(0)
+
     async def close(self) -> None:
         """Let all runs go; they go on from their journals some other time."""
         self._closed = True
@@ -266,6 +279,8 @@ class Worker:
         state = decision.state
         if state.status == "ended":
             self._performer.secret_answers.forget(state.app, f"{state.run}:")
+        if state.board is not None:
+            self.on_written(state.app, decision.events)
         if state.timers or any(it.expires_at is not None for it in state.requests.values()):
             self.look_for_due()
 
@@ -275,9 +290,9 @@ class Worker:
             await self.put(active).catch_up()  # Another process has asked, or set the timer.
         if row.kind == "timer":
             new = NewEvent("clock", TimerFired(row.id))
-            await self.put(active).deliver(new, lambda state: row.id in state.timers)
+            await self.put(active).deliver((new,), lambda state: row.id in state.timers)
         elif new := expiry_of(active.state, row.id, self._clock.now()):
-            await self.put(active).deliver(new, lambda state: row.id in state.requests)
+            await self.put(active).deliver((new,), lambda state: row.id in state.requests)
 
     async def _beat(self) -> None:
         """Show signs of life while there is something to do; what is written is one as well."""
@@ -295,6 +310,10 @@ class Worker:
         now = self._clock.now()
         await self._journal.beat(self._batches.owner, now)
         self._beaten = now
+
+
+def _nothing(_app: str, _events: Sequence[Event]) -> None:
+    """Do what there is to do where nobody wants to know."""
 
 
 def is_text(run: str) -> bool:

@@ -8,20 +8,25 @@ from weakref import finalize
 
 from pydantic_core import from_json, to_json
 
-from weft.context.view import View, make_view
+from weft.context.view import EngineView, View, make_view
+from weft.engine.board_rules import role_of
 from weft.engine.compiled import ActivationRules, CompiledWorkflow, compile_workflow
 from weft.engine.not_performed import HINT, not_performed, refusal
 from weft.engine.points import linked_functions
+from weft.engine.publishing import output_schema
 from weft.engine.suppression import without_sources
 from weft.engine.trigger_kinds import TriggerKind, TriggerKinds
 from weft.errors import LinkError, StoreError
 from weft.findings import Finding, Place
 from weft.ids import TERMINATE, USER
-from weft.ports.model import ToolSchema
+from weft.ports.model import OutputSchema, ToolSchema
 from weft.ports.tools import ToolLoader, Tools
-from weft.runtime.forms import Form, make_forms
+from weft.runtime.board.code import BoardCode, link_board
+from weft.runtime.board.types import NO_TYPES, ArtifactTypes, artifact_types
+from weft.runtime.forms import Form, Misfits, make_forms, misfits_of
 from weft.runtime.model_settings import settings_by_agent
 from weft.spec.agents import Handoff
+from weft.spec.board import BoardAgent, ModelEngine
 from weft.spec.canonical import digest, plain
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import names
@@ -56,6 +61,11 @@ class Workflow:
     suppressed: frozenset[str] = frozenset()
     #: Whether anything in it is secret, so that what tools say has to be looked through.
     has_secrets: bool = False
+    #: Of a board: its code, and the types of its artifacts.
+    board_code: BoardCode | None = None
+    types: ArtifactTypes = NO_TYPES
+    #: By agent: what does not fit in what its model is to publish.
+    output_misfits: Mapping[str, Misfits] = field(default_factory=dict[str, Misfits])
 
     @property
     def name(self) -> str:
@@ -70,6 +80,8 @@ class Linking:
     suppressed: frozenset[str] = frozenset()
     #: The kinds of triggers that plug-ins add.
     kinds: TriggerKinds = field(default_factory=dict[str, TriggerKind])
+    #: What is defined in code in this process, by the names under which specs refer to it.
+    objects: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 LINKING: Final = Linking()
@@ -91,7 +103,7 @@ def link(
     _refuse_not_performed(spec, linking.kinds)
     functions = {
         tool.function: (
-            tool.file if is_built_in(tool) else str(PurePosixPath("tools") / tool.file),
+            tool.file if _is_elsewhere(tool) else str(PurePosixPath("tools") / tool.file),
             tool.function,
         )
         for tool in spec.tools
@@ -101,30 +113,82 @@ def link(
             module, _, function = group.function.partition(":")
             functions[group.function] = (f"{module.replace('.', '/')}.py", function)
     compiled = compile_workflow(spec, linking.kinds)
-    tools = loader.load(name, code, functions, linked_functions(compiled.points))
+    given = {
+        it.function: linking.objects[it.file] for it in spec.tools if it.file in linking.objects
+    }
+    tools = loader.load(name, code, functions, linked_functions(compiled.points), given)
+    board = spec.board
+    types = None if board is None else artifact_types(spec, board)
     workflow = Workflow(
         digest=name,
         spec=spec,
         compiled=compiled,
-        views={
-            agent.agent_name: make_view(
-                spec,
-                agent,
-                tuple(_schemas(spec, tools, compiled.agents[agent.agent_name])),
-            )
-            for agent in spec.agents
-        },
-        models={it.agent_name: it.model or spec.orchestrator.model for it in spec.agents},
+        views=dict(_views(spec, tools, compiled, types)),
+        models=dict(_models(spec)),
         settings=settings_by_agent(spec),
         tools=tools,
         forms=make_forms(spec),
         package=pack(declared, code),
         has_secrets=_has_secrets(spec),
         suppressed=frozenset(declared.variables.keys() - spec.variables.keys()),
+        board_code=None if board is None else link_board(board, name, loader, linking.objects),
+        types=types or NO_TYPES,
+        output_misfits=dict(_misfits(spec, types)),
     )
     # Every workflow lets go of the code it has loaded when nothing needs it any more.
     finalize(workflow, loader.unload, name)
     return workflow
+
+
+def _is_elsewhere(tool: Tool) -> bool:
+    """Tell whether the code of a tool is no file of the package."""
+    return is_built_in(tool) or tool.file.startswith(("python:", "local:"))
+
+
+def _views(
+    spec: WorkflowSpec,
+    tools: Tools,
+    compiled: CompiledWorkflow,
+    types: ArtifactTypes | None,
+) -> Iterator[tuple[str, View]]:
+    """Yield what each agent sees; on a board, each of its engines."""
+    board = {it.agent: it for it in spec.board.agents} if spec.board else {}
+    for agent in spec.agents:
+        name = agent.agent_name
+        schemas = tuple(_schemas(spec, tools, compiled.agents[name]))
+        declared = board.get(name)
+        if declared is None or types is None:
+            yield name, make_view(spec, agent, schemas)
+            continue
+        output = _published_schema(declared, types)
+        for index, engine in enumerate(declared.engines or (ModelEngine(),)):
+            role = role_of(name, index)
+            told = engine.instructions if isinstance(engine, ModelEngine) else ""
+            yield role, make_view(spec, agent, schemas, EngineView(role, told, output))
+
+
+def _published_schema(agent: BoardAgent, types: ArtifactTypes) -> OutputSchema | None:
+    if not agent.publishes:
+        return None
+    name = "_".join(it.type for it in agent.publishes)
+    return OutputSchema(name, output_schema(agent, types.schemas))
+
+
+def _misfits(spec: WorkflowSpec, types: ArtifactTypes | None) -> Iterator[tuple[str, Misfits]]:
+    for it in spec.board.agents if spec.board and types else ():
+        schema = _published_schema(it, types or NO_TYPES)
+        if schema is not None:
+            yield it.agent, misfits_of(schema.schema)
+
+
+def _models(spec: WorkflowSpec) -> Iterator[tuple[str, str | None]]:
+    """Yield the model of each agent; engines of a board may have their own."""
+    usual = {it.agent_name: it.model or spec.orchestrator.model for it in spec.agents}
+    yield from usual.items()
+    for agent in spec.board.agents if spec.board else ():
+        for index, engine in enumerate(agent.engines):
+            own = engine.model if isinstance(engine, ModelEngine) else None
+            yield role_of(agent.agent, index), own or usual.get(agent.agent)
 
 
 def _has_secrets(spec: WorkflowSpec) -> bool:

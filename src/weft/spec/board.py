@@ -111,7 +111,7 @@ class Component(Part):
     """An object whose hooks are called around activations, or around all of the board."""
 
     component: ObjectRef = Field(description="A class, made with `options`.")
-    options: JsonMap = {}
+    options: JsonMap = Field(default={}, description="What the class is made with.")
     priority: int = Field(default=0, ge=-1000, le=1000, description="Higher comes first.")
     hooks: tuple["HookName", ...] = Field(description="Which of its hooks are called.")
 

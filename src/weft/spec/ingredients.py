@@ -40,8 +40,18 @@ class LiteralIngredient(Part):
     )
 
 
+class BoardIngredient(Part):
+    """What the provider of an agent of a board gives it."""
+
+    kind: Literal["board"] = "board"
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="What does not fit is left out, from the end."
+    )
+
+
 Ingredient: TypeAlias = Annotated[
-    VariablesIngredient | HistoryIngredient | LiteralIngredient, Field(discriminator="kind")
+    VariablesIngredient | HistoryIngredient | LiteralIngredient | BoardIngredient,
+    Field(discriminator="kind"),
 ]
 
 

@@ -1,7 +1,7 @@
 """Providers: which artifacts of the board an agent is shown, as data."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Literal, TypeAlias, cast
 
 from pydantic import AwareDatetime, BeforeValidator, Field
 
@@ -12,7 +12,7 @@ DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000
 
 
-def _ordered(value: Any) -> Any:
+def _ordered(value: object) -> object:
     """A set has no order of its own; the spec has one, or its digest would change."""
     if not isinstance(value, set | frozenset):
         return value
@@ -131,7 +131,7 @@ class CustomProvider(Part):
 
     kind: Literal["custom"] = "custom"
     provider: ObjectRef = Field(description="A class, made with `options`, or a function.")
-    options: JsonMap = {}
+    options: JsonMap = Field(default={}, description="What a class is made with.")
 
 
 Provider: TypeAlias = Annotated[

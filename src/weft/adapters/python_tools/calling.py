@@ -5,11 +5,11 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import Parameter
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from weft.adapters.python_tools.failures import LOG, explained
 from weft.adapters.python_tools.schemas import Signature
@@ -145,6 +145,25 @@ class PythonTools:
             call.answer_again()
             await asyncio.sleep(self._limits.pause * 2**attempt)
         return await self._attempt(tool, call)
+
+    async def invoke(
+        self, call: ToolCall, function: Callable[..., object], *arguments: object
+    ) -> object:
+        async def on_loop() -> _Raw:
+            returned: Any = function(*arguments)
+            return _Raw(await returned)
+
+        def in_thread() -> object:
+            returned = function(*arguments)
+            return _raw(returned) if inspect.isawaitable(returned) else _Raw(returned)
+
+        awaited = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+            getattr(function, "__call__", None)  # noqa: B004 - an object may be called as well
+        )
+        work: Callable[..., Any] = on_loop if awaited else in_thread
+        tool = LinkedTool(call.tool, work, None, options_of(function), awaited)
+        given = await self._attempt(tool, replace(call, given={}))
+        return cast("_Raw", given).value
 
     async def _attempt(self, tool: LinkedTool, call: ToolCall) -> Json:
         arguments = _arguments(tool, call)
@@ -285,7 +304,20 @@ def _called(tool: str, function: Callable[..., object], arguments: dict[str, Any
         return returned if inspect.isawaitable(returned) else _json(tool, returned)
 
 
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    """A result that is to be returned as it is."""
+
+    value: object
+
+
+async def _raw(returned: Awaitable[object]) -> _Raw:
+    return _Raw(await returned)
+
+
 def _json(tool: str, value: object) -> Json:
+    if isinstance(value, _Raw):
+        return cast("Json", value)
     try:
         return plain_json(value)
     except ValueError as error:

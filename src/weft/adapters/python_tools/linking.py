@@ -2,10 +2,11 @@
 
 import inspect
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from weft.adapters.python_tools import built_in
 from weft.adapters.python_tools.calling import LinkedTool, linked_hook
@@ -15,16 +16,20 @@ from weft.adapters.python_tools.schemas import read_signature
 from weft.errors import UsageError
 from weft.findings import Finding, Place
 from weft.ids import nearest
-from weft.ports.tools import NO_HOOKS
+from weft.ports.tools import NO_HOOKS, NOTHING_GIVEN
 from weft.runtime.tool_options import options_of
 from weft.spec.tools import BUILT_IN_FILE, BUILT_IN_TOOLS
 
 #: The code of findings that only running the code can tell; the others are the checker's.
 NO_IMPORT: Final = "LINK001"
 NO_SCHEMA: Final = "LINK002"
+NO_OBJECT: Final = "LINK004"
 NO_FILE: Final = "TOOL001"
 NO_FUNCTION: Final = "TOOL002"
 NO_PYTHON: Final = "TOOL003"
+
+#: What begins the file of a tool that is no file of the package but a module that is installed.
+INSTALLED: Final = "python:"
 
 #: Where a declared file stands if it is not named from the package folder on.
 _TOOLS: Final = "tools/"
@@ -50,12 +55,17 @@ def link(
     package: PackageCode,
     functions: Mapping[str, tuple[str, str]],
     hooks: Mapping[str, tuple[str, str]] = NO_HOOKS,
+    given: Mapping[str, object] = NOTHING_GIVEN,
 ) -> tuple[dict[str, LinkedTool], tuple[Finding, ...]]:
     """Import the files of tools and find their functions; return them with all that is wrong."""
     linking = _Linking(package)
     by_file: dict[str, dict[str, str]] = {}
+    for tool, function in given.items():
+        _link_tool(linking, tool, tool, cast("Callable[..., Any]", function))
     for tool, (file, function) in (*functions.items(), *hooks.items()):
-        known = file in package.files or file == BUILT_IN_FILE
+        if tool in given:
+            continue
+        known = file in package.files or file == BUILT_IN_FILE or file.startswith(INSTALLED)
         path = file if known else _TOOLS + file.removeprefix(_TOOLS)
         by_file.setdefault(path, {})[tool] = function
     for path, wanted in by_file.items():
@@ -71,11 +81,50 @@ def link(
     return linking.tools, tuple(linking.findings)
 
 
+def find_objects(
+    package: PackageCode, names: Iterable[str]
+) -> tuple[dict[str, object], tuple[Finding, ...]]:
+    """Find objects, `module:name`, in the package or among what is installed."""
+    linking = _Linking(package)
+    found: dict[str, object] = {}
+    for name in names:
+        module_name, _, inner = name.partition(":")
+        path = f"{module_name.replace('.', '/')}.py"
+        module = _import(linking, path) if path in package.files else _installed(linking, name)
+        value: object = module
+        for step in inner.split(".") if module is not None else ():
+            value = getattr(value, step, None)
+        if value is not None:
+            found[name] = value
+        elif module is not None:
+            near = nearest(inner, vars(module))
+            hint = f"did you mean {near}?" if near else f"define {inner} there"
+            linking.fault(NO_OBJECT, f"{module_name} does not define {inner}", Place(path), hint)
+    return found, tuple(linking.findings)
+
+
+def _installed(linking: _Linking, name: str) -> ModuleType | None:
+    """Import a module that is no file of the package."""
+    module = name.partition(":")[0]
+    try:
+        return import_module(module)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the author's code
+        linking.fault(
+            NO_OBJECT,
+            f"{name} cannot be found: {told(error)}",
+            Place(name),
+            f"add {module.replace('.', '/')}.py to the package, or install {module} here",
+        )
+        return None
+
+
 def _import(linking: _Linking, path: str) -> ModuleType | None:
     """Run a file. It is the author's code, so anything may come of it."""
     package = linking.package
     if path == BUILT_IN_FILE:
         return built_in
+    if path.startswith(INSTALLED):
+        return _installed(linking, path.removeprefix(INSTALLED))
     if path not in package.files:
         # Without the folder: what all have in common says nothing.
         folder, _, name = path.rpartition("/")

@@ -1,15 +1,15 @@
 """The packages whose code is loaded: each version once, for as long as somebody needs it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from threading import RLock
 
 from weft.adapters.python_tools.calling import Limits, PythonTools
-from weft.adapters.python_tools.linking import link
+from weft.adapters.python_tools.linking import find_objects, link
 from weft.adapters.python_tools.modules import PackageCode, PackageFinder
 from weft.adapters.python_tools.threads import Threads
 from weft.errors import LinkError
-from weft.ports.tools import NO_HOOKS
+from weft.ports.tools import NO_HOOKS, NOTHING_GIVEN
 
 
 @dataclass(slots=True)
@@ -46,12 +46,14 @@ class PythonToolLoader:
         code: Mapping[str, bytes],
         functions: Mapping[str, tuple[str, str]],
         hooks: Mapping[str, tuple[str, str]] = NO_HOOKS,
+        given: Mapping[str, object] = NOTHING_GIVEN,
     ) -> PythonTools:
         """Import files and find functions; `functions` gives file and function by tool name.
 
         A file may be named from the package folder on, or from `tools/` on. The same digest is
         loaded once, and let go when it was unloaded as often as it was asked for. No model is told
-        of `hooks`. Raises LinkError naming everything that is missing.
+        of `hooks`; `given` are tools that are there already. Raises LinkError naming everything
+        that is missing.
         """
         with self._lock:
             loading = self._loading.setdefault(digest, RLock())
@@ -60,9 +62,20 @@ class PythonToolLoader:
             if known is None:
                 with self._lock:
                     package = self._finder.add(digest, code)
-                known = self._loaded[digest] = self._link(package, functions, hooks)
+                known = self._loaded[digest] = self._link(package, functions, hooks, given)
             known.uses += 1
             return known.tools
+
+    def objects(self, digest: str, names: Iterable[str]) -> dict[str, object]:
+        """Return objects, `module:name`, of a package that is loaded or of what is installed.
+
+        Raises LinkError naming everything that is missing.
+        """
+        found, findings = find_objects(self._loaded[digest].package, names)
+        if findings:
+            told = "; ".join(it.message for it in findings)
+            raise LinkError(f"the code of the workflow is not complete: {told}", findings)
+        return found
 
     def unload(self, digest: str) -> None:
         """Let go of the code of a package; a digest that is not loaded is no mistake."""
@@ -90,8 +103,9 @@ class PythonToolLoader:
         package: PackageCode,
         functions: Mapping[str, tuple[str, str]],
         hooks: Mapping[str, tuple[str, str]],
+        given: Mapping[str, object],
     ) -> _Loaded:
-        linked, findings = link(package, functions, hooks)
+        linked, findings = link(package, functions, hooks, given)
         if findings:
             self._finder.remove(package)
             faults = f"{len(findings)} fault{'s' if len(findings) > 1 else ''}"

@@ -8,6 +8,7 @@ from weft.check.spelling import did_you_mean
 from weft.check.subject import Hit, Subject
 from weft.findings import Fix, Path, Remove
 from weft.spec.ingredients import (
+    BoardIngredient,
     HistoryIngredient,
     Ingredient,
     LiteralIngredient,
@@ -82,6 +83,8 @@ def _contents(
     match ingredient:
         case HistoryIngredient():
             yield path, "the conversation"
+        case BoardIngredient():
+            yield path, "what its provider gives"
         case LiteralIngredient():
             return
         case _ if ingredient.names:

@@ -188,7 +188,7 @@ def _roots(subject: Subject) -> Iterator[str]:
     spec, models = subject.spec, subject.models
     named = {binding.model for binding in spec.registry if binding.model}
     named.update(name for use in uses_elsewhere(subject) for name in use.models)
-    named.update(spec.board.artifacts if spec.board else ())
+    named.update(it for it in (spec.board.artifacts if spec.board else ()) if isinstance(it, str))
     inner = {name for use in uses_in_models(subject) for name in use.models}
     for name in sorted(named | (inner - models.keys())):
         near = name if name in models else nearest(name, models)

@@ -1,0 +1,349 @@
+"""Providers: policies that pick artifacts for an agent. Each asks a reader bound to who reads.
+
+A provider gets data and a way to read, never what runs the board: it cannot see, widen or forge
+the identity it reads with.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol, runtime_checkable
+
+from weft.spec.providers import DEFAULT_LIMIT, MAX_LIMIT, FilterConfig
+from weft.spec.templates import Reference, parse_template
+
+#: One artifact, as an engine gets it: id, type, payload, produced_by, tags, correlation_id, ...
+Item = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """An artifact with everything that may be known of it. Its payload is a copy."""
+
+    id: str
+    type: str
+    payload: dict[str, Any]
+    produced_by: str
+    correlation_id: str
+    partition_key: str | None
+    tags: tuple[str, ...]
+    created_at: datetime
+    version: int = 1
+    #: The agents it has woken, where that was asked for.
+    consumed_by: tuple[str, ...] = ()
+
+    def item(self) -> Item:
+        """Return it as an entry of a context."""
+        return {
+            "id": self.id,
+            "type": self.type,
+            "payload": self.payload,
+            "produced_by": self.produced_by,
+            "tags": list(self.tags),
+            "correlation_id": self.correlation_id,
+            "created_at": self.created_at.isoformat(),
+        }
+
+
+class Query(Protocol):
+    """Finds the artifacts that the reader may see."""
+
+    def __call__(
+        self, filters: FilterConfig, *, meta: bool, count: bool
+    ) -> Awaitable[tuple[list[Envelope], int]]:
+        """Return them, and how many there are where that is to be counted."""
+        ...
+
+
+class BoardReader:
+    """The board as one agent sees it. It can only be read."""
+
+    __slots__ = ("__query",)
+
+    def __init__(self, query: Query) -> None:
+        self.__query = query
+
+    async def query_artifacts(
+        self, filters: FilterConfig | None = None, *, embed_meta: bool = False
+    ) -> tuple[list[Envelope], int]:
+        """Return the visible artifacts that a filter lets through, and how many there are in all.
+
+        `embed_meta` says of each which agents it has woken.
+        """
+        return await self.__query(filters or FilterConfig(), meta=embed_meta, count=True)
+
+    async def find(self, filters: FilterConfig) -> list[Envelope]:
+        """Return the visible artifacts that a filter lets through, without counting the others."""
+        return (await self.__query(filters, meta=False, count=False))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentInfo:
+    """Who is to be given context."""
+
+    name: str
+    description: str = ""
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRequest:
+    """What a provider is asked."""
+
+    agent: AgentInfo
+    ctx: Any
+    inputs: Any
+    board: BoardReader
+    correlation_id: str | None
+    config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSlice:
+    """What a provider gives: entries for the engine, and what there is to say of them."""
+
+    items: list[Item]
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@runtime_checkable
+class ContextProvider(Protocol):
+    """Gives an agent its context."""
+
+    async def __call__(self, request: ContextRequest) -> ContextSlice:
+        """Pick what the agent is shown."""
+        ...
+
+
+async def _found(request: ContextRequest, filters: FilterConfig) -> ContextSlice:
+    return ContextSlice([it.item() for it in await request.board.find(filters)])
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultCorrelationProvider:
+    """The visible artifacts of the same correlation, newest first."""
+
+    limit: int = DEFAULT_LIMIT
+
+    async def __call__(self, request: ContextRequest) -> ContextSlice:
+        """Pick them."""
+        wanted = FilterConfig(correlation_id=request.correlation_id, limit=self.limit)
+        return await _found(request, wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredContextProvider:
+    """The visible artifacts that a filter lets through."""
+
+    filters: FilterConfig = field(default_factory=FilterConfig)
+    limit: int | None = None
+    include_state_keys: Iterable[str] = ()
+
+    async def __call__(self, request: ContextRequest) -> ContextSlice:
+        """Pick them, and add what is wanted of the state."""
+        most = self.limit or self.filters.limit or DEFAULT_LIMIT
+        found = await _found(request, self.filters.model_copy(update={"limit": most}))
+        state: Mapping[str, Any] = request.ctx.state
+        added = [
+            {"type": "state", "key": key, "payload": state[key]}
+            for key in self.include_state_keys
+            if key in state
+        ]
+        return ContextSlice([*found.items, *added])
+
+
+@dataclass(frozen=True, slots=True)
+class RecentProvider:
+    """The newest visible artifacts of the whole board."""
+
+    limit: int = 10
+
+    async def __call__(self, request: ContextRequest) -> ContextSlice:
+        """Pick them."""
+        return await _found(request, FilterConfig(limit=self.limit))
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindowProvider:
+    """The visible artifacts of the last seconds, of the whole board."""
+
+    seconds: float
+    limit: int = DEFAULT_LIMIT
+
+    async def __call__(self, request: ContextRequest) -> ContextSlice:
+        """Pick them."""
+        now: datetime = request.ctx.now
+        since = now - timedelta(seconds=self.seconds)
+        return await _found(request, FilterConfig(since=since, limit=self.limit))
+
+
+@dataclass(frozen=True, slots=True)
+class StateDelegatingProvider:
+    """What a component has put into `ctx.state`."""
+
+    key: str = "context_snapshot"
+
+    async def __call__(self, request: ContextRequest) -> ContextSlice:
+        """Read it; nothing there is a fault, for a fallback to make up for."""
+        state: Mapping[str, Any] = request.ctx.state
+        if self.key not in state:
+            raise LookupError(f"no component has set ctx.state[{self.key!r}]")
+        snapshot = state[self.key]
+        if isinstance(snapshot, ContextSlice):
+            return snapshot
+        if not isinstance(snapshot, list):
+            raise TypeError(f"ctx.state[{self.key!r}] is no list of items")
+        return ContextSlice(list(snapshot))  # pyright: ignore[reportUnknownArgumentType]
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyProvider:
+    """Nothing."""
+
+    async def __call__(self, request: ContextRequest) -> ContextSlice:  # noqa: ARG002 - as all
+        """Give nothing."""
+        return ContextSlice([])
+
+
+class CompositeProvider:
+    """What several providers give, one after the other, each artifact once."""
+
+    def __init__(
+        self, *providers: ContextProvider, parallel: bool = False, limit: int | None = None
+    ) -> None:
+        self.providers = providers
+        self.parallel = parallel
+        self.limit = limit
+
+    async def __call__(self, request: ContextRequest) -> ContextSlice:
+        """Ask all of them; the order is that of the providers, whoever is faster."""
+        if self.parallel:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(_asked(it, request)) for it in self.providers]
+            slices = [it.result() for it in tasks]
+        else:
+            slices = [await _asked(it, request) for it in self.providers]
+        items = unique(item for it in slices for item in it.items)
+        metadata = {"providers": [it.metadata for it in slices]}
+        return ContextSlice(items[: self.limit or MAX_LIMIT], metadata)
+
+
+class RedactingProvider:
+    """What another provider gives, without some keys of the payloads, or with others."""
+
+    def __init__(
+        self,
+        inner: ContextProvider,
+        *,
+        drop: Iterable[str] = (),
+        transform: Mapping[str, Callable[[Any], Any]] | None = None,
+    ) -> None:
+        self.inner = inner
+        self.drop = tuple(sorted(drop)) if isinstance(drop, set | frozenset) else tuple(drop)
+        self.transform = dict(transform or {})
+
+    async def __call__(self, request: ContextRequest) -> ContextSlice:
+        """Ask it, and change every payload, however deep the keys stand."""
+        given = await _asked(self.inner, request)
+        changed: set[str] = set()
+        items = [
+            {**it, "payload": self._redacted(it.get("payload"), changed)} for it in given.items
+        ]
+        redacted = sorted({*given.metadata.get("redacted", ()), *changed})
+        return ContextSlice(items, {**given.metadata, "redacted": redacted})
+
+    def _redacted(self, value: Any, changed: set[str]) -> Any:  # noqa: ANN401 - JSON
+        if isinstance(value, list):
+            return [self._redacted(it, changed) for it in value]  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(value, dict):
+            return value
+        kept: dict[str, Any] = {}
+        for key, inner in value.items():  # pyright: ignore[reportUnknownVariableType]
+            name = str(key)  # pyright: ignore[reportUnknownArgumentType]
+            if name in self.drop:
+                changed.add(name)
+            elif name in self.transform:
+                changed.add(name)
+                kept[name] = self.transform[name](inner)
+            else:
+                kept[name] = self._redacted(inner, changed)
+        return kept
+
+
+class SummarisingProvider:
+    """What another provider gives, as texts: one template for each type."""
+
+    def __init__(self, inner: ContextProvider, templates: Mapping[str, str] | None = None) -> None:
+        self.inner = inner
+        self.templates = dict(templates or {})
+
+    async def __call__(self, request: ContextRequest) -> ContextSlice:
+        """Ask it, and make one line of every artifact."""
+        given = await _asked(self.inner, request)
+        items = [{**it, "payload": {"summary": self._summary(it)}} for it in given.items]
+        return ContextSlice(items, given.metadata)
+
+    def _summary(self, item: Item) -> str:
+        payload = item.get("payload")
+        fields: dict[str, Any] = payload if isinstance(payload, dict) else {"value": payload}  # pyright: ignore[reportUnknownVariableType]
+        template = self.templates.get(str(item.get("type")))
+        if template is None:
+            told = ", ".join(f"{name}: {value}" for name, value in fields.items())
+            return f"{item.get('type')}: {told}"
+        return "".join(
+            str(fields.get(part.name, "")) if isinstance(part, Reference) else part
+            for part in parse_template(template)
+        )
+
+
+async def _asked(provider: ContextProvider, request: ContextRequest) -> ContextSlice:
+    given = await provider(request)
+    if not isinstance(given, ContextSlice):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"{name_of(provider)} returned {type(given).__name__}, no ContextSlice")
+    return given
+
+
+def unique(items: Iterable[Item]) -> list[Item]:
+    """Return items in their order, each artifact once; what has no id is kept as it is."""
+    seen: set[Any] = set()
+    kept: list[Item] = []
+    for item in items:
+        id_ = item.get("id")
+        if id_ is not None:
+            if id_ in seen:
+                continue
+            seen.add(id_)
+        kept.append(item)
+    return kept
+
+
+def name_of(provider: object) -> str:
+    """Return what a provider is called where people read of it."""
+    if isinstance(provider, CompositeProvider):
+        return f"CompositeProvider({', '.join(map(name_of, provider.providers))})"
+    if isinstance(provider, RedactingProvider | SummarisingProvider):
+        return f"{type(provider).__name__}({name_of(provider.inner)})"
+    return getattr(provider, "__name__", type(provider).__name__)
+
+
+def nesting_fault(provider: object, above: Sequence[object] = ()) -> str | None:
+    """Say that a provider contains itself, or None."""
+    if any(provider is it for it in above):
+        return f"{name_of(type(provider))} contains itself"
+    inner: Sequence[object] = ()
+    if isinstance(provider, CompositeProvider):
+        inner = provider.providers
+    elif isinstance(provider, RedactingProvider | SummarisingProvider):
+        inner = (provider.inner,)
+    found = (nesting_fault(it, (*above, provider)) for it in inner)
+    return next((it for it in found if it), None)
+
+
+def utc(milliseconds: int) -> datetime:
+    """Return a time of a journal."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+#: What a provider that was given no time limit of its own may take, in seconds.
+PROVIDER_SECONDS: Final = 10.0

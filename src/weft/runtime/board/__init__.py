@@ -1,0 +1,1 @@
+"""Boards at run time: providers, components and engines in code, publishing, collecting."""

@@ -1,0 +1,509 @@
+"""Calling the code of a board: before an agent works, its engines, and around what it publishes."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from weft.context.providers import (
+    PROVIDER_SECONDS,
+    AgentInfo,
+    ContextProvider,
+    ContextRequest,
+    ContextSlice,
+    Envelope,
+    Item,
+    name_of,
+    utc,
+)
+from weft.engine.board import AFTER, ENGINE, PUBLISH, inputs_of, rules_of, spec_of
+from weft.engine.board_rules import test_of
+from weft.engine.publishing import (
+    VISIBILITY,
+    JsonDraft,
+    Unpublishable,
+    dumped,
+    reviewed,
+)
+from weft.engine.state import Activation, State
+from weft.errors import ToolError, WeftError
+from weft.findings import Json
+from weft.ports.board import BoardStore
+from weft.ports.clock import Clock
+from weft.ports.tools import ToolCall
+from weft.runtime.board.code import BoardCode, LinkedHook, takes_one
+from weft.runtime.board.evaluation import (
+    EvalContext,
+    EvalInputs,
+    EvalResult,
+    Output,
+    Verdict,
+    drafts_of,
+)
+from weft.runtime.board.reading import hidden_ids, reader_for
+from weft.runtime.context_variables import Context
+from weft.runtime.json_values import own_copy, plain_json
+from weft.runtime.workflow import Workflow
+from weft.spec.board import HookName
+
+_log: Final = logging.getLogger("weft.runtime")
+
+#: Calls code in time: which, and with what.
+Invoke = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardCall:
+    """One activation while its code is called."""
+
+    store: BoardStore
+    clock: Clock
+    workflow: Workflow
+    state: State
+    active: Activation
+    call: ToolCall
+    variables: Context | None = None
+
+    @property
+    def code(self) -> BoardCode:
+        return cast("BoardCode", self.workflow.board_code)
+
+    async def invoke(self, name: str, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - whatever it returns
+        """Call code in time; raises ToolError with its name."""
+        call = replace(self.call, tool=name)
+        return await self.workflow.tools.invoke(call, function, *arguments)
+
+    def context(
+        self,
+        inputs: Sequence[Envelope],
+        state: dict[str, Any],
+        items: Iterable[Item] = (),
+        served: set[str] | None = None,
+    ) -> EvalContext:
+        agent = self.active.agent
+        now = self.clock.now()
+        rules = rules_of(self.workflow.compiled)
+        reader = reader_for(
+            self.store,
+            app=self.state.app,
+            board=rules.name,
+            reader=rules.identity(agent, self.state.app),
+            now=now,
+            served=served,
+        )
+        declared = next((it for it in self.workflow.spec.agents if it.agent_name == agent), None)
+        labels = spec_of(self.workflow.compiled, agent).labels
+        return EvalContext(
+            agent=AgentInfo(agent, declared.description if declared else "", labels),
+            run=self.state.run,
+            turn=self.active.number,
+            correlation_id=self.state.board.correlation if self.state.board else "",
+            key=self.call.key,
+            now=utc(now),
+            board=reader,
+            inputs=EvalInputs(tuple(inputs), state),
+            state=state,
+            items=tuple(items),
+            agent_context_provider=self.code.contexts[agent],
+            variables=self.variables,
+        )
+
+
+# -- before an agent works
+
+
+async def prepared(board: BoardCall) -> tuple[dict[str, Json], str]:
+    """Ask components and providers before an agent works; return what they gave, or a fault."""
+    state: dict[str, Any] = {}
+    inputs = envelopes(inputs_of(board.active), board)
+    found: dict[str, Any] = {}
+    try:
+        verdict = await _verdict(board, inputs, state)
+        if verdict.kind != "continue":
+            return _plain(
+                {"verdict": verdict.kind, "seconds": verdict.seconds, "detail": verdict.reason}
+            ), ""
+        changed = await _inputs(board, "pre_consume", inputs, state)
+        slices, engines = await _slices(board, changed, state)
+        changed = await _inputs(board, "pre_evaluate", changed, state)
+        if changed is not inputs:
+            found["inputs"] = [_as_draft(it) for it in changed]
+        if state:
+            found["state"] = {k: v for k, v in state.items() if not isinstance(v, ContextSlice)}
+        return _plain({**found, "slices": slices, "engines": engines}), ""
+    except (WeftError, ValueError) as error:
+        return {}, str(error)
+
+
+def _plain(value: dict[str, Any]) -> dict[str, Json]:
+    return cast("dict[str, Json]", plain_json(value))
+
+
+async def _verdict(board: BoardCall, inputs: Sequence[Envelope], state: dict[str, Any]) -> Verdict:
+    for hook in board.code.hooks_of(board.active.agent, "before_schedule"):
+        given = await board.invoke(hook.name, hook.call, board.context(inputs, state), inputs)
+        verdict = given if isinstance(given, Verdict) else _named_verdict(hook, given)
+        if verdict.kind != "continue":
+            return replace(verdict, reason=verdict.reason or f"by {hook.name}")
+    return Verdict()
+
+
+def _named_verdict(hook: LinkedHook, given: object) -> Verdict:
+    if given is None:
+        return Verdict()
+    if given in ("continue", "skip", "defer", "block"):
+        return Verdict(cast("Any", given))
+    raise ToolError(f"{hook.name} returned {given!r}; return CONTINUE, SKIP, DEFER or BLOCK")
+
+
+async def _inputs(
+    board: BoardCall,
+    hook: HookName,
+    inputs: Sequence[Envelope],
+    state: dict[str, Any],
+) -> Sequence[Envelope]:
+    for it in board.code.hooks_of(board.active.agent, hook):
+        ctx = board.context(inputs, state)
+        given = await board.invoke(it.name, it.call, ctx, ctx.inputs)
+        if given is None:
+            continue
+        if isinstance(given, EvalInputs):
+            given = given.artifacts
+        if not isinstance(given, list | tuple) or not all(
+            isinstance(one, Envelope) for one in cast("list[object]", given)
+        ):
+            raise ToolError(f"{it.name} returned what are no inputs; return EvalInputs or None")
+        inputs = cast("Sequence[Envelope]", given)
+    return inputs
+
+
+async def _slices(
+    board: BoardCall, inputs: Sequence[Envelope], state: dict[str, Any]
+) -> tuple[list[dict[str, Any]], list[int]]:
+    """Ask each provider that is needed once; say which engine gets which slice."""
+    code, agent = board.code, board.active.agent
+    count = len(rules_of(board.workflow.compiled).agents[agent].engines)
+    own = code.subscription_contexts.get(board.active.step)
+    wanted = [
+        own or code.engine_contexts.get((agent, it)) or code.contexts[agent] for it in range(count)
+    ]
+    asked: list[ContextProvider] = []
+    places: list[int] = []
+    for provider in wanted:
+        place = next((at for at, it in enumerate(asked) if it is provider), len(asked))
+        if place == len(asked):
+            asked.append(provider)
+        places.append(place)
+    return [await _slice(board, it, inputs, state) for it in asked], places
+
+
+async def _slice(
+    board: BoardCall,
+    provider: ContextProvider,
+    inputs: Sequence[Envelope],
+    state: dict[str, Any],
+) -> dict[str, Any]:
+    fallback = board.code.fallbacks.get(board.active.agent)
+    try:
+        return await _asked(board, provider, inputs, state)
+    except ToolError as error:
+        if fallback is None or provider is fallback:
+            raise
+        told = await _asked(board, fallback, inputs, state)
+        return {**told, "instead_of": name_of(provider), "error": str(error)}
+
+
+async def _asked(
+    board: BoardCall,
+    provider: ContextProvider,
+    inputs: Sequence[Envelope],
+    state: dict[str, Any],
+) -> dict[str, Any]:
+    """Ask a provider, in time, and let through only what its agent may see."""
+    served: set[str] = set()
+    ctx = board.context(inputs, dict(state), served=served)
+    request = ContextRequest(ctx.agent, ctx, ctx.inputs, ctx.board, ctx.correlation_id)
+    name, begun, clock = name_of(provider), time.perf_counter(), board.clock.now()
+    try:
+        async with asyncio.timeout(PROVIDER_SECONDS):
+            given = await provider(request)
+        if not isinstance(given, ContextSlice):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"it returned {type(given).__name__}, no ContextSlice")  # noqa: TRY301
+        items, metadata = cast(
+            "tuple[list[Item], dict[str, Any]]", plain_json((given.items, given.metadata))
+        )
+    except TimeoutError as error:
+        told = f"the provider {name} took longer than {PROVIDER_SECONDS:g} seconds"
+        raise ToolError(told) from error
+    except Exception as error:  # whatever an author's provider raises
+        raise ToolError(f"the provider {name} failed: {type(error).__name__}: {error}") from error
+    foreign = await _foreign(board, items, served)
+    return {
+        "provider": name,
+        "items": [it for it in items if it.get("id") not in foreign],
+        "metadata": metadata,
+        "foreign": len([it for it in items if it.get("id") in foreign]),
+        "started_at": clock,
+        "ms": round((time.perf_counter() - begun) * 1000, 1),
+    }
+
+
+async def _foreign(board: BoardCall, items: Sequence[Item], served: set[str]) -> set[str]:
+    """Return the ids of items that did not come from the reader and that the agent may not see."""
+    strange = [str(it["id"]) for it in items if it.get("id") is not None]
+    rules = rules_of(board.workflow.compiled)
+    return await hidden_ids(
+        board.store,
+        (it for it in strange if it not in served),
+        app=board.state.app,
+        board=rules.name,
+        reader=rules.identity(board.active.agent, board.state.app),
+        now=board.clock.now(),
+    )
+
+
+# -- engines, and around what is published
+
+
+async def called(board: BoardCall, point: str) -> Json:
+    """Call the code of a point of an activation, and return what its event says."""
+    if point == ENGINE:
+        return cast("Json", await _evaluated(board))
+    if point == PUBLISH:
+        return cast("Json", await _published(board))
+    state = _state_of(board)
+    ctx = board.context(envelopes(inputs_of(board.active), board), state, _items(board))
+    agent = board.active.agent
+    if point == AFTER:
+        made = envelopes(cast("list[JsonDraft]", board.active.result or []), board)
+        for hook in board.code.hooks_of(agent, "post_publish"):
+            await board.invoke(hook.name, hook.call, ctx, made)
+        return None
+    for hook in board.code.hooks_of(agent, "error"):
+        await board.invoke(hook.name, hook.call, ctx, ToolError(str(board.active.result)))
+    return None
+
+
+def _state_of(board: BoardCall) -> dict[str, Any]:
+    return dict(cast("Mapping[str, Any]", own_copy(board.active.fetched.get("state") or {})))
+
+
+def _items(board: BoardCall) -> list[Item]:
+    """Return the slice of the engine that works."""
+    fetched = cast("Mapping[str, Any]", board.active.fetched)
+    engines: list[int] = fetched.get("engines") or []
+    slices: list[dict[str, Any]] = fetched.get("slices") or []
+    if board.active.at >= len(engines):
+        return []
+    return cast("list[Item]", own_copy(slices[engines[board.active.at]]["items"]))
+
+
+async def _evaluated(board: BoardCall) -> dict[str, Json]:
+    agent, at = board.active.agent, board.active.at
+    function = board.code.engines[agent, at]
+    state = _state_of(board)
+    ctx = board.context(envelopes(inputs_of(board.active), board), state, _items(board))
+    name = board.call.tool
+    evaluate = getattr(function, "evaluate", None)
+    if evaluate is not None:
+        returned = await board.invoke(name, evaluate, ctx, ctx.inputs)
+    elif takes_one(function):
+        returned = await board.invoke(name, function, ctx.inputs)
+    else:
+        returned = await board.invoke(name, function, ctx.inputs, ctx)
+    publishes = rules_of(board.workflow.compiled).agents[agent].publishes
+    drafts, added = drafts_of(returned, board.workflow.types, publishes)
+    state.update(added)
+    return _plain({"artifacts": drafts, "state": state})
+
+
+async def _published(board: BoardCall) -> list[JsonDraft]:
+    """Choose the best, let components have it, ask the functions, and judge what is left."""
+    agent = spec_of(board.workflow.compiled, board.active.agent)
+    drafts = await _best(board)
+    drafts = await _after_evaluation(board, drafts)
+    functions = {
+        name
+        for it in agent.publishes
+        for name in (it.where, it.validate_, it.visibility)
+        if isinstance(name, str) and _is_function(name)
+    }
+    answers = {name: await _answers(board, name, drafts) for name in functions}
+    try:
+        passed = reviewed(agent, drafts, answers)
+    except Unpublishable as error:
+        raise ToolError(str(error)) from error
+    return [await consulted(board, board.active.agent, it) for it in passed]
+
+
+def _is_function(text: str) -> bool:
+    test = test_of(text)
+    return test is not None and bool(test.function)
+
+
+async def _best(board: BoardCall) -> list[JsonDraft]:
+    candidates = cast("Sequence[list[JsonDraft]]", board.active.candidates)
+    best_of = spec_of(board.workflow.compiled, board.active.agent).best_of
+    if best_of is None:
+        return list(candidates[-1])
+    score = board.code.objects[best_of.score]
+    scores: list[float] = []
+    for it in candidates:
+        value = await board.invoke(best_of.score, score, envelopes(it, board))
+        try:
+            scores.append(float(value))
+        except (TypeError, ValueError):
+            raise ToolError(f"{best_of.score} returned {value!r}, which is no number") from None
+    return list(candidates[scores.index(max(scores))])
+
+
+async def _after_evaluation(board: BoardCall, drafts: list[JsonDraft]) -> list[JsonDraft]:
+    agent = board.active.agent
+    publishes = rules_of(board.workflow.compiled).agents[agent].publishes
+    for hook in board.code.hooks_of(agent, "post_evaluate"):
+        ctx = board.context(envelopes(inputs_of(board.active), board), _state_of(board))
+        result = EvalResult([_output(it, board) for it in drafts])
+        given = await board.invoke(hook.name, hook.call, ctx, result)
+        if given is not None:
+            drafts, _ = drafts_of(given, board.workflow.types, publishes)
+    return drafts
+
+
+def _output(draft: JsonDraft, board: BoardCall) -> Output:
+    (it,) = envelopes([draft], board)
+    given = draft.get("visibility")
+    visibility = VISIBILITY.validate_python(given) if given else None
+    return Output(it, it.tags, visibility, it.partition_key)
+
+
+async def _answers(board: BoardCall, name: str, drafts: Sequence[JsonDraft]) -> list[Json]:
+    function = board.code.objects[name]
+    answers: list[Json] = []
+    for draft in drafts:
+        given = await board.invoke(name, function, own_copy(draft["payload"]))
+        answers.append(dumped(given) if hasattr(given, "kind") else plain_json(given))
+    return answers
+
+
+async def consulted(board: "BoardCall | OutsideCall", agent: str, draft: JsonDraft) -> JsonDraft:
+    """Let components see an artifact before it is published, and functions say who wants it."""
+    for hook in board.code.hooks_of(agent, "artifact_published"):
+        (it,) = envelopes([draft], board)
+        given = await board.invoke(hook.name, hook.call, it)
+        if isinstance(given, Verdict) and given.kind != "continue":
+            return {**draft, "blocked": given.reason or f"by {hook.name}"}
+        if given is not None and not isinstance(given, Verdict):
+            (changed,), _ = drafts_of(given, board.workflow.types, ())
+            draft = {**draft, **changed}
+    verdicts: dict[str, Json] = {}
+    keys: dict[str, Json] = {}
+    rules = rules_of(board.workflow.compiled)
+    for it in rules.by_type.get(str(draft["type"]), ()):
+        if it.where is not None and it.where.function:
+            verdicts[it.name] = await _verdict_of(board, it.where.function, draft)
+        if it.join is not None and it.join.function:
+            key = await _verdict_of(board, it.join.function, draft, raw=True)
+            if key is not None:
+                keys[it.name] = str(key)
+    return {**draft, "verdicts": verdicts, "keys": keys}
+
+
+async def _verdict_of(
+    board: "BoardCall | OutsideCall", name: str, draft: JsonDraft, *, raw: bool = False
+) -> Json:
+    """Ask a function about a payload; one that raises is no answer, and that is told."""
+    try:
+        given = await board.invoke(name, board.code.objects[name], own_copy(draft["payload"]))
+    except ToolError as error:
+        return None if raw else str(error)
+    return cast("Json", given) if raw else bool(given)
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideCall:
+    """What is published from outside, while the code of the board is asked about it."""
+
+    workflow: Workflow
+    call: ToolCall
+    clock: Clock
+
+    @property
+    def code(self) -> BoardCode:
+        return cast("BoardCode", self.workflow.board_code)
+
+    async def invoke(self, name: str, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - whatever it returns
+        """Call code in time; raises ToolError with its name."""
+        return await self.workflow.tools.invoke(replace(self.call, tool=name), function, *arguments)
+
+
+def envelopes(
+    drafts: Sequence[JsonDraft], board: "BoardCall | OutsideCall"
+) -> tuple[Envelope, ...]:
+    """Return artifacts as code gets them."""
+    made: list[Envelope] = []
+    for draft in drafts:
+        it = cast("dict[str, Any]", draft)
+        made.append(
+            Envelope(
+                id=it.get("id") or "",
+                type=it["type"],
+                payload=cast("dict[str, Any]", own_copy(it["payload"])),
+                produced_by=it.get("produced_by") or "",
+                correlation_id=it.get("correlation_id") or "",
+                partition_key=it.get("partition_key") or it.get("partition") or None,
+                tags=tuple(it.get("tags") or ()),
+                created_at=utc(it.get("created_at") or board.clock.now()),
+            )
+        )
+    return tuple(made)
+
+
+def _as_draft(it: Envelope) -> dict[str, Any]:
+    return {
+        "id": it.id,
+        "type": it.type,
+        "payload": it.payload,
+        "produced_by": it.produced_by,
+        "tags": list(it.tags),
+        "partition_key": it.partition_key,
+        "correlation_id": it.correlation_id,
+        "created_at": round(it.created_at.timestamp() * 1000),
+    }
+
+
+class _NoVariables:
+    """The variables of code that is called before an activation has any, or outside of runs."""
+
+    def get(self, key: str, default: Json = None) -> Json:  # noqa: ARG002 - the port's own names
+        return default
+
+    def set(self, key: str, value: Json) -> None:  # noqa: ARG002
+        raise ToolError(f"{key} cannot be set here")
+
+    def remove(self, key: str) -> None:
+        raise ToolError(f"{key} cannot be set here")
+
+    def restart(self) -> None: ...
+
+    def to_dict(self) -> dict[str, Json]:
+        return {}
+
+
+async def _no_answer(tool: str, payload: Json, seconds: float | None, otherwise: Json) -> Json:  # noqa: ARG001
+    raise ToolError("nobody can be asked here")
+
+
+def code_call(run: str, agent: str, key: str) -> ToolCall:
+    """Return the call as which code is called that is no tool and no engine."""
+    return ToolCall(
+        id="",
+        run=run,
+        agent=agent,
+        tool="",
+        key=key,
+        arguments={},
+        variables=_NoVariables(),
+        ask=_no_answer,
+    )

@@ -1,0 +1,243 @@
+"""The code of a board: providers, engines, components and functions, found once for all runs."""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from weft.context import providers
+from weft.context.providers import ContextProvider, nesting_fault
+from weft.errors import LinkError
+from weft.findings import Finding, Place
+from weft.ids import OBJECT_REF
+from weft.ports.tools import ToolLoader
+from weft.spec.board import Board, BoardAgent, Component, FunctionEngine, HookName
+from weft.spec.part import JsonMap
+from weft.spec.providers import (
+    CompositeProvider,
+    CorrelatedProvider,
+    CustomProvider,
+    EmptyProvider,
+    FilteredProvider,
+    Provider,
+    RecentProvider,
+    RedactingProvider,
+    StateProvider,
+    SummaryProvider,
+    WindowProvider,
+)
+
+#: What begins the name of an object that only the process has that defines the workflow.
+LOCAL: Final = "local:"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedHook:
+    """A hook of a component."""
+
+    name: str
+    call: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardCode:
+    """Everything of a board that is code, ready to be called."""
+
+    objects: Mapping[str, Any]
+    #: By agent: the providers of its engines (None: the agent's own), its own, and its fallback.
+    contexts: Mapping[str, ContextProvider]
+    fallbacks: Mapping[str, ContextProvider]
+    engine_contexts: Mapping[tuple[str, int], ContextProvider]
+    subscription_contexts: Mapping[str, ContextProvider]
+    #: By agent and hook, the most urgent first.
+    hooks: Mapping[tuple[str, str], tuple[LinkedHook, ...]]
+    #: By agent and engine: what evaluates.
+    engines: Mapping[tuple[str, int], Callable[..., Any]]
+
+    def hooks_of(self, agent: str, *names: HookName) -> tuple[LinkedHook, ...]:
+        return tuple(it for name in names for it in self.hooks.get((agent, name), ()))
+
+
+NO_CODE: Final = BoardCode({}, {}, {}, {}, {}, {}, {})
+
+
+def link_board(
+    board: Board, digest: str, loader: ToolLoader, local: Mapping[str, object]
+) -> BoardCode:
+    """Find all code of a board. Raises LinkError naming what is missing."""
+    names = sorted(set(_references(board)))
+    objects: dict[str, Any] = {it: local[it] for it in names if it in local}
+    missing = [it for it in names if it.startswith(LOCAL) and it not in local]
+    if missing:
+        raise LinkError(_not_here(missing), tuple(map(_local_finding, missing)))
+    objects |= loader.objects(digest, (it for it in names if it not in objects))
+    made = _Maker(objects)
+    contexts = {it.agent: made.provider(it.context or CorrelatedProvider()) for it in board.agents}
+    return BoardCode(
+        objects=objects,
+        contexts=contexts,
+        fallbacks={it.agent: made.provider(it.fallback) for it in board.agents if it.fallback},
+        engine_contexts={
+            (agent.agent, index): made.provider(it.context)
+            for agent in board.agents
+            for index, it in enumerate(agent.engines)
+            if it.context
+        },
+        subscription_contexts={
+            f"{agent.agent}.{index}": made.provider(it.context)
+            for agent in board.agents
+            for index, it in enumerate(agent.consumes)
+            if it.context
+        },
+        hooks=_hooks(board, made),
+        engines={
+            (agent.agent, index): made.engine(it)
+            for agent in board.agents
+            for index, it in enumerate(agent.engines)
+            if isinstance(it, FunctionEngine)
+        },
+    )
+
+
+def _not_here(missing: Iterable[str]) -> str:
+    told = ", ".join(missing)
+    return f"{told} is defined in code that is not loaded here: the workflow runs only there"
+
+
+def _local_finding(name: str) -> Finding:
+    hint = "run it where it is defined, or move the code into a module that can be imported"
+    return Finding("LINK004", "error", _not_here([name]), Place(name), hint=(hint,))
+
+
+class _Maker:
+    """Makes objects from what is declared; one that is declared twice is made once."""
+
+    def __init__(self, objects: Mapping[str, Any]) -> None:
+        self._objects = objects
+        self._made: dict[tuple[str, str], Any] = {}
+
+    def instance(self, name: str, options: JsonMap) -> Any:  # noqa: ANN401 - an author's object
+        found = self._objects[name]
+        if not isinstance(found, type):
+            return found
+        key = (name, repr(sorted(options.items())))
+        if key not in self._made:
+            try:
+                self._made[key] = found(**options)
+            except Exception as error:
+                raise LinkError(f"{name} cannot be made with {options}: {error}") from error
+        return self._made[key]
+
+    def engine(self, engine: FunctionEngine) -> Callable[..., Any]:
+        made = self.instance(engine.function, engine.options)
+        return cast("Callable[..., Any]", getattr(made, "evaluate_inputs", made))
+
+    def provider(self, spec: Provider) -> ContextProvider:
+        made = self._provider(spec)
+        fault = nesting_fault(made)
+        if fault:
+            raise LinkError(f"a provider cannot be used: {fault}")
+        return made
+
+    def _provider(self, spec: Provider) -> ContextProvider:  # noqa: PLR0911 - one for each kind
+        match spec:
+            case CorrelatedProvider(limit=limit):
+                return providers.DefaultCorrelationProvider(limit)
+            case FilteredProvider(filters=filters, limit=limit, include_state_keys=keys):
+                return providers.FilteredContextProvider(filters, limit, keys)
+            case RecentProvider(limit=limit):
+                return providers.RecentProvider(limit)
+            case WindowProvider(seconds=seconds, limit=limit):
+                return providers.TimeWindowProvider(seconds, limit)
+            case StateProvider(key=key):
+                return providers.StateDelegatingProvider(key)
+            case CompositeProvider(providers=inner, parallel=parallel, limit=limit):
+                several = map(self._provider, inner)
+                return providers.CompositeProvider(*several, parallel=parallel, limit=limit)
+            case RedactingProvider(provider=inner, drop=drop, transform=transform):
+                functions = {key: self._objects[name] for key, name in transform.items()}
+                return providers.RedactingProvider(
+                    self._provider(inner), drop=drop, transform=functions
+                )
+            case SummaryProvider(provider=inner, templates=templates):
+                return providers.SummarisingProvider(self._provider(inner), templates)
+            case EmptyProvider():
+                return providers.EmptyProvider()
+            case CustomProvider(provider=name, options=options):
+                return self.instance(name, options)
+
+
+def _hooks(board: Board, made: _Maker) -> dict[tuple[str, str], tuple[LinkedHook, ...]]:
+    found: dict[tuple[str, str], list[tuple[int, LinkedHook]]] = {}
+    for agent in board.agents:
+        for component in (*agent.components, *board.components):
+            it = made.instance(component.component, component.options)
+            for hook in component.hooks:
+                linked = LinkedHook(f"{_name(component)}.{hook}", getattr(it, hook))
+                found.setdefault((agent.agent, hook), []).append((component.priority, linked))
+    for component in board.components:  # What comes from outside is no agent's.
+        it = made.instance(component.component, component.options)
+        if "artifact_published" in component.hooks:
+            linked = LinkedHook(f"{_name(component)}.artifact_published", it.artifact_published)
+            found.setdefault(("", "artifact_published"), []).append((component.priority, linked))
+    return {
+        key: tuple(hook for _, hook in sorted(hooks, key=lambda it: -it[0]))
+        for key, hooks in found.items()
+    }
+
+
+def _name(component: Component) -> str:
+    return component.component.rpartition(":")[2]
+
+
+def _references(board: Board) -> Iterator[str]:
+    """Yield everything in code that a board refers to."""
+    for component in board.components:
+        yield component.component
+    for agent in board.agents:
+        yield from _of_agent(agent)
+
+
+def _of_agent(agent: BoardAgent) -> Iterator[str]:
+    yield from (it.component for it in agent.components)
+    yield from (it.function for it in agent.engines if isinstance(it, FunctionEngine))
+    if agent.best_of:
+        yield agent.best_of.score
+    for publication in agent.publishes:
+        tests = (publication.where, publication.validate_, publication.visibility)
+        yield from (it for it in tests if isinstance(it, str) and OBJECT_REF.match(it))
+    for subscription in agent.consumes:
+        if subscription.where and OBJECT_REF.match(subscription.where):
+            yield subscription.where
+        if subscription.join and subscription.join.function:
+            yield subscription.join.function
+    contexts = [agent.context, agent.fallback, *(it.context for it in agent.engines)]
+    for context in (*contexts, *(it.context for it in agent.consumes)):
+        if context is not None:
+            yield from _of_provider(context)
+
+
+def _of_provider(provider: Provider) -> Iterator[str]:
+    match provider:
+        case CustomProvider(provider=name):
+            yield name
+        case CompositeProvider(providers=inner):
+            for it in inner:
+                yield from _of_provider(it)
+        case RedactingProvider(provider=inner, transform=transform):
+            yield from transform.values()
+            yield from _of_provider(inner)
+        case SummaryProvider(provider=inner):
+            yield from _of_provider(inner)
+        case _:
+            pass
+
+
+def takes_one(function: Callable[..., Any]) -> bool:
+    """Tell whether a function takes what it works on alone, and no context."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    plain = [it for it in parameters if it.kind in (it.POSITIONAL_ONLY, it.POSITIONAL_OR_KEYWORD)]
+    return len(plain) == 1

@@ -1,0 +1,232 @@
+"""The way onto boards: publishing, looking, and what is collected beyond correlations."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from weft.context.providers import Envelope
+from weft.engine.board import rules_of
+from weft.engine.board_rows import Letter
+from weft.engine.events import ArtifactPublished, BatchesFlushed, Event, RunStarted
+from weft.engine.state import State
+from weft.engine.visibility import denial
+from weft.errors import RunError, StoreConflict, UsageError
+from weft.findings import Json
+from weft.ids import nearest
+from weft.ports.board import ArtifactQuery, Consumption
+from weft.ports.scope import Scope
+from weft.runtime.arguments import require_scope, require_text, require_user
+from weft.runtime.board.collecting import Collector, open_run
+from weft.runtime.board.publish import Offer, Publication, event_of, judged
+from weft.runtime.board.reading import reader_for
+from weft.runtime.decision import NewEvent
+from weft.runtime.gateway import Gateway
+from weft.runtime.workflow import Workflow
+from weft.spec.providers import FilterConfig
+from weft.spec.visibility import Visibility
+
+#: How often it is tried to publish where other processes begin and end the same correlation.
+MAX_TRIES: Final = 10
+
+
+class BoardGateway(Gateway):
+    """A gateway that knows boards."""
+
+    def __init__(self, **ports: Any) -> None:  # noqa: ANN401 - those of every gateway
+        super().__init__(**ports)
+        self._collector = Collector(self._journal, self._take_letters)
+        self._worker.on_written = self._collector.look
+
+    async def publish(  # noqa: PLR0913 - what is published, by name
+        self,
+        workflow: str,
+        type: str,  # noqa: A002 - what it is
+        payload: object,
+        *,
+        scope: Scope,
+        tags: Sequence[str] = (),
+        visibility: Visibility | Mapping[str, Json] | None = None,
+        correlation: str | None = None,
+        partition: str = "",
+        id: str = "",  # noqa: A002 - what it is
+        agent: str = "",
+        model: str | None = None,
+    ) -> Publication:
+        """Put an artifact on a board and return where it is; it returns when that is written.
+
+        Without a correlation it begins one of its own. An `id` counts once: published again, the
+        artifact that is there is returned. `agent` gives it to one agent and nobody else; `model`
+        answers for every agent of a correlation that begins with it.
+        """
+        require_scope(scope)
+        require_user(scope)
+        require_text(workflow=workflow, model=model)
+        linked = await self._workflows.named(workflow)
+        offer = Offer(type, payload, tags, visibility, correlation, partition, id, agent)
+        judged(linked, offer)
+        self._require_models(linked, model, scope)
+        name = correlation or self._clock.new_id()
+        for _ in range(MAX_TRIES):
+            run, there = await open_run(self._journal, scope.app, name)
+            try:
+                if there:
+                    seq = await self._add(run, workflow, offer, scope)
+                else:
+                    seq = await self._begin_board(run, linked, offer, scope, name, model)
+            except (StoreConflict, _Begun):  # Another process has begun or ended it meanwhile.
+                continue
+            return Publication(id or f"{run}.{seq}", run, name)
+        raise RunError(f"the correlation {name} could not be written to; try again")
+
+    async def _begin_board(
+        self,
+        run: str,
+        linked: Workflow,
+        offer: Offer,
+        scope: Scope,
+        correlation: str,
+        model: str | None,
+    ) -> int:
+        user = scope.user or ""
+        made = await event_of(linked, offer, app=scope.app, user=user, clock=self._clock)
+        begun = await self._board_start(linked, scope, model, correlation=correlation)
+        actor = f"user:{user}"
+        new = (NewEvent(actor, begun), NewEvent(actor, made))
+        try:
+            events = await self._begin(scope, linked, run, new, streamed=False)
+        except UsageError as taken:
+            raise _Begun from taken
+        return self._number(scope, events, made)
+
+    async def _board_start(
+        self,
+        linked: Workflow,
+        scope: Scope,
+        model: str | None = None,
+        *,
+        correlation: str,
+        collects: str = "",
+        schedule: str = "",
+    ) -> RunStarted:
+        return RunStarted(
+            linked.name,
+            linked.digest,
+            scope.app,
+            scope.user or "",
+            await self._start_values(linked, scope, {}),
+            model=model,
+            correlation=correlation,
+            collects=collects,
+            schedule=schedule,
+        )
+
+    async def _add(self, run: str, workflow: str, offer: Offer, scope: Scope) -> int:
+        """Put an artifact into a run that is there."""
+        opened = await self._open(run, Scope(scope.app))
+        if opened.workflow.name != workflow:
+            raise UsageError(f"{run} is a run of {opened.workflow.name}, not of {workflow}")
+        board = opened.state.board
+        if offer.id and board is not None and offer.id in board.ids:
+            return 0
+        user = scope.user or ""
+        made = await event_of(opened.workflow, offer, app=scope.app, user=user, clock=self._clock)
+        new = (NewEvent(f"user:{user}", made),)
+        return self._number(scope, await self._write_all(opened, new, _is_open), made)
+
+    def _number(self, scope: Scope, events: Sequence[Event], made: ArtifactPublished) -> int:
+        """Return the number of the event by which something was published; bring its letters."""
+        if not self._dispatcher.mine((scope.app, "")):
+            self._collector.look(scope.app, events)
+        for event in events:
+            if event.data is made:
+                return event.seq
+        raise _Begun
+
+    async def flush(self, run: str, *, scope: Scope) -> None:
+        """Let everything be handled now that a board has collected for batches in a run."""
+        opened = await self._open(run, Scope(scope.app))
+        flushed = BatchesFlushed(scope.user or scope.app)
+        await self._write(opened, NewEvent(f"user:{scope.user or scope.app}", flushed), _is_open)
+
+    async def start_schedules(self, workflow: str, *, scope: Scope) -> list[str]:
+        """Begin the schedules of a board that are not under way, and return their runs."""
+        require_scope(scope)
+        require_user(scope)
+        linked = await self._workflows.named(workflow)
+        runs: list[str] = []
+        for agent in linked.spec.board.agents if linked.spec.board else ():
+            if agent.schedule is None:
+                continue
+            name = f"{workflow}~schedule~{agent.agent}"
+            run, there = await open_run(self._journal, scope.app, name)
+            if not there:
+                begun = await self._board_start(
+                    linked, scope, correlation=run, schedule=agent.agent
+                )
+                new = (NewEvent(f"user:{scope.user}", begun),)
+                with suppress(UsageError, StoreConflict):  # Another process was quicker.
+                    await self._begin(scope, linked, run, new, streamed=False)
+            runs.append(run)
+        return runs
+
+    async def _take_letters(self, to: str, first: Letter, letters: Sequence[NewEvent]) -> None:
+        """Write letters to the run that collects them, which is begun if it is not there."""
+        scope = Scope(first.app, first.user)
+        run, there = await open_run(self._journal, first.app, to)
+        if there:
+            opened = await self._open(run, Scope(first.app))
+            await self._write_all(opened, tuple(letters), _is_open)
+            return
+        linked = await self._workflows.of_digest(first.app, first.digest)
+        collects = first.data.subscription
+        begun = await self._board_start(linked, scope, correlation=run, collects=collects)
+        new = (NewEvent("letter", begun), *letters)
+        try:
+            await self._begin(scope, linked, run, new, streamed=False)
+        except (StoreConflict, UsageError):  # Another process was quicker: look again.
+            return
+
+    async def artifacts(
+        self, workflow: str, filters: FilterConfig | None = None, *, scope: Scope
+    ) -> tuple[list[Envelope], int]:
+        """Return artifacts of a board as an operator sees them, and how many there are in all."""
+        require_scope(scope)
+        reader = reader_for(
+            self._journal, app=scope.app, board=workflow, reader=None, now=self._clock.now()
+        )
+        return await reader.query_artifacts(filters)
+
+    async def consumed(
+        self, workflow: str, *, scope: Scope, agent: str | None = None, artifact: str | None = None
+    ) -> list[Consumption]:
+        """Return which artifacts have woken which agents, newest first."""
+        require_scope(scope)
+        return await self._journal.consumed(scope.app, workflow, agent=agent, artifact=artifact)
+
+    async def why(self, workflow: str, artifact: str, agent: str, *, scope: Scope) -> str | None:
+        """Say why an agent may not see an artifact now, or None if it may."""
+        require_scope(scope)
+        linked = await self._workflows.named(workflow)
+        query = ArtifactQuery(
+            scope.app, workflow, None, self._clock.now(), ids=(artifact,), limit=1
+        )
+        page = await self._journal.artifacts(query)
+        if not page.items:
+            raise UsageError(f"there is no artifact {artifact} on the board {workflow}")
+        rules = rules_of(linked.compiled)
+        if agent not in rules.agents:
+            near = nearest(agent, rules.agents)
+            raise UsageError(
+                f"there is no agent {agent} on the board",
+                hint=f"did you mean {near}?" if near else None,
+            )
+        identity = rules.identity(agent, scope.app)
+        return denial(page.items[0].audience, identity, self._clock.now())
+
+
+class _Begun(Exception):
+    """Another process has begun or ended the run meanwhile."""
+
+
+def _is_open(state: State) -> bool:
+    return state.status != "ended"

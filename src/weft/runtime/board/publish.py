@@ -1,0 +1,143 @@
+"""Publishing from outside: what is let onto a board, and into which run it goes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from weft.engine.board import rules_of
+from weft.engine.events import ArtifactPublished
+from weft.engine.publishing import VISIBILITY, JsonDraft, published, read_draft
+from weft.errors import ToolError, UsageError
+from weft.findings import Json
+from weft.ids import nearest
+from weft.ports.clock import Clock
+from weft.runtime.board.calls import OutsideCall, code_call, consulted
+from weft.runtime.json_values import plain_json
+from weft.runtime.workflow import Workflow
+from weft.spec.visibility import Visibility
+
+#: How long the name of an artifact, a correlation, a partition or a tag may be.
+MAX_NAME = 200
+
+
+class Publication(NamedTuple):
+    """An artifact that is on the board: what it is called, and where it went."""
+
+    id: str
+    run: str
+    correlation_id: str
+
+
+class Offer(NamedTuple):
+    """What somebody wants to publish."""
+
+    type: str
+    payload: object
+    tags: Sequence[str] = ()
+    visibility: Visibility | Mapping[str, Any] | None = None
+    correlation: str | None = None
+    partition: str = ""
+    id: str = ""
+    #: The agent it is given to, and to nobody else.
+    agent: str = ""
+
+
+def judged(workflow: Workflow, offer: Offer) -> JsonDraft:
+    """Return what is offered as a draft. Raises UsageError with the field that does not fit."""
+    _require_board(workflow)
+    workflow.types.require(offer.type)
+    for what, text in (
+        ("correlation", offer.correlation or ""),
+        ("partition", offer.partition),
+        ("id", offer.id),
+        *(("tag", it) for it in offer.tags),
+    ):
+        _require_name(what, text)
+    try:
+        payload = plain_json(offer.payload)
+    except ValueError as error:
+        raise UsageError(f"the payload is {error}") from error
+    fault = workflow.types.fault(offer.type, payload)
+    if fault:
+        raise UsageError(f"the payload is no {offer.type}: {fault}")
+    draft: JsonDraft = {
+        "type": offer.type,
+        "payload": payload,
+        "tags": list(offer.tags),
+        "partition": offer.partition,
+        "visibility": _visibility(offer.visibility),
+        "id": offer.id,
+    }
+    if offer.agent:
+        _require_consumer(workflow, offer)
+    return draft
+
+
+def _require_board(workflow: Workflow) -> None:
+    if workflow.compiled.board is None:
+        raise UsageError(
+            f"{workflow.name} has no board",
+            hint="publish to a workflow with board.json; start this one with weft run",
+        )
+
+
+def _require_name(what: str, text: str) -> None:
+    if not isinstance(text, str) or len(text) > MAX_NAME or "\0" in text:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"{text!r:.60} cannot be a {what}: it is a text of {MAX_NAME} characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"the {what} is not valid Unicode") from None
+
+
+def _visibility(given: Visibility | Mapping[str, Any] | None) -> Json:
+    if given is None:
+        return None
+    try:
+        read = VISIBILITY.validate_python(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "visibility"
+        raise UsageError(
+            f"the visibility cannot be used: {place}: {first['msg']}",
+            hint="use public, private (agents), labelled (labels), tenant or after (seconds, then)",
+        ) from error
+    return VISIBILITY.dump_python(read, mode="json")
+
+
+def _require_consumer(workflow: Workflow, offer: Offer) -> None:
+    """Raise UsageError unless an agent takes artifacts of a type that it is given."""
+    rules = rules_of(workflow.compiled)
+    if offer.agent not in rules.agents:
+        near = nearest(offer.agent, rules.agents)
+        known = ", ".join(rules.agents)
+        hint = f"did you mean {near}?" if near else f"the board has: {known}"
+        raise UsageError(f"there is no agent {offer.agent} on the board", hint=hint)
+    takes = {
+        type_
+        for it in rules.subscriptions.values()
+        if it.agent == offer.agent and it.mode != "events"
+        for type_ in it.needed
+    }
+    if offer.type not in takes:
+        known = ", ".join(sorted(takes)) or "nothing"
+        raise UsageError(
+            f"{offer.agent} takes no {offer.type} that it is given", hint=f"it takes: {known}"
+        )
+
+
+async def event_of(
+    workflow: Workflow, offer: Offer, *, app: str, user: str, clock: Clock
+) -> ArtifactPublished:
+    """Return the event of what is published. Raises UsageError if it may not be."""
+    draft = judged(workflow, offer)
+    call = OutsideCall(workflow, code_call("", "", ""), clock)
+    try:
+        draft = await consulted(call, "", draft)
+    except ToolError as error:
+        raise UsageError(f"it cannot be published: {error}") from error
+    if "blocked" in draft:
+        raise UsageError(f"{offer.type} was not published: blocked {draft['blocked']}")
+    read = read_draft(draft, by=f"user:{user}", direct=offer.agent)
+    return published(rules_of(workflow.compiled), app, read)

@@ -1,0 +1,111 @@
+"""Reading the board as somebody: every query has the identity of the reader, bound to it."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from weft.context.providers import BoardReader, Envelope, utc
+from weft.engine.visibility import Identity
+from weft.errors import UsageError
+from weft.ports.board import ArtifactQuery, BoardStore, StoredArtifact
+from weft.runtime.json_values import own_copy
+from weft.spec.providers import MAX_LIMIT, FilterConfig, milliseconds
+
+
+def query_of(
+    filters: FilterConfig, *, app: str, board: str, reader: Identity | None, now: int
+) -> ArtifactQuery:
+    """Return a filter as a query of a reader."""
+    return ArtifactQuery(
+        app=app,
+        board=board,
+        reader=reader,
+        now=now,
+        types=filters.types,
+        tags=filters.tags.include,
+        without_tags=filters.tags.exclude,
+        all_tags=filters.tags.all_of,
+        producers=filters.producers,
+        correlation=filters.correlation_id,
+        since=None if filters.since is None else milliseconds(filters.since),
+        until=None if filters.until is None else milliseconds(filters.until),
+        text=filters.text,
+        order=filters.order,
+        limit=filters.limit or MAX_LIMIT,
+    )
+
+
+def reader_for(
+    store: BoardStore,
+    *,
+    app: str,
+    board: str,
+    reader: Identity | None,
+    now: int,
+    served: set[str] | None = None,
+) -> BoardReader:
+    """Return the board as somebody sees it now; `served` takes note of what was given out.
+
+    Without a reader it is the operator's view: everything of the tenant.
+    """
+
+    async def query(
+        filters: FilterConfig, *, meta: bool, count: bool
+    ) -> tuple[list[Envelope], int]:
+        if not isinstance(filters, FilterConfig):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(
+                f"artifacts are found by a FilterConfig, not by {type(filters).__name__}",
+                hint='write FilterConfig(types={"Invoice"}, limit=10)',
+            )
+        wanted = query_of(filters, app=app, board=board, reader=reader, now=now)
+        page = await store.artifacts(wanted, count=count)
+        found = [envelope(it) for it in page.items]
+        if served is not None:
+            served.update(it.id for it in found)
+        if meta:
+            found = [await _with_consumers(store, app, board, it) for it in found]
+        return found, page.total or 0
+
+    return BoardReader(query)
+
+
+async def _with_consumers(store: BoardStore, app: str, board: str, it: Envelope) -> Envelope:
+    used = await store.consumed(app, board, artifact=it.id)
+    agents = tuple(dict.fromkeys(found.agent for found in reversed(used)))
+    return Envelope(
+        it.id, it.type, it.payload, it.produced_by, it.correlation_id, it.partition_key, it.tags,
+        it.created_at, it.version, agents,
+    )  # fmt: skip
+
+
+def envelope(stored: StoredArtifact) -> Envelope:
+    """Return an artifact as code gets it: a copy, so that nobody changes the original."""
+    it = stored.artifact
+    return Envelope(
+        id=it.id,
+        type=it.type,
+        payload=cast("dict[str, Any]", own_copy(it.payload)),
+        produced_by=it.by,
+        correlation_id=it.correlation,
+        partition_key=it.partition or None,
+        tags=it.tags,
+        created_at=utc(it.created_at),
+        version=stored.version,
+    )
+
+
+async def hidden_ids(
+    store: BoardStore,
+    ids: Iterable[str],
+    *,
+    app: str,
+    board: str,
+    reader: Identity,
+    now: int,
+) -> set[str]:
+    """Return those ids that the reader may not see; what does not exist is among them."""
+    wanted = tuple(dict.fromkeys(ids))
+    if not wanted:
+        return set()
+    query = ArtifactQuery(app, board, reader, now, ids=wanted, limit=len(wanted))
+    page = await store.artifacts(query)
+    return set(wanted) - {it.artifact.id for it in page.items}
