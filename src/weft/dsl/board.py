@@ -85,7 +85,7 @@ class TypeNames:
         alike = [it for it in self._classes if it.__name__ == model.__name__]
         return model.__name__ if len(alike) < 2 else _qualified(model)
 
-    def __contains__(self, model: object) -> bool:
+    def __contains__(self, model: type[BaseModel]) -> bool:
         return model in self._classes
 
     def declared(self) -> list[spec.ArtifactType]:
@@ -174,7 +174,7 @@ class BoardBuilder:
                 f"{it!r} is no provider", hint="give an object with async __call__(request)"
             )
         name, options = self.objects.refer(it)
-        return providers.CustomProvider(provider=name, options=options)
+        return valid(providers.CustomProvider, provider=name, options=options)
 
     def test(self, it: Test | None) -> str | None:
         """Return a condition or the name of a function."""

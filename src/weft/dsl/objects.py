@@ -72,7 +72,7 @@ def _options(it: Any) -> dict[str, Json] | None:  # noqa: ANN401 - any object
     if isinstance(it, BaseModel):
         return it.model_dump(mode="json", exclude_defaults=True)
     try:
-        parameters = inspect.signature(type(it)).parameters.values()
+        parameters = inspect.signature(it.__class__).parameters.values()
     except (TypeError, ValueError):
         return None
     options: dict[str, Json] = {}
