@@ -177,7 +177,7 @@ class Board:
     a model of `weft.testing`. Close it, or use it as an async context manager.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - where it runs, and what holds for all of it
         self,
         workspace: str | Path | None = None,
         journal: str | Path = ":memory:",
@@ -347,7 +347,7 @@ class Board:
                 await host.settled(run, scope=Scope(self._scope.app))  # It says why.
 
     async def run_until(self, condition: Condition, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what a user says
-        """Go on until a condition holds and return True; False when the time is over or all is idle.
+        """Go on until a condition holds: True; False when the time is over or all is idle.
 
         The condition is a function of the board, which may be async.
         """
