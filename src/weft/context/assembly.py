@@ -2,8 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from pydantic_core import to_json
 
@@ -20,8 +19,7 @@ from weft.spec.ingredients import estimate
 _VARIABLES_HEADING: Final = "[CONTEXT VARIABLES]"
 
 
-@dataclass(frozen=True, slots=True)
-class Assembly:
+class Assembly(NamedTuple):
     """What is sent, piece by piece and as messages, and what is left out."""
 
     messages: list[ChatMessage]

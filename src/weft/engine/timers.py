@@ -25,4 +25,5 @@ def on_timer_fired(
     state.timers = without(state.timers, data.id)
     if timer.owner:
         return overdue(compiled, state, timer)
-    return fire(compiled, state, 0, timer_expired(compiled, state.variables, data.id)).records
+    fired, _ = fire(compiled, state, 0, timer_expired(compiled, state.variables, data.id))
+    return fired
