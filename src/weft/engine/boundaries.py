@@ -365,7 +365,7 @@ def _flush(compiled: CompiledWorkflow, state: State) -> list[Command]:
 
 
 def _assemble(state: State, active: Activation) -> list[Command]:
-    state.put(active.changed(stage="assembling"))
+    state.put(active if active.stage == "assembling" else active.changed(stage="assembling"))
     return [Assemble(active.agent, active.number, active.call)]
 
 

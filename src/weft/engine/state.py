@@ -228,13 +228,14 @@ class Spent(NamedTuple):
 
     def plus(self, usage: Usage) -> "Spent":
         """Add one call."""
+        calls, taken, given, cost, unpriced, uncounted = self
         return Spent(
-            calls=self.calls + 1,
-            input_tokens=self.input_tokens + (usage.input_tokens or 0),
-            output_tokens=self.output_tokens + (usage.output_tokens or 0),
-            cost_usd=self.cost_usd + (usage.cost_usd or 0.0),
-            unpriced=self.unpriced + (usage.cost_usd is None),
-            uncounted=self.uncounted + (None in (usage.input_tokens, usage.output_tokens)),
+            calls + 1,
+            taken + (usage.input_tokens or 0),
+            given + (usage.output_tokens or 0),
+            cost + (usage.cost_usd or 0.0),
+            unpriced + (usage.cost_usd is None),
+            uncounted + (None in (usage.input_tokens, usage.output_tokens)),
         )
 
 
