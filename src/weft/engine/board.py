@@ -386,7 +386,7 @@ def inputs_of(active: Activation) -> list[JsonDraft]:
     """Return what an engine works on: what woke the agent, or what the engine before it made."""
     if active.at and active.result is not None:
         return cast("list[JsonDraft]", active.result)
-    changed = active.fetched.get("inputs")
+    changed = (active.fetched or {}).get("inputs")
     if changed is not None:
         return cast("list[JsonDraft]", changed)
     return [
@@ -467,7 +467,7 @@ def returned(
         case "board:engine":
             made = cast("Mapping[str, Any]", value)
             if made["state"]:
-                active = active.changed(fetched={**active.fetched, "state": made["state"]})
+                active = active.changed(fetched={**(active.fetched or {}), "state": made["state"]})
             return evaluated(compiled, state, active, made["artifacts"], event)
         case "board:publish":
             return _publish(compiled, state, active, drafts)

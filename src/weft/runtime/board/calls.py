@@ -287,12 +287,14 @@ async def called(board: BoardCall, point: str) -> Json:
 
 
 def _state_of(board: BoardCall) -> dict[str, Any]:
-    return dict(cast("Mapping[str, Any]", own_copy(board.active.fetched.get("state") or {})))
+    return dict(
+        cast("Mapping[str, Any]", own_copy((board.active.fetched or {}).get("state") or {}))
+    )
 
 
 def _items(board: BoardCall) -> list[Item]:
     """Return the slice of the engine that works."""
-    fetched = cast("Mapping[str, Any]", board.active.fetched)
+    fetched = cast("Mapping[str, Any]", board.active.fetched or {})
     engines: list[int] = fetched.get("engines") or []
     slices: list[dict[str, Any]] = fetched.get("slices") or []
     if board.active.at >= len(engines):
