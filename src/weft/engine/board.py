@@ -27,6 +27,7 @@ from weft.engine.ending import end_run
 from weft.engine.events import (
     Event,
     ModelReplied,
+    Outcome,
     RunStarted,
     TimerFired,
     TimerSet,
@@ -545,7 +546,7 @@ def _when_quiet(compiled: CompiledWorkflow, state: State) -> list[Command]:
         return []
     board = board_of(state)
     if state.stopping:
-        return [end_run(compiled, "cancelled", "stopped on request after the turn")]
+        return over(compiled, state, "cancelled", "stopped on request after the turn")
     if board.schedule and not state.timers:
         return [end_run(compiled, "completed", "its schedule is over")]
     state.board = board.changed(outside=0, woken={})
@@ -592,8 +593,18 @@ def _when_idle(compiled: CompiledWorkflow, state: State, event: Event) -> list[C
     busy = state.active or board.deferred or board.delayed
     if due > event.at or busy:
         return [Record(TimerSet(_IDLE, max(due, event.at + 1000), "board"), turn=0)]
-    over = end_run(compiled, "completed", f"nothing has happened for {seconds:g} seconds")
-    return [*pools.unfinished(board), over]
+    return over(compiled, state, "completed", f"nothing has happened for {seconds:g} seconds")
+
+
+def over(compiled: CompiledWorkflow, state: State, outcome: Outcome, reason: str) -> list[Command]:
+    """End a run, and say of everything that waits or is under way that it comes to nothing."""
+    broken = (
+        DeliveryMissed(it.step, tuple(a.id for a in it.inputs), "unfinished")
+        for it in state.active.values()
+        if it.step
+    )
+    missed = [Record(it, turn=0) for it in (*broken, *pools.unfinished(board_of(state)))]
+    return [*missed, end_run(compiled, outcome, reason)]
 
 
 def _schedule(

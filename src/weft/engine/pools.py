@@ -1,6 +1,6 @@
 """Collecting artifacts: gates that need several, joins by a key in a window, batches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from weft.engine.board_events import DeliveryMissed
 from weft.engine.board_rules import SubscriptionRules
@@ -22,7 +22,7 @@ def collect(
         board, missed = _pass_over(board, rules, seen - rules.join.within_count)
         commands += missed
     if rules.single:
-        board, more = _complete(board, rules, (it,), event)
+        board, more = _complete(state, board, rules, (it,), event)
         return board, [*commands, *more]
     pool = board.pools.get((rules.name, key)) or Pool({}, seen=board.seen.get(rules.name, 0))
     waiting = pool.waiting.get(it.type) or Fifo[Artifact]()
@@ -47,7 +47,7 @@ def collect(
         board = board.changed(
             pools={**pools, (rules.name, key): Pool(left, seen=pool.seen)} if left else pools
         )
-    board, more = _complete(board, rules, group, event)
+    board, more = _complete(state, board, rules, group, event)
     return board, [*commands, *more]
 
 
@@ -76,7 +76,11 @@ def _pass_over(
 
 
 def _complete(
-    board: BoardState, rules: SubscriptionRules, group: tuple[Artifact, ...], event: Event
+    state: State,
+    board: BoardState,
+    rules: SubscriptionRules,
+    group: tuple[Artifact, ...],
+    event: Event,
 ) -> tuple[BoardState, list[Command]]:
     batch = rules.batch
     if batch is None:
@@ -85,6 +89,7 @@ def _complete(
     held = held._replace(groups=held.groups.added(group))
     commands: list[Command] = []
     if batch.size is not None and len(held.groups) >= batch.size:
+        state.timers = without(state.timers, held.timer)
         return _flush(board, rules.name, held, event), commands
     if not held.timer and batch.timeout_seconds is not None:
         held = held._replace(timer=f"batch:{rules.name}:{event.seq}")
@@ -138,11 +143,20 @@ def missed(subscription: str, pool: Pool, detail: str) -> Command:
     return Record(DeliveryMissed(subscription, ids, "expired", detail), turn=0)
 
 
-def unfinished(board: BoardState) -> Iterator[Command]:
+def unfinished(board: BoardState) -> Iterator[DeliveryMissed]:
     """Say what has come to nothing when a run is over."""
     for (subscription, _), pool in board.pools.items():
-        ids = tuple(it.id for found in pool.waiting.values() for it in found)
-        yield Record(DeliveryMissed(subscription, ids, "unfinished"), turn=0)
+        yield _left(subscription, *pool.waiting.values())
     for subscription, held in board.batches.items():
-        ids = tuple(it.id for group in held.groups for it in group)
-        yield Record(DeliveryMissed(subscription, ids, "unfinished"), turn=0)
+        yield _left(subscription, *held.groups)
+    for subscription, queue in board.queues.items():
+        yield _left(subscription, *(it.artifacts for it in queue))
+    for subscription, delivery in board.deferred.values():
+        yield _left(subscription, delivery.artifacts)
+    for it in board.delayed.values():
+        yield from (_left(subscription, (it.artifact,)) for subscription in it.wakes)
+
+
+def _left(subscription: str, *found: Iterable[Artifact]) -> DeliveryMissed:
+    ids = tuple(it.id for several in found for it in several)
+    return DeliveryMissed(subscription, ids, "unfinished")
