@@ -1,22 +1,31 @@
 """What holds for every board, whatever is published, comes to nothing, waits or is killed."""
 
+import asyncio
+import tempfile
 from collections import Counter
 from functools import cache
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.board_cascade import NAME, handled, host_of, spec
 from support.board_world import Component, World, came_of, linked, never
 from support.effort import TIMES
+from support.run_play import ADA
+from weft.adapters.memory import MemoryJournal
+from weft.adapters.sqlite import SqliteJournal
 from weft.engine.board_events import BatchesFlushed, DeliveryMissed
 from weft.engine.codec import decode, encode
 from weft.engine.commands import Fetch
-from weft.engine.events import KIND_NAMES, RunEnded, StopAsked
+from weft.engine.events import KIND_NAMES, Event, RunEnded, StopAsked, TurnStarted
 from weft.engine.publishing import VISIBILITY, Draft
 from weft.engine.reduce import advance, fold
 from weft.inspect.replay import check_replay
+from weft.ports.scope import Scope
 from weft.runtime.decision import NewEvent
 from weft.spec.workflow import WorkflowSpec
+from weft.testing.clock import ManualClock
 
 TYPES = ("A", "B", "C")
 KEYS = ("k", "l")
@@ -291,3 +300,143 @@ def test_what_comes_of_an_effect_is_checked_by_the_world_itself():
     except AssertionError:
         return
     raise AssertionError("a lost artifact was not noticed")
+
+
+# -- with hosts that are closed at any moment
+
+OUTSIDE = st.tuples(
+    st.just("publish"),
+    st.tuples(
+        st.sampled_from(["c1", "c1", "c2"]),
+        st.sampled_from(["Seed", "Left", "Right"]),
+        st.sampled_from(["k", "l"]),
+    ),
+)
+PLAYS = st.lists(
+    st.one_of(OUTSIDE, OUTSIDE, OUTSIDE, st.tuples(st.just("time"), st.sampled_from([1, 3, 10]))),
+    min_size=3,
+    max_size=14,
+)
+
+
+class Kept(MemoryJournal):
+    """Outlives its hosts."""
+
+    async def close(self):
+        pass
+
+
+async def calm(host, clock):
+    """Wait until nothing is to be done, and nothing is due either."""
+    while True:
+        await host.quiet()
+        if not await host._journal.due(clock.now()) and not host.busy:
+            return
+        await asyncio.sleep(0)
+
+
+async def played(story, opened, closings, pauses=()):
+    """Play a story with hosts that are closed after so many rounds of the loop after each step."""
+    clock, declared = ManualClock(), spec()
+    ends = list(closings)
+    host = host_of(declared, await opened(), clock=clock)
+    for number, (kind, what) in enumerate(story):
+        if kind == "publish":
+            correlation, type_, key = what
+            payload = {"label": f"{correlation}-{number}", "k": key}
+            place = "p" if number % 2 else "q"
+            await host.publish(
+                NAME, type_, payload, scope=ADA, correlation=correlation, partition=place
+            )
+        else:
+            await calm(host, clock)
+            await clock.advance(what)
+        if ends:
+            for _ in range(ends.pop(0)):
+                await asyncio.sleep(0)
+            await host.close()
+            host = host_of(declared, await opened(), clock=clock)
+            await host.recover()
+    await calm(host, clock)
+    for _ in range(4):
+        await clock.advance(5)
+        await calm(host, clock)
+    async with host:
+        rows = await host.runs(scope=Scope("app"))
+        runs = {}
+        for row in rows:
+            read = host.events(row.run, scope=Scope("app"))
+            events = [it async for it in read if isinstance(it, Event)]
+            mismatches = check_replay(await host.workflow(row.run, scope=ADA), row.run, events)
+            assert mismatches == []
+            runs[row.run] = events
+        consumed = await host._journal.consumed("app", NAME, limit=100_000)
+        assert await host._journal.unread() == []
+        return runs, consumed
+
+
+def expect_apart(runs):
+    """What is collected within a correlation is of that correlation alone."""
+    for run, events in runs.items():
+        for _, inputs in handled(events, run):
+            if "~" not in run:
+                assert all(it.startswith(f"{run}-") for it in inputs)
+
+
+def meaning(runs):
+    """Say who handled what, in all runs; put off as often as it takes counts once."""
+    found = Counter()
+    for run, events in runs.items():
+        for (who, what), times in handled(events, run).items():
+            # Which leads of two correlations come together is up to chance.
+            found[who, () if who == "Pairs" else what] += 1 if who == "Patient" else times
+    return found
+
+
+def expect_recorded(runs, consumed):
+    """The records of the store say what the events say."""
+    told = Counter((it.agent, it.artifact, it.run, it.turn) for it in consumed)
+    events = Counter(
+        (event.data.agent, artifact, run, event.turn)
+        for run, several in runs.items()
+        for event in several
+        if isinstance(event.data, TurnStarted)
+        for artifact in event.data.inputs
+    )
+    assert told == events
+
+
+def run_story(story, opened, closings):
+    return asyncio.run(asyncio.wait_for(played(story, opened, closings), 60))
+
+
+def kept():
+    """Open one journal in memory as often as it is wanted."""
+    journal = Kept()
+
+    async def opened():
+        return journal
+
+    return opened
+
+
+@settings(max_examples=40 * TIMES)
+@given(PLAYS, st.lists(st.integers(0, 60), max_size=14))
+def test_a_board_whose_hosts_are_closed_at_any_moment_goes_on_as_if_nothing_was(story, closings):
+    runs, consumed = run_story(story, kept(), closings)
+    alone, _ = run_story(story, kept(), ())
+    expect_apart(runs)
+    expect_recorded(runs, consumed)
+    assert meaning(runs) == meaning(alone)
+
+
+@settings(max_examples=10 * TIMES)
+@given(PLAYS, st.lists(st.integers(0, 200), max_size=14))
+def test_a_board_goes_on_in_another_host_on_one_file(story, closings):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.db"
+        runs, consumed = run_story(story, lambda: SqliteJournal.open(path), closings)
+    alone, _ = run_story(story, kept(), ())
+    expect_apart(runs)
+    expect_recorded(runs, consumed)
+    assert meaning(runs) == meaning(alone)

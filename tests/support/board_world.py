@@ -45,7 +45,7 @@ START = 1_000_000
 Want = tuple[str, str]
 
 
-async def never(inputs: Any) -> None:  # noqa: ARG001 - the world says what engines come to
+async def never(inputs: Any) -> None:
     """Stand for the engines of a board whose world is played."""
     raise AssertionError("no engine is called here")
 
