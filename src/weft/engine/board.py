@@ -505,7 +505,12 @@ def _publish(
             told = f"{draft['type']} {draft['blocked']}"
             made.append(Record(DeliveryMissed("", (), "blocked", told), active.number))
             continue
-        read = read_draft(draft, by=active.agent, partition=partition)
+        try:
+            read = read_draft(draft, by=active.agent, partition=partition)
+        except ValueError:
+            state.put(active)
+            told = f"the visibility of an artifact of the type {draft['type']} cannot be used"
+            return [Record(TurnFailed(active.agent, told, "output"), active.number)]
         made.append(Record(published(rules, state.app, read), active.number))
     if rules.agents[active.agent].after_code:
         return [*made, *_call(state, active.changed(result=cast("Json", list(drafts))), AFTER)]
