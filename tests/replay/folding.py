@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from weft.engine.board_state import BoardState
 from weft.engine.codec import decode, encode
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import KIND_NAMES, Event
@@ -64,7 +65,23 @@ def described(state: State) -> dict[str, Any]:
     fields["active"] = {
         number: {**asdict(it), "missing": sorted(it.missing)} for number, it in state.active.items()
     }
+    fields["board"] = None if state.board is None else board_described(state.board)
     return from_json(to_json(fields))
+
+
+def board_described(board: BoardState) -> dict[str, Any]:
+    """Return a board as JSON."""
+    pools = [
+        [*key, {type_: list(found) for type_, found in it.waiting.items()}, it.timer, it.seen]
+        for key, it in board.pools.items()
+    ]
+    return {
+        **vars(board),
+        "queues": {name: list(queue) for name, queue in board.queues.items()},
+        "pools": pools,
+        "batches": {name: [list(it.groups), it.timer] for name, it in board.batches.items()},
+        "ids": list(board.ids),
+    }
 
 
 def only(found: Any, recorded: Any) -> Any:

@@ -431,6 +431,161 @@ async def boundaries_open() -> tuple[Host, str]:
     return host, run
 
 
+BOARD_CODE = b'''
+from weft.board import CONTINUE, Verdict
+
+
+def collect(inputs):
+    """Count what came."""
+    texts = [it.payload["text"] for it in inputs.artifacts]
+    if "broken" in texts:
+        raise ValueError("it cannot be counted")
+    return {"type": "Count", "payload": {"count": len(texts)}}
+
+
+def read(inputs, ctx):
+    """Read a letter."""
+
+
+def masked(value):
+    """Hide a value."""
+    return "***"
+
+
+class Later:
+    """Puts off what is younger than two seconds, and lets nothing that is spam be handled."""
+
+    def before_schedule(self, ctx, inputs):
+        if any(it.payload["text"] == "spam" for it in inputs):
+            return Verdict("skip", reason="it is spam")
+        young = max((ctx.now - it.created_at).total_seconds() for it in inputs) < 2
+        return Verdict("defer", 2) if young else CONTINUE
+'''
+
+
+def board_spec() -> WorkflowSpec:
+    """Return a board with a model, functions, a component, and all that may be waited for."""
+    text = {"type": "object", "properties": {"text": {"type": "string"}, "key": {}}}
+    counted = {"type": "object", "properties": {"count": {"type": "integer"}}}
+    later = [{"component": "tools.work:Later", "hooks": ["before_schedule"]}]
+    collects = [{"kind": "function", "function": "tools.work:collect"}]
+    shown = {
+        "kind": "redacting",
+        "provider": {
+            "kind": "composite",
+            "providers": [{"kind": "correlated", "limit": 3}, {"kind": "recent", "limit": 2}],
+        },
+        "drop": ["key"],
+        "transform": {"count": "tools.work:masked"},
+    }
+    pair = {"types": ["Idea", "Draft"]}
+    agents = [
+        {
+            "agent": "Writer",
+            "labels": ["staff"],
+            "consumes": [{"types": ["Idea"], "where": 'text != "spam"', "priority": 2}],
+            "publishes": [{"type": "Draft", "tags": ["new"]}],
+            "context": shown,
+        },
+        {
+            "agent": "Counter",
+            "consumes": [
+                {"types": ["Draft"], "batch": {"size": 2, "timeout_seconds": 60}},
+                {**pair, "join": {"by": "key", "within_seconds": 3}},
+                {"types": ["Idea", "Idea"], "activation": "Idea > 4"},
+            ],
+            "publishes": [
+                {"type": "Count", "visibility": {"kind": "labelled", "labels": ["staff"]}}
+            ],
+            "engines": collects,
+        },
+        {
+            "agent": "Guard",
+            "consumes": [{"types": ["Idea"], "mode": "events"}],
+            "engines": collects,
+            "publishes": [{"type": "Count"}],
+            "components": later,
+            "context": {"kind": "empty"},
+        },
+        {
+            "agent": "Reader",
+            "consumes": [
+                {"types": ["Idea"], "scope": "all", "batch": {"size": 3, "timeout_seconds": 30}},
+                {"types": ["Draft", "Draft"], "scope": "partition"},
+            ],
+            "engines": [{"kind": "function", "function": "tools.work:read"}],
+        },
+    ]
+    return WorkflowSpec.model_validate(
+        {
+            "orchestrator": {"workflow_name": "Studio"},
+            "agents": [{"agent_name": it["agent"]} for it in agents],
+            "board": {
+                "artifacts": [
+                    {"name": "Idea", "schema": text},
+                    {"name": "Draft", "schema": text},
+                    {"name": "Count", "schema": counted},
+                ],
+                "agents": agents,
+                "idle_seconds": 3600,
+            },
+        }
+    )
+
+
+async def calm(host: Host, clock: ManualClock, seconds: float) -> None:
+    """Let time pass when nothing is to be done, and wait until nothing is again."""
+    await host.quiet()
+    await clock.advance(seconds)
+    await asyncio.sleep(0.01)
+    await host.quiet()
+
+
+async def board_played(*, ends: bool) -> tuple[Host, str]:
+    """A correlation in which everything happens that may, and that is over in the end or not."""
+
+    async def say(request: Any) -> Any:
+        return '{"text": "a draft", "key": "k1"}'
+
+    clock = ManualClock()
+    code = {"tools/work.py": BOARD_CODE}
+    host = host_for(board_spec(), FunctionModel(say), code=code, clock=clock)
+
+    async def idea(text: str, *, correlation: str = "fair", **more: Any) -> None:
+        payload = {"text": text, "key": "k1"}
+        await host.publish("Studio", "Idea", payload, scope=ADA, correlation=correlation, **more)
+        await calm(host, clock, 0.5)
+
+    await idea("tea", id="first", partition="north")
+    await idea("tea again", id="first")
+    await idea("spam", tags=["cheap"])
+    await idea("hidden", visibility={"kind": "after", "seconds": 1, "then": {"kind": "public"}})
+    await idea("secret", visibility={"kind": "private", "agents": ["Guard"]})
+    await idea("broken", correlation="other", partition="north")
+    await calm(host, clock, 5)
+    await host.publish(
+        "Studio", "Draft", {"text": "given"}, scope=ADA, correlation="fair", agent="Counter"
+    )
+    await calm(host, clock, 1)
+    await host.flush("fair", scope=ADA)
+    await calm(host, clock, 1)
+    await idea("cake")
+    if ends:
+        await calm(host, clock, 4000)
+        await calm(host, clock, 4000)
+    else:
+        visibility = {"kind": "after", "seconds": 9, "then": {"kind": "public"}}
+        await idea("much later", visibility=visibility)
+        await idea("young")
+    return host, "fair"
+
+
+async def board_collector() -> tuple[Host, str]:
+    """The run that collects for all correlations of the same board."""
+    host, _ = await board_played(ends=True)
+    return host, "Studio~Reader.0"
+
+
 RUNS: dict[str, Callable[[], Awaitable[tuple[Host, str]]]] = {
     "handover": lambda: crash_play("handover", "recorded-handover"),
     "questions": lambda: crash_play("questions", "recorded-questions"),
@@ -449,6 +604,9 @@ RUNS: dict[str, Callable[[], Awaitable[tuple[Host, str]]]] = {
     "boundaries_failed": boundaries_failed,
     "boundaries_chosen": boundaries_chosen,
     "boundaries_open": boundaries_open,
+    "board": lambda: board_played(ends=True),
+    "board_open": lambda: board_played(ends=False),
+    "board_collector": board_collector,
 }
 
 
