@@ -53,7 +53,7 @@ def diagnose(workspace: Path, file: Path | None = None) -> Iterator[Diagnosis]:
     yield encoding()
     yield shipped()
     yield models_check()
-    for look in (writable, disk, packages, schemas, journal):
+    for look in (writable, disk, packages, schemas, journal, documents):
         try:
             yield look(workspace)
         except OSError as error:
@@ -194,6 +194,18 @@ def kept_runs(workspace: Path, file: Path | None = None) -> Diagnosis:
     from weft.cli.hosting import JournalLocation  # noqa: PLC0415
 
     return journal_check(JournalLocation(workspace, file))
+
+
+def documents(workspace: Path) -> Diagnosis:
+    """Look whether documents can be read."""
+    if find_spec("_sqlite3") is None:
+        return Diagnosis(
+            "warn", "documents", "they cannot be kept: this Python has no sqlite3 module"
+        )
+    # Deferred: some Pythons are built without what it needs.
+    from weft.cli.doctor.documents import documents_check  # noqa: PLC0415
+
+    return documents_check(workspace, read_environment())
 
 
 def _holds(file: Path, text: str) -> bool:
