@@ -12,6 +12,7 @@ from support.source_play import declared, desk, play, variable
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.app.hosts import LOCAL, open_host
 from weft.app.linking import linking_of
+from weft.app.profile import profile_of
 from weft.cli.app import main
 from weft.engine.events import RunStarted, ToolFailed, ToolReturned
 from weft.errors import CheckFailed, LinkError, UsageError
@@ -94,6 +95,27 @@ def test_production_takes_environment_variables_out_and_says_so(tmp_path, caplog
     assert workflow.suppressed == {"region"}
     (record,) = caplog.records
     assert (record.levelname, record.getMessage()) == ("INFO", "Shop: suppressed here: region")
+
+
+@pytest.mark.parametrize("said", ["production", "Prod"])
+def test_names_of_production(said):
+    assert profile_of({"ENVIRONMENT": said}) == "production"
+
+
+@pytest.mark.parametrize("said", ["", " ", "development", "DEV", "test", "staging"])
+def test_names_of_what_is_not_production(said):
+    assert profile_of({"ENVIRONMENT": said}) == "development"
+
+
+def test_an_environment_that_nobody_knows_is_refused(tmp_path, monkeypatch, capsys):
+    write_package(tmp_path / "workflows/Shop", {"tier": TIER})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ENVIRONMENT", "live")
+    names = "production, prod, development, dev, test, staging"
+    for words in (["run", "Shop", "hello", "--model", "sample"], ["check"]):
+        assert main(words) == 2
+        assert f"ENVIRONMENT is one of {names}, not 'live'\n" in capsys.readouterr().err
+    assert main(["check", "--profile", "production"]) == 0, "what is said goes first"
 
 
 def test_the_program_may_say_that_this_is_production(tmp_path):

@@ -96,6 +96,12 @@ def test_models_that_can_be_asked(weft, workspace, set_only, settings: dict[str,
         ({"WEFT_MODEL_SECONDS": "no"}, "WEFT_MODEL_SECONDS is a number of seconds above 0", ""),
         ({"WEFT_TOOL_SECONDS": "0"}, "WEFT_TOOL_SECONDS is a number of seconds above 0", ""),
         ({"WEFT_DURABILITY": "some"}, "WEFT_DURABILITY is full or normal, not 'some'", ""),
+        (
+            {"WEFT_ALLOW_HOSTS": "a b"},
+            "WEFT_ALLOW_HOSTS is a list of hosts, and 'a b'",
+            "write HOST",
+        ),
+        ({"ENVIRONMENT": "live"}, "ENVIRONMENT is one of production, prod, ", "write production"),
         ({"WEFT_FALLBACK_MODEL": "nowhere:a=sample"}, "there is a fallback for nowhere:a", "write"),
     ],
 )

@@ -15,9 +15,10 @@ import yaml
 
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
 from weft.adapters.system_clock import SystemClock
+from weft.app.linking import linking_of
 from weft.app.models import ANY_MODEL, NO_MODEL
 from weft.app.registries import open_registry
-from weft.app.settings import durability_of, tool_limits
+from weft.app.settings import allowed_hosts, durability_of, tool_limits
 from weft.cli.doctor import Diagnosis
 from weft.cli.failure import refusal, remedy
 from weft.cli.models import is_badged
@@ -230,6 +231,8 @@ def _refuse_wrong(settings: Mapping[str, str], usual: str) -> None:
     registry, fallbacks = open_registry(settings, SystemClock())
     tool_limits(settings)
     durability_of(settings)
+    allowed_hosts(settings)
+    linking_of(settings)
     for name in (usual, *fallbacks, *fallbacks.values()):
         if name != ANY_MODEL and not is_badged(name):
             registry.model(name)
