@@ -24,6 +24,7 @@ REGION = variable("str", "environment", env_var="SHOP_REGION", default="north")
 PLAN = variable(
     "str", "database", collection="Plans", search_by="user_id", field="plan", default="free"
 )
+PAID = variable("bool", "computed", computation="plan != 'free'", inputs=["plan"])
 TIER = variable("str", "static", value="gold")
 KEY = {**variable("str", "environment", env_var="SHOP_KEY", required=True), "secret": True}
 CODE = desk(
@@ -254,6 +255,31 @@ def test_prompts_are_left_as_they_are_but_for_what_is_taken_out():
     model = ScriptedModel(["Done."])
     play(spec, model, linking=linking_of({"CONTEXT_INCLUDE_SCHEMA": "0"}))
     assert model.requests[0].messages[0]["content"] == "Plan [] of gold, {plan}, {{{plan}}}, {"
+
+
+@pytest.mark.parametrize(
+    ("settings", "variables", "condition"),
+    [
+        ({"CONTEXT_INCLUDE_SCHEMA": "0"}, {"plan": {**PLAN, "routing": True}}, "plan == 'x'"),
+        ({"CONTEXT_INCLUDE_SCHEMA": "0"}, {"plan": PLAN, "paid": PAID}, None),
+        ({"ENVIRONMENT": "production"}, {"plan": REGION, "paid": PAID}, None),
+    ],
+)
+def test_check_finds_what_run_refuses(
+    tmp_path, monkeypatch, capsys, settings, variables, condition
+):
+    write_package(tmp_path / "workflows/Shop", variables, condition=condition)
+    monkeypatch.chdir(tmp_path)
+    commands = (["check"], ["run", "Shop", "hello", "--model", "sample"])
+    for words in commands:
+        assert main(words) == 0
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    for words in commands:
+        assert main(words) == 1
+        printed = capsys.readouterr()
+        assert "error[ENV003]" in printed.out + printed.err
+        assert "plan, which does not exist here" in printed.out + printed.err
 
 
 def test_context_include_schema_is_yes_or_no(tmp_path):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from weft.check.subject import Profile
+from weft.engine.suppression import IN_PRODUCTION, WITHOUT_SCHEMA
 from weft.errors import UsageError
 
 #: What counts as yes, and as no.
@@ -32,3 +33,16 @@ def profile_of(settings: Mapping[str, str], production: bool | None = None) -> P
             hint="write production, or development; or leave it out",
         )
     return PROFILES[said.lower()] if said else "development"
+
+
+def suppressed_sources(
+    settings: Mapping[str, str],
+    production: bool | None = None,  # noqa: FBT001 - as above
+) -> frozenset[str]:
+    """Return the sources whose variables do not exist here."""
+    hidden = profile_of(settings, production) == "production"
+    included = settings.get("CONTEXT_INCLUDE_SCHEMA", "").strip().lower()
+    if included and included not in TRUTHY | FALSY:
+        raise UsageError(f"CONTEXT_INCLUDE_SCHEMA is 1 or 0, not {included!r}")
+    none = frozenset[str]()
+    return (IN_PRODUCTION if hidden else none) | (WITHOUT_SCHEMA if included in FALSY else none)
