@@ -225,7 +225,7 @@ def test_what_is_not_performed_does_not_run():
         link(spec, {}, loader)
     (finding,) = raised.value.findings
     assert (finding.code, finding.severity) == ("LINK003", CATALOGUE["LINK003"].severity)
-    assert "a trigger of late, x:full_moon, which no plug-in here adds" in finding.message
+    assert "a trigger of late, x:full_moon, which no installed plug-in adds" in finding.message
     assert_readable(finding)
 
 
