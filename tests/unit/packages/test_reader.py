@@ -6,9 +6,10 @@ import os
 import pytest
 
 from weft.findings import Place, RenameKey
-from weft.packages.archive.names import MAX_DEPTH, MAX_FILES
+from weft.packages.archive.names import MAX_FILES
 from weft.packages.reader import read_package
 from weft.packages.review import review_package
+from weft.spec.file_names import MAX_DEPTH
 
 ORCHESTRATOR = {"workflow_name": "W", "initial_agent": "A"}
 AGENTS = {"agents": [{"agent_name": "A"}]}
