@@ -38,6 +38,12 @@ class Audience(NamedTuple):
 
 HIDDEN: Final = Audience(0, "hidden")
 
+#: The policies that let anybody see anything; one that a later version has added is none of them.
+_KNOWN: Final = frozenset({"public", "private", "labelled", "tenant"})
+
+#: The longest delay, as in `AfterVisibility`.
+_LONGEST_SECONDS: Final = 3_153_600_000
+
 
 def audience(visibility: Visibility, *, created_at: int, tenant: str) -> Audience:
     """Return who sees an artifact that was published at a time in a tenant."""
@@ -58,7 +64,7 @@ def audience(visibility: Visibility, *, created_at: int, tenant: str) -> Audienc
 
 def denial(seen: Audience, reader: Identity, now: int) -> str | None:
     """Say why a reader may not see an artifact now, or None if it may."""
-    if seen.policy == "hidden":
+    if seen.policy not in _KNOWN:
         return "its visibility cannot be read, so nobody sees it"
     if now < seen.visible_at:
         return f"it is visible only in {(seen.visible_at - now) / 1000:g} seconds"
@@ -83,7 +89,9 @@ def stored_audience(visibility: Mapping[str, Json], *, created_at: int, tenant: 
     visible_at = created_at
     while visibility.get("kind") == "after":
         seconds, then = visibility.get("seconds"), visibility.get("then", {"kind": "public"})
-        if not isinstance(seconds, int | float) or seconds < 0 or not isinstance(then, dict):
+        if not isinstance(seconds, int | float) or not isinstance(then, dict):
+            return HIDDEN
+        if not 0 <= seconds <= _LONGEST_SECONDS:
             return HIDDEN
         visible_at += round(seconds * 1000)
         visibility = cast("Mapping[str, Json]", then)

@@ -2,9 +2,12 @@
 
 from typing import Literal, NamedTuple, Protocol
 
+from pydantic_core import to_json
+
 from weft.engine.board_rows import Letter
 from weft.engine.board_state import Artifact
 from weft.engine.visibility import Audience, Identity
+from weft.findings import Json
 
 
 class StoredArtifact(NamedTuple):
@@ -37,7 +40,7 @@ class ArtifactQuery(NamedTuple):
     #: Milliseconds: from the first on, and before the second.
     since: int | None = None
     until: int | None = None
-    #: Occurs in the payload as it is written as JSON, in any case.
+    #: Occurs in the payload as `payload_holds` says.
     text: str | None = None
     ids: tuple[str, ...] | None = None
     order: Literal["-created_at", "created_at"] = "-created_at"
@@ -62,18 +65,26 @@ class Consumption(NamedTuple):
     at: int
 
 
+def payload_holds(payload: Json, text: str) -> bool:
+    """Tell whether a text occurs in a payload as it is written as compact JSON, in any case."""
+    return text.casefold() in to_json(payload).decode().casefold()
+
+
 class BoardStore(Protocol):
     """What a journal keeps of boards; every journal is one."""
 
     async def artifacts(self, query: ArtifactQuery, *, count: bool = False) -> ArtifactPage:
-        """Return artifacts; those of one time in the order they were published (run, seq)."""
+        """Return artifacts by time, those of one time by run and number; or all that backwards.
+
+        An id that was given twice, in two runs, is that of two artifacts.
+        """
         ...
 
     async def consumed(
         self, app: str, board: str, *, agent: str | None = None, artifact: str | None = None,
         limit: int = 100,
     ) -> list[Consumption]:  # fmt: skip
-        """Return who was woken by what, newest first."""
+        """Return who was woken by what, newest first; of one time by run, turn, agent, artifact."""
         ...
 
     async def letters(self, app: str, to: str, *, limit: int = 100) -> list[Letter]:

@@ -277,9 +277,11 @@ def test_a_damaged_file_is_explained(path):
         for number in range(50):
             await journal.read(SCOPE, f"r{number}")
 
+    schema.open_writer(path, "full", 1).close()
+    tables = path.stat().st_size
     play(write())
     pages = bytearray(path.read_bytes())
-    pages[8192:] = b"\xa5" * (len(pages) - 8192)
+    pages[tables:] = b"\xa5" * (len(pages) - tables)
     path.write_bytes(pages)
     play(story())
 

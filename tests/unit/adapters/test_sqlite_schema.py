@@ -10,14 +10,8 @@ import pytest
 
 from support.journal_play import look, play
 from weft.adapters.sqlite import SqliteJournal
-from weft.adapters.sqlite.rows import (
-    CHANGING,
-    EVENT_COLUMNS,
-    REQUEST_COLUMNS,
-    RUN_COLUMNS,
-    in_pieces,
-    marks,
-)
+from weft.adapters.sqlite.pieces import in_pieces, marks
+from weft.adapters.sqlite.rows import CHANGING, EVENT_COLUMNS, REQUEST_COLUMNS, RUN_COLUMNS
 from weft.adapters.sqlite.schema import (
     APPLICATION_ID,
     FIRST_VERSION,
@@ -106,7 +100,7 @@ def test_a_file_of_format_3_has_questions_for_the_users_of_their_runs(tmp_path):
     assert (question.id, question.payload, question.opened_at) == ("q1", {"sum": 3}, 10)
     assert (question.component, question.mode, question.addressee) == ("", "", "")
     assert kept == {"plan": "gold"}
-    assert look(path, "PRAGMA user_version") == [(4,)]
+    assert look(path, "PRAGMA user_version") == [(NEWEST,)]
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path):

@@ -10,16 +10,15 @@ from typing import Final
 
 from pydantic_core import from_json, to_json
 
+from weft.adapters.sqlite.board_rows import BoardRows, write_board
 from weft.adapters.sqlite.errors import store_error
+from weft.adapters.sqlite.pieces import Row, in_pieces, marks
 from weft.adapters.sqlite.rows import (
     CHANGING,
     EVENT_COLUMNS,
     REQUEST_COLUMNS,
     RUN_COLUMNS,
-    Row,
     Written,
-    in_pieces,
-    marks,
     request_values,
 )
 from weft.adapters.sqlite.schema import transaction
@@ -60,6 +59,7 @@ class _Group:
     packages: dict[RunKey, bytes] = field(default_factory=dict[RunKey, bytes])
     runs: dict[RunKey, RunRow] = field(default_factory=dict[RunKey, RunRow])
     changing: list[Batch] = field(default_factory=list[Batch])
+    board: BoardRows = field(default_factory=lambda: BoardRows([], [], [], [], []))
 
 
 def write_group(
@@ -98,6 +98,7 @@ def _write(connection: sqlite3.Connection, batches: Sequence[Written]) -> list[S
             )
         for batch in group.changing:
             _write_sides(connection, batch)
+        write_board(connection, group.board)
     return group.outcomes
 
 
@@ -134,6 +135,9 @@ def _take(group: _Group, stands: dict[RunKey, int], written: Written) -> None:
         group.packages[app, batch.row.digest] = batch.package
     if batch.sides:
         group.changing.append(batch)
+    if written.board is not None:
+        for all_, own in zip(group.board, written.board, strict=True):
+            all_.extend(own)
     group.outcomes.append(None)
 
 
@@ -174,6 +178,8 @@ def _write_sides(connection: sqlite3.Connection, batch: Batch) -> None:
                     "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?)",
                     side._replace(value=value),
                 )
+            case _:
+                pass  # Of a board: many rows go into one statement.
 
 
 # Only our own column names and question marks are put together below, never a value (S608).

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from weft.adapters.sqlite.errors import DAMAGED, store_error
+from weft.adapters.sqlite.pieces import Row
 from weft.adapters.sqlite.queries import find_unfinished
-from weft.adapters.sqlite.rows import Row, refuse_gap, to_events
+from weft.adapters.sqlite.rows import refuse_gap, to_events
 from weft.adapters.sqlite.schema import open_reader, refuse_strangers
 from weft.engine.rows import RunRow
 from weft.errors import StoreError

@@ -12,6 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
+from weft.adapters.sqlite.board import (
+    find_artifacts,
+    find_consumed,
+    find_letters,
+    find_unread,
+)
 from weft.adapters.sqlite.prune import prune_some, would_prune
 from weft.adapters.sqlite.queries import (
     claim_run,
@@ -29,10 +35,12 @@ from weft.adapters.sqlite.queries import (
 )
 from weft.adapters.sqlite.readers import Readers
 from weft.adapters.sqlite.writer import Writer
+from weft.engine.board_rows import Letter
 from weft.engine.events import Event
 from weft.engine.rows import Batch, DueRow, RequestRow, RunRow
 from weft.errors import StoreError
 from weft.findings import Json
+from weft.ports.board import ArtifactPage, ArtifactQuery, Consumption
 from weft.ports.journal import Durability, Pruned
 from weft.ports.scope import Scope
 from weft.runtime.feed import Feed, follow
@@ -120,6 +128,25 @@ class SqliteJournal:
 
     async def kept(self, scope: Scope, workflow: str) -> dict[str, Json]:
         return await self._ask(partial(find_kept, scope=scope, workflow=workflow))
+
+    async def artifacts(self, query: ArtifactQuery, *, count: bool = False) -> ArtifactPage:
+        return await self._ask(partial(find_artifacts, query=query, count=count))
+
+    async def consumed(
+        self, app: str, board: str, *, agent: str | None = None, artifact: str | None = None,
+        limit: int = 100,
+    ) -> list[Consumption]:  # fmt: skip
+        return await self._ask(
+            partial(
+                find_consumed, app=app, board=board, agent=agent, artifact=artifact, limit=limit
+            )
+        )
+
+    async def letters(self, app: str, to: str, *, limit: int = 100) -> list[Letter]:
+        return await self._ask(partial(find_letters, app=app, to=to, limit=limit))
+
+    async def unread(self) -> list[tuple[str, str]]:
+        return await self._ask(find_unread)
 
     async def unfinished(self) -> list[RunRow]:
         return await self._ask(find_unfinished)

@@ -5,8 +5,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from pydantic_core import from_json
+
+from weft.adapters.sqlite.pieces import Row
 from weft.adapters.sqlite.queries import within
 from weft.adapters.sqlite.schema import transaction
+from weft.ports.dispatcher import RunKey
 from weft.ports.journal import Pruned
 from weft.ports.scope import Scope
 
@@ -27,6 +31,17 @@ _BLOB_USES: Final = """
 _PACKAGE_USES: Final = """
     SELECT length(content), (SELECT count(*) FROM runs WHERE app = ?1 AND digest = ?2)
     FROM packages WHERE app = ?1 AND digest = ?2
+"""
+
+#: The tables whose rows belong to runs.
+_OF_RUNS: Final = ("artifacts", "consumed", "letters", "events", "requests", "timers", "runs")
+_TAGS: Final = """
+    SELECT app, board, tags, type, created_at, run, seq
+    FROM artifacts WHERE app = ? AND run = ? AND tags != '[]'
+"""
+_DELETE_TAG: Final = """
+    DELETE FROM artifact_tags
+    WHERE app = ? AND board = ? AND tag = ? AND type = ? AND created_at = ? AND run = ? AND seq = ?
 """
 
 
@@ -59,7 +74,9 @@ def prune_some(connection: sqlite3.Connection, scope: Scope, ended_before: int) 
             if sum(it.events for it in gone) >= ENOUGH_EVENTS:
                 break
         runs = [(scope.app, it.run) for it in gone]
-        for table in ("events", "requests", "timers", "runs"):
+        tags = [it for run in runs for it in _tags(connection, run)]
+        connection.executemany(_DELETE_TAG, tags)
+        for table in _OF_RUNS:
             sql = f"DELETE FROM {table} WHERE app = ? AND run = ?"  # noqa: S608 - our own names
             connection.executemany(sql, runs)
         # What is left of the uses after that are uses by others.
@@ -84,6 +101,12 @@ def _doomed(
         events, size = connection.execute(_SIZES, (scope.app, run)).fetchone()
         blobs = [blob for (blob,) in connection.execute(_BLOBS, (scope.app, run))]
         yield _Doomed(run, digest, events, size, blobs)
+
+
+def _tags(connection: sqlite3.Connection, run: RunKey) -> Iterator[Row]:
+    """Yield the keys of the tags of a run's artifacts."""
+    for app, board, tags, *place in connection.execute(_TAGS, run):
+        yield from ((app, board, tag, *place) for tag in from_json(tags))
 
 
 def _freed(

@@ -1,22 +1,20 @@
 """Events and rows as SQLite keeps them, and back."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 from pydantic_core import from_json, to_json
 
+from weft.adapters.sqlite.board_rows import BoardRows, board_rows
+from weft.adapters.sqlite.pieces import Row
 from weft.engine.codec import decode, encode
-from weft.engine.events import KIND_NAMES, Event
+from weft.engine.events import KIND_NAMES, Event, EventData
 from weft.engine.rows import Batch, RequestRow, RunRow
 from weft.errors import StoreError
 
 #: Event data of more bytes than this is kept apart, under its hash.
 LARGEST_INLINE: Final = 32 * 1024
-
-T = TypeVar("T")
-Row: TypeAlias = tuple[Any, ...]
 
 #: What may change with every batch, besides the status; what a run is and whose it is never does.
 CHANGING: Final = (
@@ -27,34 +25,6 @@ CHANGING: Final = (
 RUN_COLUMNS: Final = RunRow._fields[:-1]
 REQUEST_COLUMNS: Final = RequestRow._fields
 EVENT_COLUMNS: Final = ("app", "run", "seq", "at", "actor", "cause", "turn", "kind", "data")
-
-#: A statement with many rows is one step for SQLite, so that the writing thread gives up and
-#: regains the interpreter once and not once for each row.
-PIECES: Final = (128, 64, 32, 16)
-
-
-def in_pieces(rows: list[T], largest: int = PIECES[0]) -> Iterator[list[T]]:
-    """Cut a list into pieces of few different lengths, so that few different statements arise."""
-    if len(rows) < PIECES[-1]:
-        yield from [rows] if rows else []
-        return
-    start = 0
-    for length in PIECES:
-        while length <= min(largest, len(rows) - start):
-            yield rows[start : start + length]
-            start += length
-    if start < len(rows):
-        yield rows[start:]
-
-
-@cache
-def marks(rows: int, columns: int) -> str:
-    """Return the question marks for many rows of values.
-
-    >>> marks(2, 3)
-    '(?,?,?),(?,?,?)'
-    """
-    return ",".join([f"({','.join('?' * columns)})"] * rows)
 
 
 class Written(NamedTuple):
@@ -68,6 +38,8 @@ class Written(NamedTuple):
     events: list[Row]
     #: What is large among the data of the events.
     blobs: list[Row]
+    #: What it says of a board; None if it says nothing beside its events.
+    board: BoardRows | None
 
 
 def written(batch: Batch) -> Written:
@@ -84,7 +56,7 @@ def written(batch: Batch) -> Written:
         else:
             kept = raw.decode()
         rows.append((app, run, seq, at, actor, cause, turn, KIND_NAMES[type(data)], kept))
-    return Written(batch, rows, blobs)
+    return Written(batch, rows, blobs, board_rows(run, batch.sides) if batch.sides else None)
 
 
 def request_values(row: RequestRow) -> Row:
@@ -94,17 +66,21 @@ def request_values(row: RequestRow) -> Row:
 
 def to_events(run: str, rows: Iterable[Row]) -> list[Event]:
     """Return events from rows without their run."""
-    events: list[Event] = []
-    for seq, at, actor, cause, turn, kind, raw in rows:
-        try:
-            data = decode(kind, raw)
-        except (KeyError, TypeError, ValueError) as error:
-            raise StoreError(
-                f"event {seq} of run {run} cannot be read ({kind}: {error}); "
-                "it was damaged, or written by a newer Weft"
-            ) from error
-        events.append(Event(seq, at, actor, cause, turn, data))
-    return events
+    return [
+        Event(seq, at, actor, cause, turn, to_data(run, seq, kind, raw))
+        for seq, at, actor, cause, turn, kind, raw in rows
+    ]
+
+
+def to_data(run: str, seq: int, kind: str, raw: str | bytes) -> EventData:
+    """Return the data of an event."""
+    try:
+        return decode(kind, raw)
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"event {seq} of run {run} cannot be read ({kind}: {error}); "
+            "it was damaged, or written by a newer Weft"
+        ) from error
 
 
 def refuse_gap(run: str, events: Sequence[Event], after: int, last: int) -> None:

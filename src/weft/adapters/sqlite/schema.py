@@ -108,6 +108,59 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) WITHOUT ROWID
         """,
     ),
+    # Every list of artifacts is one of these indexes, in the order of time; those without rowid end
+    # with what is missing of the key, so that run and number decide among those of one time.
+    (
+        """
+        CREATE TABLE artifacts (
+            app TEXT NOT NULL, board TEXT NOT NULL, id TEXT NOT NULL, type TEXT NOT NULL,
+            producer TEXT NOT NULL, correlation TEXT NOT NULL, partition TEXT NOT NULL,
+            created_at INTEGER NOT NULL, visible_at INTEGER NOT NULL, policy TEXT NOT NULL,
+            names TEXT NOT NULL, tags TEXT NOT NULL, run TEXT NOT NULL, seq INTEGER NOT NULL,
+            PRIMARY KEY (app, run, seq)
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX artifacts_by_id ON artifacts (app, id)",
+        "CREATE INDEX artifacts_by_time ON artifacts (app, board, created_at)",
+        "CREATE INDEX artifacts_by_correlation ON artifacts (app, board, correlation, created_at)",
+        "CREATE INDEX artifacts_by_type ON artifacts (app, board, type, created_at)",
+        "CREATE INDEX artifacts_by_producer ON artifacts (app, board, producer, created_at)",
+        """
+        CREATE INDEX artifacts_by_partition ON artifacts (app, board, partition, created_at)
+        WHERE partition != ''
+        """,
+        """
+        CREATE TABLE artifact_tags (
+            app TEXT NOT NULL, board TEXT NOT NULL, tag TEXT NOT NULL, type TEXT NOT NULL,
+            created_at INTEGER NOT NULL, run TEXT NOT NULL, seq INTEGER NOT NULL,
+            PRIMARY KEY (app, board, tag, type, created_at, run, seq)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE INDEX artifact_tags_by_time
+        ON artifact_tags (app, board, tag, created_at, run, seq)
+        """,
+        """
+        CREATE TABLE consumed (
+            app TEXT NOT NULL, board TEXT NOT NULL, agent TEXT NOT NULL, artifact TEXT NOT NULL,
+            run TEXT NOT NULL, turn INTEGER NOT NULL, at INTEGER NOT NULL,
+            PRIMARY KEY (app, run, turn, agent, artifact)
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX consumed_by_time ON consumed (app, board, at)",
+        "CREATE INDEX consumed_by_agent ON consumed (app, board, agent, at)",
+        "CREATE INDEX consumed_by_artifact ON consumed (app, board, artifact, at)",
+        """
+        CREATE TABLE letters (
+            number INTEGER PRIMARY KEY, id TEXT NOT NULL, run TEXT NOT NULL, app TEXT NOT NULL,
+            receiver TEXT NOT NULL, workflow TEXT NOT NULL, digest TEXT NOT NULL,
+            user TEXT NOT NULL, data BLOB NOT NULL,
+            UNIQUE (app, id)
+        )
+        """,
+        "CREATE INDEX letters_by_receiver ON letters (app, receiver)",
+        "CREATE INDEX letters_by_run ON letters (app, run)",
+    ),
 )
 
 
@@ -158,6 +211,16 @@ def transaction(connection: sqlite3.Connection) -> Generator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+@contextmanager
+def snapshot(connection: sqlite3.Connection) -> Generator[None]:
+    """Let everything that is read meanwhile be of one moment."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("COMMIT")
 
 
 def migrate(connection: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from weft.engine import events
+from weft.engine import board_events, events
 from weft.engine.events import EventData
 from weft.findings import Json
 
@@ -94,6 +94,42 @@ EVERY_KIND: Final[tuple[EventData, ...]] = (
     events.HandedOff("Helper", "Closer", "rule", 0),
     events.HandedOff("Closer", "terminate", "default"),
     events.HandedOff("Helper", "Closer", "chosen"),
+    board_events.ArtifactPublished("Idea", ANYTHING, "Helper"),
+    board_events.ArtifactPublished(
+        type="Idea",
+        payload=[ANYTHING],
+        by="user:ann",
+        tags=("new", "\x00 🙂"),
+        partition="north",
+        visibility={"kind": "after", "seconds": 3, "then": {"kind": "private", "agents": ["A"]}},
+        visible_at=5000,
+        wakes={"Helper.1": "", "Closer.1": "key"},
+        letters={"Board/Closer.1/1": "Closer.1"},
+        faults={"Closer.2": "no such field"},
+        direct="Helper",
+        id="idea-1",
+        version=2,
+    ),
+    board_events.ArtifactArrived(
+        "r1.3.Closer.1", "r1.3", "Idea", None, "A", "Closer.1", "", "c1", 9
+    ),
+    board_events.ArtifactArrived(
+        letter="r1.4.Closer.1",
+        id="idea-1",
+        type="Idea",
+        payload=ANYTHING,
+        by="A",
+        subscription="Closer.1",
+        key="key",
+        correlation="c1",
+        created_at=9,
+        tags=("new",),
+        partition="north",
+        visible_at=5000,
+    ),
+    board_events.DeliveryMissed("Closer.1", ("r1.3", "idea-1"), "expired", "the others are late"),
+    board_events.DeliveryDeferred("Closer.1", ("r1.3",), 6000),
+    board_events.BatchesFlushed("ann"),
     events.StopAsked("after_turn", "ann"),
     events.RunEnding("failed", "the model did not answer"),
     events.RunEnded("completed", "all is said"),

@@ -30,6 +30,10 @@ class LossyJournal:
         self.runs = journal.runs
         self.requests = journal.requests
         self.kept = journal.kept
+        self.artifacts = journal.artifacts
+        self.consumed = journal.consumed
+        self.letters = journal.letters
+        self.unread = journal.unread
         self.unfinished = journal.unfinished
         self.next_due = journal.next_due
         self.due = journal.due

@@ -3,6 +3,8 @@
 from collections.abc import AsyncGenerator
 from functools import partial
 
+from weft.adapters.memory.board import MemoryBoard
+from weft.engine.board_rows import Letter
 from weft.engine.codec import encode
 from weft.engine.events import Event
 from weft.engine.rows import (
@@ -17,6 +19,7 @@ from weft.engine.rows import (
 )
 from weft.errors import StoreConflict, StoreError
 from weft.findings import Json
+from weft.ports.board import ArtifactPage, ArtifactQuery, Consumption
 from weft.ports.dispatcher import RunKey
 from weft.ports.journal import Pruned
 from weft.ports.scope import Scope
@@ -33,6 +36,7 @@ class MemoryJournal:
         self._timers: dict[tuple[str, str, str], TimerRow] = {}
         self._packages: dict[tuple[str, str], bytes] = {}
         self._kept: dict[tuple[str, str, str], dict[str, Json]] = {}
+        self._board = MemoryBoard()
         self._beats: dict[str, int] = {}
         self._feed = Feed()
         self._closed = False
@@ -64,6 +68,9 @@ class MemoryJournal:
                 case KeptValue():
                     kept = self._kept.setdefault((side.app, side.user, side.workflow), {})
                     kept[side.name] = side.value
+                case _:
+                    pass
+        self._board.take(batch)
         self._feed.tell(key, batch.events)
 
     async def read(
@@ -124,6 +131,25 @@ class MemoryJournal:
         self._refuse_if_closed()
         return dict(self._kept.get((scope.app, scope.user or "", workflow), {}))
 
+    async def artifacts(self, query: ArtifactQuery, *, count: bool = False) -> ArtifactPage:
+        self._refuse_if_closed()
+        return self._board.find(query, count=count)
+
+    async def consumed(
+        self, app: str, board: str, *, agent: str | None = None, artifact: str | None = None,
+        limit: int = 100,
+    ) -> list[Consumption]:  # fmt: skip
+        self._refuse_if_closed()
+        return self._board.consumed(app, board, agent, artifact, limit)
+
+    async def letters(self, app: str, to: str, *, limit: int = 100) -> list[Letter]:
+        self._refuse_if_closed()
+        return self._board.letters(app, to, limit)
+
+    async def unread(self) -> list[tuple[str, str]]:
+        self._refuse_if_closed()
+        return self._board.unread()
+
     async def unfinished(self) -> list[RunRow]:
         self._refuse_if_closed()
         running = (row for row in self._rows.values() if row.status == "running")
@@ -173,6 +199,7 @@ class MemoryJournal:
             for sides in (self._requests, self._timers):
                 for side in [it for it in sides if it[:2] in gone]:
                     del sides[side]
+            self._board.forget(gone.keys())
             for it in unused:
                 del self._packages[it]
         return Pruned(len(gone), len(events), size)
@@ -182,6 +209,7 @@ class MemoryJournal:
         kept = (self._rows, self._events, self._requests, self._timers, self._packages, self._kept)
         for it in kept:
             it.clear()
+        self._board.clear()
         self._feed.look_again()
 
     async def _read_after(self, scope: Scope, run: str, after: int) -> list[Event]:

@@ -1,0 +1,173 @@
+"""What a journal in memory keeps of boards."""
+
+from bisect import insort
+from collections.abc import Collection, Iterator
+from itertools import islice
+from typing import NamedTuple, TypeVar, cast
+
+from weft.engine.board_events import ArtifactPublished
+from weft.engine.board_rows import ArtifactRow, ConsumedRow, Letter, LetterTaken
+from weft.engine.board_state import Artifact
+from weft.engine.rows import Batch
+from weft.engine.visibility import Audience, may_see
+from weft.ports.board import (
+    ArtifactPage,
+    ArtifactQuery,
+    Consumption,
+    StoredArtifact,
+    payload_holds,
+)
+from weft.ports.dispatcher import RunKey
+
+K = TypeVar("K")
+
+
+class _Kept(NamedTuple):
+    """An artifact; the first three are its place among those of a board, and no two share one."""
+
+    created_at: int
+    run: str
+    seq: int
+    row: ArtifactRow
+    data: ArtifactPublished
+
+
+class MemoryBoard:
+    """Artifacts in order of time, by board, correlation and id; who used which; letters."""
+
+    def __init__(self) -> None:
+        self._boards: dict[tuple[str, str], list[_Kept]] = {}
+        self._correlations: dict[tuple[str, str, str], list[_Kept]] = {}
+        self._ids: dict[tuple[str, str, str], list[_Kept]] = {}
+        self._consumed: dict[tuple[str, str, int, str, str], ConsumedRow] = {}
+        #: Each with the run that wrote it, by tenant and its own name.
+        self._letters: dict[tuple[str, str], tuple[str, Letter]] = {}
+
+    def take(self, batch: Batch) -> None:
+        """Keep what a batch says of a board."""
+        for side in batch.sides:
+            match side:
+                case ArtifactRow():
+                    self._publish(side, batch)
+                case ConsumedRow():
+                    key = side.app, side.run, side.turn, side.agent, side.artifact
+                    self._consumed[key] = side
+                case Letter():
+                    self._letters.setdefault((side.app, side.data.letter), (batch.run, side))
+                case LetterTaken():
+                    self._letters.pop((side.app, side.id), None)
+                case _:
+                    pass
+
+    def find(self, query: ArtifactQuery, *, count: bool) -> ArtifactPage:
+        """Return artifacts as `BoardStore.artifacts` does."""
+        fitting = (it for it in self._candidates(query) if _fits(it, query))
+        start = max(query.offset, 0)
+        stop = None if query.limit is None else start + max(query.limit, 0)
+        if not count:
+            return ArtifactPage([_stored(it) for it in islice(fitting, start, stop)])
+        found = list(fitting)
+        return ArtifactPage([_stored(it) for it in found[start:stop]], len(found))
+
+    def consumed(
+        self, app: str, board: str, agent: str | None, artifact: str | None, limit: int
+    ) -> list[Consumption]:
+        """Return who was woken by what, newest first."""
+        found = [
+            it
+            for it in self._consumed.values()
+            if (it.app, it.board) == (app, board)
+            and agent in (None, it.agent)
+            and artifact in (None, it.artifact)
+        ]
+        found.sort(key=lambda it: (it.at, it.run, it.turn, it.agent, it.artifact), reverse=True)
+        return [Consumption(*it[2:]) for it in found[: max(limit, 0)]]
+
+    def letters(self, app: str, to: str, limit: int) -> list[Letter]:
+        """Return the letters to a collection as they were written."""
+        found = (it for _, it in self._letters.values() if (it.app, it.to) == (app, to))
+        return list(islice(found, max(limit, 0)))
+
+    def unread(self) -> list[tuple[str, str]]:
+        """Return where there are letters."""
+        return sorted({(it.app, it.to) for _, it in self._letters.values()})
+
+    def forget(self, runs: Collection[RunKey]) -> None:
+        """Remove all that runs have written."""
+        self._boards = _without(self._boards, runs)
+        self._correlations = _without(self._correlations, runs)
+        self._ids = _without(self._ids, runs)
+        self._consumed = {
+            key: it for key, it in self._consumed.items() if (it.app, it.run) not in runs
+        }
+        self._letters = {
+            key: it for key, it in self._letters.items() if (key[0], it[0]) not in runs
+        }
+
+    def clear(self) -> None:
+        """Remove everything."""
+        for it in (self._boards, self._correlations, self._ids, self._consumed, self._letters):
+            it.clear()
+
+    def _publish(self, row: ArtifactRow, batch: Batch) -> None:
+        data = cast("ArtifactPublished", batch.events[row.seq - batch.expected - 1].data)
+        kept = _Kept(row.created_at, row.run, row.seq, row, data)
+        board = row.app, row.board
+        insort(self._boards.setdefault(board, []), kept)
+        insort(self._correlations.setdefault((*board, row.correlation), []), kept)
+        insort(self._ids.setdefault((*board, row.id), []), kept)
+
+    def _candidates(self, query: ArtifactQuery) -> Iterator[_Kept]:
+        """Yield artifacts that may be meant, in order; as few as can be told at once."""
+        board = query.app, query.board
+        if query.ids is not None:
+            named = (self._ids.get((*board, it), ()) for it in dict.fromkeys(query.ids))
+            found = sorted(it for some in named for it in some)
+        elif query.correlation is not None:
+            found = self._correlations.get((*board, query.correlation), [])
+        else:
+            found = self._boards.get(board, [])
+        return iter(found) if query.order == "created_at" else reversed(found)
+
+
+def _fits(kept: _Kept, query: ArtifactQuery) -> bool:
+    row, reader = kept.row, query.reader
+    return (
+        (reader is None or may_see(_audience(row), reader, query.now))
+        and (not query.types or row.type in query.types)
+        and (not query.tags or any(it in row.tags for it in query.tags))
+        and not any(it in row.tags for it in query.without_tags)
+        and all(it in row.tags for it in query.all_tags)
+        and (not query.producers or row.by in query.producers)
+        and query.correlation in (None, row.correlation)
+        and query.partition in (None, row.partition)
+        and (query.since is None or query.since <= row.created_at)
+        and (query.until is None or row.created_at < query.until)
+        and (query.text is None or payload_holds(kept.data.payload, query.text))
+    )
+
+
+def _stored(kept: _Kept) -> StoredArtifact:
+    row, data = kept.row, kept.data
+    artifact = Artifact(
+        id=row.id,
+        type=row.type,
+        payload=data.payload,
+        by=row.by,
+        tags=data.tags,
+        partition=row.partition,
+        correlation=row.correlation,
+        created_at=row.created_at,
+    )
+    return StoredArtifact(artifact, _audience(row), row.run, row.seq, data.version)
+
+
+def _audience(row: ArtifactRow) -> Audience:
+    return Audience(row.visible_at, row.policy, row.names)
+
+
+def _without(index: dict[K, list[_Kept]], runs: Collection[RunKey]) -> dict[K, list[_Kept]]:
+    left = {
+        key: [it for it in kept if (it.row.app, it.run) not in runs] for key, kept in index.items()
+    }
+    return {key: kept for key, kept in left.items() if kept}
