@@ -86,6 +86,8 @@ async def follow_from(host: Host, session: Session, person: Person, news: Subscr
     answering = AtTerminal(person, streams, workflow) if there else None
     view = view_for(session, workflow, model=state.model)
     row = await converse(host, session, news, view, answering)
+    if workflow.compiled.board is not None:
+        await host.quiet()  # What is collected beyond its correlation is work of other runs.
     asks = await host.requests(scope=LOCAL, run=row.run)
     schemas = await answer_schemas(host, asks)
     return print_outcome(streams, session.location, row, asks, schemas)
