@@ -18,6 +18,7 @@ from weft.inspect.board import (
     MissedRecord,
     PublishedRecord,
     SliceRecord,
+    WaitingRecord,
 )
 from weft.ports.board import Consumption, StoredArtifact
 from weft.runtime.workflow import Workflow
@@ -87,6 +88,12 @@ def missed_text(subscription: str, artifacts: Sequence[str], why: str, detail: s
     return f"not delivered to {subscription}: {reason}{ids}"
 
 
+def waiting_text(it: WaitingRecord) -> str:
+    """Say what has not woken its agent yet, and what it waits for."""
+    verb = "waits" if len(it.artifacts) == 1 else "wait"
+    return f"{it.subscription}: {ref_list(it.artifacts)} {verb} {it.what}"
+
+
 def timer_text(data: TimerSet) -> str:
     """Say what a board waits for."""
     kind, _, rest = data.id.partition(":")
@@ -150,7 +157,7 @@ def add_board(page: Page, board: BoardRun) -> None:
     page.lines(f"from another run: {_published(it)}" for it in board.arrived)
     page.lines(_missed(it) for it in board.missed)
     for it in board.waiting:
-        page.line(f"{it.subscription}: {ref_list(it.artifacts)} waits {it.what}")
+        page.line(waiting_text(it))
 
 
 def add_board_turn(page: Page, board: BoardTurn, margin: int) -> None:
