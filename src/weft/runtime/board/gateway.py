@@ -65,6 +65,12 @@ class BoardGateway(Gateway):
         offer = Offer(type, payload, tags, visibility, correlation, partition, id, agent)
         judged(linked, offer)
         self._require_models(linked, model, scope)
+        if id:
+            known = await self._journal.artifacts(
+                ArtifactQuery(scope.app, workflow, None, self._clock.now(), ids=(id,), limit=1)
+            )
+            for it in known.items:
+                return Publication(id, it.run, it.artifact.correlation)
         name = correlation or self._clock.new_id()
         for _ in range(MAX_TRIES):
             run, there = await open_run(self._journal, scope.app, name)
