@@ -10,8 +10,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, runtime_checkable
 
-from weft.spec.providers import DEFAULT_LIMIT, MAX_LIMIT, FilterConfig
+from weft.errors import UsageError
+from weft.spec import providers
+from weft.spec.providers import DEFAULT_LIMIT, MAX_LIMIT, FilterConfig, Provider
 from weft.spec.templates import Reference, parse_template
+
+#: How a provider inside another, and a function, stand in a spec.
+Declare = Callable[[Any], Provider]
+Name = Callable[[Callable[..., Any]], str]
 
 #: One artifact, as an engine gets it: id, type, payload, produced_by, tags, correlation_id, ...
 Item = dict[str, Any]
@@ -131,6 +137,10 @@ class DefaultCorrelationProvider:
         wanted = FilterConfig(correlation_id=request.correlation_id, limit=self.limit)
         return await _found(request, wanted)
 
+    def declared(self, provider: Declare, name: Name) -> Provider:  # noqa: ARG002 - as all
+        """Return it as a spec has it."""
+        return providers.CorrelatedProvider(limit=self.limit)
+
 
 @dataclass(frozen=True, slots=True)
 class FilteredContextProvider:
@@ -152,6 +162,13 @@ class FilteredContextProvider:
         ]
         return ContextSlice([*found.items, *added])
 
+    def declared(self, provider: Declare, name: Name) -> Provider:  # noqa: ARG002 - as all
+        """Return it as a spec has it."""
+        keys = tuple(sorted(self.include_state_keys))
+        return providers.FilteredProvider(
+            filters=self.filters, limit=self.limit, include_state_keys=keys
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class RecentProvider:
@@ -162,6 +179,10 @@ class RecentProvider:
     async def __call__(self, request: ContextRequest) -> ContextSlice:
         """Pick them."""
         return await _found(request, FilterConfig(limit=self.limit))
+
+    def declared(self, provider: Declare, name: Name) -> Provider:  # noqa: ARG002 - as all
+        """Return it as a spec has it."""
+        return providers.RecentProvider(limit=self.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +197,10 @@ class TimeWindowProvider:
         now: datetime = request.ctx.now
         since = now - timedelta(seconds=self.seconds)
         return await _found(request, FilterConfig(since=since, limit=self.limit))
+
+    def declared(self, provider: Declare, name: Name) -> Provider:  # noqa: ARG002 - as all
+        """Return it as a spec has it."""
+        return providers.WindowProvider(seconds=self.seconds, limit=self.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +221,10 @@ class StateDelegatingProvider:
             raise TypeError(f"ctx.state[{self.key!r}] is no list of items")
         return ContextSlice(list(snapshot))  # pyright: ignore[reportUnknownArgumentType]
 
+    def declared(self, provider: Declare, name: Name) -> Provider:  # noqa: ARG002 - as all
+        """Return it as a spec has it."""
+        return providers.StateProvider(key=self.key)
+
 
 @dataclass(frozen=True, slots=True)
 class EmptyProvider:
@@ -204,6 +233,10 @@ class EmptyProvider:
     async def __call__(self, request: ContextRequest) -> ContextSlice:  # noqa: ARG002 - as all
         """Give nothing."""
         return ContextSlice([])
+
+    def declared(self, provider: Declare, name: Name) -> Provider:  # noqa: ARG002 - as all
+        """Return it as a spec has it."""
+        return providers.EmptyProvider()
 
 
 class CompositeProvider:
@@ -227,6 +260,14 @@ class CompositeProvider:
         items = unique(item for it in slices for item in it.items)
         metadata = {"providers": [it.metadata for it in slices]}
         return ContextSlice(items[: self.limit or MAX_LIMIT], metadata)
+
+    def declared(self, provider: Declare, name: Name) -> Provider:  # noqa: ARG002 - as all
+        """Return it as a spec has it. Raises UsageError if it contains itself."""
+        _require_tree(self)
+        inner = tuple(provider(it) for it in self.providers)
+        return providers.CompositeProvider(
+            providers=inner, parallel=self.parallel, limit=self.limit
+        )
 
 
 class RedactingProvider:
@@ -252,6 +293,14 @@ class RedactingProvider:
         ]
         redacted = sorted({*given.metadata.get("redacted", ()), *changed})
         return ContextSlice(items, {**given.metadata, "redacted": redacted})
+
+    def declared(self, provider: Declare, name: Name) -> Provider:
+        """Return it as a spec has it. Raises UsageError if it contains itself."""
+        _require_tree(self)
+        transform = {key: name(it) for key, it in self.transform.items()}
+        return providers.RedactingProvider(
+            provider=provider(self.inner), drop=self.drop, transform=transform
+        )
 
     def _redacted(self, value: Any, changed: set[str]) -> Any:  # noqa: ANN401 - JSON
         if isinstance(value, list):
@@ -283,6 +332,11 @@ class SummarisingProvider:
         given = await _asked(self.inner, request)
         items = [{**it, "payload": {"summary": self._summary(it)}} for it in given.items]
         return ContextSlice(items, given.metadata)
+
+    def declared(self, provider: Declare, name: Name) -> Provider:  # noqa: ARG002 - as all
+        """Return it as a spec has it. Raises UsageError if it contains itself."""
+        _require_tree(self)
+        return providers.SummaryProvider(provider=provider(self.inner), templates=self.templates)
 
     def _summary(self, item: Item) -> str:
         payload = item.get("payload")
@@ -338,6 +392,12 @@ def nesting_fault(provider: object, above: Sequence[object] = ()) -> str | None:
         inner = (provider.inner,)
     found = (nesting_fault(it, (*above, provider)) for it in inner)
     return next((it for it in found if it), None)
+
+
+def _require_tree(provider: object) -> None:
+    fault = nesting_fault(provider)
+    if fault:
+        raise UsageError(f"a provider cannot be used: {fault}")
 
 
 def utc(milliseconds: int) -> datetime:

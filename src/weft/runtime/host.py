@@ -116,12 +116,6 @@ class Host(BoardGateway):
                     f"continue with: weft runs resume {row.run}"
                 ) from None
 
-    async def quiet(self) -> None:
-        """Return when nothing is to be done any more for any run here, letters included."""
-        while self._collector.busy or self._worker.busy:
-            await self._collector.settled()
-            await self._worker.quiet()
-
     async def resume(
         self, run: str, *, scope: Scope, take_over: bool = False, streamed: bool = False
     ) -> None:

@@ -33,7 +33,7 @@ from weft.findings import Json
 from weft.ports.board import BoardStore
 from weft.ports.clock import Clock
 from weft.ports.tools import ToolCall
-from weft.runtime.board.code import BoardCode, LinkedHook, takes_one
+from weft.runtime.board.code import BoardCode, LinkedHook, payload_for, takes_one
 from weft.runtime.board.evaluation import (
     EvalContext,
     EvalInputs,
@@ -382,7 +382,7 @@ async def _answers(board: BoardCall, name: str, drafts: Sequence[JsonDraft]) -> 
     function = board.code.objects[name]
     answers: list[Json] = []
     for draft in drafts:
-        given = await board.invoke(name, function, own_copy(draft["payload"]))
+        given = await board.invoke(name, function, _payload(function, draft))
         answers.append(dumped(given) if hasattr(given, "kind") else plain_json(given))
     return answers
 
@@ -415,10 +415,18 @@ async def _verdict_of(
 ) -> Json:
     """Ask a function about a payload; one that raises is no answer, and that is told."""
     try:
-        given = await board.invoke(name, board.code.objects[name], own_copy(draft["payload"]))
+        function = board.code.objects[name]
+        given = await board.invoke(name, function, _payload(function, draft))
     except ToolError as error:
         return None if raw else str(error)
     return cast("Json", given) if raw else bool(given)
+
+
+def _payload(function: Callable[..., Any], draft: JsonDraft) -> object:
+    try:
+        return payload_for(function, own_copy(draft["payload"]))
+    except ValueError as error:
+        raise ToolError(f"the payload does not fit what is asked about it: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_type_hints
+
+from pydantic import BaseModel
 
 from weft.context import providers
 from weft.context.providers import ContextProvider, nesting_fault
@@ -231,6 +233,33 @@ def _of_provider(provider: Provider) -> Iterator[str]:
             yield from _of_provider(inner)
         case _:
             pass
+
+
+class Payload(dict[str, Any]):
+    """A payload as functions get it: its fields are keys and attributes alike."""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a field
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the payload has no field {name}") from None
+
+
+def payload_for(function: Callable[..., Any], payload: object) -> object:
+    """Return a payload as a function wants it: as the model it names, or with its fields."""
+    hint = _first_hint(function)
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        return hint.model_validate(payload)
+    return Payload(cast("dict[str, Any]", payload)) if isinstance(payload, dict) else payload
+
+
+def _first_hint(function: Callable[..., Any]) -> object:
+    try:
+        hints = get_type_hints(function)
+        first = next(iter(inspect.signature(function).parameters), "")
+    except (NameError, TypeError, ValueError):
+        return None
+    return hints.get(first)
 
 
 def takes_one(function: Callable[..., Any]) -> bool:

@@ -1,5 +1,6 @@
 """The way onto boards: publishing, looking, and what is collected beyond correlations."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -35,7 +36,39 @@ class BoardGateway(Gateway):
     def __init__(self, **ports: Any) -> None:  # noqa: ANN401 - those of every gateway
         super().__init__(**ports)
         self._collector = Collector(self._journal, self._take_letters)
-        self._worker.on_written = self._collector.look
+        self._worker.on_written = self._written
+        self._changes: list[asyncio.Future[None]] = []
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is done here for a run, or a letter is on its way."""
+        return self._collector.busy or self._worker.busy
+
+    def new_id(self) -> str:
+        """Return a name that no run and no correlation has."""
+        return self._clock.new_id()
+
+    def changed(self) -> asyncio.Future[None]:
+        """Return what is done when something was written to a board here, or all is quiet."""
+        change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._changes.append(change)
+        return change
+
+    async def quiet(self) -> None:
+        """Return when nothing is to be done any more for any run here, letters included."""
+        while self.busy:
+            await self._collector.settled()
+            await self._worker.quiet()
+
+    def _written(self, app: str, events: Sequence[Event]) -> None:
+        self._collector.look(app, events)
+        self._tell_changes()
+
+    def _tell_changes(self) -> None:
+        changes, self._changes = self._changes, []
+        for change in changes:
+            if not change.done():
+                change.set_result(None)
 
     async def publish(  # noqa: PLR0913 - what is published, by name
         self,
@@ -199,17 +232,19 @@ class BoardGateway(Gateway):
         *,
         scope: Scope,
         agent: str | None = None,
+        embed_meta: bool = False,
     ) -> tuple[list[Envelope], int]:
         """Return artifacts of a board, and how many there are in all.
 
         An operator sees everything of the tenant; `agent` shows only what that agent may see.
+        `embed_meta` says of each which agents it has woken.
         """
         require_scope(scope)
         identity = None if agent is None else await self._identity(workflow, agent, scope)
         reader = reader_for(
             self._journal, app=scope.app, board=workflow, reader=identity, now=self._clock.now()
         )
-        return await reader.query_artifacts(filters)
+        return await reader.query_artifacts(filters, embed_meta=embed_meta)
 
     async def artifact(self, workflow: str, artifact: str, *, scope: Scope) -> StoredArtifact:
         """Return an artifact with its visibility and where it stands in the journal."""

@@ -1,0 +1,99 @@
+"""Hosts for workflows that a program defines in code."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from weft.adapters.memory import MemoryJournal
+from weft.adapters.python_tools.loader import PythonToolLoader
+from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.system_clock import SystemClock
+from weft.app.linking import linking_of
+from weft.app.models import NO_MODEL, ModelChoice
+from weft.app.outside import open_outside
+from weft.app.registries import open_registry
+from weft.app.settings import durability_of, tool_limits
+from weft.environment import read_environment
+from weft.errors import UsageError
+from weft.ports.clock import Clock
+from weft.ports.journal import Journal
+from weft.ports.model import Model
+from weft.ports.scope import Scope
+from weft.runtime.host import Host
+from weft.runtime.outside import Outside
+from weft.runtime.workflow import Workflow, link
+from weft.spec.canonical import digest
+from weft.spec.workflow import WorkflowSpec
+
+
+class OneModel:
+    """Gives one model to every agent of every run."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def __call__(self, name: str, workflow: Workflow, scope: Scope) -> Model:  # noqa: ARG002 - one for all
+        """Return the model, whatever name is asked for."""
+        return self._model
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def open_code_host(
+    name: str,
+    build: Callable[[], WorkflowSpec],
+    objects: Mapping[str, object],
+    *,
+    workspace: str | Path | None = None,
+    journal: str | Path = ":memory:",
+    model: str | Model | None = None,
+    clock: Clock | None = None,
+) -> Host:
+    """Open a host for a workflow as it is whenever a run begins.
+
+    `objects` is what only this process has, by name; `model` answers for every agent that names
+    none, or is a model itself and answers for all.
+    """
+    settings = read_environment()
+    time = clock or SystemClock()
+    linking = replace(linking_of(settings), objects=objects)
+    loader = PythonToolLoader(tool_limits(settings))
+    kept: Journal
+    if journal == ":memory:":
+        kept = MemoryJournal()
+    else:
+        kept = await SqliteJournal.open(Path(journal), durability=durability_of(settings, None))
+    outside = Outside(environment=settings)
+    if workspace is not None:
+        outside = open_outside(Path(workspace), settings, time)
+    if model is None or isinstance(model, str):
+        registry, fallbacks = open_registry(settings, time, person=None, prices=None)
+        default = model or settings.get("WEFT_MODEL") or NO_MODEL
+        models = ModelChoice(
+            registry, default=default, seed=0, read_run=kept.read, fallbacks=fallbacks
+        )
+    else:
+        models = OneModel(model)
+    known: dict[str, Workflow] = {}
+
+    async def find(wanted: str) -> Workflow:
+        if wanted != name:
+            raise UsageError(f"there is no workflow {wanted} here", hint=f"there is {name}")
+        spec = build()
+        key = digest(spec, {})
+        if key not in known:
+            known.clear()  # Runs of an earlier one keep it for as long as they need it.
+            known[key] = link(spec, {}, loader, linking)
+        return known[key]
+
+    return Host(
+        journal=kept,
+        models=models,
+        loader=loader,
+        clock=time,
+        find=find,
+        environment=settings,
+        outside=outside,
+        linking=linking,
+    )

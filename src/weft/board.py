@@ -1,0 +1,527 @@
+"""Boards in Python: typed artifacts, agents that they wake, and providers of context.
+
+board = Board(model="sample")
+board.agent("scout").consumes(Lead).publishes(Pitch).with_engines(ModelEngine())
+await board.publish(Lead(name="Ada"))
+await board.run_until_idle()
+"""
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Literal, Self, TypeVar
+
+from pydantic import BaseModel
+
+from weft.app.code_hosts import open_code_host
+from weft.app.hosts import LOCAL
+from weft.context.providers import (
+    AgentInfo,
+    BoardReader,
+    CompositeProvider,
+    ContextProvider,
+    ContextRequest,
+    ContextSlice,
+    DefaultCorrelationProvider,
+    EmptyProvider,
+    Envelope,
+    FilteredContextProvider,
+    RecentProvider,
+    RedactingProvider,
+    StateDelegatingProvider,
+    SummarisingProvider,
+    TimeWindowProvider,
+)
+from weft.dsl.board import (
+    AgentBuilder,
+    BatchSpec,
+    BoardBuilder,
+    FunctionEngine,
+    JoinSpec,
+    ModelEngine,
+)
+from weft.engine.events import DeliveryMissed
+from weft.errors import RunError, UsageError
+from weft.inspect.spans import Span, spans_of
+from weft.ports.board import Consumption
+from weft.ports.clock import Clock
+from weft.ports.model import Model
+from weft.ports.scope import Scope
+from weft.runtime.board.evaluation import (
+    BLOCK,
+    CONTINUE,
+    DEFER,
+    SKIP,
+    Component,
+    Engine,
+    EvalContext,
+    EvalInputs,
+    EvalResult,
+    Output,
+    Verdict,
+)
+from weft.runtime.board.publish import Publication
+from weft.runtime.host import Host
+from weft.runtime.signals import Stop
+from weft.spec.providers import FilterConfig, TagFilter
+from weft.spec.visibility import (
+    AfterVisibility,
+    LabelledVisibility,
+    PrivateVisibility,
+    PublicVisibility,
+    TenantVisibility,
+    Visibility,
+)
+from weft.spec.workflow import WorkflowSpec
+
+__all__ = [
+    "BLOCK",
+    "CONTINUE",
+    "DEFER",
+    "SKIP",
+    "AfterVisibility",
+    "AgentBuilder",
+    "AgentInfo",
+    "Application",
+    "ApplicationResult",
+    "BatchSpec",
+    "Board",
+    "BoardReader",
+    "Component",
+    "CompositeProvider",
+    "ContextProvider",
+    "ContextRequest",
+    "ContextSlice",
+    "DefaultCorrelationProvider",
+    "EmptyProvider",
+    "Engine",
+    "Envelope",
+    "EvalContext",
+    "EvalInputs",
+    "EvalResult",
+    "FilterConfig",
+    "FilteredContextProvider",
+    "FunctionEngine",
+    "JoinSpec",
+    "LabelledVisibility",
+    "ModelEngine",
+    "Output",
+    "PrivateVisibility",
+    "PublicVisibility",
+    "Publication",
+    "RecentProvider",
+    "RedactingProvider",
+    "Span",
+    "StateDelegatingProvider",
+    "SummarisingProvider",
+    "TagFilter",
+    "TenantVisibility",
+    "TimeWindowProvider",
+    "Verdict",
+    "Visibility",
+    "artifact",
+]
+
+ModelT = TypeVar("ModelT", bound=type[BaseModel])
+
+#: Set on classes that may be published although no agent of the board names them.
+_MARK: Final = "__weft_artifact__"
+
+#: Asks whether a board has come far enough.
+Condition = Callable[["Board"], bool | Awaitable[bool]]
+
+
+def artifact(model: ModelT) -> ModelT:
+    """Mark a class as a type of artifacts: it may be published on every board."""
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(
+            f"{model!r} cannot be a type of artifacts",
+            hint="decorate a class of pydantic.BaseModel",
+        )
+    setattr(model, _MARK, True)
+    return model
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Artifacts that did not come to what they were collected for."""
+
+    run: str
+    subscription: str
+    artifacts: tuple[str, ...]
+    why: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What was published together: the correlation, and what took how long in it."""
+
+    name: str
+    correlation_id: str
+    board: "Board"
+
+    async def spans(self) -> list[Span]:
+        """Return what took how long, in the order it began."""
+        return await self.board.spans(self.correlation_id)
+
+
+class Board:
+    """A board of typed artifacts, and the agents they wake.
+
+    Runs are kept in memory unless `journal` names a file. `model` is a name such as `sample`, or
+    a model of `weft.testing`. Close it, or use it as an async context manager.
+    """
+
+    def __init__(  # noqa: PLR0913 - where it runs, and what holds for all of it
+        self,
+        workspace: str | Path | None = None,
+        journal: str | Path = ":memory:",
+        model: str | Model | None = None,
+        *,
+        name: str = "board",
+        scope: Scope = LOCAL,
+        clock: Clock | None = None,
+        max_concurrency: int = 16,
+        breaker: int = 1000,
+        idle_seconds: float = 86_400,
+    ) -> None:
+        self._workspace = workspace
+        self._journal = journal
+        self._model = model
+        self._scope = scope
+        self._clock = clock
+        self._builder = BoardBuilder(
+            name,
+            options={
+                "max_concurrency": max_concurrency,
+                "breaker": breaker,
+                "idle_seconds": idle_seconds,
+            },
+        )
+        self._host: Host | None = None
+        self._opening = asyncio.Lock()
+        self._correlation: str | None = None
+        #: The runs that were published to here, in order.
+        self._runs: dict[str, None] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of the board."""
+        return self._builder.name
+
+    @property
+    def scope(self) -> Scope:
+        """Whose board it is."""
+        return self._scope
+
+    def type_name(self, model: type[BaseModel]) -> str:
+        """Return what a class is called on the board."""
+        return self._builder.type_name(model)
+
+    def agent(self, name: str) -> AgentBuilder:
+        """Add an agent; go on with what it consumes and publishes."""
+        return self._builder.agent(name)
+
+    def types(self, *models: type[BaseModel]) -> Self:
+        """Let classes be published that no agent names."""
+        for model in models:
+            self._builder.types.add(model)
+        return self
+
+    def with_components(self, *components: Any) -> Self:  # noqa: ANN401 - an author's own
+        """Let components see every artifact and every activation of the board."""
+        for component in components:
+            self._builder.add_component(component)
+        return self
+
+    def build(self) -> WorkflowSpec:
+        """Return the board as a spec: the same that package files give."""
+        return self._builder.build()
+
+    async def publish(
+        self,
+        obj: BaseModel | Mapping[str, Any] | str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        tags: Sequence[str] | set[str] = (),
+        visibility: Visibility | Mapping[str, Any] | None = None,
+        correlation_id: str | None = None,
+        partition: str = "",
+        id: str = "",  # noqa: A002 - what it is
+    ) -> Publication:
+        """Put an artifact on the board; whom it wakes works on in the background.
+
+        It is an object, or the name of a type with a payload. Without a correlation it begins one.
+        """
+        return await self._publish(
+            obj, payload, tags=tags, visibility=visibility, correlation_id=correlation_id,
+            partition=partition, id=id,
+        )  # fmt: skip
+
+    async def invoke(
+        self,
+        agent: str | AgentBuilder,
+        obj: BaseModel | Mapping[str, Any] | str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        correlation_id: str | None = None,
+    ) -> Publication:
+        """Give an artifact to one agent and to nobody else."""
+        name = agent.name if isinstance(agent, AgentBuilder) else agent
+        return await self._publish(obj, payload, correlation_id=correlation_id, agent=name)
+
+    async def _publish(
+        self,
+        obj: BaseModel | Mapping[str, Any] | str,
+        payload: Mapping[str, Any] | None,
+        *,
+        tags: Sequence[str] | set[str] = (),
+        visibility: Visibility | Mapping[str, Any] | None = None,
+        correlation_id: str | None = None,
+        partition: str = "",
+        id: str = "",  # noqa: A002 - what it is
+        agent: str = "",
+    ) -> Publication:
+        type_, content = self._named(obj, payload)
+        host = await self._opened()
+        made = await host.publish(
+            self.name,
+            type_,
+            content,
+            scope=self._scope,
+            tags=tuple(sorted(tags)) if isinstance(tags, set) else tuple(tags),
+            visibility=visibility,
+            correlation=correlation_id or self._correlation,
+            partition=partition,
+            id=id,
+            agent=agent,
+        )
+        self._runs[made.run] = None
+        return made
+
+    def _named(
+        self, obj: BaseModel | Mapping[str, Any] | str, payload: Mapping[str, Any] | None
+    ) -> tuple[str, object]:
+        types = self._builder.types
+        if isinstance(obj, BaseModel):
+            kind = type(obj)
+            if kind not in types and not getattr(kind, _MARK, False):
+                raise UsageError(
+                    f"{kind.__name__} is no type of the board",
+                    hint="decorate it with @artifact, or let an agent consume or publish it",
+                )
+            types.add(kind)
+            return types.name(kind), obj.model_dump(mode="json")
+        if isinstance(obj, str):
+            return types.resolve(obj), dict(payload or {})
+        given = dict(obj)
+        name = given.pop("type", None)
+        if not isinstance(name, str):
+            raise UsageError(
+                "what is published has no type",
+                hint='publish an object, or {"type": "Invoice", "payload": {...}}',
+            )
+        return types.resolve(name), given.get("payload", given)
+
+    async def run_until_idle(self, *, flush: bool = False) -> None:
+        """Return when nothing is active or queued; what waits for a time does not count.
+
+        `flush` lets batches be handled that are not full. Raises RunError if a run could not go on.
+        """
+        host = await self._opened()
+        await host.quiet()
+        if flush:
+            for run in list(self._runs):
+                row = await host.run(run, scope=Scope(self._scope.app))
+                if row.status != "ended":
+                    await host.flush(run, scope=self._scope)
+            await host.quiet()
+        for run in self._runs:
+            row = await host.run(run, scope=Scope(self._scope.app))
+            if row.status == "running":
+                await host.settled(run, scope=Scope(self._scope.app))  # It says why.
+
+    async def run_until(self, condition: Condition, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what a user says
+        """Go on until a condition holds: True; False when the time is over or all is idle.
+
+        The condition is a function of the board, which may be async.
+        """
+        host = await self._opened()
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    changed = host.changed()
+                    holds = condition(self)
+                    if await holds if inspect.isawaitable(holds) else holds:
+                        return True
+                    if not host.busy and timeout is None:
+                        return False
+                    await changed
+        except TimeoutError:
+            return False
+
+    async def query_artifacts(
+        self, filters: FilterConfig | None = None, *, embed_meta: bool = False
+    ) -> tuple[list[Envelope], int]:
+        """Return artifacts, newest first, and how many there are in all."""
+        host = await self._opened()
+        return await host.artifacts(self.name, filters, scope=self._scope, embed_meta=embed_meta)
+
+    async def agent_history(self, name: str) -> list[Consumption]:
+        """Return which artifacts have woken an agent, newest first."""
+        host = await self._opened()
+        return await host.consumed(self.name, scope=self._scope, agent=name)
+
+    async def missed(self) -> list[Missed]:
+        """Return what did not come to what it was collected for, of all that was published here."""
+        host = await self._opened()
+        found: list[Missed] = []
+        for run in self._runs:
+            async for event in host.events(run, scope=Scope(self._scope.app)):
+                data = getattr(event, "data", None)
+                if isinstance(data, DeliveryMissed):
+                    found.append(
+                        Missed(run, data.subscription, data.artifacts, data.why, data.detail)
+                    )
+        return found
+
+    async def spans(self, correlation_id: str) -> list[Span]:
+        """Return what took how long in a correlation."""
+        host = await self._opened()
+        events = host.events(correlation_id, scope=Scope(self._scope.app))
+        return spans_of(correlation_id, [it async for it in events if hasattr(it, "data")])  # pyright: ignore[reportArgumentType]
+
+    @asynccontextmanager
+    async def traced_run(self, name: str = "run") -> AsyncGenerator[Trace]:
+        """Let everything that is published inside belong to one correlation."""
+        host = await self._opened()
+        before, self._correlation = self._correlation, host.new_id()
+        try:
+            yield Trace(name, self._correlation, self)
+        finally:
+            self._correlation = before
+
+    def application(
+        self,
+        input: type[BaseModel],  # noqa: A002 - what it is
+        outputs: Sequence[type[BaseModel]],
+        deadline: float | None = None,
+    ) -> "Application":
+        """Use the board as a function: from one artifact to the others that are wanted."""
+        return Application(self, input, tuple(outputs), deadline)
+
+    async def start(self) -> None:
+        """Begin the schedules of the board, and what another process has left."""
+        host = await self._opened()
+        await host.start_schedules(self.name, scope=self._scope)
+        await host.recover()
+
+    async def host(self) -> Host:
+        """Return the host that the board runs on."""
+        return await self._opened()
+
+    async def close(self) -> None:
+        """Let all runs go; those in a file go on some other time."""
+        host, self._host = self._host, None
+        if host is not None:
+            await host.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _opened(self) -> Host:
+        async with self._opening:
+            if self._host is None:
+                self._host = await open_code_host(
+                    self.name,
+                    self.build,
+                    self._builder.objects.table,
+                    workspace=self._workspace,
+                    journal=self._journal,
+                    model=self._model,
+                    clock=self._clock,
+                )
+        return self._host
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationResult:
+    """How a request ended, and the artifacts that were wanted."""
+
+    status: Literal["succeeded", "failed", "cancelled", "timed_out"]
+    outputs: list[Envelope]
+    correlation_id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A board as a function: one correlation for each request."""
+
+    board: Board
+    input: type[BaseModel]
+    outputs: tuple[type[BaseModel], ...]
+    deadline: float | None
+
+    async def run(self, obj: BaseModel) -> ApplicationResult:
+        """Publish an artifact and wait for those that are wanted, or until nothing moves.
+
+        A request whose task is cancelled is cancelled on the board as well.
+        """
+        if not isinstance(obj, self.input):
+            raise UsageError(f"the application takes {self.input.__name__}, not {obj!r:.60}")
+        made = await self.board.publish(obj)
+        host = await self.board.host()
+        try:
+            async with asyncio.timeout(self.deadline):
+                row = await host.settled(made.run, scope=self._scope)
+        except TimeoutError:
+            return await self._stopped(made, "timed_out", f"not done within {self.deadline:g} s")
+        except asyncio.CancelledError:
+            await self._stopped(made, "cancelled", "the request was cancelled")
+            raise
+        except RunError as error:
+            return ApplicationResult("failed", [], made.correlation_id, str(error))
+        found = await self._found(made)
+        if row.outcome == "cancelled":
+            return ApplicationResult("cancelled", found, made.correlation_id, row.reason)
+        types = {it.type for it in found}
+        lacking = [it for it in self._names() if it not in types]
+        if not lacking:
+            return ApplicationResult("succeeded", found, made.correlation_id)
+        told = [it.detail for it in await self.board.missed() if it.run == made.run]
+        reason = "; ".join([f"no {', '.join(lacking)} was published", *told])
+        return ApplicationResult("failed", found, made.correlation_id, reason)
+
+    @property
+    def _scope(self) -> Scope:
+        return Scope(self.board.scope.app)
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self.board.type_name(it) for it in self.outputs)
+
+    async def _found(self, made: Publication) -> list[Envelope]:
+        wanted = FilterConfig(
+            types=self._names(), correlation_id=made.correlation_id, order="created_at"
+        )
+        return (await self.board.query_artifacts(wanted))[0]
+
+    async def _stopped(
+        self, made: Publication, status: Literal["cancelled", "timed_out"], reason: str
+    ) -> ApplicationResult:
+        host = await self.board.host()
+        await host.deliver(made.run, Stop("now"), scope=self._scope)
+        return ApplicationResult(status, await self._found(made), made.correlation_id, reason)

@@ -1,0 +1,468 @@
+"""The builder of boards: the same spec as board.json, agents.json and tools.json say."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
+from typing import Any, Final, Literal, Self, TypeVar, cast, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from weft.dsl.objects import LocalObjects, importable_name
+from weft.errors import UsageError
+from weft.ids import nearest
+from weft.spec import board as spec
+from weft.spec import providers
+from weft.spec.agents import Agent, PromptSection
+from weft.spec.orchestrator import Orchestrator
+from weft.spec.part import Part
+from weft.spec.providers import FilterConfig, Provider
+from weft.spec.tools import AgentTool
+from weft.spec.visibility import PUBLIC, Visibility
+from weft.spec.workflow import WorkflowSpec
+
+PartT = TypeVar("PartT", bound=Part)
+
+#: A condition as text, or a function of the payload.
+Test = str | Callable[..., Any]
+
+_HOOKS: Final = get_args(spec.HookName)
+_BOARD_HOOKS: Final = ("artifact_published", "before_schedule")
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSpec:
+    """Artifacts that belong together by a key: a field, one for each type, or a function.
+
+    `within` is how long the others may take to come, or how many may come in between.
+    """
+
+    by: str | Mapping[str, str] | Callable[..., Any]
+    within: timedelta | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSpec:
+    """Artifacts that are handled together: so many, or those of some time."""
+
+    size: int | None = None
+    timeout: timedelta | float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEngine:
+    """The agent's language model works out what is published."""
+
+    model: str | None = None
+    instructions: str = ""
+    context_provider: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionEngine:
+    """A function `(inputs)` or `(inputs, ctx)` works out what is published."""
+
+    function: Callable[..., Any]
+    context_provider: Any = None
+
+
+class TypeNames:
+    """The types of a board by their names: that of the class, qualified only if two share it."""
+
+    def __init__(self) -> None:
+        self._classes: list[type[BaseModel]] = []
+
+    def add(self, model: type[BaseModel]) -> None:
+        """Let a class be a type of the board."""
+        if not (isinstance(model, type) and issubclass(model, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(
+                f"{model!r} cannot be a type of artifacts", hint="use a class of pydantic.BaseModel"
+            )
+        if model not in self._classes:
+            self._classes.append(model)
+
+    def name(self, model: type[BaseModel]) -> str:
+        """Return what a class is called on the board."""
+        alike = [it for it in self._classes if it.__name__ == model.__name__]
+        return model.__name__ if len(alike) < 2 else _qualified(model)
+
+    def __contains__(self, model: type[BaseModel]) -> bool:
+        return model in self._classes
+
+    def declared(self) -> list[spec.ArtifactType]:
+        """Return the types as the spec has them."""
+        return [
+            spec.ArtifactType(
+                name=self.name(it),
+                description=(it.__doc__ or "").strip() if it.__doc__ != BaseModel.__doc__ else "",
+                schema=it.model_json_schema(),
+            )
+            for it in self._classes
+        ]
+
+    def resolve(self, name: str) -> str:
+        """Return the type a name means. Raises UsageError if there is none, or several."""
+        names = {self.name(it): it for it in self._classes}
+        if name in names:
+            return name
+        alike = sorted(full for full, it in names.items() if it.__name__ == name)
+        if len(alike) > 1:
+            raise UsageError(
+                f"several types are called {name}: {', '.join(alike)}", hint="give the whole name"
+            )
+        near = nearest(name, names)
+        known = ", ".join(sorted(names)) or "none"
+        raise UsageError(
+            f"the board has no artifacts of the type {name}",
+            hint=f"did you mean {near}?" if near else f"the board has: {known}",
+        )
+
+
+def _qualified(model: type) -> str:
+    return f"{model.__module__}.{model.__qualname__}".replace(".<locals>", "")
+
+
+@dataclass
+class BoardBuilder:
+    """A board while it is written."""
+
+    name: str = "board"
+    model: str | None = None
+    types: TypeNames = field(default_factory=TypeNames)
+    objects: LocalObjects = field(default_factory=LocalObjects)
+    agents: dict[str, "AgentBuilder"] = field(default_factory=dict[str, "AgentBuilder"])
+    components: list[spec.Component] = field(default_factory=list[spec.Component])
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def agent(self, name: str) -> "AgentBuilder":
+        """Add an agent to the board."""
+        if name in self.agents:
+            raise UsageError(f"there is an agent {name} already", hint="give it another name")
+        made = self.agents[name] = AgentBuilder(self, name)
+        return made
+
+    def build(self) -> WorkflowSpec:
+        """Return the board as a spec. Raises UsageError if something does not fit together."""
+        agents = list(self.agents.values())
+        return valid(
+            WorkflowSpec,
+            orchestrator=Orchestrator(workflow_name=self.name, model=self.model),
+            agents=tuple(it.declared_agent() for it in agents),
+            tools=tuple(tool for it in agents for tool in it.tools),
+            board=valid(
+                spec.Board,
+                artifacts=tuple(self.types.declared()),
+                agents=tuple(it.declared() for it in agents),
+                components=tuple(self.components),
+                **self.options,
+            ),
+        )
+
+    def type_name(self, it: "type[BaseModel] | str") -> str:
+        """Return what a type is called; a class that is new becomes one of the board."""
+        if isinstance(it, str):
+            return it
+        self.types.add(it)
+        return self.types.name(it)
+
+    def provider(self, it: Any) -> Provider:  # noqa: ANN401 - a provider of any kind
+        """Return a provider as the spec has it; one written in Python is referred to."""
+        declare = getattr(it, "declared", None)
+        if declare is not None:
+            return cast("Provider", declare(self.provider, self.objects.name))
+        if not callable(it):
+            raise UsageError(
+                f"{it!r} is no provider", hint="give an object with async __call__(request)"
+            )
+        name, options = self.objects.refer(it)
+        return valid(providers.CustomProvider, provider=name, options=options)
+
+    def test(self, it: Test | None) -> str | None:
+        """Return a condition or the name of a function."""
+        if it is None or isinstance(it, str):
+            return it
+        return self.objects.name(it)
+
+    def component(self, it: Any, allowed: Sequence[str] = _HOOKS) -> spec.Component:  # noqa: ANN401
+        """Return a component with those of its hooks that are written."""
+        hooks = tuple(name for name in _HOOKS if _is_written(it, name))
+        wrong = [name for name in hooks if name not in allowed]
+        if not hooks or wrong:
+            told = f"has {', '.join(wrong)}, which is no hook of the board" if wrong else "no hook"
+            raise UsageError(
+                f"the component {type(it).__name__} {told}", hint=f"write {', '.join(allowed)}"
+            )
+        name, options = self.objects.refer(it)
+        priority = int(getattr(it, "priority", 0))
+        return valid(
+            spec.Component, component=name, options=options, priority=priority, hooks=hooks
+        )
+
+    def add_component(self, it: Any) -> None:  # noqa: ANN401
+        """Let a component see all artifacts and all agents of the board."""
+        self.components.append(self.component(it, _BOARD_HOOKS))
+
+
+def _is_written(it: object, hook: str) -> bool:
+    return callable(getattr(it, hook, None))
+
+
+class AgentBuilder:
+    """An agent of a board while it is written; every method returns it."""
+
+    def __init__(self, board: BoardBuilder, name: str) -> None:
+        self._board = board
+        self.name: Final = name
+        self._about = ""
+        self._prompt: list[PromptSection] = []
+        self._consumes: list[spec.Subscription] = []
+        self._publishes: list[spec.Publication] = []
+        self._engines: list[spec.Engine] = []
+        self._components: list[spec.Component] = []
+        self._said: dict[str, Any] = {}
+        self.tools: list[AgentTool] = []
+
+    def description(self, text: str) -> Self:
+        """Say what the agent is for: its model is told, and people read it."""
+        self._about = text
+        return self
+
+    def prompt(self, content: str, *, heading: str | None = None) -> Self:
+        """Add a section to what the agent's model is told."""
+        number = len(self._prompt) + 1
+        self._prompt.append(PromptSection(id=f"section_{number}", heading=heading, content=content))
+        return self
+
+    def consumes(  # noqa: PLR0913 - its options, all by name
+        self,
+        *types: type[BaseModel] | str,
+        where: Test | None = None,
+        tags: Iterable[str] = (),
+        from_agents: Iterable[str] = (),
+        mode: Literal["both", "events", "direct"] = "both",
+        priority: int = 0,
+        join: JoinSpec | Mapping[str, Any] | None = None,
+        batch: BatchSpec | Mapping[str, Any] | None = None,
+        activation: str | None = None,
+        context_provider: Any = None,  # noqa: ANN401 - a provider of any kind
+        scope: Literal["correlation", "partition", "all"] = "correlation",
+    ) -> Self:
+        """Wake the agent when artifacts come: one of each type; called again, others as well."""
+        self._consumes.append(
+            valid(
+                spec.Subscription,
+                types=tuple(self._board.type_name(it) for it in types),
+                where=self._board.test(where),
+                tags=_names(tags),
+                from_agents=_names(from_agents),
+                mode=mode,
+                priority=priority,
+                join=self._join(join),
+                batch=_batch(batch),
+                activation=activation,
+                context=self._context(context_provider),
+                scope=scope,
+            )
+        )
+        return self
+
+    def publishes(
+        self,
+        *types: type[BaseModel] | str,
+        visibility: Visibility | Callable[..., Any] | None = None,
+        tags: Iterable[str] = (),
+        fan_out: int = 1,
+        where: Test | None = None,
+        validate: Test | None = None,
+    ) -> Self:
+        """Say what the agent publishes."""
+        seen: Any = visibility
+        if callable(visibility):
+            seen = self._board.objects.name(visibility)
+        for it in types:
+            self._publishes.append(
+                valid(
+                    spec.Publication,
+                    type=self._board.type_name(it),
+                    visibility=seen or PUBLIC,
+                    tags=_names(tags),
+                    fan_out=fan_out,
+                    where=self._board.test(where),
+                    validate=self._board.test(validate),
+                )
+            )
+        return self
+
+    def with_context(self, provider: Any, *, fallback: Any = None) -> Self:  # noqa: ANN401
+        """Choose what the agent is shown; the fallback serves when that fails or takes too long."""
+        self._said["context"] = self._board.provider(provider)
+        if fallback is not None:
+            self._said["fallback"] = self._board.provider(fallback)
+        return self
+
+    def with_context_filter(
+        self,
+        *,
+        filters: FilterConfig | None = None,
+        limit: int | None = None,
+        include_state_keys: Iterable[str] | None = None,
+    ) -> Self:
+        """Show the agent the artifacts that a filter lets through."""
+        self._said["context"] = valid(
+            providers.FilteredProvider,
+            filters=filters or FilterConfig(),
+            limit=limit,
+            include_state_keys=tuple(sorted(include_state_keys or ())),
+        )
+        return self
+
+    def with_engines(self, *engines: Any) -> Self:  # noqa: ANN401 - engines of any kind
+        """Choose what works out the artifacts, one engine after the other."""
+        self._engines += [self._engine(it) for it in engines]
+        return self
+
+    def with_tools(self, *functions: Callable[..., Any]) -> Self:
+        """Let the agent's model call functions."""
+        for function in functions:
+            module = (importable_name(function) or "").rpartition(":")[0]
+            at_home = function.__qualname__ == function.__name__
+            local = self._board.objects.name if not (module and at_home) else None
+            file = f"python:{module}" if local is None else local(function)
+            self.tools.append(AgentTool(agent=self.name, file=file, function=function.__name__))
+        return self
+
+    def with_utilities(self, *components: Any) -> Self:  # noqa: ANN401 - an author's own
+        """Let the hooks of components be called around what the agent does."""
+        self._components += [self._board.component(it) for it in components]
+        return self
+
+    def labels(self, *labels: str) -> Self:
+        """Give the agent labels; it sees what is for those that have them."""
+        self._said["labels"] = labels
+        return self
+
+    def schedule(
+        self,
+        *,
+        every: timedelta | float | None = None,
+        daily: time | str | None = None,
+        at: datetime | None = None,
+        cron: str | None = None,
+        delay: timedelta | float = 0,
+        max_repeats: int | None = None,
+    ) -> Self:
+        """Wake the agent by the clock (UTC), with an artifact of the type Tick."""
+        self._said["schedule"] = valid(
+            spec.Schedule,
+            every_seconds=None if every is None else _seconds(every),
+            daily=daily.strftime("%H:%M") if isinstance(daily, time) else daily,
+            at=at,
+            cron=cron,
+            delay_seconds=_seconds(delay),
+            max_repeats=max_repeats,
+        )
+        return self
+
+    def best_of(self, n: int, score: Callable[..., Any]) -> Self:
+        """Let the agent work n times and publish the result with the highest score."""
+        self._said["best_of"] = valid(spec.BestOf, n=n, score=self._board.objects.name(score))
+        return self
+
+    def max_concurrency(self, n: int) -> Self:
+        """Let the agent work on at most so many things at once, in one correlation."""
+        self._said["max_concurrency"] = n
+        return self
+
+    def prevent_self_trigger(self, prevent: bool = True) -> Self:  # noqa: FBT001, FBT002 - a switch
+        """Say whether what the agent publishes may wake it again."""
+        self._said["prevent_self_trigger"] = prevent
+        return self
+
+    def agent(self, name: str) -> "AgentBuilder":
+        """Go on with another agent of the same board."""
+        return self._board.agent(name)
+
+    def declared_agent(self) -> Agent:
+        """Return who the agent is."""
+        return valid(
+            Agent,
+            agent_name=self.name,
+            description=self._about,
+            prompt_sections=tuple(self._prompt),
+        )
+
+    def declared(self) -> spec.BoardAgent:
+        """Return how the agent takes part."""
+        return valid(
+            spec.BoardAgent,
+            agent=self.name,
+            consumes=tuple(self._consumes),
+            publishes=tuple(self._publishes),
+            engines=tuple(self._engines),
+            components=tuple(self._components),
+            **self._said,
+        )
+
+    def _context(self, provider: Any) -> Provider | None:  # noqa: ANN401
+        return None if provider is None else self._board.provider(provider)
+
+    def _engine(self, it: Any) -> spec.Engine:  # noqa: ANN401
+        if isinstance(it, ModelEngine):
+            context = self._context(it.context_provider)
+            return valid(
+                spec.ModelEngine, model=it.model, instructions=it.instructions, context=context
+            )
+        if isinstance(it, FunctionEngine):
+            name, options = self._board.objects.refer(it.function)
+            context = self._context(it.context_provider)
+        elif callable(getattr(it, "evaluate", None)) and not isinstance(it, type):
+            name, options = self._board.objects.refer(it)
+            context = self._context(getattr(it, "context_provider", None))
+        else:
+            raise UsageError(
+                f"{it!r} is no engine",
+                hint="give ModelEngine(), FunctionEngine(function) or an Engine of your own",
+            )
+        return valid(spec.FunctionEngine, function=name, options=options, context=context)
+
+    def _join(self, join: JoinSpec | Mapping[str, Any] | None) -> spec.Join | None:
+        if join is None:
+            return None
+        given = join if isinstance(join, JoinSpec) else JoinSpec(**join)
+        window: dict[str, Any] = {}
+        if isinstance(given.within, timedelta):
+            window["within_seconds"] = given.within.total_seconds()
+        elif given.within is not None:
+            window["within_count"] = given.within
+        if callable(given.by):
+            window["function"] = self._board.objects.name(given.by)
+        else:
+            window["by"] = given.by if isinstance(given.by, str) else dict(given.by)
+        return valid(spec.Join, **window)
+
+
+def _batch(batch: BatchSpec | Mapping[str, Any] | None) -> spec.Batch | None:
+    if batch is None:
+        return None
+    given = batch if isinstance(batch, BatchSpec) else BatchSpec(**batch)
+    timeout = None if given.timeout is None else _seconds(given.timeout)
+    return valid(spec.Batch, size=given.size, timeout_seconds=timeout)
+
+
+def _seconds(span: timedelta | float) -> float:
+    return span.total_seconds() if isinstance(span, timedelta) else float(span)
+
+
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        return (names,)
+    return tuple(sorted(names)) if isinstance(names, set | frozenset) else tuple(names)
+
+
+def valid(part: type[PartT], **fields: Any) -> PartT:  # noqa: ANN401 - the fields of the part
+    """Return a part of the spec. Raises UsageError in our words if a value does not fit."""
+    try:
+        return part(**fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(it) for it in first["loc"])
+        raise UsageError(f"{part.__name__}: {place}: {first['msg']}") from error
