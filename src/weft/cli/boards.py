@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast
 from cyclopts import Parameter
 
 from weft.app.hosts import LOCAL
-from weft.cli.completion import package_names
 from weft.cli.failure import CommandFailed, not_found, usage
 from weft.cli.hosting import find_run
 from weft.cli.pages.board import OWN_ID
@@ -24,7 +23,7 @@ from weft.runtime.board.types import ArtifactTypes, artifact_types
 from weft.runtime.host import Host
 
 BoardName: TypeAlias = Annotated[
-    str, Parameter(name="NAME", help="The package of the board, by name.", completer=package_names)
+    str, Parameter(name="NAME", help="The package of the board, by name.")
 ]
 ArtifactName: TypeAlias = Annotated[
     str, Parameter(name="ARTIFACT", help="The id of an artifact; of its run the end is enough.")
