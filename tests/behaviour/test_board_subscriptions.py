@@ -356,7 +356,7 @@ def test_scope_partition_collects_within_each():
     async def test(board, clock):
         seen = one_agent(board, Order, batch=BatchSpec(size=2), scope="partition")
         for number in range(4):
-            await board.publish(Order(number=number), partition="even odd".split()[number % 2])
+            await board.publish(Order(number=number), partition=["even", "odd"][number % 2])
         await board.run_until_idle()
         assert sorted(sorted(it) for it in seen.calls) == [[0, 2], [1, 3]]
 
