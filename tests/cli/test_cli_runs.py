@@ -312,9 +312,9 @@ def test_tail(weft, runs):
     result = weft("runs", "tail", runs[0])
     assert result.code == 0
     lines = result.out.splitlines()
-    assert re.match(r" +1  \d\d:\d\d:\d\d  RunStarted        Desk starts$", lines[0])
-    assert re.search(r"  RequestAnswered   me answers: \"first\"$", result.out, re.MULTILINE)
-    assert lines[-1].endswith("RunEnded          completed: All is done.")
+    assert re.match(r" +1  \d\d:\d\d:\d\d  RunStarted         Desk starts$", lines[0])
+    assert re.search(r"  RequestAnswered    me answers: \"first\"$", result.out, re.MULTILINE)
+    assert lines[-1].endswith("RunEnded           completed: All is done.")
     later = weft("runs", "tail", runs[0], "--after", "3", "--json").out.splitlines()
     assert json.loads(later[0])["event"]["seq"] == 4
     assert len(later) == len(lines) - 3

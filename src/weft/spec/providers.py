@@ -14,6 +14,8 @@ MAX_LIMIT = 1000
 
 def _ordered(value: object) -> object:
     """A set has no order of its own; the spec has one, or its digest would change."""
+    if isinstance(value, list):  # A file is read strictly, and code before a type gets no tuple.
+        return tuple(cast("list[str]", value))
     if not isinstance(value, set | frozenset):
         return value
     return tuple(sorted(cast("set[str]", value)))

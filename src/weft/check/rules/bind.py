@@ -78,7 +78,7 @@ def _moment(
 @rule("BIND005", "orchestrator", "agents")
 def initial_agent_exists(subject: Subject) -> Iterator[Hit]:
     name = subject.spec.orchestrator.initial_agent
-    if name not in subject.groups:
+    if name not in subject.groups and subject.spec.board is None:
         yield from _agent(subject, ("orchestrator", "initial_agent"), "the run begins with", name)
 
 

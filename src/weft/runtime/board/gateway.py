@@ -10,11 +10,11 @@ from weft.engine.board import rules_of
 from weft.engine.board_rows import Letter
 from weft.engine.events import ArtifactPublished, BatchesFlushed, Event, RunStarted
 from weft.engine.state import State
-from weft.engine.visibility import denial
+from weft.engine.visibility import Identity, denial
 from weft.errors import RunError, StoreConflict, UsageError
 from weft.findings import Json
 from weft.ids import nearest
-from weft.ports.board import ArtifactQuery, Consumption
+from weft.ports.board import ArtifactQuery, Consumption, StoredArtifact
 from weft.ports.scope import Scope
 from weft.runtime.arguments import require_scope, require_text, require_user
 from weft.runtime.board.collecting import Collector, open_run
@@ -98,6 +98,12 @@ class BoardGateway(Gateway):
         offer = Offer(type, payload, tags, visibility, correlation, partition, id, agent)
         judged(linked, offer)
         self._require_models(linked, model, scope)
+        if id:
+            known = await self._journal.artifacts(
+                ArtifactQuery(scope.app, workflow, None, self._clock.now(), ids=(id,), limit=1)
+            )
+            for it in known.items:
+                return Publication(id, it.run, it.artifact.correlation)
         name = correlation or self._clock.new_id()
         for _ in range(MAX_TRIES):
             run, there = await open_run(self._journal, scope.app, name)
@@ -225,14 +231,42 @@ class BoardGateway(Gateway):
         filters: FilterConfig | None = None,
         *,
         scope: Scope,
+        agent: str | None = None,
         embed_meta: bool = False,
     ) -> tuple[list[Envelope], int]:
-        """Return artifacts of a board as an operator sees them, and how many there are in all."""
+        """Return artifacts of a board, and how many there are in all.
+
+        An operator sees everything of the tenant; `agent` shows only what that agent may see.
+        `embed_meta` says of each which agents it has woken.
+        """
         require_scope(scope)
+        identity = None if agent is None else await self._identity(workflow, agent, scope)
         reader = reader_for(
-            self._journal, app=scope.app, board=workflow, reader=None, now=self._clock.now()
+            self._journal, app=scope.app, board=workflow, reader=identity, now=self._clock.now()
         )
         return await reader.query_artifacts(filters, embed_meta=embed_meta)
+
+    async def artifact(self, workflow: str, artifact: str, *, scope: Scope) -> StoredArtifact:
+        """Return an artifact with its visibility and where it stands in the journal."""
+        require_scope(scope)
+        now = self._clock.now()
+        query = ArtifactQuery(scope.app, workflow, None, now, ids=(artifact,), limit=1)
+        page = await self._journal.artifacts(query)
+        if not page.items:
+            raise UsageError(f"there is no artifact {artifact} on the board {workflow}")
+        return page.items[0]
+
+    async def _identity(self, workflow: str, agent: str, scope: Scope) -> Identity:
+        """Return as whom an agent reads. Raises UsageError if the board has no such agent."""
+        rules = rules_of((await self._workflows.named(workflow)).compiled)
+        if agent not in rules.agents:
+            near = nearest(agent, rules.agents)
+            known = f"the board has: {', '.join(rules.agents)}"
+            raise UsageError(
+                f"there is no agent {agent} on the board {workflow}",
+                hint=f"did you mean {near}?" if near else known,
+            )
+        return rules.identity(agent, scope.app)
 
     async def consumed(
         self, workflow: str, *, scope: Scope, agent: str | None = None, artifact: str | None = None
@@ -243,23 +277,9 @@ class BoardGateway(Gateway):
 
     async def why(self, workflow: str, artifact: str, agent: str, *, scope: Scope) -> str | None:
         """Say why an agent may not see an artifact now, or None if it may."""
-        require_scope(scope)
-        linked = await self._workflows.named(workflow)
-        query = ArtifactQuery(
-            scope.app, workflow, None, self._clock.now(), ids=(artifact,), limit=1
-        )
-        page = await self._journal.artifacts(query)
-        if not page.items:
-            raise UsageError(f"there is no artifact {artifact} on the board {workflow}")
-        rules = rules_of(linked.compiled)
-        if agent not in rules.agents:
-            near = nearest(agent, rules.agents)
-            raise UsageError(
-                f"there is no agent {agent} on the board",
-                hint=f"did you mean {near}?" if near else None,
-            )
-        identity = rules.identity(agent, scope.app)
-        return denial(page.items[0].audience, identity, self._clock.now())
+        found = await self.artifact(workflow, artifact, scope=scope)
+        identity = await self._identity(workflow, agent, scope)
+        return denial(found.audience, identity, self._clock.now())
 
 
 class _Begun(Exception):
