@@ -376,6 +376,13 @@ class Board:
         host = await self._opened()
         return await host.artifacts(self.name, filters, scope=self._scope, embed_meta=embed_meta)
 
+    async def why(self, artifact: str | Publication, agent: str | AgentBuilder) -> str | None:
+        """Say why an agent may not see an artifact now, or None if it may."""
+        host = await self._opened()
+        id_ = artifact if isinstance(artifact, str) else artifact.id
+        name = agent.name if isinstance(agent, AgentBuilder) else agent
+        return await host.why(self.name, id_, name, scope=self._scope)
+
     async def agent_history(self, name: str) -> list[Consumption]:
         """Return which artifacts have woken an agent, newest first."""
         host = await self._opened()
