@@ -335,7 +335,7 @@ class Board:
     async def run_until_idle(self, *, flush: bool = False) -> None:
         """Return when nothing is active or queued; what waits for a time does not count.
 
-        `flush` lets batches be handled that are not full. Raises RunError if a run could not go on.
+        `flush` lets batches be handled that are not full. Raises RunError if a run was given up.
         """
         host = await self._opened()
         await host.quiet()

@@ -96,7 +96,7 @@ LINK: Final[tuple[Rule, ...]] = (
     Rule(
         code="LINK003",
         severity="error",
-        title="Something is declared that this version does not perform",
+        title="Something is declared that is not performed here",
         why=(
             "A run that passed it over would not be the workflow that was written: a budget would "
             "limit nothing, and nobody would know. So it does not begin."

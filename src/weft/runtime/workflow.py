@@ -11,7 +11,7 @@ from pydantic_core import from_json, to_json
 from weft.context.view import EngineView, View, make_view
 from weft.engine.board_rules import role_of
 from weft.engine.compiled import ActivationRules, CompiledWorkflow, compile_workflow
-from weft.engine.not_performed import HINT, not_performed, refusal
+from weft.engine.not_performed import not_performed, refusal
 from weft.engine.points import linked_functions
 from weft.engine.publishing import output_schema
 from weft.engine.suppression import without_sources
@@ -250,15 +250,14 @@ def _refuse_not_performed(spec: WorkflowSpec, kinds: TriggerKinds) -> None:
         Finding(
             "LINK003",
             "error",
-            refusal(name, what),
-            Place(".".join(map(str, path))),
-            hint=(HINT,),
+            refusal(name, it),
+            Place(".".join(map(str, it.path))),
+            hint=(it.hint,),
         )
-        for path, what in left
+        for it in left
     )
     if findings:
-        told = ", ".join(what for _, what in left)
-        raise LinkError(f"{name} declares what this version does not perform: {told}", findings)
+        raise LinkError("; ".join(it.message for it in findings), findings)
 
 
 def _described(tools: Tools, tool: Tool) -> ToolSchema:

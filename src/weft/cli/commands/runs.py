@@ -4,7 +4,6 @@ import asyncio
 import re
 import time
 from contextlib import suppress
-from functools import partial
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from cyclopts import Parameter
@@ -22,6 +21,7 @@ from weft.cli.hosting import (
     find_run,
     hosted,
     is_asked_of,
+    is_stopped,
     locate_journal,
 )
 from weft.cli.options import JournalFile, People, RunName
@@ -149,16 +149,33 @@ def tail(
         async with hosted(location) as host:
             row = await find_run(host, run)
             workflow = await host.workflow(row.run, scope=LOCAL)
-            leaves = partial(_leaves, host, row.run, location, streams)
             audience = Audience(workflow.spec, row.user) if as_user else None
+            told = ""
             async with subscribed(host, row.run, after=after) as news:
+<<<<<<< HEAD
                 while await news.soon(PATIENCE) or (left := await leaves()) is None:
                     item = await news.item()
+=======
+                while True:
+                    # Looked at again and again: whoever works on it may die later.
+                    if not await news.soon(PATIENCE):
+                        why, rests = await _at_rest(host, row.run, location, streams)
+                        if why not in ("", told):
+                            streams.problem(why)
+                        if rests and not stdin_is_terminal():
+                            return Exit.WAITING
+                        told = why
+                        continue
+                    item, told = await news.item(), ""
+>>>>>>> main
                     if item is None:
                         return Exit.DONE
                     if isinstance(item, Event):
                         _print(item, row.run, workflow, streams, audience)
+<<<<<<< HEAD
                 return left
+=======
+>>>>>>> main
 
     return asyncio.run(read())
 
@@ -198,6 +215,7 @@ def prune(
     return Exit.DONE
 
 
+<<<<<<< HEAD
 async def _leaves(host: Host, run: str, location: JournalLocation, streams: Streams) -> Exit | None:
     """Say why a run does not move; return how to leave if it waits and stdin is not a terminal."""
     row = await host.run(run, scope=LOCAL)
@@ -212,6 +230,18 @@ async def _leaves(host: Host, run: str, location: JournalLocation, streams: Stre
     else:
         return None
     return None if stdin_is_terminal() else Exit.WAITING if asked else Exit.DONE
+=======
+async def _at_rest(
+    host: Host, run: str, location: JournalLocation, streams: Streams
+) -> tuple[str, bool]:
+    """Return why a run does not move, and whether it will not until somebody does something."""
+    row = await host.run(run, scope=LOCAL)
+    if row.status == "running":
+        stopped = is_stopped(row)  # Asked first: what is said of it then is no earlier.
+        return not_moving(row, location), stopped
+    asked = await host.requests(scope=LOCAL, run=run)
+    return (waiting_text(streams, location, row, asked), True) if asked else ("", False)
+>>>>>>> main
 
 
 def _no_runs(location: JournalLocation, wanted: _Wanted) -> str:
