@@ -143,7 +143,8 @@ def _plain(value: dict[str, Any]) -> dict[str, Json]:
 
 async def _verdict(board: BoardCall, inputs: Sequence[Envelope], state: dict[str, Any]) -> Verdict:
     for hook in board.code.hooks_of(board.active.agent, "before_schedule"):
-        given = await board.invoke(hook.name, hook.call, board.context(inputs, state), inputs)
+        ctx = board.context(inputs, state)
+        given = await board.invoke(hook.name, hook.call, ctx, ctx.inputs)
         verdict = given if isinstance(given, Verdict) else _named_verdict(hook, given)
         if verdict.kind != "continue":
             return replace(verdict, reason=verdict.reason or f"by {hook.name}")
