@@ -1,7 +1,5 @@
 """Journals that are wrong in one respect each: what the suite must notice."""
 
-# ruff: noqa: ARG002 - to ignore what one is asked is one way to be wrong
-
 from weft.adapters.memory import MemoryJournal
 from weft.engine.board_rows import ArtifactRow, ConsumedRow, Letter, LetterTaken
 from weft.engine.events import MessageShown, ToolReturned
