@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from weft.engine import pools
+from weft.engine import documents, pools
 from weft.engine.board_events import (
     ArtifactArrived,
     ArtifactPublished,
@@ -47,6 +47,7 @@ from weft.engine.publishing import (
 )
 from weft.engine.schedules import next_time
 from weft.engine.state import Activation, Message, State, Timer, without
+from weft.engine.triggers import agent_turn_count, fire, lifecycle
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.spec.board import TICK, BoardAgent
@@ -278,16 +279,19 @@ def start(
         data.agent: state.turn_counts.get(data.agent, 0) + 1,
     }
     state.threads = {**state.threads, number: Log[Message]()}
-    if rules_of(compiled).agents[data.agent].prepares or compiled.agents[data.agent].on_demand:
-        active = active.changed(stage="fetching", seq=event.seq)
+    writes = lifecycle(compiled, state.variables, "before_agent", data.agent)
+    fired, _ = fire(compiled, state, number, writes)
+    active = active.changed(stage="fetching", seq=event.seq)
+    fetch = fetch_of(compiled, active)
+    if fetch.board or fetch.names:
         state.put(active)
-        return [fetch_of(compiled, active)]
-    return _evaluate(compiled, state, active, event)
+        return [*fired, fetch]
+    return [*fired, *_evaluate(compiled, state, active, event)]
 
 
 def fetch_of(compiled: CompiledWorkflow, active: Activation) -> Fetch:
     """Return what an activation needs before it works."""
-    names = compiled.agents[active.agent].on_demand
+    names = (*compiled.per_phase, *compiled.agents[active.agent].on_demand)
     prepares = rules_of(compiled).agents[active.agent].prepares
     return Fetch(active.agent, active.number, names, servers=False, seq=active.seq, board=prepares)
 
@@ -516,9 +520,16 @@ def _end(state: State, active: Activation) -> list[Command]:
 
 
 def ended(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
-    """Let the next agents work."""
+    """Set what the end of a turn sets, and let the next agents work."""
+    count = state.turn_counts.get(active.agent, 0)
+    writes = [
+        *agent_turn_count(compiled, state.variables, active.agent, count),
+        *lifecycle(compiled, state.variables, "after_agent", active.agent),
+    ]
+    fired, _ = fire(compiled, state, active.number, writes)
     state.drop(active.number)
-    return _after(compiled, state)
+    flushed = documents.write(compiled, state, "on_phase_transition") if state.unwritten else []
+    return [*fired, *flushed, *_after(compiled, state)]
 
 
 def failed(
