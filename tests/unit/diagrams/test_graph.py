@@ -1,6 +1,7 @@
 import pytest
 
-from weft.diagrams.graph import Edge, Node, graph, reached
+from weft.diagrams.graph import graph
+from weft.diagrams.nodes import Edge, Node, reached
 from weft.spec.workflow import WorkflowSpec
 
 
