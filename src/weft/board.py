@@ -47,8 +47,10 @@ from weft.dsl.board import (
 from weft.engine.events import DeliveryMissed
 from weft.errors import RunError, UsageError
 from weft.inspect.spans import Span, spans_of
+from weft.packages.writer import write_package
 from weft.ports.board import Consumption
 from weft.ports.clock import Clock
+from weft.ports.journal import RunRow
 from weft.ports.model import Model
 from weft.ports.scope import Scope
 from weft.runtime.board.evaluation import (
@@ -130,6 +132,9 @@ ModelT = TypeVar("ModelT", bound=type[BaseModel])
 
 #: Set on classes that may be published although no agent of the board names them.
 _MARK: Final = "__weft_artifact__"
+
+#: How many runs are listed at once.
+_PAGE: Final = 500
 
 #: Asks whether a board has come far enough.
 Condition = Callable[["Board"], bool | Awaitable[bool]]
@@ -243,6 +248,17 @@ class Board:
         """Return the board as a spec: the same that package files give."""
         return self._builder.build()
 
+    def save(self, folder: str | Path) -> None:
+        """Write the board as a new package. Raises UsageError if it has what no file can say."""
+        spec = self.build()
+        local = list(self._builder.objects.table)
+        if local:
+            raise UsageError(
+                f"only this process has {', '.join(local)}",
+                hint="move it into a module that can be imported",
+            )
+        write_package(Path(folder), spec, {})
+
     async def publish(
         self,
         obj: BaseModel | Mapping[str, Any] | str,
@@ -331,14 +347,14 @@ class Board:
     async def run_until_idle(self, *, flush: bool = False) -> None:
         """Return when nothing is active or queued; what waits for a time does not count.
 
-        `flush` lets batches be handled that are not full. Raises RunError if a run could not go on.
+        `flush` lets batches be handled that are not full. Raises RunError if a run was given up.
         """
         host = await self._opened()
         await host.quiet()
         if flush:
-            for run in list(self._runs):
-                row = await host.run(run, scope=Scope(self._scope.app))
-                if row.status != "ended":
+            for run in [it.run async for it in self._rows(host) if it.status != "ended"]:
+                # Those of this process, and those that collect for all correlations.
+                if run in self._runs or run.startswith(f"{self.name}~"):
                     await host.flush(run, scope=self._scope)
             await host.quiet()
         for run in self._runs:
@@ -372,23 +388,44 @@ class Board:
         host = await self._opened()
         return await host.artifacts(self.name, filters, scope=self._scope, embed_meta=embed_meta)
 
+    async def why(self, artifact: str | Publication, agent: str | AgentBuilder) -> str | None:
+        """Say why an agent may not see an artifact now, or None if it may."""
+        host = await self._opened()
+        id_ = artifact if isinstance(artifact, str) else artifact.id
+        name = agent.name if isinstance(agent, AgentBuilder) else agent
+        return await host.why(self.name, id_, name, scope=self._scope)
+
     async def agent_history(self, name: str) -> list[Consumption]:
         """Return which artifacts have woken an agent, newest first."""
         host = await self._opened()
         return await host.consumed(self.name, scope=self._scope, agent=name)
 
-    async def missed(self) -> list[Missed]:
-        """Return what did not come to what it was collected for, of all that was published here."""
+    async def missed(self, run: str | None = None) -> list[Missed]:
+        """Return what did not come to what it was collected for, in one run or on all of the board.
+
+        A correlation is a run of the same name, so its id may be given.
+        """
         host = await self._opened()
+        runs = [it.run async for it in self._rows(host)] if run is None else [run]
         found: list[Missed] = []
-        for run in self._runs:
-            async for event in host.events(run, scope=Scope(self._scope.app)):
+        for name in runs:
+            async for event in host.events(name, scope=Scope(self._scope.app)):
                 data = getattr(event, "data", None)
                 if isinstance(data, DeliveryMissed):
                     found.append(
-                        Missed(run, data.subscription, data.artifacts, data.why, data.detail)
+                        Missed(name, data.subscription, data.artifacts, data.why, data.detail)
                     )
         return found
+
+    async def _rows(self, host: Host) -> AsyncGenerator[RunRow]:
+        """Yield all runs of the board, those of other processes included."""
+        before: str | None = None
+        while page := await host.runs(
+            scope=Scope(self._scope.app), workflow=self.name, before=before, limit=_PAGE
+        ):
+            for row in page:
+                yield row
+            before = page[-1].run
 
     async def spans(self, correlation_id: str) -> list[Span]:
         """Return what took how long in a correlation."""
@@ -502,7 +539,7 @@ class Application:
         lacking = [it for it in self._names() if it not in types]
         if not lacking:
             return ApplicationResult("succeeded", found, made.correlation_id)
-        told = [it.detail for it in await self.board.missed() if it.run == made.run]
+        told = [it.detail for it in await self.board.missed(made.run)]
         reason = "; ".join([f"no {', '.join(lacking)} was published", *told])
         return ApplicationResult("failed", found, made.correlation_id, reason)
 

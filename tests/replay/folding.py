@@ -55,10 +55,11 @@ def expectation(compiled: CompiledWorkflow, run: str, events: Sequence[Event]) -
 def described(state: State) -> dict[str, Any]:
     """Return a state as JSON."""
     fields = dict(vars(state))
-    fields["messages"] = [asdict(it) for it in state.messages]
+    fields["messages"] = [it._asdict() for it in state.messages]
     fields["threads"] = {
-        turn: [asdict(it) for it in thread] for turn, thread in state.threads.items()
+        turn: [it._asdict() for it in thread] for turn, thread in state.threads.items()
     }
+    fields["spent"] = state.spent._asdict()
     fields["message_ids"] = list(state.message_ids)
     fields["active"] = {
         number: {**asdict(it), "missing": sorted(it.missing)} for number, it in state.active.items()

@@ -3,8 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from pydantic_core import to_json
 
@@ -23,8 +22,7 @@ _BOARD_HEADING: Final = "[CONTEXT]"
 _TOLD: Final = frozenset({"type", "payload", "produced_by", "tags", "key"})
 
 
-@dataclass(frozen=True, slots=True)
-class Assembly:
+class Assembly(NamedTuple):
     """What is sent, piece by piece and as messages, and what is left out."""
 
     messages: list[ChatMessage]
@@ -174,7 +172,7 @@ def _text(
 
 def _slice(piece: BoardSlice, active: Activation | None, left_out: list[LeftOut]) -> Segment | None:
     """List the artifacts a provider gave; what does not fit is left out from the end."""
-    fetched = cast("Mapping[str, Any]", active.fetched if active else {})
+    fetched = cast("Mapping[str, Any]", (active.fetched if active else None) or {})
     engines: list[int] = fetched.get("engines") or []
     if active is None or active.at >= len(engines):
         return None

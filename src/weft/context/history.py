@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pydantic_core import to_json
 
@@ -23,8 +24,7 @@ class HistoryLimits:
     max_messages: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """The part of the conversation that is sent, and why there is not more of it."""
 
     past: HistoryLimits

@@ -12,9 +12,11 @@ from weft.diagrams.wording import (
     shown,
     start_words,
 )
+from weft.engine.compiled import handoff_tools, servers_of
 from weft.engine.defaults import startup_mode
 from weft.engine.routing import GroupRules, Route, Routing, RoutingRule, link_routing
 from weft.ids import TERMINATE, USER
+from weft.spec.agents import Agent
 from weft.spec.tools import UiTool
 from weft.spec.workflow import WorkflowSpec
 
@@ -136,7 +138,7 @@ def _nodes(spec: WorkflowSpec, routing: Routing, edges: tuple[Edge, ...]) -> Ite
         if key not in named:
             title = shown(name, NAME_LENGTH)
             about = described(agent.description)
-            notes = (*([about] if about else ()), *_notes(spec, name))
+            notes = (*([about] if about else ()), *_notes(spec, name), *_offered(spec, agent))
             yield Node(key, "agent", title, agent.agent_type, notes)
         named.add(key)
     used = dict.fromkeys(key for edge in edges for key in (edge.source, edge.target))
@@ -163,6 +165,15 @@ def _notes(spec: WorkflowSpec, agent: str | None) -> tuple[str, ...]:
         if tool.agent == agent
     ]
     return (*asking, *called)
+
+
+def _offered(spec: WorkflowSpec, agent: Agent) -> Iterator[str]:
+    """Yield the tool servers an agent may use, and the tools by which its model hands off."""
+    for name in servers_of(spec, agent.agent_name):
+        yield shown(f"tool server: {name}")
+    targets = handoff_tools(spec, agent)
+    if targets:
+        yield shown(f"may hand off by a tool: {', '.join(targets.values())}")
 
 
 def _edges(spec: WorkflowSpec, routing: Routing) -> Iterator[Edge]:

@@ -68,9 +68,9 @@ def on_run_started(
     if data.input is not None:
         text = f"Started by {compiled.orchestrator.trigger.type}: {to_json(data.input).decode()}"
         state.add_message(Message("user", "", text, event.seq))
-    fired = fire(compiled, state, 0, lifecycle(compiled, state.variables, "before_chat"))
-    commands += fired.records
-    conditions = all_conditions(compiled.computed, fired.values)
+    fired, seen = fire(compiled, state, 0, lifecycle(compiled, state.variables, "before_chat"))
+    commands += fired
+    conditions = all_conditions(compiled.computed, seen)
     commands += map(Record, conditions)
     for name, rule in compiled.triggers.timers.items():
         due = event.at + round(rule.seconds * 1000)
@@ -84,7 +84,7 @@ def on_run_started(
     if asks:
         return commands
     worked_out = {it.name: it.value for it in conditions if isinstance(it, VariableSet)}
-    values = {**fired.values, **worked_out}
+    values = {**seen, **worked_out}
     return [*commands, start_turn(compiled, state, agent, values)]
 
 
@@ -115,26 +115,26 @@ def on_turn_started(
     if data.step:
         return board.start(compiled, state, event, data)
     agent, number = data.agent, event.turn
-    active = Activation(agent, number, fork=data.fork, phase=state.last_agent != agent)
+    phase = state.last_agent != agent
     state.turns = number
     state.turn_counts = {**state.turn_counts, agent: state.turn_counts.get(agent, 0) + 1}
     state.handoffs_since_turn = 0
     if data.fork:
-        take_part(state, active)
+        take_part(state, agent, number, data.fork)
     else:
         last, streak = state.last_speaker
         state.last_speaker = (agent, streak + 1 if agent == last else 1)
     state.last_agent = agent
+    values = state.values_of(number)
+    active = Activation(agent, number, fork=data.fork, phase=phase, asked=values)
     function = compiled.agents[agent].function
     if function is not None:
         call = f"merge-{number}"
         state.put(active.changed(stage="tools", missing=frozenset({call})))
         replies = replies_of(state, data.fork)
         return [Record(ToolCalled(call, function, {"replies": replies}, auto=True))]
-    values = state.values_of(number)
-    fired = fire(compiled, state, number, lifecycle(compiled, values, "before_agent", agent))
-    active = active.changed(asked=values)
-    return [*fired.records, *arrive(compiled, state, active, fired.values)]
+    fired, seen = fire(compiled, state, number, lifecycle(compiled, values, "before_agent", agent))
+    return [*fired, *arrive(compiled, state, active, seen)]
 
 
 def on_context_assembled(
@@ -229,16 +229,18 @@ def _final(
     """Take a reply without tool calls: call the automatic tool with it, or end."""
     rules = compiled.agents[active.agent]
     values = state.values_of(active.number)
-    fired = fire(compiled, state, active.number, agent_text(compiled, values, active.agent, text))
+    fired, seen = fire(
+        compiled, state, active.number, agent_text(compiled, values, active.agent, text)
+    )
     result = text if output is None else output
     if rules.auto_tool is not None and output is not None:
         again = f"-{active.sent_back + 1}" if active.sent_back else ""
         id_ = f"auto-{active.number}{again}"
         missing = frozenset({id_})
         state.put(active.changed(stage="tools", missing=missing, result=result, shown=None))
-        return [*fired.records, Record(ToolCalled(id_, rules.auto_tool, output, auto=True))]
+        return [*fired, Record(ToolCalled(id_, rules.auto_tool, output, auto=True))]
     active = active.changed(result=result)
-    return [*fired.records, *leave(compiled, state, active, fired.values)]
+    return [*fired, *leave(compiled, state, active, seen)]
 
 
 def read_output(
@@ -290,9 +292,9 @@ def on_model_failed(
     agent = active.agent
     turn = 0 if active.fork else event.turn  # What a member has for itself goes with it.
     writes = model_failed(compiled, state.variables, agent, data.error)
-    fired = fire(compiled, state, turn, writes)
+    fired, _ = fire(compiled, state, turn, writes)
     error = f"the model of {agent} gave no answer: {data.error}"
-    return [*fired.records, Record(TurnFailed(agent, error, "model"))]
+    return [*fired, Record(TurnFailed(agent, error, "model"))]
 
 
 def on_turn_ended(
@@ -305,15 +307,15 @@ def on_turn_ended(
     values = state.values_of(event.turn)
     count = state.turn_counts.get(data.agent, 0)
     writes = agent_turn_count(compiled, values, data.agent, count)
-    fired = fire(compiled, state, event.turn, writes)
+    fired, seen = fire(compiled, state, event.turn, writes)
     if active.fork:
         active = active.changed(stage="done")
         state.put(active)
-        return [*fired.records, *member_ended(compiled, state, active)]
+        return [*fired, *member_ended(compiled, state, active)]
     state.drop(event.turn)
     if active.route is not None and not state.stopping:
-        return [*fired.records, Record(handed(data.agent, active.route))]
-    return [*fired.records, after_turn(compiled, state, data.agent, fired.values)]
+        return [*fired, Record(handed(data.agent, active.route))]
+    return [*fired, after_turn(compiled, state, data.agent, seen)]
 
 
 def on_turn_failed(

@@ -88,11 +88,11 @@ def leave(
     plain = not (compiled.triggers.lifecycle or state.dirty or compiled.agents[active.agent].after)
     if plain:
         return _end(state, active)
-    fired = fire(
+    fired, seen = fire(
         compiled, state, active.number, lifecycle(compiled, values, "after_agent", active.agent)
     )
     active = active.changed(stage="after", at=0, shown=None, edits=())
-    return [*fired.records, *_next_point(compiled, state, active, fired.values)]
+    return [*fired, *_next_point(compiled, state, active, seen)]
 
 
 def on_run_ending(
@@ -101,9 +101,9 @@ def on_run_ending(
     """Break off what is under way; call what comes after the chat; write documents."""
     let_go(state)
     state.ending = Ending(data.outcome, data.reason)
-    fired = fire(compiled, state, 0, lifecycle(compiled, state.variables, "after_chat"))
+    fired, seen = fire(compiled, state, 0, lifecycle(compiled, state.variables, "after_chat"))
     active = Activation("", 0, stage="after", seq=event.seq)
-    return [*fired.records, *_next_point(compiled, state, active, fired.values)]
+    return [*fired, *_next_point(compiled, state, active, seen)]
 
 
 def on_context_fetched(
@@ -173,9 +173,9 @@ def point_returned(
     elif data.value is not None and active.stage in ("reply", "sending"):
         edit = cast("Mapping[str, Json]", data.value)
         active = active.changed(edits=(*active.edits, {**edit, "by": call.tool}))
-    fired = fire(compiled, state, event.turn, writes)
+    fired, seen = fire(compiled, state, event.turn, writes)
     active = active.changed(at=active.at + 1)
-    return [*fired.records, *_proceed(compiled, state, active, fired.values)]
+    return [*fired, *_proceed(compiled, state, active, seen)]
 
 
 def point_failed(
@@ -384,7 +384,7 @@ def _flush(compiled: CompiledWorkflow, state: State) -> list[Command]:
 
 
 def _assemble(state: State, active: Activation) -> list[Command]:
-    state.put(active.changed(stage="assembling"))
+    state.put(active if active.stage == "assembling" else active.changed(stage="assembling"))
     return [Assemble(active.agent, active.number, active.call)]
 
 

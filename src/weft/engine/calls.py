@@ -40,8 +40,8 @@ def on_tool_called(
     if data.point:
         return [call_of(active.agent, call)]
     values = state.values_of(event.turn)
-    fired = fire(compiled, state, event.turn, tool_call(compiled, values, data))
-    return [*fired.records, call_of(active.agent, call)]
+    fired, _ = fire(compiled, state, event.turn, tool_call(compiled, values, data))
+    return [*fired, call_of(active.agent, call)]
 
 
 def on_tool_returned(
@@ -58,9 +58,9 @@ def on_tool_returned(
         state.put(active.changed(result=data.value))
     values = state.values_of(event.turn)
     writes = tool_response(compiled, values, call.tool, data.value)
-    fired = fire(compiled, state, event.turn, writes)
-    done = _done(compiled, state, event, data.id, _text(data.value), fired.values)
-    return [*fired.records, *done]
+    fired, seen = fire(compiled, state, event.turn, writes)
+    done = _done(compiled, state, event, data.id, _text(data.value), seen)
+    return [*fired, *done]
 
 
 def on_tool_failed(
@@ -76,22 +76,22 @@ def on_tool_failed(
         return point_failed(compiled, state, event, call, data)
     tool = _asked_for(state, event.turn, data.id) if call is None else call.tool
     values = state.values_of(event.turn)
-    fired = fire(compiled, state, event.turn, tool_failed(compiled, values, tool, data))
+    fired, seen = fire(compiled, state, event.turn, tool_failed(compiled, values, tool, data))
     rules = compiled.agents[active.agent]
     if call is None or not call.auto:
         declared = rules.tools.get(tool)
         if declared and declared.on_error == "fail" and data.kind in ("error", "timeout"):
             error = f"the tool {tool} of {active.agent} failed: {data.error}"
-            return [*fired.records, Record(TurnFailed(active.agent, error, "tool"))]
+            return [*fired, Record(TurnFailed(active.agent, error, "tool"))]
         told = f"error: {data.error}"
-        return [*fired.records, *_done(compiled, state, event, data.id, told, fired.values)]
+        return [*fired, *_done(compiled, state, event, data.id, told, seen)]
     if rules.function is not None:
         error = f"{call.tool} did not merge what {active.agent} said: {data.error}"
-        return [*fired.records, Record(TurnFailed(active.agent, error, "tool"))]
+        return [*fired, Record(TurnFailed(active.agent, error, "tool"))]
     if data.kind == "retry":
-        return [*fired.records, *_send_back(state, active, call, data.error)]
+        return [*fired, *_send_back(state, active, call, data.error)]
     error = f"the automatic tool {call.tool} gave no result: {data.error}"
-    return [*fired.records, Record(TurnFailed(active.agent, error, "tool"))]
+    return [*fired, Record(TurnFailed(active.agent, error, "tool"))]
 
 
 def on_model_consulted(

@@ -34,8 +34,8 @@ def on_handed_off(
 ) -> list[Command]:
     """Go on with the user, the end, an agent or a group."""
     state.handoffs_since_turn += 1
-    fired = fire(compiled, state, event.turn, handoff(compiled, state.variables, data))
-    commands = fired.records
+    fired, seen = fire(compiled, state, event.turn, handoff(compiled, state.variables, data))
+    commands = fired
     if state.unwritten and data.source != data.target:
         commands += documents.write(compiled, state, "on_phase_transition")
     if data.target == TERMINATE:
@@ -44,7 +44,7 @@ def on_handed_off(
         return [*commands, ask_user(state, event, data.source)]
     if data.target == USER:  # No agent could answer what the user would say.
         return [*commands, _out_of_turns(compiled, state)]
-    return [*commands, start_turn(compiled, state, data.target, fired.values)]
+    return [*commands, start_turn(compiled, state, data.target, seen)]
 
 
 def start_turn(

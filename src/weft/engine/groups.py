@@ -40,14 +40,13 @@ def start_members(group: Group) -> list[Command]:
     return [Start(member, group.fork) for member in group.members[len(group.turns) :]]
 
 
-def take_part(state: State, active: Activation) -> None:
+def take_part(state: State, agent: str, turn: int, fork: int) -> None:
     """Let a turn begin as a member of its group: with words and variables for itself."""
-    group = state.groups[active.fork]
-    if active.agent != group.name:
-        turns = (*group.turns, active.number)
-        state.groups = {**state.groups, group.fork: replace(group, turns=turns)}
-    state.threads = {**state.threads, active.number: state.messages}
-    state.own = {**state.own, active.number: OwnValues(state.variables, {})}
+    group = state.groups[fork]
+    if agent != group.name:
+        state.groups = {**state.groups, fork: replace(group, turns=(*group.turns, turn))}
+    state.threads = {**state.threads, turn: state.messages}
+    state.own = {**state.own, turn: OwnValues(state.variables, {})}
 
 
 def replies_of(state: State, fork: int) -> dict[str, Json]:

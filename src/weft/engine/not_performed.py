@@ -1,7 +1,7 @@
 """What a spec may declare and this version does not perform. A run that ignored it would lie."""
 
 from collections.abc import Iterator
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -11,10 +11,17 @@ from weft.spec.triggers import CUSTOM, CustomTrigger, Trigger
 from weft.spec.variables import DerivedSource
 from weft.spec.workflow import WorkflowSpec
 
-#: Where something stands in the spec, and what it is.
-Left: TypeAlias = tuple[Path, str]
+_NOT_YET: Final = "which this version of Weft does not perform"
+_WAIT: Final = "take it out, or wait for a version that performs it"
 
-HINT: Final = "take it out, or wait for a version that performs it"
+
+class Left(NamedTuple):
+    """Something that would have no effect: where it stands in the spec, what it is, and why."""
+
+    path: Path
+    what: str
+    why: str = _NOT_YET
+    hint: str = _WAIT
 
 
 def not_performed(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> tuple[Left, ...]:
@@ -22,9 +29,9 @@ def not_performed(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> tuple[L
     return (*_of_orchestrator(spec), *_of_variables(spec, kinds), *_of_others(spec))
 
 
-def refusal(workflow: str, what: str) -> str:
+def refusal(workflow: str, left: Left) -> str:
     """Say that a workflow declares what would have no effect."""
-    return f"{workflow} declares {what}, which this version of Weft does not perform"
+    return f"{workflow} declares {left.what}, {left.why}"
 
 
 def _of_orchestrator(spec: WorkflowSpec) -> Iterator[Left]:
@@ -36,7 +43,7 @@ def _of_orchestrator(spec: WorkflowSpec) -> Iterator[Left]:
     }
     for name, value in declared.items():
         if value:
-            yield ("orchestrator", name), name
+            yield Left(("orchestrator", name), name)
 
 
 def _of_variables(spec: WorkflowSpec, kinds: TriggerKinds) -> Iterator[Left]:
@@ -53,24 +60,27 @@ def _of_variables(spec: WorkflowSpec, kinds: TriggerKinds) -> Iterator[Left]:
             ),
         ]
         for place, trigger in placed:
-            fault = _custom_fault(trigger, kinds) if isinstance(trigger, CustomTrigger) else None
+            if not isinstance(trigger, CustomTrigger):
+                continue
+            fault = _custom_fault(trigger, kinds)
             if fault:
-                yield place, f"a trigger of {name}, {fault}"
+                yield Left(place, f"a trigger of {name}, {CUSTOM}{trigger.name}", *fault)
 
 
-def _custom_fault(trigger: CustomTrigger, kinds: TriggerKinds) -> str | None:
-    """Say why a trigger of a plug-in cannot be performed here."""
-    kind = f"{CUSTOM}{trigger.name}"
+def _custom_fault(trigger: CustomTrigger, kinds: TriggerKinds) -> tuple[str, str] | None:
+    """Say why a trigger of a plug-in cannot be performed here, and what to do."""
     if trigger.name not in kinds:
-        return f"{kind}, which no plug-in here adds"
+        there = ", ".join(f"{CUSTOM}{it}" for it in sorted(kinds)) or "none"
+        hint = f"install the plug-in that adds it, or correct the name; installed: {there}"
+        return "which no installed plug-in adds", hint
     try:
         kinds[trigger.name].settings.model_validate(trigger.settings)
     except ValidationError as error:
         faults = (f"{'.'.join(map(str, it['loc']))}: {it['msg']}" for it in error.errors())
-        return f"{kind}, whose settings do not fit ({'; '.join(faults)})"
+        return f"whose settings do not fit ({'; '.join(faults)})", "correct them"
     return None
 
 
 def _of_others(spec: WorkflowSpec) -> Iterator[Left]:
     if spec.flow is not None:
-        yield ("flow",), "the flow"
+        yield Left(("flow",), "the flow")

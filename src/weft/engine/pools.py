@@ -19,7 +19,7 @@ def collect(
     if rules.join is not None and rules.join.within_count is not None:
         seen = board.seen.get(rules.name, 0) + 1
         board = board.changed(seen={**board.seen, rules.name: seen})
-        board, missed = _pass_over(board, rules, seen - rules.join.within_count)
+        board, missed = _pass_over(board, rules, seen - 1 - rules.join.within_count)
         commands += missed
     if rules.single:
         board, more = _complete(board, rules, (it,), event)

@@ -201,10 +201,10 @@ def advance(compiled: CompiledWorkflow, state: State, event: Event) -> list[Comm
     if state.status == "ended" or (check is not None and not check(state, event.turn, data)):
         return []
     if compiled.triggers.custom:
-        fired = custom(compiled, state, event)
-        if fired.records:  # What is decided sees what plug-ins set; their records follow.
-            state.foresee(event.turn, fired.values)
-        commands = [*fired.records, *HANDLERS[kind](compiled, state, event, data)]
+        fired, seen = custom(compiled, state, event)
+        if fired:  # What is decided sees what plug-ins set; their records follow.
+            state.foresee(event.turn, seen)
+        commands = [*fired, *HANDLERS[kind](compiled, state, event, data)]
     else:
         commands = HANDLERS[kind](compiled, state, event, data)
     if state.outcome is None:

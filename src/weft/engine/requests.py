@@ -57,12 +57,12 @@ def on_request_answered(
         text = str(data.value)
         state.add_user_message(text, event.seq)
         state.last_speaker, state.handoffs_since_turn = ("", 0), 0
-        fired = fire(compiled, state, 0, user_text(compiled, state.variables, text))
+        fired, seen = fire(compiled, state, 0, user_text(compiled, state.variables, text))
         ready = state.active.get(0)
         if ready is not None:  # The run is not ready yet; the turn begins when it is.
             state.put(ready.changed(result=request.agent))
-            return fired.records
-        return [*fired.records, start_turn(compiled, state, request.agent, fired.values)]
+            return fired
+        return [*fired, start_turn(compiled, state, request.agent, seen)]
     return _answered(compiled, state, request, data.value)
 
 
@@ -82,8 +82,8 @@ def _answered(
 ) -> list[Command]:
     values = state.values_of(request.turn)
     writes = ui_response(compiled, values, request.tool or "", value)
-    fired = fire(compiled, state, request.turn, writes)
-    return [*fired.records, *_resume(state, request, value)]
+    fired, _ = fire(compiled, state, request.turn, writes)
+    return [*fired, *_resume(state, request, value)]
 
 
 def _close(state: State, id_: str) -> Request:

@@ -175,6 +175,7 @@ def _sides(before: State, after: State) -> Iterator[Side]:
 
 
 def run_row(state: State, changed_at: int, owner: str = "", batch: str = "") -> RunRow:
+    spent = state.spent
     return RunRow(
         run=state.run,
         app=state.app,
@@ -186,16 +187,16 @@ def run_row(state: State, changed_at: int, owner: str = "", batch: str = "") -> 
         started_at=state.started_at,
         changed_at=changed_at,
         turns=state.turns,
-        calls=state.spent.calls,
-        input_tokens=state.spent.input_tokens,
-        output_tokens=state.spent.output_tokens,
-        cost_usd=state.spent.cost_usd,
-        unpriced=state.spent.unpriced,
+        calls=spent.calls,
+        input_tokens=spent.input_tokens,
+        output_tokens=spent.output_tokens,
+        cost_usd=spent.cost_usd,
+        unpriced=spent.unpriced,
         preview=state.preview,
         outcome=state.outcome,
         reason=state.reason,
         parent=state.parent,
-        uncounted=state.spent.uncounted,
+        uncounted=spent.uncounted,
         owner=owner,
         batch=batch,
     )

@@ -5,7 +5,7 @@ Of all that fire at once the last one counts, and each is judged by the value be
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from weft.engine.commands import Command, Record
 from weft.engine.compiled import CompiledWorkflow
@@ -32,15 +32,10 @@ BY: Final = "trigger"
 _FOLLOWS: Final = (BY, WRITER)
 
 
-class Fired(NamedTuple):
-    """What triggers want recorded, and the values there will be then: what is decided sees them.
-
-    The state itself changes when the records do: it is a fold of what was written, whatever an
-    engine of today makes of the events that led to it.
-    """
-
-    records: list[Command]
-    values: Mapping[str, Json]
+#: What triggers want recorded, and the values there will be then: what is decided sees them. The
+#: state itself changes when the records do: it is a fold of what was written, whatever an engine of
+#: today makes of the events that led to it.
+Fired: TypeAlias = tuple[list[Command], Mapping[str, Json]]
 
 
 def agent_text(
@@ -141,7 +136,7 @@ def custom(compiled: CompiledWorkflow, state: State, event: Event) -> Fired:
     What triggers have set is no event for them: they would go round for ever.
     """
     if isinstance(event.data, VariableSet | VariableRefused) and event.data.writer in _FOLLOWS:
-        return Fired([], state.values_of(event.turn))
+        return [], state.values_of(event.turn)
     settings: list[Setting] = []
     failed: list[VariableRefused] = []
     for rule in compiled.triggers.custom:
@@ -177,13 +172,13 @@ def fire(compiled: CompiledWorkflow, state: State, turn: int, writes: Writes) ->
     """Collect what triggers set, and what follows from that for computed variables."""
     values = state.values_of(turn)
     if not writes:
-        return Fired([], values)
+        return [], values
     found = {it.name: it.value for it in writes if isinstance(it, VariableSet)}
     values = {**values, **found}
     if compiled.computed.dependents:
         values = foresee(compiled.computed, values, found)
         mark(compiled.computed, state, turn, found)
-    return Fired([Record(it, turn) for it in writes], values)
+    return [Record(it, turn) for it in writes], values
 
 
 def dig(value: Json, path: tuple[str, ...]) -> Json:

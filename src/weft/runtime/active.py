@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -282,7 +281,7 @@ class ActiveRun:
         await self._effects.drop_strangers(self.state)
         if decision is not None:
             missing = [it for it in decision.effects if _name(it) not in self._effects]
-            await self._follow(replace(decision, effects=missing))
+            await self._follow(decision._replace(effects=missing))
 
     async def _follow(self, decision: Decision | None) -> None:
         """Begin the effects of what was written, and break off those that are wanted no more."""

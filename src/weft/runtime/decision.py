@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from weft.context.assembly import Assembly, assemble
@@ -61,8 +60,7 @@ class PendingWrite(NamedTuple):
 FollowUp: TypeAlias = NewEvent | PendingAssembly | PendingStart
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """The events to write, the state after them, and the effects to perform afterwards."""
 
     events: list[Event]

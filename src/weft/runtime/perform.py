@@ -128,11 +128,12 @@ class Performer:
         self, run: CallingRun, command: CallModel, assembly: Assembly | None
     ) -> tuple[NewEvent, ...]:
         """Ask a model."""
-        view = run.workflow.views[command.agent]
-        sent = assembly or assemble(view, run.state, command.turn)
+        workflow, state = run.workflow, run.state
+        view = workflow.views[command.agent]
+        sent = assembly or assemble(view, state, command.turn)
         request = ModelRequest(
-            model=run.state.model or run.workflow.models[command.agent] or "",
-            run=run.state.run,
+            model=state.model or workflow.models[command.agent] or "",
+            run=state.run,
             agent=command.agent,
             turn=command.turn,
             call=command.call,
@@ -145,21 +146,21 @@ class Performer:
         )
         result: EventData
         try:
-            model = self.models(request.model, run.workflow, run.scope)
+            model = self.models(request.model, workflow, run.scope)
         except UsageError as error:
             # It is not the run's fault: it is given up here, and goes on where the model is known.
             raise RunError(str(error)) from error
         try:
             key = (run.scope.app, request.run)
             # What its hooks have not had yet is nobody's to hear.
-            open_ = not run.workflow.compiled.agents[command.agent].send
+            open_ = not workflow.compiled.agents[command.agent].send
             heard = open_ and self.speech.is_heard(key)
             listener = self.speech.listener(key, command.seq) if heard else None
             reply = await model.reply(request, listener)
             if listener is not None:  # Its words are heard before the whole takes their place.
                 await asyncio.sleep(0)
             await self.pace.turn()
-            result = _replied(run.workflow, command, reply)
+            result = _replied(workflow, command, reply)
         except ModelError as error:
             result = ModelFailed(command.call, str(error), error.attempts, error.retries)
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event

@@ -166,7 +166,7 @@ REPLIES = {"A": "I choose yes", "B": "I choose no", "C": "I choose yes"}
 def outcome(play: Play) -> tuple[object, ...]:
     """Return a state without the numbers of the events that led to it."""
     state = play.state.copy()
-    messages = [replace(it, seq=0) for it in state.messages]
+    messages = [it._replace(seq=0) for it in state.messages]
     state.messages, state.seq, state.requests = (), 0, {}
     state.set_by = dict.fromkeys(state.set_by, 0)
     state.active = {key: it.changed(seq=0, shown=None) for key, it in state.active.items()}

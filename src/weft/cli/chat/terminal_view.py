@@ -62,6 +62,10 @@ _LONG: Final = (
 )
 
 
+#: What may say why a turn or the run fails next.
+_FAILURES: Final = (events.ContextFetched, events.ModelFailed, events.ToolFailed, events.TurnFailed)
+
+
 class RunView(Protocol):
     """Shows everything that happens in a run."""
 
@@ -103,6 +107,8 @@ class TerminalView:
         self._turns: dict[int, str] = {}
         #: The turns whose last reply was refused.
         self._refused: set[int] = set()
+        #: What was shown last of something that failed.
+        self._failure = ""
         #: What was shown last of a model that did not answer.
         self._instead_of = ""
         self._columns = streams.settings.columns if sys.stderr.isatty() else None
@@ -209,20 +215,34 @@ class TerminalView:
             self._published(event, event.data)
         if isinstance(event.data, events.TurnStarted):
             self._turns[event.turn] = event.data.agent
+            self._failure = ""
         elif isinstance(event.data, events.OutputRefused):
             self._refused.add(event.turn)
         if isinstance(event.data, _STEPS):
             most = 3 if isinstance(event.data, _LONG) else 1
-            self._note(summary(event, self._workflow), "", most)
+            self._note(self._told_once(event), "", most)
         elif isinstance(event.data, _DETAILS):
             # Why a turn is handed off is worth a second line, what a tool returned is not.
             most = 3 if isinstance(event.data, _LONG) else 1
             whose = f"{self._turns[event.turn]}: " if self._is_one_of_several(event.turn) else ""
-            self._note(whose + summary(event, self._workflow), _MARGIN, most)
+            self._note(whose + self._told_once(event), _MARGIN, most)
         if isinstance(event.data, events.TurnEnded | events.TurnFailed):
             self._turns.pop(event.turn, None)
         elif isinstance(event.data, events.Joined):
             self._turns.clear()  # Some of them may have been broken off.
+
+    def _told_once(self, event: Event) -> str:
+        """Return what is shown of an event: why it failed only if the line before does not say."""
+        text = summary(event, self._workflow)
+        match event.data:
+            case events.TurnFailed(error=reason) | events.RunEnding(reason=reason):
+                if reason in self._failure:
+                    return text.removesuffix(f": {reason}")
+            case _:
+                pass
+        if isinstance(event.data, _FAILURES):
+            self._failure = text
+        return text
 
     def _is_one_of_several(self, turn: int) -> bool:
         return len(self._turns) > 1 and turn in self._turns

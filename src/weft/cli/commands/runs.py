@@ -4,7 +4,6 @@ import asyncio
 import re
 import time
 from contextlib import suppress
-from functools import partial
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from cyclopts import Parameter
@@ -22,6 +21,7 @@ from weft.cli.hosting import (
     find_run,
     hosted,
     is_asked_of,
+    is_stopped,
     locate_journal,
 )
 from weft.cli.options import JournalFile, People, RunName
@@ -149,16 +149,24 @@ def tail(
         async with hosted(location) as host:
             row = await find_run(host, run)
             workflow = await host.workflow(row.run, scope=LOCAL)
-            leaves = partial(_leaves, host, row.run, location, streams)
             audience = Audience(workflow.spec, row.user) if as_user else None
+            told = ""
             async with subscribed(host, row.run, after=after) as news:
-                while await news.soon(PATIENCE) or (left := await leaves()) is None:
-                    item = await news.item()
+                while True:
+                    # Looked at again and again: whoever works on it may die later.
+                    if not await news.soon(PATIENCE):
+                        why, left = await _at_rest(host, row.run, location, streams)
+                        if why not in ("", told):
+                            streams.problem(why)
+                        if left is not None and not stdin_is_terminal():
+                            return left
+                        told = why
+                        continue
+                    item, told = await news.item(), ""
                     if item is None:
                         return Exit.DONE
                     if isinstance(item, Event):
                         _print(item, row.run, workflow, streams, audience)
-                return left
 
     return asyncio.run(read())
 
@@ -198,20 +206,18 @@ def prune(
     return Exit.DONE
 
 
-async def _leaves(host: Host, run: str, location: JournalLocation, streams: Streams) -> Exit | None:
-    """Say why a run does not move; return how to leave if it waits and stdin is not a terminal."""
+async def _at_rest(
+    host: Host, run: str, location: JournalLocation, streams: Streams
+) -> tuple[str, Exit | None]:
+    """Return why a run does not move, and how to leave if it will not until somebody acts."""
     row = await host.run(run, scope=LOCAL)
     if row.status == "running":
-        streams.problem(not_moving(row, location))
-        return None
+        stopped = is_stopped(row)  # Asked first: what is said of it then is no earlier.
+        return not_moving(row, location), Exit.WAITING if stopped else None
     asked = await host.requests(scope=LOCAL, run=run)
     if asked:
-        streams.problem(waiting_text(streams, location, row, asked))
-    elif row.status == "waiting":
-        streams.note(idle_text(row))
-    else:
-        return None
-    return None if stdin_is_terminal() else Exit.WAITING if asked else Exit.DONE
+        return waiting_text(streams, location, row, asked), Exit.WAITING
+    return (idle_text(row), Exit.DONE) if row.status == "waiting" else ("", None)
 
 
 def _no_runs(location: JournalLocation, wanted: _Wanted) -> str:

@@ -143,7 +143,8 @@ def _plain(value: dict[str, Any]) -> dict[str, Json]:
 
 async def _verdict(board: BoardCall, inputs: Sequence[Envelope], state: dict[str, Any]) -> Verdict:
     for hook in board.code.hooks_of(board.active.agent, "before_schedule"):
-        given = await board.invoke(hook.name, hook.call, board.context(inputs, state), inputs)
+        ctx = board.context(inputs, state)
+        given = await board.invoke(hook.name, hook.call, ctx, ctx.inputs)
         verdict = given if isinstance(given, Verdict) else _named_verdict(hook, given)
         if verdict.kind != "continue":
             return replace(verdict, reason=verdict.reason or f"by {hook.name}")
@@ -287,12 +288,14 @@ async def called(board: BoardCall, point: str) -> Json:
 
 
 def _state_of(board: BoardCall) -> dict[str, Any]:
-    return dict(cast("Mapping[str, Any]", own_copy(board.active.fetched.get("state") or {})))
+    return dict(
+        cast("Mapping[str, Any]", own_copy((board.active.fetched or {}).get("state") or {}))
+    )
 
 
 def _items(board: BoardCall) -> list[Item]:
     """Return the slice of the engine that works."""
-    fetched = cast("Mapping[str, Any]", board.active.fetched)
+    fetched = cast("Mapping[str, Any]", board.active.fetched or {})
     engines: list[int] = fetched.get("engines") or []
     slices: list[dict[str, Any]] = fetched.get("slices") or []
     if board.active.at >= len(engines):

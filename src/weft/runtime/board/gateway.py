@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from weft.context.providers import Envelope
 from weft.engine.board import rules_of
@@ -38,6 +39,8 @@ class BoardGateway(Gateway):
         self._collector = Collector(self._journal, self._take_letters)
         self._worker.on_written = self._written
         self._changes: list[asyncio.Future[None]] = []
+        #: Held by whoever begins the run of a correlation, for as long as somebody does.
+        self._beginning: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     @property
     def busy(self) -> bool:
@@ -106,12 +109,15 @@ class BoardGateway(Gateway):
                 return Publication(id, it.run, it.artifact.correlation)
         name = correlation or self._clock.new_id()
         for _ in range(MAX_TRIES):
-            run, there = await open_run(self._journal, scope.app, name)
             try:
+                # Of many who publish at once, one begins the correlation.
+                async with self._beginning.setdefault((scope.app, name), asyncio.Lock()):
+                    run, there = await open_run(self._journal, scope.app, name)
+                    seq = 0
+                    if not there:
+                        seq = await self._begin_board(run, linked, offer, scope, name, model)
                 if there:
                     seq = await self._add(run, workflow, offer, scope)
-                else:
-                    seq = await self._begin_board(run, linked, offer, scope, name, model)
             except (StoreConflict, _Begun):  # Another process has begun or ended it meanwhile.
                 continue
             return Publication(id or f"{run}.{seq}", run, name)
@@ -164,6 +170,11 @@ class BoardGateway(Gateway):
         opened = await self._open(run, Scope(scope.app))
         if opened.workflow.name != workflow:
             raise UsageError(f"{run} is a run of {opened.workflow.name}, not of {workflow}")
+        if offer.type not in opened.workflow.types.schemas:
+            raise UsageError(
+                f"the correlation began before the board had the type {offer.type}",
+                hint="publish it without that correlation, or add the type before the first one",
+            )
         board = opened.state.board
         if offer.id and board is not None and offer.id in board.ids:
             return 0
