@@ -7,6 +7,7 @@ import pytest
 
 from support.board_play import make_news
 from support.terminal_play import Terminal
+from weft.cli.commands import runs
 
 
 @pytest.fixture
@@ -354,7 +355,8 @@ def test_a_conversation_that_waits_is_not_idle(weft, board):
     assert "\twaiting\t" in weft("runs", "list").out
 
 
-def test_tail(weft, rain):
+def test_tail(weft, rain, monkeypatch):
+    monkeypatch.setattr(runs, "PATIENCE", 0.3)
     result = weft("runs", "tail", "rain")
     assert result.code == 0
     assert "ArtifactPublished  Scout publishes Lead rain.8 (1 tag): " in result.out
