@@ -1,4 +1,4 @@
-"""Variables on a board: triggers set them, prompts show them, and what is not performed is refused."""
+"""Variables on a board: triggers set them, prompts show them, and what cannot be is refused."""
 
 import asyncio
 

@@ -341,4 +341,6 @@ def on_stop_asked(
     if data.mode == "after_turn" and (state.active or state.judging):
         state.stopping = True
         return []
+    if state.board is not None:
+        return board.over(compiled, state, "cancelled", f"stopped by {data.user}")
     return [end_run(compiled, "cancelled", f"stopped by {data.user}")]

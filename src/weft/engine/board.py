@@ -27,6 +27,7 @@ from weft.engine.ending import end_run
 from weft.engine.events import (
     Event,
     ModelReplied,
+    Outcome,
     RunStarted,
     TimerSet,
     ToolCalled,
@@ -507,7 +508,12 @@ def _publish(
             told = f"{draft['type']} {draft['blocked']}"
             made.append(Record(DeliveryMissed("", (), "blocked", told), active.number))
             continue
-        read = read_draft(draft, by=active.agent, partition=partition)
+        try:
+            read = read_draft(draft, by=active.agent, partition=partition)
+        except ValueError:
+            state.put(active)
+            told = f"the visibility of an artifact of the type {draft['type']} cannot be used"
+            return [Record(TurnFailed(active.agent, told, "output"), active.number)]
         made.append(Record(published(rules, state.app, read), active.number))
     if rules.agents[active.agent].after_code:
         return [*made, *_call(state, active.changed(result=cast("Json", list(drafts))), AFTER)]
@@ -555,7 +561,7 @@ def _when_quiet(compiled: CompiledWorkflow, state: State) -> list[Command]:
         return []
     board = board_of(state)
     if state.stopping:
-        return [end_run(compiled, "cancelled", "stopped on request after the turn")]
+        return over(compiled, state, "cancelled", "stopped on request after the turn")
     if board.schedule and not state.timers:
         return [end_run(compiled, "completed", "its schedule is over")]
     state.board = board.changed(outside=0, woken={})
@@ -600,8 +606,18 @@ def _when_idle(compiled: CompiledWorkflow, state: State, event: Event) -> list[C
     busy = state.active or board.deferred or board.delayed
     if due > event.at or busy:
         return [Record(TimerSet(_IDLE, max(due, event.at + 1000), "board"), turn=0)]
-    over = end_run(compiled, "completed", f"nothing has happened for {seconds:g} seconds")
-    return [*pools.unfinished(board), over]
+    return over(compiled, state, "completed", f"nothing has happened for {seconds:g} seconds")
+
+
+def over(compiled: CompiledWorkflow, state: State, outcome: Outcome, reason: str) -> list[Command]:
+    """End a run, and say of everything that waits or is under way that it comes to nothing."""
+    broken = (
+        DeliveryMissed(it.step, tuple(a.id for a in it.inputs), "unfinished")
+        for it in state.active.values()
+        if it.step
+    )
+    missed = [Record(it, turn=0) for it in (*broken, *pools.unfinished(board_of(state)))]
+    return [*missed, end_run(compiled, outcome, reason)]
 
 
 def _schedule(
