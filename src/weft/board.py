@@ -47,6 +47,7 @@ from weft.dsl.board import (
 from weft.engine.events import DeliveryMissed
 from weft.errors import RunError, UsageError
 from weft.inspect.spans import Span, spans_of
+from weft.packages.writer import write_package
 from weft.ports.board import Consumption
 from weft.ports.clock import Clock
 from weft.ports.journal import RunRow
@@ -246,6 +247,17 @@ class Board:
     def build(self) -> WorkflowSpec:
         """Return the board as a spec: the same that package files give."""
         return self._builder.build()
+
+    def save(self, folder: str | Path) -> None:
+        """Write the board as a new package. Raises UsageError if it has what no file can say."""
+        spec = self.build()
+        local = list(self._builder.objects.table)
+        if local:
+            raise UsageError(
+                f"only this process has {', '.join(local)}",
+                hint="move it into a module that can be imported",
+            )
+        write_package(Path(folder), spec, {})
 
     async def publish(
         self,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 from behaviour.cases_base import PACKAGE, WORKSPACE
+from behaviour.cases_board_base import BOARD
 
 Files: TypeAlias = dict[str, bytes]
 
@@ -87,7 +88,7 @@ Mistake: TypeAlias = Swap | Rename | Add | Drop | Move
 
 @dataclass(frozen=True)
 class Case:
-    """One mistake, made in the package or, for the family PACK, in the workspace.
+    """One mistake, made in the package, or for PACK in the workspace and for BOARD in the board.
 
     `mark` is the text that begins where the finding points. It stands once in the file, so that
     it tells exactly one place; None means that the finding is about the file as a whole. `mends`
@@ -104,7 +105,7 @@ class Case:
 
     def files(self) -> Files:
         """Return the files with the mistake in them."""
-        base = WORKSPACE if self.code.startswith("PACK") else PACKAGE
+        base = {"PACK": WORKSPACE, "BOARD": BOARD}.get(self.code[:-3], PACKAGE)
         files = {name: text.encode() for name, text in base.items()}
         for mistake in self.mistakes:
             mistake.spoil(files)

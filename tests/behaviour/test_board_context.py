@@ -130,6 +130,7 @@ def test_recent_and_time_window_look_at_the_whole_board():
         await notes(board, "old", "older")
         await clock.advance(60)
         await notes(board, "new", correlation_id="d")
+        await clock.advance(1)
         assert await shown(board, seen) == [99, "new"]
 
     play(test)
@@ -410,6 +411,7 @@ def test_the_limit_counts_only_what_can_be_seen():
         seen = reader(board, RecentProvider(2))
         await notes(board, "a", "b")
         await notes(board, "x", "y", "z", visibility=PrivateVisibility(agents=("boss",)))
+        await clock.advance(1)
         assert await shown(board, seen) == [99, "b"]
 
     play(test)

@@ -240,6 +240,8 @@ def ticking(board: Board, **when) -> Seen:
 
 async def times(board: Board, clock, steps: int, seconds: float) -> int:
     await board.start()
+    await clock.advance(0)
+    await board.run_until_idle()
     for _ in range(steps):
         await clock.advance(seconds)
         await board.run_until_idle()

@@ -259,8 +259,9 @@ def test_a_join_window_of_a_count_expires_with_an_event():
 
 def test_an_artifact_without_a_key_is_a_recorded_error():
     async def test(board, clock):
-        seen = one_agent(board, Order, Note, join=JoinSpec({"Order": "number", "Note": "none"}, 9))
-        await board.publish(Note(text="x"))
+        join = JoinSpec({"Order": "number", "Payment": "ref"}, 9)
+        seen = one_agent(board, Order, Payment, join=join)
+        await board.publish(Payment(number=1))
         await board.run_until_idle()
         assert seen.calls == []
         assert [it.why for it in await board.missed()] == ["no_key"]
@@ -356,7 +357,7 @@ def test_scope_partition_collects_within_each():
     async def test(board, clock):
         seen = one_agent(board, Order, batch=BatchSpec(size=2), scope="partition")
         for number in range(4):
-            await board.publish(Order(number=number), partition="even odd".split()[number % 2])
+            await board.publish(Order(number=number), partition=["even", "odd"][number % 2])
         await board.run_until_idle()
         assert sorted(sorted(it) for it in seen.calls) == [[0, 2], [1, 3]]
 

@@ -12,6 +12,7 @@ import pytest
 
 import weft.packages
 from behaviour import (
+    cases_board,
     cases_code,
     cases_consequences,
     cases_context,
@@ -22,6 +23,7 @@ from behaviour import (
     cases_workspace,
 )
 from behaviour.cases_base import NAME, PACKAGE, WORKSPACE
+from behaviour.cases_board_base import BOARD
 from behaviour.cases_mistake import END, Case, write_files
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.catalogue import CATALOGUE, FAMILIES
@@ -46,6 +48,7 @@ CASES = [
     *cases_context.CASES,
     *cases_outside.CASES,
     *cases_workspace.CASES,
+    *cases_board.CASES,
     *cases_consequences.CASES,
 ]
 CODE = re.compile(rf"({'|'.join(FAMILIES)})\d{{3}}")
@@ -122,7 +125,9 @@ def codes(found: tuple[Finding, ...]) -> set[str]:
     return {finding.code for finding in found}
 
 
-@pytest.mark.parametrize(("files", "name"), [(PACKAGE, NAME), (WORKSPACE, "Workspace")])
+@pytest.mark.parametrize(
+    ("files", "name"), [(PACKAGE, NAME), (BOARD, NAME), (WORKSPACE, "Workspace")]
+)
 @pytest.mark.parametrize("profile", ["development", "production"])
 def test_nothing_is_found_before_the_mistake(files, name, profile, tmp_path):
     write_files(tmp_path / name, {file: text.encode() for file, text in files.items()})
@@ -188,7 +193,7 @@ def test_what_production_hides_is_an_error_there(case, tmp_path):
 
 
 def test_every_code_has_a_case():
-    linked = {"LINK001", "LINK002"}
+    linked = {"LINK001", "LINK002", "LINK004"}
     assert {case.code for case in CASES} | linked == set(CATALOGUE)
 
 

@@ -142,7 +142,10 @@ CASES = [
     (Joined("Readers", 4, (2,)), "Readers is done: turn 2 counts"),
     (Joined("Readers", 4, (1, 2), "both agree"), "Readers is done: both agree"),
     (TimerSet("deadline:4", 5000, "deadline"), ":05"),
-    (TimerSet("window:Editor.0:7", 5000, "board"), f"the window of Editor.0 closes at {at_time(5000)}"),
+    (
+        TimerSet("window:Editor.0:7", 5000, "board"),
+        f"the window of Editor.0 closes at {at_time(5000)}",
+    ),
     (TimerSet("idle", 5000, "board"), f"looks whether anything has happened at {at_time(5000)}"),
     (
         ArtifactPublished("Lead", {"title": "Rain"}, "Scout", ("a", "b"), delay=1500),
@@ -165,7 +168,10 @@ CASES = [
         "not delivered to Editor.0: the turn failed (r.1)",
     ),
     (DeliveryMissed("", (), "blocked", "Lead by Gate"), "not published: blocked: Lead by Gate"),
-    (DeliveryDeferred("Editor.0", ("r.1",), 5000), f"Editor.0 is put off until {at_time(5000, '%H:%M:%S')} (r.1)"),
+    (
+        DeliveryDeferred("Editor.0", ("r.1",), 5000),
+        f"Editor.0 is put off until {at_time(5000, '%H:%M:%S')} (r.1)",
+    ),
     (BatchesFlushed("ada"), "ada lets all batches be handled now"),
     (TurnStarted("Editor", step="Editor.0", inputs=("r.1",)), "Editor is woken by r.1"),
     (

@@ -13,7 +13,7 @@ from weft.spec.workflow import WorkflowSpec
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel
 
-CODE = '''
+CODE = """
 from weft.context.providers import ContextSlice
 
 
@@ -52,7 +52,7 @@ class Gate:
 
     def error(self, ctx, error):
         return None
-'''
+"""
 
 OBJECT = {"type": "object"}
 
@@ -72,9 +72,7 @@ AGENTS: list[dict[str, Any]] = [
     {
         "agent": "Editor",
         "consumes": [{"types": ["Lead"]}],
-        "publishes": [
-            {"type": "Draft", "visibility": {"kind": "private", "agents": ["Auditor"]}}
-        ],
+        "publishes": [{"type": "Draft", "visibility": {"kind": "private", "agents": ["Auditor"]}}],
         "context": {
             "kind": "composite",
             "providers": [

@@ -21,6 +21,7 @@ class Order(BaseModel):
 class Payment(BaseModel):
     number: int
     amount: float = 1.0
+    ref: int | None = None
 
 
 @artifact

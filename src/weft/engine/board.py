@@ -28,7 +28,6 @@ from weft.engine.events import (
     Event,
     ModelReplied,
     RunStarted,
-    TimerFired,
     TimerSet,
     ToolCalled,
     TurnEnded,
@@ -47,7 +46,7 @@ from weft.engine.publishing import (
     reviewed,
 )
 from weft.engine.schedules import next_time
-from weft.engine.state import Activation, Message, State, without
+from weft.engine.state import Activation, Message, State, Timer, without
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.spec.board import TICK, BoardAgent
@@ -89,7 +88,7 @@ def begin(
         data.correlation or state.run, last_at=event.at, schedule=data.schedule
     )
     if data.schedule:
-        return _schedule(compiled, board_of(state), event, first=True)
+        return _schedule(compiled, board_of(state), event)
     if data.collects:
         return []
     due = event.at + round(rules_of(compiled).spec.idle_seconds * 1000)
@@ -558,30 +557,28 @@ def _when_quiet(compiled: CompiledWorkflow, state: State) -> list[Command]:
 # -- time
 
 
-def fired(
-    compiled: CompiledWorkflow, state: State, event: Event, data: TimerFired
-) -> list[Command]:
+def fired(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) -> list[Command]:
     """Let happen what the time of a board has come for."""
     board = board_of(state)
-    kind = data.id.partition(":")[0]
+    kind = timer.id.partition(":")[0]
     commands: list[Command] = []
     match kind:
         case "idle":
             return _when_idle(compiled, state, event)
         case "schedule":
-            return _tick(compiled, state, event)
+            return _tick(compiled, state, event, timer)
         case "visible":
-            delayed = board.delayed[data.id]
-            state.board = board.changed(delayed=without(board.delayed, data.id))
+            delayed = board.delayed[timer.id]
+            state.board = board.changed(delayed=without(board.delayed, timer.id))
             commands = _deliver(compiled, state, event, delayed.artifact, delayed.wakes, 0)
         case "defer":
-            name, delivery = board.deferred[data.id]
-            board = board.changed(deferred=without(board.deferred, data.id))
+            name, delivery = board.deferred[timer.id]
+            board = board.changed(deferred=without(board.deferred, timer.id))
             state.board = pools.enqueue(board, name, delivery.artifacts, delivery.order)
         case "window":
-            state.board, commands = pools.window_over(board, data.id)
+            state.board, commands = pools.window_over(board, timer.id)
         case _:
-            state.board = pools.batch_over(board, data.id, event)
+            state.board = pools.batch_over(board, timer.id, event)
     return [*commands, *start_next(compiled, state)]
 
 
@@ -597,7 +594,7 @@ def _when_idle(compiled: CompiledWorkflow, state: State, event: Event) -> list[C
 
 
 def _schedule(
-    compiled: CompiledWorkflow, board: BoardState, event: Event, *, first: bool = False
+    compiled: CompiledWorkflow, board: BoardState, event: Event, planned: int | None = None
 ) -> list[Command]:
     """Set the next time of a schedule; when there is none, its run is over."""
     rules: BoardAgentRules = rules_of(compiled).agents[board.schedule]
@@ -605,16 +602,16 @@ def _schedule(
     most = schedule.max_repeats if schedule else 0
     if schedule is None or (most is not None and board.ticks >= most):
         return []
-    due = next_time(schedule, event.at, first=first)
+    due = next_time(schedule, event.at, planned)
     if due is None:
         return []
     return [Record(TimerSet(f"{_SCHEDULE}:{board.ticks + 1}", due, "board"), turn=0)]
 
 
-def _tick(compiled: CompiledWorkflow, state: State, event: Event) -> list[Command]:
+def _tick(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) -> list[Command]:
     board = board_of(state).changed(ticks=board_of(state).ticks + 1)
     state.board = board
     payload: Json = {"iteration": board.ticks, "fired_at": event.at}
     draft = Draft(TICK, payload, f"schedule:{board.schedule}", direct=board.schedule)
     tick = Record(published(rules_of(compiled), state.app, draft), turn=0)
-    return [tick, *_schedule(compiled, board, event)]
+    return [tick, *_schedule(compiled, board, event, timer.at)]

@@ -32,7 +32,7 @@ from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import names
 from weft.spec.model_settings import ModelSettings
 from weft.spec.templates import references
-from weft.spec.tools import Tool, is_built_in
+from weft.spec.tools import Tool, is_elsewhere
 from weft.spec.variables import ComputedSource, ExternalSource
 from weft.spec.workflow import WorkflowSpec
 
@@ -103,7 +103,7 @@ def link(
     _refuse_not_performed(spec, linking.kinds)
     functions = {
         tool.function: (
-            tool.file if _is_elsewhere(tool) else str(PurePosixPath("tools") / tool.file),
+            tool.file if is_elsewhere(tool) else str(PurePosixPath("tools") / tool.file),
             tool.function,
         )
         for tool in spec.tools
@@ -138,11 +138,6 @@ def link(
     # Every workflow lets go of the code it has loaded when nothing needs it any more.
     finalize(workflow, loader.unload, name)
     return workflow
-
-
-def _is_elsewhere(tool: Tool) -> bool:
-    """Tell whether the code of a tool is no file of the package."""
-    return is_built_in(tool) or tool.file.startswith(("python:", "local:"))
 
 
 def _views(

@@ -49,6 +49,11 @@ HookType: TypeAlias = Literal[
 BUILT_IN_FILE: Final = "weft"
 BUILT_IN_TOOLS: Final = ("context_summary",)
 
+#: What begins the file of a tool that is a module that is installed, or that only the program has
+#: that defines the workflow.
+INSTALLED: Final = "python:"
+LOCAL: Final = "local:"
+
 ToolPolicy: TypeAlias = Literal["tell", "fail"]
 HookPolicy: TypeAlias = Literal["log", "stop"]
 
@@ -69,7 +74,8 @@ class AgentTool(Part):
     tool_type: Literal["Agent_Tool"] = "Agent_Tool"
     agent: Name
     file: Name = Field(
-        description="Python file under `tools/`; `weft` for a tool that comes with Weft."
+        description="Python file under `tools/`; `weft` for a tool that comes with Weft, "
+        "`python:MODULE` for one of a module that is installed."
     )
     function: Name
     description: str = ""
@@ -165,6 +171,12 @@ class LifecycleTool(Part):
 
 
 Tool: TypeAlias = Annotated[AgentTool | UiTool, Field(discriminator="tool_type")]
+
+
+def is_elsewhere(tool: Part) -> bool:
+    """Tell whether the code of a tool is no file of the package."""
+    outside = isinstance(tool, AgentTool) and tool.file.startswith((INSTALLED, LOCAL))
+    return outside or is_built_in(tool)
 
 
 def is_built_in(tool: Part) -> bool:

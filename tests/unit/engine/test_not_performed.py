@@ -38,7 +38,6 @@ STEP = {"from": False, "to": True}
     [
         ({"orchestrator": {"loop_guard": {}}}, ("orchestrator", "loop_guard"), "loop_guard"),
         ({"flow": {"steps": []}}, ("flow",), "the flow"),
-        ({"board": {"artifacts": []}}, ("board",), "the board"),
         (
             derived(triggers=[{"type": "handoff"}, PLUGGED]),
             ("variables", "v", "source", "triggers", 1),
@@ -75,6 +74,7 @@ JUDGED = {
 @pytest.mark.parametrize(
     "fields",
     [
+        {"board": {"artifacts": []}},
         derived(triggers=[{"type": "handoff"}]),
         {"orchestrator": {"trigger": {"type": "webhook"}}},
         variable({"type": "computed", "computation": "x", "inputs": ["x"]}),

@@ -124,8 +124,9 @@ def test_what_waits_and_for_what(notes):
     two = play_board(*NOTES[:2])
     batch = next(it for it in inspect(two).board.waiting if it.what == "for a batch")
     assert [it.type for it in batch.artifacts] == ["Note", "Note"]
-    assert f"  Clerk.0: {', '.join(f'Note {it.id}' for it in batch.artifacts)} wait for a batch" in (
-        page_of(two)
+    assert (
+        f"  Clerk.0: {', '.join(f'Note {it.id}' for it in batch.artifacts)} wait for a batch"
+        in (page_of(two))
     )
 
 

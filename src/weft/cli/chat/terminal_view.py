@@ -219,12 +219,8 @@ class TerminalView:
         elif isinstance(event.data, events.OutputRefused):
             self._refused.add(event.turn)
         if isinstance(event.data, _STEPS):
-<<<<<<< HEAD
             most = 3 if isinstance(event.data, _LONG) else 1
-            self._note(summary(event, self._workflow), "", most)
-=======
-            self._note(self._told_once(event), "")
->>>>>>> main
+            self._note(self._told_once(event), "", most)
         elif isinstance(event.data, _DETAILS):
             # Why a turn is handed off is worth a second line, what a tool returned is not.
             most = 3 if isinstance(event.data, _LONG) else 1

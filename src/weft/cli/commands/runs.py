@@ -152,30 +152,21 @@ def tail(
             audience = Audience(workflow.spec, row.user) if as_user else None
             told = ""
             async with subscribed(host, row.run, after=after) as news:
-<<<<<<< HEAD
-                while await news.soon(PATIENCE) or (left := await leaves()) is None:
-                    item = await news.item()
-=======
                 while True:
                     # Looked at again and again: whoever works on it may die later.
                     if not await news.soon(PATIENCE):
-                        why, rests = await _at_rest(host, row.run, location, streams)
+                        why, left = await _at_rest(host, row.run, location, streams)
                         if why not in ("", told):
                             streams.problem(why)
-                        if rests and not stdin_is_terminal():
-                            return Exit.WAITING
+                        if left is not None and not stdin_is_terminal():
+                            return left
                         told = why
                         continue
                     item, told = await news.item(), ""
->>>>>>> main
                     if item is None:
                         return Exit.DONE
                     if isinstance(item, Event):
                         _print(item, row.run, workflow, streams, audience)
-<<<<<<< HEAD
-                return left
-=======
->>>>>>> main
 
     return asyncio.run(read())
 
@@ -215,33 +206,18 @@ def prune(
     return Exit.DONE
 
 
-<<<<<<< HEAD
-async def _leaves(host: Host, run: str, location: JournalLocation, streams: Streams) -> Exit | None:
-    """Say why a run does not move; return how to leave if it waits and stdin is not a terminal."""
-    row = await host.run(run, scope=LOCAL)
-    if row.status == "running":
-        streams.problem(not_moving(row, location))
-        return None
-    asked = await host.requests(scope=LOCAL, run=run)
-    if asked:
-        streams.problem(waiting_text(streams, location, row, asked))
-    elif row.status == "waiting":
-        streams.note(idle_text(row))
-    else:
-        return None
-    return None if stdin_is_terminal() else Exit.WAITING if asked else Exit.DONE
-=======
 async def _at_rest(
     host: Host, run: str, location: JournalLocation, streams: Streams
-) -> tuple[str, bool]:
-    """Return why a run does not move, and whether it will not until somebody does something."""
+) -> tuple[str, Exit | None]:
+    """Return why a run does not move, and how to leave if it will not until somebody acts."""
     row = await host.run(run, scope=LOCAL)
     if row.status == "running":
         stopped = is_stopped(row)  # Asked first: what is said of it then is no earlier.
-        return not_moving(row, location), stopped
+        return not_moving(row, location), Exit.WAITING if stopped else None
     asked = await host.requests(scope=LOCAL, run=run)
-    return (waiting_text(streams, location, row, asked), True) if asked else ("", False)
->>>>>>> main
+    if asked:
+        return waiting_text(streams, location, row, asked), Exit.WAITING
+    return (idle_text(row), Exit.DONE) if row.status == "waiting" else ("", None)
 
 
 def _no_runs(location: JournalLocation, wanted: _Wanted) -> str:
