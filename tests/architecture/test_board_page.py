@@ -36,7 +36,7 @@ def examples() -> dict[str, str]:
         heading, _, text = part.partition("\n")
         blocks = [code for name, kind, code in BLOCK.findall(text) if kind == "python" and not name]
         assert len(blocks) < 2, f"{heading} has several examples"
-        found |= {heading: code for code in blocks}
+        found.update((heading, code) for code in blocks)
     return found
 
 

@@ -68,6 +68,21 @@ def test_artifacts_that_may_come_in_between_are_counted():
     play(test)
 
 
+def test_run_until_gives_up_when_all_is_idle(tmp_path):
+    async def test(board, clock):
+        seen = Seen()
+        board.agent("clerk").consumes(Order).with_engines(seen.engine)
+        for number in range(20):
+            await board.publish(Order(number=number))
+            assert await board.run_until(lambda _: len(seen.calls) > 20) is False
+        assert len(seen.calls) == 20
+        await board.publish(Order(number=20))
+        assert await board.run_until(lambda _: len(seen.calls) > 20) is True
+
+    play(test)
+    play(test, Board(journal=tmp_path / "j.db"))
+
+
 def test_why_an_agent_does_not_see_something():
     async def test(board, clock):
         seen = Seen()
