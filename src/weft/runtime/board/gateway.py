@@ -52,7 +52,7 @@ class BoardGateway(Gateway):
         return self._clock.new_id()
 
     def changed(self) -> asyncio.Future[None]:
-        """Return what is done when something was written to a board here, or all is quiet."""
+        """Return what is done when something was written to a board here."""
         change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._changes.append(change)
         return change
@@ -62,6 +62,15 @@ class BoardGateway(Gateway):
         while self.busy:
             await self._collector.settled()
             await self._worker.quiet()
+
+    async def changed_or_quiet(self, change: asyncio.Future[None]) -> None:
+        """Return when there is a change, or nothing is to be done from which one could come."""
+        quiet = asyncio.ensure_future(self.quiet())
+        try:
+            await asyncio.wait((change, quiet), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            quiet.cancel()
+            await asyncio.gather(quiet, return_exceptions=True)
 
     def _written(self, app: str, events: Sequence[Event]) -> None:
         self._collector.look(app, events)
