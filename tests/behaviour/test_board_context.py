@@ -290,7 +290,7 @@ async def unfit(request):
 
 @pytest.mark.parametrize("provider", [raising, hanging, nonsense, unfit])
 def test_a_provider_that_fails_is_a_recorded_error_or_its_fallback_serves(provider, monkeypatch):
-    monkeypatch.setattr("weft.runtime.board.calls.PROVIDER_SECONDS", 0.05)
+    monkeypatch.setattr("weft.runtime.board.preparing.PROVIDER_SECONDS", 0.05)
 
     async def alone(board, clock):
         seen = reader(board, provider)

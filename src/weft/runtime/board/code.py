@@ -8,7 +8,8 @@ from typing import Any, Final, cast, get_type_hints
 from pydantic import BaseModel
 
 from weft.context import providers
-from weft.context.providers import ContextProvider, nesting_fault
+from weft.context.providers import nesting_fault
+from weft.context.slices import ContextProvider
 from weft.errors import LinkError
 from weft.findings import Finding, Place
 from weft.ids import OBJECT_REF

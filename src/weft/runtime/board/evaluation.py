@@ -7,12 +7,12 @@ from typing import Any, Final, Literal, TypeVar, cast
 
 from pydantic import BaseModel
 
-from weft.context.providers import (
+from weft.context.providers import DefaultCorrelationProvider
+from weft.context.slices import (
     AgentInfo,
     BoardReader,
     ContextProvider,
     ContextRequest,
-    DefaultCorrelationProvider,
     Envelope,
     Item,
 )
