@@ -225,6 +225,7 @@ class Worker:
         """Let all runs go; they go on from their journals some other time."""
         self._closed = True
         await self._due.close()
+        await asyncio.gather(*self._loading.values(), return_exceptions=True)
         held = list(self._held.values())
         await asyncio.gather(*(active.leave() for active in held))
         if self._beating is not None:

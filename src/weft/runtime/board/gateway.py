@@ -184,13 +184,15 @@ class BoardGateway(Gateway):
                 f"the correlation began before the board had the type {offer.type}",
                 hint="publish it without that correlation, or add the type before the first one",
             )
-        board = opened.state.board
-        if offer.id and board is not None and offer.id in board.ids:
+        if _is_published(opened.state, offer):
             return 0
         user = scope.user or ""
         made = await event_of(opened.workflow, offer, app=scope.app, user=user, clock=self._clock)
         new = (NewEvent(f"user:{user}", made),)
-        return self._number(scope, await self._write_all(opened, new, _is_open), made)
+        events = await self._write_all(
+            opened, new, lambda state: _is_open(state) and not _is_published(state, offer)
+        )
+        return self._number(scope, events, made)
 
     def _number(self, scope: Scope, events: Sequence[Event], made: ArtifactPublished) -> int:
         """Return the number of the event by which something was published; bring its letters."""
@@ -308,3 +310,7 @@ class _Begun(Exception):
 
 def _is_open(state: State) -> bool:
     return state.status != "ended"
+
+
+def _is_published(state: State, offer: Offer) -> bool:
+    return bool(offer.id) and state.board is not None and offer.id in state.board.ids
