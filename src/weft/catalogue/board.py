@@ -339,4 +339,15 @@ RULES: Final[tuple[Rule, ...]] = (
         fix="Write a prompt or a description in agents.json, or `instructions` of the engine.",
         example='{"agent_name": "reporter"}    (and board.json has no instructions for it)',
     ),
+    Rule(
+        code="BOARD028",
+        severity="error",
+        title="Context asks for a board that is not there",
+        why=(
+            "The part board of a context holds what the provider of an agent of a board gives. A "
+            "conversation has no providers, so it would always be empty."
+        ),
+        fix="Remove the part from the context, or write board.json.",
+        example='{"agent_name": "RouterAgent", "context": [{"kind": "board"}]}    (a conversation)',
+    ),
 )
