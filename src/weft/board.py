@@ -363,7 +363,7 @@ class Board:
                 await host.settled(run, scope=Scope(self._scope.app))  # It says why.
 
     async def run_until(self, condition: Condition, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what a user says
-        """Go on until a condition holds: True; False when the time is over or all is idle.
+        """Go on until a condition holds: True. False: the time is over; without one, all is idle.
 
         The condition is a function of the board, which may be async.
         """
@@ -375,9 +375,12 @@ class Board:
                     holds = condition(self)
                     if await holds if inspect.isawaitable(holds) else holds:
                         return True
-                    if not host.busy and timeout is None:
+                    if timeout is not None:
+                        await changed
+                    elif host.busy:
+                        await host.changed_or_quiet(changed)
+                    else:
                         return False
-                    await changed
         except TimeoutError:
             return False
 

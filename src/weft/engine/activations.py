@@ -57,9 +57,6 @@ def on_run_started(
     state.model = data.model
     state.kept = compiled.kept
     state.variables = {**compiled.start_values, **data.values}
-    if compiled.board is not None:
-        begun = board.begin(compiled, state, event, data)
-        return [*begun, *prepare(compiled, state)] if compiled.prepares else begun
     greeting = compiled.orchestrator.initial_message_to_user
     commands: list[Command] = [Record(MessageShown(greeting))] if greeting else []
     if compiled.orchestrator.initial_message is not None:
@@ -75,6 +72,9 @@ def on_run_started(
     for name, rule in compiled.triggers.timers.items():
         due = event.at + round(rule.seconds * 1000)
         commands.append(Record(TimerSet(name, due, "trigger")))
+    if compiled.board is not None:
+        commands += board.begin(compiled, state, event, data)
+        return [*commands, *prepare(compiled, state)] if compiled.prepares else commands
     agent = compiled.orchestrator.initial_agent
     asks = compiled.startup == "UserDriven" or data.with_message
     if asks:
@@ -176,7 +176,9 @@ def on_model_replied(
     _say(state, event, active.agent, data.text)
     if active.step:
         drafts = [] if output is None else board.drafts_of(compiled, active, output)
-        return board.evaluated(compiled, state, active, drafts, event)
+        writes = agent_text(compiled, state.variables, active.agent, data.text)
+        fired, _ = fire(compiled, state, event.turn, writes)
+        return [*fired, *board.evaluated(compiled, state, active, drafts, event)]
     return _final(compiled, state, active, data.text, cast("dict[str, Json] | None", output))
 
 
@@ -339,4 +341,6 @@ def on_stop_asked(
     if data.mode == "after_turn" and (state.active or state.judging):
         state.stopping = True
         return []
+    if state.board is not None:
+        return board.over(compiled, state, "cancelled", f"stopped by {data.user}")
     return [end_run(compiled, "cancelled", f"stopped by {data.user}")]

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from weft.engine import pools
+from weft.engine import documents, pools
 from weft.engine.board_events import (
     ArtifactArrived,
     ArtifactPublished,
@@ -27,6 +27,7 @@ from weft.engine.ending import end_run
 from weft.engine.events import (
     Event,
     ModelReplied,
+    Outcome,
     RunStarted,
     TimerSet,
     ToolCalled,
@@ -47,6 +48,7 @@ from weft.engine.publishing import (
 )
 from weft.engine.schedules import next_time
 from weft.engine.state import Activation, Message, State, Timer, without
+from weft.engine.triggers import agent_turn_count, fire, lifecycle
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.spec.board import TICK, BoardAgent
@@ -278,16 +280,19 @@ def start(
         data.agent: state.turn_counts.get(data.agent, 0) + 1,
     }
     state.threads = {**state.threads, number: Log[Message]()}
-    if rules_of(compiled).agents[data.agent].prepares or compiled.agents[data.agent].on_demand:
-        active = active.changed(stage="fetching", seq=event.seq)
+    writes = lifecycle(compiled, state.variables, "before_agent", data.agent)
+    fired, _ = fire(compiled, state, number, writes)
+    active = active.changed(stage="fetching", seq=event.seq)
+    fetch = fetch_of(compiled, active)
+    if fetch.board or fetch.names:
         state.put(active)
-        return [fetch_of(compiled, active)]
-    return _evaluate(compiled, state, active, event)
+        return [*fired, fetch]
+    return [*fired, *_evaluate(compiled, state, active, event)]
 
 
 def fetch_of(compiled: CompiledWorkflow, active: Activation) -> Fetch:
     """Return what an activation needs before it works."""
-    names = compiled.agents[active.agent].on_demand
+    names = (*compiled.per_phase, *compiled.agents[active.agent].on_demand)
     prepares = rules_of(compiled).agents[active.agent].prepares
     return Fetch(active.agent, active.number, names, servers=False, seq=active.seq, board=prepares)
 
@@ -503,7 +508,12 @@ def _publish(
             told = f"{draft['type']} {draft['blocked']}"
             made.append(Record(DeliveryMissed("", (), "blocked", told), active.number))
             continue
-        read = read_draft(draft, by=active.agent, partition=partition)
+        try:
+            read = read_draft(draft, by=active.agent, partition=partition)
+        except ValueError:
+            state.put(active)
+            told = f"the visibility of an artifact of the type {draft['type']} cannot be used"
+            return [Record(TurnFailed(active.agent, told, "output"), active.number)]
         made.append(Record(published(rules, state.app, read), active.number))
     if rules.agents[active.agent].after_code:
         return [*made, *_call(state, active.changed(result=cast("Json", list(drafts))), AFTER)]
@@ -516,9 +526,16 @@ def _end(state: State, active: Activation) -> list[Command]:
 
 
 def ended(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
-    """Let the next agents work."""
+    """Set what the end of a turn sets, and let the next agents work."""
+    count = state.turn_counts.get(active.agent, 0)
+    writes = [
+        *agent_turn_count(compiled, state.variables, active.agent, count),
+        *lifecycle(compiled, state.variables, "after_agent", active.agent),
+    ]
+    fired, _ = fire(compiled, state, active.number, writes)
     state.drop(active.number)
-    return _after(compiled, state)
+    flushed = documents.write(compiled, state, "on_phase_transition") if state.unwritten else []
+    return [*fired, *flushed, *_after(compiled, state)]
 
 
 def failed(
@@ -544,7 +561,7 @@ def _when_quiet(compiled: CompiledWorkflow, state: State) -> list[Command]:
         return []
     board = board_of(state)
     if state.stopping:
-        return [end_run(compiled, "cancelled", "stopped on request after the turn")]
+        return over(compiled, state, "cancelled", "stopped on request after the turn")
     if board.schedule and not state.timers:
         return [end_run(compiled, "completed", "its schedule is over")]
     state.board = board.changed(outside=0, woken={})
@@ -589,8 +606,18 @@ def _when_idle(compiled: CompiledWorkflow, state: State, event: Event) -> list[C
     busy = state.active or board.deferred or board.delayed
     if due > event.at or busy:
         return [Record(TimerSet(_IDLE, max(due, event.at + 1000), "board"), turn=0)]
-    over = end_run(compiled, "completed", f"nothing has happened for {seconds:g} seconds")
-    return [*pools.unfinished(board), over]
+    return over(compiled, state, "completed", f"nothing has happened for {seconds:g} seconds")
+
+
+def over(compiled: CompiledWorkflow, state: State, outcome: Outcome, reason: str) -> list[Command]:
+    """End a run, and say of everything that waits or is under way that it comes to nothing."""
+    broken = (
+        DeliveryMissed(it.step, tuple(a.id for a in it.inputs), "unfinished")
+        for it in state.active.values()
+        if it.step
+    )
+    missed = [Record(it, turn=0) for it in (*broken, *pools.unfinished(board_of(state)))]
+    return [*missed, end_run(compiled, outcome, reason)]
 
 
 def _schedule(

@@ -5,13 +5,20 @@ from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
+from weft.engine.compiled import AFTER_RUN, BEFORE_RUN
+from weft.engine.points import TRIGGER, function_triggers, is_function
 from weft.engine.trigger_kinds import NO_KINDS, TriggerKinds
 from weft.findings import Path
 from weft.spec.triggers import CUSTOM, CustomTrigger, Trigger
-from weft.spec.variables import DerivedSource
+from weft.spec.variables import ComputedSource, DerivedSource
 from weft.spec.workflow import WorkflowSpec
 
 _NOT_YET: Final = "which this version of Weft does not perform"
+_NOT_HERE: Final = "which a board does not call"
+_COMPONENT: Final = "write a component with the hooks of a board in its place"
+
+#: The boundaries of a run itself, which every way has.
+_RUN_POINTS: Final = (*BEFORE_RUN, *AFTER_RUN)
 _WAIT: Final = "take it out, or wait for a version that performs it"
 
 
@@ -26,7 +33,12 @@ class Left(NamedTuple):
 
 def not_performed(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> tuple[Left, ...]:
     """Return everything a workflow declares that would have no effect."""
-    return (*_of_orchestrator(spec), *_of_variables(spec, kinds), *_of_others(spec))
+    return (
+        *_of_orchestrator(spec),
+        *_of_variables(spec, kinds),
+        *_of_board(spec),
+        *_of_others(spec),
+    )
 
 
 def refusal(workflow: str, left: Left) -> str:
@@ -79,6 +91,27 @@ def _custom_fault(trigger: CustomTrigger, kinds: TriggerKinds) -> tuple[str, str
         faults = (f"{'.'.join(map(str, it['loc']))}: {it['msg']}" for it in error.errors())
         return f"whose settings do not fit ({'; '.join(faults)})", "correct them"
     return None
+
+
+def _of_board(spec: WorkflowSpec) -> Iterator[Left]:
+    """Yield what is called around turns: on a board components do that."""
+    if spec.board is None:
+        return
+    for index, hook in enumerate(spec.hooks):
+        if hook.hook_type not in _RUN_POINTS:
+            yield Left(("hooks", index), f"the hook {hook.function}", _NOT_HERE, _COMPONENT)
+    for index, tool in enumerate(spec.lifecycle_tools):
+        if tool.trigger not in _RUN_POINTS:
+            what = f"the lifecycle tool {tool.function}"
+            yield Left(("lifecycle_tools", index), what, _NOT_HERE, _COMPONENT)
+    for call in function_triggers(spec.variables):
+        name = call.point.removeprefix(TRIGGER)
+        yield Left(("variables", name), f"a function trigger of {name}", _NOT_HERE, _COMPONENT)
+    for name, variable in spec.variables.items():
+        source = variable.source
+        if isinstance(source, ComputedSource) and is_function(source.computation):
+            what = f"{name}, computed by a function"
+            yield Left(("variables", name, "source"), what, _NOT_HERE, _COMPONENT)
 
 
 def _of_others(spec: WorkflowSpec) -> Iterator[Left]:

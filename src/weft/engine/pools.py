@@ -1,6 +1,7 @@
 """Collecting artifacts: gates that need several, joins by a key in a window, batches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from weft.engine.board_events import DeliveryMissed
 from weft.engine.board_rules import SubscriptionRules
@@ -9,6 +10,9 @@ from weft.engine.commands import Command, Record
 from weft.engine.events import Event, TimerSet
 from weft.engine.log import Fifo
 from weft.engine.state import State, without
+
+#: Said of what waited for others that did not come while its window was open.
+TOO_LATE: Final = "the others did not come in time"
 
 
 def collect(
@@ -19,36 +23,52 @@ def collect(
     if rules.join is not None and rules.join.within_count is not None:
         seen = board.seen.get(rules.name, 0) + 1
         board = board.changed(seen={**board.seen, rules.name: seen})
-        board, missed = _pass_over(board, rules, seen - 1 - rules.join.within_count)
-        commands += missed
+        last = seen - 1 - rules.join.within_count
+        board, commands = _pass_over(state, board, rules, last)
     if rules.single:
-        board, more = _complete(board, rules, (it,), event)
+        board, more = _complete(state, board, rules, (it,), event)
         return board, [*commands, *more]
-    pool = board.pools.get((rules.name, key)) or Pool({}, seen=board.seen.get(rules.name, 0))
+    place = (rules.name, key)
+    pool = board.pools.get(place)
+    if pool is not None and _is_late(state, pool, event):
+        commands.append(missed(rules.name, pool, TOO_LATE))
+        state.timers, pool = without(state.timers, pool.timer), None
+    pool = pool or Pool({}, seen=board.seen.get(rules.name, 0))
     waiting = pool.waiting.get(it.type) or Fifo[Artifact]()
     pool = pool._replace(waiting={**pool.waiting, it.type: waiting.added(it)})
     group = _taken(rules, pool)
     if group is None:
-        if not pool.timer and rules.join is not None and rules.join.within_seconds is not None:
-            pool = pool._replace(timer=f"window:{rules.name}:{event.seq}")
-            due = event.at + round(rules.join.within_seconds * 1000)
-            commands.append(Record(TimerSet(pool.timer, due, "board"), turn=0))
-        return board.changed(pools={**board.pools, (rules.name, key): pool}), commands
+        pool, opened = _opened(rules, pool, event)
+        return board.changed(pools={**board.pools, place: pool}), [*commands, *opened]
     left = {
         type_: found.rest(rules.needed[type_])
         for type_, found in pool.waiting.items()
         if len(found) > rules.needed[type_]
     }
-    if left and rules.join is None:
-        board = board.changed(pools={**board.pools, (rules.name, key): pool._replace(waiting=left)})
-    else:  # What is left of a key begins a window of its own with the next that comes.
+    if pool.timer:
         state.timers = without(state.timers, pool.timer)
-        pools = without(board.pools, (rules.name, key))
-        board = board.changed(
-            pools={**pools, (rules.name, key): Pool(left, seen=pool.seen)} if left else pools
-        )
-    board, more = _complete(board, rules, group, event)
+    if left:  # It waits for others of its own, in a window of its own.
+        pool, opened = _opened(rules, Pool(left, seen=pool.seen), event)
+        board, commands = board.changed(pools={**board.pools, place: pool}), [*commands, *opened]
+    else:
+        board = board.changed(pools=without(board.pools, place))
+    board, more = _complete(state, board, rules, group, event)
     return board, [*commands, *more]
+
+
+def _opened(rules: SubscriptionRules, pool: Pool, event: Event) -> tuple[Pool, list[Command]]:
+    """Let the time of a window begin, where it has one and it has not begun."""
+    if pool.timer or rules.join is None or rules.join.within_seconds is None:
+        return pool, []
+    pool = pool._replace(timer=f"window:{rules.name}:{event.seq}")
+    due = event.at + round(rules.join.within_seconds * 1000)
+    return pool, [Record(TimerSet(pool.timer, due, "board"), turn=0)]
+
+
+def _is_late(state: State, pool: Pool, event: Event) -> bool:
+    """Tell whether a window is over whose timer has not fired yet: nobody may have been there."""
+    timer = state.timers.get(pool.timer)
+    return timer is not None and timer.at <= event.at
 
 
 def _taken(rules: SubscriptionRules, pool: Pool) -> tuple[Artifact, ...] | None:
@@ -64,19 +84,25 @@ def _taken(rules: SubscriptionRules, pool: Pool) -> tuple[Artifact, ...] | None:
 
 
 def _pass_over(
-    board: BoardState, rules: SubscriptionRules, before: int
+    state: State, board: BoardState, rules: SubscriptionRules, before: int
 ) -> tuple[BoardState, list[Command]]:
     """Let go of what has waited while too many others came."""
     gone = [key for key, pool in board.pools.items() if key[0] == rules.name and pool.seen < before]
     if not gone:
         return board, []
     told = "too many others came in between"
+    timers = {board.pools[it].timer for it in gone}
+    state.timers = {id_: it for id_, it in state.timers.items() if id_ not in timers}
     pools = {key: it for key, it in board.pools.items() if key not in gone}
     return board.changed(pools=pools), [missed(rules.name, board.pools[it], told) for it in gone]
 
 
 def _complete(
-    board: BoardState, rules: SubscriptionRules, group: tuple[Artifact, ...], event: Event
+    state: State,
+    board: BoardState,
+    rules: SubscriptionRules,
+    group: tuple[Artifact, ...],
+    event: Event,
 ) -> tuple[BoardState, list[Command]]:
     batch = rules.batch
     if batch is None:
@@ -85,6 +111,8 @@ def _complete(
     held = held._replace(groups=held.groups.added(group))
     commands: list[Command] = []
     if batch.size is not None and len(held.groups) >= batch.size:
+        if held.timer:
+            state.timers = without(state.timers, held.timer)
         return _flush(board, rules.name, held, event), commands
     if not held.timer and batch.timeout_seconds is not None:
         held = held._replace(timer=f"batch:{rules.name}:{event.seq}")
@@ -121,7 +149,7 @@ def window_over(board: BoardState, timer: str) -> tuple[BoardState, list[Command
     for key, pool in board.pools.items():
         if pool.timer == timer:
             gone = board.changed(pools=without(board.pools, key))
-            return gone, [missed(key[0], pool, "the others did not come in time")]
+            return gone, [missed(key[0], pool, TOO_LATE)]
     return board, []
 
 
@@ -138,11 +166,20 @@ def missed(subscription: str, pool: Pool, detail: str) -> Command:
     return Record(DeliveryMissed(subscription, ids, "expired", detail), turn=0)
 
 
-def unfinished(board: BoardState) -> Iterator[Command]:
+def unfinished(board: BoardState) -> Iterator[DeliveryMissed]:
     """Say what has come to nothing when a run is over."""
     for (subscription, _), pool in board.pools.items():
-        ids = tuple(it.id for found in pool.waiting.values() for it in found)
-        yield Record(DeliveryMissed(subscription, ids, "unfinished"), turn=0)
+        yield _left(subscription, *pool.waiting.values())
     for subscription, held in board.batches.items():
-        ids = tuple(it.id for group in held.groups for it in group)
-        yield Record(DeliveryMissed(subscription, ids, "unfinished"), turn=0)
+        yield _left(subscription, *held.groups)
+    for subscription, queue in board.queues.items():
+        yield _left(subscription, *(it.artifacts for it in queue))
+    for subscription, delivery in board.deferred.values():
+        yield _left(subscription, delivery.artifacts)
+    for it in board.delayed.values():
+        yield from (_left(subscription, (it.artifact,)) for subscription in it.wakes)
+
+
+def _left(subscription: str, *found: Iterable[Artifact]) -> DeliveryMissed:
+    ids = tuple(it.id for several in found for it in several)
+    return DeliveryMissed(subscription, ids, "unfinished")

@@ -165,7 +165,7 @@ def _sides(before: State, after: State) -> Iterator[Side]:
             yield request_row(after, request)
     yield from (RequestClosed(id_) for id_ in before.requests if id_ not in after.requests)
     for id_, timer in after.timers.items():
-        if id_ not in before.timers:
+        if before.timers.get(id_) is not timer:  # One that has fired may have been set anew.
             yield TimerRow(id_, after.run, after.app, after.user, timer.at)
     yield from (TimerGone(id_) for id_ in before.timers if id_ not in after.timers)
     for name in after.kept if not after.parent else ():  # What if: a fork is nobody's history.

@@ -1,8 +1,9 @@
 import pytest
 
 from weft.diagrams.ascii import ascii_graph
-from weft.diagrams.graph import Edge, Node, graph, reached
+from weft.diagrams.graph import graph
 from weft.diagrams.mermaid import mermaid_graph
+from weft.diagrams.nodes import Edge, Node, reached
 from weft.diagrams.svg_graph import svg_graph
 from weft.spec.workflow import WorkflowSpec
 

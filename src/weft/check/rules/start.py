@@ -129,7 +129,7 @@ def budget_limits_something(subject: Subject) -> Iterator[Hit]:
         met.add(budget.level)
 
 
-@rule("LINK003", "orchestrator", "variables", "flow", "board")
+@rule("LINK003", "orchestrator", "variables", "flow", "board", "hooks", "lifecycle_tools")
 def is_performed(subject: Subject) -> Iterator[Hit]:
     name = subject.spec.orchestrator.workflow_name
     # Of settings that do not fit, VAR027 speaks.

@@ -52,7 +52,7 @@ class BoardGateway(Gateway):
         return self._clock.new_id()
 
     def changed(self) -> asyncio.Future[None]:
-        """Return what is done when something was written to a board here, or all is quiet."""
+        """Return what is done when something was written to a board here."""
         change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._changes.append(change)
         return change
@@ -62,6 +62,15 @@ class BoardGateway(Gateway):
         while self.busy:
             await self._collector.settled()
             await self._worker.quiet()
+
+    async def changed_or_quiet(self, change: asyncio.Future[None]) -> None:
+        """Return when there is a change, or nothing is to be done from which one could come."""
+        quiet = asyncio.ensure_future(self.quiet())
+        try:
+            await asyncio.wait((change, quiet), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            quiet.cancel()
+            await asyncio.gather(quiet, return_exceptions=True)
 
     def _written(self, app: str, events: Sequence[Event]) -> None:
         self._collector.look(app, events)
@@ -175,13 +184,15 @@ class BoardGateway(Gateway):
                 f"the correlation began before the board had the type {offer.type}",
                 hint="publish it without that correlation, or add the type before the first one",
             )
-        board = opened.state.board
-        if offer.id and board is not None and offer.id in board.ids:
+        if _is_published(opened.state, offer):
             return 0
         user = scope.user or ""
         made = await event_of(opened.workflow, offer, app=scope.app, user=user, clock=self._clock)
         new = (NewEvent(f"user:{user}", made),)
-        return self._number(scope, await self._write_all(opened, new, _is_open), made)
+        events = await self._write_all(
+            opened, new, lambda state: _is_open(state) and not _is_published(state, offer)
+        )
+        return self._number(scope, events, made)
 
     def _number(self, scope: Scope, events: Sequence[Event], made: ArtifactPublished) -> int:
         """Return the number of the event by which something was published; bring its letters."""
@@ -299,3 +310,7 @@ class _Begun(Exception):
 
 def _is_open(state: State) -> bool:
     return state.status != "ended"
+
+
+def _is_published(state: State, offer: Offer) -> bool:
+    return bool(offer.id) and state.board is not None and offer.id in state.board.ids

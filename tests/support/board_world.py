@@ -1,0 +1,278 @@
+"""A board without a host: decisions are made one by one, and a test plays the world around them.
+
+After every decision it is checked that nothing is lost, in two places, out of turn or too much at
+once. What the store would hold beside the events is kept as well: timers fire from there.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from weft.adapters.python_tools.loader import PythonToolLoader
+from weft.engine.board import rules_of
+from weft.engine.board_events import (
+    ArtifactArrived,
+    ArtifactPublished,
+    DeliveryDeferred,
+    DeliveryMissed,
+)
+from weft.engine.board_rules import SubscriptionRules, holds
+from weft.engine.commands import CallTool, Fetch
+from weft.engine.conditions import evaluate
+from weft.engine.events import (
+    ContextFetched,
+    Event,
+    EventData,
+    RunStarted,
+    TimerFired,
+    ToolFailed,
+    ToolReturned,
+    TurnStarted,
+)
+from weft.engine.publishing import Draft, published
+from weft.engine.reduce import advance, fold, is_wanted, pending
+from weft.engine.rows import TimerGone, TimerRow, batch
+from weft.engine.state import State
+from weft.errors import ExpressionError
+from weft.runtime.decision import NewEvent, decide
+from weft.runtime.workflow import Linking, Workflow, link
+from weft.spec.workflow import WorkflowSpec
+
+RUN = "c1"
+START = 1_000_000
+
+#: A subscription and an artifact.
+Want = tuple[str, str]
+
+
+async def never(inputs: Any) -> None:
+    """Stand for the engines of a board whose world is played."""
+    raise AssertionError("no engine is called here")
+
+
+class Component:
+    """Stands for components whose answers the world gives."""
+
+    def before_schedule(self, ctx: Any, inputs: Any) -> None:
+        """Be asked."""
+
+
+def linked(spec: WorkflowSpec, objects: Mapping[str, object]) -> Workflow:
+    """Return a board that is ready to run."""
+    return link(spec, {}, PythonToolLoader(), Linking(objects=objects))
+
+
+def places(state: State) -> Counter[Want]:
+    """Say where every artifact waits, for every subscription that wants it."""
+    board = state.board
+    found: Counter[Want] = Counter()
+    if board is None or state.status == "ended":
+        return found
+    for name, queue in board.queues.items():
+        found.update((name, it.id) for delivery in queue for it in delivery.artifacts)
+    for (name, _), pool in board.pools.items():
+        found.update((name, it.id) for waiting in pool.waiting.values() for it in waiting)
+    for name, held in board.batches.items():
+        found.update((name, it.id) for group in held.groups for it in group)
+    for delayed in board.delayed.values():
+        found.update((name, delayed.artifact.id) for name in delayed.wakes)
+    for name, delivery in board.deferred.values():
+        found.update((name, it.id) for it in delivery.artifacts)
+    return found
+
+
+class World:
+    """One correlation, or one collection, and everything around it."""
+
+    def __init__(self, workflow: Workflow, *, collects: str = "", schedule: str = "") -> None:
+        self.workflow = workflow
+        self.rules = rules_of(workflow.compiled)
+        self.now = START
+        self.state = State(RUN)
+        self.events: list[Event] = []
+        self.timers: dict[str, int] = {}
+        self.effects: dict[str, Fetch | CallTool] = {}
+        #: What was wanted, handled, put off and given up, by subscription and artifact.
+        self.wanted: Counter[Want] = Counter()
+        self.started: Counter[Want] = Counter()
+        self.deferred: Counter[Want] = Counter()
+        self.lost: Counter[Want] = Counter()
+        self.faults: Counter[Want] = Counter()
+        self.told: Counter[Want] = Counter()
+        begun = RunStarted(
+            workflow.name, workflow.digest, "app", "ada", {}, correlation=RUN,
+            collects=collects, schedule=schedule,
+        )  # fmt: skip
+        self.write(NewEvent("user:ada", begun))
+
+    # -- what comes from outside
+
+    def publish(self, draft: Draft) -> str:
+        """Put an artifact on the board, and return its name."""
+        before = len(self.events)
+        self.write(NewEvent("user:ada", published(self.rules, "app", draft)))
+        return draft.id or f"{RUN}.{before + 1}"
+
+    def write(self, *new: NewEvent) -> None:
+        """Let something happen, unless nobody waits for it any more."""
+        if self.events and not is_wanted(self.state, new[-1].turn, new[-1].data):
+            return
+        self._decide(new)
+
+    def restart(self) -> None:
+        """Forget everything but the journal, as a new process does."""
+        self.state = fold(self.workflow.compiled, RUN, self.events)
+        self.effects = {}
+        self._decide((), tuple(pending(self.workflow.compiled, self.state)))
+
+    def finish(self, name: str, came: EventData) -> None:
+        """Let an effect come to something."""
+        effect = self.effects.pop(name)
+        self.write(NewEvent("world", came, effect.seq, effect.turn))
+
+    def pass_time(self, milliseconds: int) -> None:
+        """Let time go on, or back; timers fire in their order."""
+        end = self.now + milliseconds
+        for _ in range(500):
+            due = [(at, it) for it, at in self.timers.items() if at <= end]
+            if not due:
+                break
+            at, timer = min(due)
+            self.now = max(self.now, at)
+            self.write(NewEvent("clock", TimerFired(timer)))
+        else:
+            raise AssertionError("a timer fires for ever")
+        self.now = max(end, self.now) if milliseconds >= 0 else end
+
+    # -- what follows
+
+    def _decide(self, new: Iterable[NewEvent], commands: Iterable[Any] = ()) -> None:
+        before = self.state
+        decision = decide(self.workflow, before, new, self.now, commands)
+        for effect in decision.effects:
+            assert isinstance(effect, Fetch | CallTool)
+            name = effect.id if isinstance(effect, CallTool) else f"fetch-{effect.turn}"
+            assert name not in self.effects, "nothing is done twice at once"
+            self.effects[name] = effect
+        if decision.events:
+            written = batch(before, decision.state, decision.events, id="b", owner="o")
+            for side in written.sides:
+                if isinstance(side, TimerRow):
+                    self.timers[side.id] = side.at
+                elif isinstance(side, TimerGone):
+                    self.timers.pop(side.id, None)
+        self._follow(before.copy(), decision.events)
+        self.events += decision.events
+        self.state = decision.state
+        active = self.state.active  # What no turn waits for is broken off.
+        self.effects = {name: it for name, it in self.effects.items() if it.turn in active}
+        self._check()
+
+    def _follow(self, state: State, events: Iterable[Event]) -> None:
+        for event in events:
+            if isinstance(event.data, TurnStarted):
+                self._expect_most_urgent(state, event.data)
+            advance(self.workflow.compiled, state, event)
+            self._count(event)
+
+    def _count(self, event: Event) -> None:
+        match event.data:
+            case ArtifactPublished() as data:
+                id_ = data.id or f"{RUN}.{event.seq}"
+                here = [it for it in data.wakes if it not in data.letters.values()]
+                self.wanted.update((it, id_) for it in (here[:1] if data.direct else here))
+                self.faults.update((it, id_) for it in data.faults)
+            case ArtifactArrived() as data:
+                self.wanted[data.subscription, data.id] += 1
+            case TurnStarted() as data:
+                self.started.update((data.step, it) for it in data.inputs)
+            case DeliveryDeferred() as data:
+                self.deferred.update((data.subscription, it) for it in data.artifacts)
+            case DeliveryMissed(why="no_key" | "predicate") as data:
+                self.told.update((data.subscription, it) for it in data.artifacts)
+            case DeliveryMissed(why="expired" | "breaker" | "unfinished") as data:
+                self.lost.update((data.subscription, it) for it in data.artifacts)
+            case _:
+                pass
+
+    def _check(self) -> None:
+        state, waiting = self.state, places(self.state)
+        active = Counter((it.step, a.id) for it in state.active.values() for a in it.inputs)
+        assert self.told == self.faults, "whoever cannot be asked is named once"
+        for want in {*self.wanted, *waiting, *self.started, *self.lost}:
+            handled = self.started[want] - self.deferred[want]
+            assert active[want] <= 1
+            assert handled in (0, 1), f"{want} is handled {handled} times"
+            sum_ = waiting[want] + handled + self.lost[want]
+            if handled and state.status == "ended" and self.lost[want] == 1:
+                continue  # It was being handled when the run was ended from outside.
+            assert sum_ == self.wanted[want] == 1, f"{want}: {waiting[want]} {handled}"
+        at_work = Counter(it.agent for it in state.active.values())
+        assert sum(at_work.values()) <= self.rules.spec.max_concurrency
+        assert all(n <= self.rules.agents[it].concurrency for it, n in at_work.items())
+        if state.status != "ended":
+            assert self.timers == {it.id: it.at for it in state.timers.values()}
+            assert not self._ready(state), "whoever may work, works"
+
+    def _ready(self, state: State) -> list[tuple[int, int, str]]:
+        """Return what could be started now, as priority, order and subscription."""
+        board = state.board
+        at_work = Counter(it.agent for it in state.active.values())
+        if board is None or state.stopping or len(state.active) >= self.rules.spec.max_concurrency:
+            return []
+        return [
+            (-it.priority, queue[0].order, name)
+            for name, queue in board.queues.items()
+            for it in [self.rules.subscriptions[name]]
+            if at_work[it.agent] < self.rules.agents[it.agent].concurrency
+            and _is_activated(it, board.counts)
+        ]
+
+    def _expect_most_urgent(self, state: State, data: TurnStarted) -> None:
+        ready = sorted(self._ready(state))
+        assert ready, f"{data.step} begins though it may not"
+        urgent = [name for *urgency, name in ready if urgency == [*ready[0][:2]]]
+        assert data.step in urgent, f"{data.step} begins before {ready[0]}"
+        assert state.board is not None
+        first = state.board.queues[data.step][0]
+        assert tuple(it.id for it in first.artifacts) == data.inputs
+
+
+def _is_activated(it: SubscriptionRules, counts: Mapping[str, int]) -> bool:
+    if it.activation is None:
+        return True
+    try:
+        return evaluate(it.activation, Counter(counts))
+    except ExpressionError:
+        return False
+
+
+def engine_result(artifacts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the event of an engine says."""
+    return {"artifacts": artifacts, "state": {}}
+
+
+def came_of(world: World, effect: Fetch | CallTool, how: str, cascade: Any) -> EventData:
+    """Return what comes of an effect: it works, fails, or is put off."""
+    if isinstance(effect, Fetch):
+        verdicts = {"defer": {"verdict": "defer", "seconds": 2}, "skip": {"verdict": "skip"}}
+        if how == "fail":
+            return ContextFetched({}, {"board": "nothing there"})
+        return ContextFetched({"board": verdicts.get(how, {"slices": [], "engines": []})}, {})
+    if how == "fail":
+        return ToolFailed(effect.id, "it broke")
+    return ToolReturned(effect.id, engine_result(cascade(world, effect)))
+
+
+def fitting(rules: SubscriptionRules, payload: Any) -> bool:
+    """Tell whether a payload is wanted as far as conditions say."""
+    if rules.where is None or rules.where.condition is None:
+        return True
+    return holds(rules.where.condition, payload) is True
+
+
+def ids(events: Iterable[Event]) -> Iterator[str]:
+    """Yield the names of what was published, in order."""
+    for event in events:
+        if isinstance(event.data, ArtifactPublished):
+            yield event.data.id or f"{RUN}.{event.seq}"
