@@ -45,7 +45,7 @@ async def nosy(request):
 
 class Gate:
     def before_schedule(self, ctx, inputs):
-        return inputs[0].payload["text"]
+        return inputs.artifacts[0].payload["text"]
 
     def artifact_published(self, artifact):
         return None
