@@ -201,12 +201,6 @@ _WAITING: Final = [
     _on_board("BOARD018", '"cron"', '"every_seconds": 5, "cron"', '{"every_seconds"'),
     _on_board(
         "BOARD019",
-        '"publishes": [{"type": "Lead"}],\n      "schedule": {"cron',
-        '"schedule": {"cron',
-        '{"cron"',
-    ),
-    _on_board(
-        "BOARD019",
         '"batch": {"size": 5}}],',
         '"batch": {"size": 5}}],\n      "schedule": {"daily": "06:00"},',
         '{"size": 5}',
