@@ -29,6 +29,7 @@ from weft.board import (
     TimeWindowProvider,
 )
 from weft.dsl.board import AgentBuilder
+from weft.engine.events import ContextFetched, DeliveryMissed
 from weft.errors import UsageError
 from weft.packages.reader import read_package
 from weft.ports.scope import Scope
@@ -227,3 +228,29 @@ def test_a_board_from_files_runs_the_same(tmp_path):
     package = read_package(tmp_path / "desk")
     assert asyncio.run(run(host_for(package.spec, ScriptedModel([])))) == ["order 7"]
     assert asyncio.run(run(host_for(board.build(), ScriptedModel([])))) == ["order 7"]
+
+
+def test_the_shipped_board_runs_from_a_lead_to_an_edition(tmp_path):
+    from weft.adapters.models.sample import SampleModel
+    from weft.packages.shipped import shipped_folder
+
+    package = read_package(shipped_folder() / "NewsDesk")
+    scope = Scope("shop", "ann")
+    lead = {"headline": "Rain", "source": "ada@home", "contact": "12345", "urgency": 4}
+
+    async def run():
+        async with host_for(package.spec, SampleModel(3), code=package.code) as host:
+            for _ in range(3):
+                await host.publish("NewsDesk", "Lead", lead, scope=scope, correlation="c")
+            await host.quiet()
+            await host.flush("c", scope=scope)
+            await host.quiet()
+            found, _ = await host.artifacts("NewsDesk", scope=scope)
+            events = [it async for it in host.events("c", scope=scope)]
+            return {it.type for it in found}, [it.data for it in events]
+
+    kinds, events = asyncio.run(run())
+    assert kinds == {"Lead", "Story", "FactCheck", "Edition"}
+    assert not [it for it in events if isinstance(it, DeliveryMissed)]
+    fetched = str([it for it in events if isinstance(it, ContextFetched)])
+    assert "house_style" in fetched

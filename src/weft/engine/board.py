@@ -37,10 +37,8 @@ from weft.engine.schedules import next_time
 from weft.engine.state import State, Timer, without
 from weft.errors import ExpressionError
 from weft.findings import Json
+from weft.ids import OUTSIDE
 from weft.spec.board import TICK
-
-#: What begins the name of who publishes where no agent does.
-OUTSIDE: Final = ("user:", "schedule:")
 
 #: A run that collects for all, or keeps a schedule, ends when it is quiet after so many events.
 LONG: Final = 10_000

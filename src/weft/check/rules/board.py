@@ -20,9 +20,8 @@ from weft.check.code.facts import missing_function, module_file, module_names
 from weft.check.rule import rule
 from weft.check.spelling import did_you_mean, listed, unknown_name
 from weft.check.subject import Hit, Subject
-from weft.engine.board import OUTSIDE
 from weft.findings import Path
-from weft.ids import nearest
+from weft.ids import OUTSIDE, nearest
 from weft.spec.board import TICK, BoardAgent, ModelEngine
 from weft.spec.ingredients import BoardIngredient
 from weft.spec.part import JsonMap, Part
@@ -32,7 +31,8 @@ from weft.spec.visibility import LabelledVisibility, PrivateVisibility
 #: What only a conversation has, of the workflow and of its agents.
 _OF_WORKFLOW: Final = (
     "initial_agent", "parallel", "default_target", "orchestration_pattern", "initial_message",
-    "initial_message_to_user",
+    "initial_message_to_user", "max_turns", "human_in_the_loop", "trigger", "initiated_by",
+    "startup_mode", "visual_agents", "condition_profile", "llm_conditions",
 )  # fmt: skip
 _OF_AGENTS: Final = (
     "handoff_tools", "auto_tool_mode", "structured_outputs_required", "human_interaction",
