@@ -84,8 +84,11 @@ async def main():
     await flock.publish(Pitch(product="Loom", audience="weavers", highlight="twice as fast"))
     await flock.run_until_idle()
 
-    results, total = await flock.query_artifacts(FilterConfig(types={"PitchResult"}))
-    print(total, results, await flock.missed())
+    results, _total = await flock.query_artifacts(FilterConfig(types={"PitchResult"}))
+    for result in results:
+        print(f"{result.produced_by}: {result.payload['tagline']}, {result.payload['closer']}")
+        for span in await flock.spans(result.correlation_id):
+            print(f"  {span.kind} {span.name}")
     await flock.close()
 
 

@@ -249,7 +249,7 @@ def test_what_the_orchestrator_does_not_perform_is_marked():
         workflow_dependencies=WorkflowDependencies(required_workflows=("Intake",)),
     )
     [marked] = re.findall(r"^\|(.*)\| \| not performed yet \|$", PAGE, re.MULTILINE)
-    refused = {what for _, what in not_performed(WorkflowSpec(orchestrator=declared))}
+    refused = {it.what for it in not_performed(WorkflowSpec(orchestrator=declared))}
     assert quoted(marked) == refused
 
 

@@ -41,7 +41,6 @@ CASES: Final = [
     Case("SCHEMA012", "agents.json", None, (Drop("agents.json"),)),
     Case("SCHEMA013", "flows.json", None, (Add("flows.json", '{"steps": []}\n'),)),
     Case("LINK003", "flow.json", '{"steps"', (Add("flow.json", '{"steps": []}\n'),)),
-    Case("LINK003", "board.yaml", "artifacts", (Add("board.yaml", "artifacts: []\n"),)),
     # These two happen to a package on its way, after it was packed.
     Case("SCHEMA015", "desk.zip", None, (Swap("orchestrator.json", "30,", "31,"),)),
     Case("SCHEMA015", "desk.zip", None, (Add("../start.py", "print()\n"),)),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 from behaviour.cases_base import PACKAGE, WORKSPACE
+from behaviour.cases_board_base import BOARD
 
 Files: TypeAlias = dict[str, bytes]
 
@@ -87,7 +88,7 @@ Mistake: TypeAlias = Swap | Rename | Add | Drop | Move
 
 @dataclass(frozen=True)
 class Case:
-    """One mistake, made in the package or, for the family PACK, in the workspace.
+    """One mistake, made in the package, or for PACK in the workspace and for BOARD in the board.
 
     `mark` is the text that begins where the finding points. It stands once in the file, so that
     it tells exactly one place; None means that the finding is about the file as a whole. `mends`
@@ -101,10 +102,12 @@ class Case:
     mistakes: tuple[Mistake, ...]
     mends: bool = False
     also: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: The files that are spoilt, where they are not those of the family.
+    base: Mapping[str, str] | None = None
 
     def files(self) -> Files:
         """Return the files with the mistake in them."""
-        base = WORKSPACE if self.code.startswith("PACK") else PACKAGE
+        base = self.base or {"PACK": WORKSPACE, "BOARD": BOARD}.get(self.code[:-3], PACKAGE)
         files = {name: text.encode() for name, text in base.items()}
         for mistake in self.mistakes:
             mistake.spoil(files)

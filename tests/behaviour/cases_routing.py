@@ -141,6 +141,9 @@ ENV_CASES: Final = [
     ),
 ]
 
+#: Where variables from databases do not exist this is a mistake as it stands.
+LEAN_CASES: Final = [Case("ENV003", _CONTEXT, '"customer_plan"]', ())]
+
 
 def _group(rest: str, members: str = '"RefundAgent", "ClerkAgent"', name: str = "Team") -> Swap:
     """Let TechAgent hand off to a group instead of RefundAgent's clerk."""
@@ -178,4 +181,4 @@ _GROUPS: Final = [
     ),
 ]
 
-CASES: Final = [*_NAMES, *_CONDITIONS, *_WAYS, *_GROUPS, *ENV_CASES]
+CASES: Final = [*_NAMES, *_CONDITIONS, *_WAYS, *_GROUPS, *ENV_CASES, *LEAN_CASES]

@@ -125,7 +125,7 @@ def test_a_rule_may_go_by_what_a_plug_in_sets():
 @pytest.mark.parametrize(
     ("settings", "linking", "told"),
     [
-        ({"at_least": 2}, Linking(), "x:word_count, which no plug-in here adds"),
+        ({"at_least": 2}, Linking(), "x:word_count, which no installed plug-in adds"),
         ({}, KINDS, "whose settings do not fit (at_least: Field required)"),
         ({"at_least": 0}, KINDS, "at_least: Input should be greater than or equal to 1"),
         ({"at_least": 1, "most": 2}, KINDS, "most: Extra inputs are not permitted"),

@@ -22,7 +22,7 @@ from weft.engine.events import (
 )
 from weft.packages.package import Package
 from weft.packages.reader import read_package
-from weft.packages.shipped import shipped_folder
+from weft.packages.shipped import BOARDS, shipped_folder
 from weft.ports.scope import Scope
 from weft.runtime.signals import Answer, UserMessage
 from weft.testing.clock import ManualClock
@@ -32,7 +32,8 @@ from weft.testing.people import SAMPLE_MESSAGE, sample_answer
 ADA = Scope("app", "ada")
 SEEDS = range(10)
 DECISIONS = (ModelReplied, ToolCalled, RequestAnswered, HandedOff, RunEnded)
-PACKAGES = sorted(shipped_folder().iterdir())
+#: A board begins with an artifact, not with a message; it is played elsewhere.
+PACKAGES = sorted(it for it in shipped_folder().iterdir() if it.name not in BOARDS)
 
 
 def _subject(package: Package) -> Subject:

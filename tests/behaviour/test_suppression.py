@@ -12,6 +12,7 @@ from support.source_play import declared, desk, play, variable
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.app.hosts import LOCAL, open_host
 from weft.app.linking import linking_of
+from weft.app.profile import profile_of
 from weft.cli.app import main
 from weft.engine.events import RunStarted, ToolFailed, ToolReturned
 from weft.errors import CheckFailed, LinkError, UsageError
@@ -23,6 +24,7 @@ REGION = variable("str", "environment", env_var="SHOP_REGION", default="north")
 PLAN = variable(
     "str", "database", collection="Plans", search_by="user_id", field="plan", default="free"
 )
+PAID = variable("bool", "computed", computation="plan != 'free'", inputs=["plan"])
 TIER = variable("str", "static", value="gold")
 KEY = {**variable("str", "environment", env_var="SHOP_KEY", required=True), "secret": True}
 CODE = desk(
@@ -94,6 +96,27 @@ def test_production_takes_environment_variables_out_and_says_so(tmp_path, caplog
     assert workflow.suppressed == {"region"}
     (record,) = caplog.records
     assert (record.levelname, record.getMessage()) == ("INFO", "Shop: suppressed here: region")
+
+
+@pytest.mark.parametrize("said", ["production", "Prod"])
+def test_names_of_production(said):
+    assert profile_of({"ENVIRONMENT": said}) == "production"
+
+
+@pytest.mark.parametrize("said", ["", " ", "development", "DEV", "test", "staging"])
+def test_names_of_what_is_not_production(said):
+    assert profile_of({"ENVIRONMENT": said}) == "development"
+
+
+def test_an_environment_that_nobody_knows_is_refused(tmp_path, monkeypatch, capsys):
+    write_package(tmp_path / "workflows/Shop", {"tier": TIER})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ENVIRONMENT", "live")
+    names = "production, prod, development, dev, test, staging"
+    for words in (["run", "Shop", "hello", "--model", "sample"], ["check"]):
+        assert main(words) == 2
+        assert f"ENVIRONMENT is one of {names}, not 'live'\n" in capsys.readouterr().err
+    assert main(["check", "--profile", "production"]) == 0, "what is said goes first"
 
 
 def test_the_program_may_say_that_this_is_production(tmp_path):
@@ -232,6 +255,31 @@ def test_prompts_are_left_as_they_are_but_for_what_is_taken_out():
     model = ScriptedModel(["Done."])
     play(spec, model, linking=linking_of({"CONTEXT_INCLUDE_SCHEMA": "0"}))
     assert model.requests[0].messages[0]["content"] == "Plan [] of gold, {plan}, {{{plan}}}, {"
+
+
+@pytest.mark.parametrize(
+    ("settings", "variables", "condition"),
+    [
+        ({"CONTEXT_INCLUDE_SCHEMA": "0"}, {"plan": {**PLAN, "routing": True}}, "plan == 'x'"),
+        ({"CONTEXT_INCLUDE_SCHEMA": "0"}, {"plan": PLAN, "paid": PAID}, None),
+        ({"ENVIRONMENT": "production"}, {"plan": REGION, "paid": PAID}, None),
+    ],
+)
+def test_check_finds_what_run_refuses(
+    tmp_path, monkeypatch, capsys, settings, variables, condition
+):
+    write_package(tmp_path / "workflows/Shop", variables, condition=condition)
+    monkeypatch.chdir(tmp_path)
+    commands = (["check"], ["run", "Shop", "hello", "--model", "sample"])
+    for words in commands:
+        assert main(words) == 0
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    for words in commands:
+        assert main(words) == 1
+        printed = capsys.readouterr()
+        assert "error[ENV003]" in printed.out + printed.err
+        assert "plan, which does not exist here" in printed.out + printed.err
 
 
 def test_context_include_schema_is_yes_or_no(tmp_path):

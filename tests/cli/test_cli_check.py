@@ -323,7 +323,7 @@ def test_fix_leaves_alone_what_is_not_selected(weft, misspelt):
 
 
 def test_fix_ends_when_two_fixes_undo_each_other(weft, support, monkeypatch):
-    def quarrel(package, *, profile, kinds):
+    def quarrel(package, *, profile, kinds, suppressed):
         turns = 20 if package.spec.orchestrator.max_turns == 10 else 10
         fix = Fix("change it", (SetValue(("orchestrator", "max_turns"), turns),))
         return (Finding("SCHEMA008", "error", "m", Place("f"), fix=fix),)
@@ -336,7 +336,7 @@ def test_fix_ends_when_two_fixes_undo_each_other(weft, support, monkeypatch):
 
 
 def test_fix_has_an_end_in_any_case(weft, support, monkeypatch):
-    def never_content(package, *, profile, kinds):
+    def never_content(package, *, profile, kinds, suppressed):
         turns = package.spec.orchestrator.max_turns + 1
         fix = Fix("change it", (SetValue(("orchestrator", "max_turns"), turns),))
         return (Finding("SCHEMA008", "error", "m", Place("f"), fix=fix),)
@@ -349,7 +349,7 @@ def test_fix_has_an_end_in_any_case(weft, support, monkeypatch):
 def test_profile_reaches_the_rules(weft, workspace, monkeypatch):
     asked: list[str] = []
 
-    def review(path, *, profile, kinds, on_package):
+    def review(path, *, profile, kinds, suppressed, on_package):
         asked.append(profile)
         return Review((), (), 0)
 

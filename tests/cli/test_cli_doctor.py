@@ -38,6 +38,7 @@ def test_a_healthy_setup(weft, workspace):
         "workspace",
         "schemas",
         "journal",
+        "documents",
     ]
     assert {row[0] for row in rows} == {"ok"}
     assert "1 package, 0 errors, 0 warnings" in result.out
@@ -95,6 +96,12 @@ def test_models_that_can_be_asked(weft, workspace, set_only, settings: dict[str,
         ({"WEFT_MODEL_SECONDS": "no"}, "WEFT_MODEL_SECONDS is a number of seconds above 0", ""),
         ({"WEFT_TOOL_SECONDS": "0"}, "WEFT_TOOL_SECONDS is a number of seconds above 0", ""),
         ({"WEFT_DURABILITY": "some"}, "WEFT_DURABILITY is full or normal, not 'some'", ""),
+        (
+            {"WEFT_ALLOW_HOSTS": "a b"},
+            "WEFT_ALLOW_HOSTS is a list of hosts, and 'a b'",
+            "write HOST",
+        ),
+        ({"ENVIRONMENT": "live"}, "ENVIRONMENT is one of production, prod, ", "write production"),
         ({"WEFT_FALLBACK_MODEL": "nowhere:a=sample"}, "there is a fallback for nowhere:a", "write"),
     ],
 )
@@ -442,3 +449,71 @@ def test_a_journal_that_is_busy(weft, kept, monkeypatch):
 def test_runs_without_sqlite(monkeypatch, tmp_path):
     monkeypatch.setattr(checks, "find_spec", lambda _: None)
     assert checks.kept_runs(tmp_path).state == "warn"
+    assert checks.documents(tmp_path).state == "warn"
+
+
+DOCUMENTS = Path(".weft") / "documents.db"
+
+
+@pytest.fixture
+def documents_line(weft, workspace, monkeypatch):
+    """Return what doctor says of documents, and its exit code."""
+    monkeypatch.delenv("WEFT_DOCUMENTS", raising=False)
+
+    def line() -> tuple[int, list[str]]:
+        result = weft("doctor")
+        (found,) = [it for it in result.out.splitlines() if it.split("\t")[1] == "documents"]
+        state, _, fact, remedy = found.split("\t")
+        return result.code, [state, fact, remedy]
+
+    return line
+
+
+def test_documents_that_can_be_read(weft, documents_line, mongodb_database, monkeypatch):
+    assert documents_line() == (0, ["ok", f"no document was kept in {DOCUMENTS} so far", ""])
+    assert not DOCUMENTS.exists()
+    weft("documents", "put", "A", "{}")
+    assert documents_line() == (0, ["ok", f"{DOCUMENTS}: 1 document in 1 collection", ""])
+    monkeypatch.setenv("WEFT_DOCUMENTS", mongodb_database)
+    weft("documents", "put", "A", "{}")
+    weft("documents", "put", "B", "{}")
+    server = mongodb_database.rpartition("/")[0]
+    assert documents_line() == (0, ["ok", f"{server}: 2 documents in 2 collections", ""])
+
+
+def test_documents_that_cannot_be_read(documents_line):
+    DOCUMENTS.parent.mkdir()
+    DOCUMENTS.write_bytes(b"\xa5" * 20_000)
+    code, (state, fact, remedy) = documents_line()
+    assert (code, state) == (3, "fail")
+    assert fact.startswith(f"documents {DOCUMENTS}: the file is not a database; ")
+    away = f"mv {DOCUMENTS} {DOCUMENTS}.damaged, or name another file in WEFT_DOCUMENTS"
+    assert remedy == away
+
+
+@pytest.mark.parametrize(
+    ("place", "remedy"),
+    [
+        ("", "wait a moment, then look again: weft doctor"),
+        (
+            "mongodb://ann:canary@host/db",
+            "look at the address in WEFT_DOCUMENTS, and whether the server is up",
+        ),
+    ],
+)
+def test_documents_that_do_not_answer(place, remedy, documents_line, weft, monkeypatch):
+    weft("documents", "put", "A", "{}")
+    monkeypatch.setenv("WEFT_DOCUMENTS", place)
+
+    async def refuse(*_args):
+        raise StoreError("documents: no answer", retryable=True)
+
+    monkeypatch.setattr("weft.cli.doctor.documents.open_documents", refuse)
+    assert documents_line() == (3, ["fail", "documents: no answer", remedy])
+
+
+def test_documents_at_no_address(documents_line, monkeypatch):
+    monkeypatch.setenv("WEFT_DOCUMENTS", "postgres://host/db")
+    fact = "WEFT_DOCUMENTS is a file or an address of MongoDB, not one of postgres"
+    hint = "write mongodb://HOST:PORT/DATABASE, or the path of a file"
+    assert documents_line() == (3, ["fail", fact, hint])

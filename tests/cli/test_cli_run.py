@@ -482,3 +482,32 @@ def test_a_sign_to_a_trigger_is_not_shown_to_users(weft, desk, typed):
 def test_nothing_is_left_behind_where_nothing_was_started(weft, desk, tmp_path: Path):
     assert weft("runs", "list").code == 0
     assert not (tmp_path / ".weft").exists()
+
+
+def test_a_source_that_fails_is_told_once_and_as_the_reason(weft, tmp_path, monkeypatch):
+    folder = tmp_path / "workflows" / "Shop"
+    source = {"type": "file", "path": "hours.json", "format": "json"}
+    files = {
+        "orchestrator.json": {"workflow_name": "Shop", "initial_agent": "Clerk"},
+        "agents.json": {"agents": [{"agent_name": "Clerk"}]},
+        "context_variables.json": {
+            "definitions": {"hours": {"type": "int", "source": source}},
+            "agents": {"Clerk": {"variables": ["hours"]}},
+        },
+        # Where something is called at the end, the end is told before as well.
+        "hooks.json": {"hooks": [{"hook_type": "on_fail", "file": "end.py", "function": "end"}]},
+        "hours.json": "none",
+    }
+    (folder / "hooks").mkdir(parents=True)
+    (folder / "hooks" / "end.py").write_text("def end():\n    pass\n")
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content))
+    monkeypatch.chdir(tmp_path)
+    result = weft("run", "Shop", "hello", "--model", "sample")
+    assert result.code == 1
+    reason = 'hours could not be read: it is of the wrong shape: hours: expected int, got "none"'
+    told = [line.strip() for line in result.err.splitlines() if reason in line]
+    assert told[0] == f"fetched {reason}"
+    assert len(told) == 2
+    assert told[1].endswith(f"failed: {reason}")
+    assert "    the turn failed\nabout to end, failed\n" in result.err

@@ -312,9 +312,9 @@ def test_tail(weft, runs):
     result = weft("runs", "tail", runs[0])
     assert result.code == 0
     lines = result.out.splitlines()
-    assert re.match(r" +1  \d\d:\d\d:\d\d  RunStarted        Desk starts$", lines[0])
-    assert re.search(r"  RequestAnswered   me answers: \"first\"$", result.out, re.MULTILINE)
-    assert lines[-1].endswith("RunEnded          completed: All is done.")
+    assert re.match(r" +1  \d\d:\d\d:\d\d  RunStarted         Desk starts$", lines[0])
+    assert re.search(r"  RequestAnswered    me answers: \"first\"$", result.out, re.MULTILINE)
+    assert lines[-1].endswith("RunEnded           completed: All is done.")
     later = weft("runs", "tail", runs[0], "--after", "3", "--json").out.splitlines()
     assert json.loads(later[0])["event"]["seq"] == 4
     assert len(later) == len(lines) - 3
@@ -393,6 +393,39 @@ def test_tail_of_a_run_that_was_left_says_so_and_goes_on(desk, typed, weft):
         assert weft("runs", "resume", run).code == 0
         assert terminal.end() == 0
     assert "completed: All is done." in terminal.shown
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_tail_of_a_run_that_was_left_ends_where_nobody_is_there(
+    weft, desk, typed, form, monkeypatch
+):
+    monkeypatch.setattr("weft.cli.commands.runs.PATIENCE", 0.2)
+    typed("/quit")
+    weft("run", "Desk", "hi", "--model", "you")
+    run = weft("runs", "show", "last", "--json").data["run"]
+    result = weft("runs", "tail", "last", *form)
+    assert result.code == 4
+    assert len(result.out.splitlines()) == run["seq"]
+    how = f"no process works on it; continue: weft runs resume {run['run']}"
+    assert result.err == f"run {run['run']} is not moving: {how}\n"
+
+
+def test_tail_goes_on_while_a_process_may_work_on_the_run(weft, desk, typed, monkeypatch):
+    """One that died a moment ago still looks alive: tail says so once, and looks again."""
+    monkeypatch.setattr("weft.cli.commands.runs.PATIENCE", 0.1)
+    typed("/quit")
+    weft("run", "Desk", "hi", "--model", "you")
+    looks = iter([True] * 4)  # Two looks.
+
+    def alive(_row, _now):
+        return next(looks, False)
+
+    monkeypatch.setattr("weft.cli.hosting.is_alive", alive)
+    result = weft("runs", "tail", "last")
+    assert result.code == 4
+    first, second = result.err.splitlines()
+    assert "another process works on it; take it over: " in first
+    assert "no process works on it; continue: " in second
 
 
 def test_cancel(weft, runs):

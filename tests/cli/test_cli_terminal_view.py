@@ -13,11 +13,17 @@ from weft.cli.models import models_line
 from weft.cli.pages.event_lines import summary
 from weft.cli.settings import Settings
 from weft.cli.streams import Streams
+from weft.cli.text import at_time
 from weft.engine.events import (
     KINDS,
+    ArtifactArrived,
+    ArtifactPublished,
+    BatchesFlushed,
     ConditionJudged,
     ContextAssembled,
     ContextFetched,
+    DeliveryDeferred,
+    DeliveryMissed,
     DocumentWritten,
     Event,
     Forked,
@@ -136,6 +142,43 @@ CASES = [
     (Joined("Readers", 4, (2,)), "Readers is done: turn 2 counts"),
     (Joined("Readers", 4, (1, 2), "both agree"), "Readers is done: both agree"),
     (TimerSet("deadline:4", 5000, "deadline"), ":05"),
+    (
+        TimerSet("window:Editor.0:7", 5000, "board"),
+        f"the window of Editor.0 closes at {at_time(5000)}",
+    ),
+    (TimerSet("idle", 5000, "board"), f"looks whether anything has happened at {at_time(5000)}"),
+    (
+        ArtifactPublished("Lead", {"title": "Rain"}, "Scout", ("a", "b"), delay=1500),
+        'Scout publishes Lead .1 (2 tags, visible in 1.5 s): {"title": "Rain"}',
+    ),
+    (
+        ArtifactPublished("Lead", 1, "user:ada", direct="Editor", letters={"N~A.0": "A.0"}, id="x"),
+        "user:ada publishes Lead x (only for Editor, collected in N~A.0): 1",
+    ),
+    (
+        ArtifactArrived("l", "run-0123456789.12", "Lead", 1, "Scout", "A.0", "", "c", 0),
+        "Lead 23456789.12 of Scout arrives from c for A.0",
+    ),
+    (
+        DeliveryMissed("Editor.0", ("r.1", "r.2"), "expired", "the others did not come"),
+        "not delivered to Editor.0: expired: the others did not come (r.1, r.2)",
+    ),
+    (
+        DeliveryMissed("Editor.0", ("r.1",), "failed", "as told before"),
+        "not delivered to Editor.0: the turn failed (r.1)",
+    ),
+    (DeliveryMissed("", (), "blocked", "Lead by Gate"), "not published: blocked: Lead by Gate"),
+    (
+        DeliveryDeferred("Editor.0", ("r.1",), 5000),
+        f"Editor.0 is put off until {at_time(5000, '%H:%M:%S')} (r.1)",
+    ),
+    (BatchesFlushed("ada"), "ada lets all batches be handled now"),
+    (TurnStarted("Editor", step="Editor.0", inputs=("r.1",)), "Editor is woken by r.1"),
+    (
+        ContextFetched({"board": {"verdict": "skip"}}, {}),
+        "fetched nothing: components say skip",
+    ),
+    (ToolCalled("a", "tools.work:f", {}, point="board:engine"), "tools.work:f works"),
     (TimerFired("deadline:4"), "deadline: its time has come"),
     (StopAsked("now", "me"), "me stops the run"),
     (StopAsked("after_turn", "me"), "me stops the run after this turn"),

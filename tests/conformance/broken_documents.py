@@ -1,5 +1,4 @@
 """Stores of documents that are wrong in one way each, to see that the suite notices."""
-# ruff: noqa: ARG002 - what a store is asked for is what it gets wrong
 
 import asyncio
 from uuid import uuid4

@@ -1,11 +1,11 @@
 """Journals that are wrong in one respect each: what the suite must notice."""
 
-# ruff: noqa: ARG002 - to ignore what one is asked is one way to be wrong
-
 from weft.adapters.memory import MemoryJournal
+from weft.engine.board_rows import ArtifactRow, ConsumedRow, Letter, LetterTaken
 from weft.engine.events import MessageShown, ToolReturned
 from weft.engine.rows import RequestClosed, RequestRow
 from weft.errors import StoreConflict, StoreError
+from weft.ports.board import payload_holds
 from weft.ports.journal import Pruned
 from weft.ports.scope import Scope
 
@@ -270,3 +270,205 @@ class CutsOffWriters(MemoryJournal):
 class NeverQuiteCloses(MemoryJournal):
     async def close(self):
         return
+
+
+class AsksForArtifactsOtherwise(MemoryJournal):
+    """What it is asked for is not what it looks for."""
+
+    def other(self, query):
+        raise NotImplementedError
+
+    async def artifacts(self, query, *, count=False):
+        return await super().artifacts(self.other(query), count=count)
+
+
+class FindsOtherThanItCounts(MemoryJournal):
+    """Some artifacts that it has found and counted are left out, or not."""
+
+    def left(self, items, query):
+        raise NotImplementedError
+
+    async def artifacts(self, query, *, count=False):
+        page = await super().artifacts(query, count=count)
+        return page._replace(items=self.left(page.items, query))
+
+
+class WritesOtherSides(MemoryJournal):
+    """Some of what a batch says of a board is not written, or is written otherwise."""
+
+    def other(self, side):
+        raise NotImplementedError
+
+    async def append(self, batch):
+        sides = (self.other(it) for it in batch.sides)
+        await super().append(batch._replace(sides=tuple(it for it in sides if it is not None)))
+
+
+class ForgetsTheVersion(FindsOtherThanItCounts):
+    def left(self, items, query):
+        return [it._replace(version=1) for it in items]
+
+
+class CutsNames(FindsOtherThanItCounts):
+    def left(self, items, query):
+        return [
+            it._replace(
+                audience=it.audience._replace(
+                    names=tuple(name.partition("\0")[0] for name in it.audience.names)
+                )
+            )
+            for it in items
+        ]
+
+
+class WantsEveryTag(AsksForArtifactsOtherwise):
+    def other(self, query):
+        return query._replace(tags=(), all_tags=(*query.tags, *query.all_tags))
+
+
+class IgnoresUnwantedTags(AsksForArtifactsOtherwise):
+    def other(self, query):
+        return query._replace(without_tags=())
+
+
+class TakesTheEndAsWell(AsksForArtifactsOtherwise):
+    def other(self, query):
+        return query._replace(until=query.until and query.until + 1)
+
+
+class MixesPartitions(AsksForArtifactsOtherwise):
+    def other(self, query):
+        return query._replace(partition=query.partition or None)
+
+
+class NeverFindsByPlace(AsksForArtifactsOtherwise):
+    def other(self, query):
+        ids = query.ids and tuple(it for it in query.ids if "." not in it)
+        return query._replace(ids=ids)
+
+
+class MindsTheCase(FindsOtherThanItCounts):
+    def left(self, items, query):
+        return [it for it in items if query.text in (None, "") or query.text in repr(it)]
+
+
+class KnowsWildcards(MemoryJournal):
+    async def artifacts(self, query, *, count=False):
+        page = await super().artifacts(query._replace(text=None), count=count)
+        parts = (query.text or "").split("%")
+        items = [
+            it for it in page.items if all(payload_holds(it.artifact.payload, x) for x in parts)
+        ]
+        return page._replace(items=items, total=len(items) if count else None)
+
+
+class OldestFirst(AsksForArtifactsOtherwise):
+    def other(self, query):
+        return query._replace(order="created_at")
+
+
+class SortsByTimeOnly(FindsOtherThanItCounts):
+    def left(self, items, query):
+        down = query.order == "-created_at"
+        return sorted(items, key=lambda it: (it.artifact.created_at, it.seq), reverse=down)
+
+
+class CountsThePage(MemoryJournal):
+    async def artifacts(self, query, *, count=False):
+        page = await super().artifacts(query, count=count)
+        return page._replace(total=len(page.items) if count else None)
+
+
+class ShowsHiddenArtifacts(AsksForArtifactsOtherwise):
+    def other(self, query):
+        return query._replace(reader=None)
+
+
+class ShowsTooEarly(AsksForArtifactsOtherwise):
+    def other(self, query):
+        return query._replace(now=query.now + 1)
+
+
+class TrustsUnknownPolicies(WritesOtherSides):
+    def other(self, side):
+        if isinstance(side, ArtifactRow) and side.policy not in ("private", "labelled", "tenant"):
+            return side._replace(policy="public")
+        return side
+
+
+class CountsHiddenArtifacts(MemoryJournal):
+    async def artifacts(self, query, *, count=False):
+        page = await super().artifacts(query, count=count)
+        everything = await super().artifacts(query._replace(reader=None), count=count)
+        return page._replace(total=everything.total)
+
+
+class LimitsBeforeItHides(MemoryJournal):
+    async def artifacts(self, query, *, count=False):
+        page = await super().artifacts(query, count=count)
+        some = await super().artifacts(query._replace(reader=None))
+        places = {(it.run, it.seq) for it in some.items}
+        items = [it for it in page.items if (it.run, it.seq) in places]
+        return page._replace(items=items)
+
+
+class MixesBoards(WritesOtherSides):
+    def other(self, side):
+        known = isinstance(side, ArtifactRow | ConsumedRow)
+        return side._replace(board=side.board.title()) if known else side
+
+
+class MixesLettersOfTenants(MemoryJournal):
+    async def letters(self, app, to, *, limit=100):
+        return [it for there, _ in await self.unread() for it in self._board.letters(there, to, 9)]
+
+
+class ListsConsumptionAsItComes(MemoryJournal):
+    async def consumed(self, app, board, **options):
+        return (await super().consumed(app, board, **options))[::-1]
+
+
+class IgnoresTheConsumed(MemoryJournal):
+    async def consumed(self, app, board, *, artifact=None, **options):
+        return await super().consumed(app, board, **options)
+
+
+class NeverTakesLetters(WritesOtherSides):
+    def other(self, side):
+        return None if isinstance(side, LetterTaken) else side
+
+
+class ReadsLettersBackwards(MemoryJournal):
+    async def letters(self, app, to, *, limit=100):
+        return (await super().letters(app, to, limit=limit))[::-1]
+
+
+class KeepsNoUser(WritesOtherSides):
+    def other(self, side):
+        return side._replace(user="ann") if isinstance(side, Letter) else side
+
+
+class PublishesInAConflict(MemoryJournal):
+    async def append(self, batch):
+        try:
+            await super().append(batch)
+        except StoreConflict:
+            self._board.take(batch)
+            raise
+
+
+class KeepsTheBoard(MemoryJournal):
+    async def prune(self, scope, *, ended_before, dry_run):
+        board = self._board
+        self._board = type(board)()
+        done = await super().prune(scope, ended_before=ended_before, dry_run=dry_run)
+        self._board = board
+        return done
+
+
+class ClearsTheBoard(MemoryJournal):
+    async def prune(self, scope, *, ended_before, dry_run):
+        done = await super().prune(scope, ended_before=ended_before, dry_run=dry_run)
+        if not dry_run:
+            self._board.clear()
+        return done

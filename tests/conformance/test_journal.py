@@ -17,7 +17,7 @@ from weft.engine.events import KIND_NAMES, KINDS
 from weft.errors import StoreError
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
-from weft.testing.journal import conformance, pruning, reading, writing
+from weft.testing.journal import board, board_sides, conformance, pruning, reading, writing
 from weft.testing.journal.conformance import JOURNAL_CHECKS, LASTING_JOURNAL_CHECKS
 from weft.testing.journal.kinds import EVERY_KIND
 from weft.testing.journal.samples import OpenJournal, SampleRun
@@ -65,6 +65,39 @@ NOTICED = {
     pruning.packages_go_with_their_runs: [
         broken.NeverForgetsPackages,
     ],
+    board.artifacts_come_back: [broken.ForgetsTheVersion, broken.CutsNames],
+    board.artifacts_fit_what_is_asked: [
+        broken.WantsEveryTag,
+        broken.IgnoresUnwantedTags,
+        broken.TakesTheEndAsWell,
+        broken.MixesPartitions,
+        broken.NeverFindsByPlace,
+    ],
+    board.text_is_found_in_any_case: [broken.MindsTheCase, broken.KnowsWildcards],
+    board.artifacts_come_in_order_and_pages: [
+        broken.OldestFirst,
+        broken.SortsByTimeOnly,
+        broken.CountsThePage,
+    ],
+    board.only_readers_who_may_see: [
+        broken.ShowsHiddenArtifacts,
+        broken.ShowsTooEarly,
+        broken.TrustsUnknownPolicies,
+    ],
+    board.hidden_is_as_missing: [broken.CountsHiddenArtifacts, broken.LimitsBeforeItHides],
+    board.boards_and_tenants_are_apart: [broken.MixesBoards, broken.MixesLettersOfTenants],
+    board_sides.consumption_newest_first: [
+        broken.ListsConsumptionAsItComes,
+        broken.IgnoresTheConsumed,
+    ],
+    board_sides.letters_wait_until_they_are_taken: [
+        broken.NeverTakesLetters,
+        broken.ReadsLettersBackwards,
+        broken.KeepsNoUser,
+    ],
+    board_sides.boards_are_written_with_their_batch: [broken.PublishesInAConflict],
+    board_sides.artifacts_go_with_their_runs: [broken.KeepsTheBoard, broken.ClearsTheBoard],
+    board_sides.boards_are_there_again: [MemoryJournal],
     conformance.closing_writes_what_is_under_way: [broken.CutsOffWriters],
     conformance.closed_is_closed: [broken.NeverQuiteCloses],
     conformance.everything_is_there_again: [MemoryJournal],

@@ -92,8 +92,8 @@ class SteppingLoader(PythonToolLoader):
 
     steps: Steps
 
-    def load(self, digest: str, code: Any, functions: Any, hooks: Any) -> Any:
-        return SteppingTools(super().load(digest, code, functions, hooks), self.steps)
+    def load(self, digest: str, *rest: Any) -> Any:
+        return SteppingTools(super().load(digest, *rest), self.steps)
 
 
 class LaterClock(SystemClock):

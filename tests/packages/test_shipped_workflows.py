@@ -13,11 +13,13 @@ from weft.engine.not_performed import not_performed
 from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.review import review
-from weft.packages.shipped import EXAMPLES, example_files, shipped_folder, template_files
+from weft.packages.shipped import BOARDS, EXAMPLES, example_files, shipped_folder, template_files
 from weft.packages.writer import file_texts
 from weft.spec.patterns import PATTERNS
 
 SHIPPED = sorted(path.name for path in shipped_folder().iterdir() if path.is_dir())
+#: Those that are conversations.
+CONVERSATIONS = [name for name in SHIPPED if name not in BOARDS]
 SIX_FILES = {
     "orchestrator.json",
     "agents.json",
@@ -56,7 +58,7 @@ class Context(dict[str, object]):
 
 
 def test_examples_and_one_template_for_each_pattern_are_shipped():
-    assert sorted([*EXAMPLES, *(pattern.name for pattern in PATTERNS)]) == SHIPPED
+    assert sorted([*EXAMPLES, *BOARDS, *(pattern.name for pattern in PATTERNS)]) == SHIPPED
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -81,7 +83,7 @@ def test_checks_clean_as_one_workspace():
     assert result.findings == ()
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", CONVERSATIONS)
 def test_an_end_can_be_reached_from_everywhere(name):
     package = shipped(name)
     code = {path: raw.decode() for path, raw in package.code.items()}
@@ -96,7 +98,7 @@ def test_stands_in_the_written_spelling(name):
     on_disk = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     written = {file: text.encode() for file, text in file_texts(package.spec).items()}
     assert on_disk == written
-    assert on_disk.keys() == SIX_FILES
+    assert on_disk.keys() == SIX_FILES | ({"board.json"} if name in BOARDS else set())
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -128,7 +130,7 @@ def test_template_is_clean_under_another_name(pattern, tmp_path):
     }
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", [*EXAMPLES, *BOARDS])
 def test_example_files_are_the_whole_package(name, tmp_path):
     write_files(tmp_path / name, example_files(name))
     assert read_package(tmp_path / name).digest == shipped(name).digest
@@ -154,6 +156,16 @@ def test_the_support_router_shows_every_part_of_a_package_that_is_performed():
     assert {handoff.condition_scope for handoff in spec.handoffs} == {"pre", "post"}
     assert any(variable.writers for variable in spec.variables.values())
     assert spec.registry
+
+
+def test_the_news_desk_shows_what_a_board_is_made_of():
+    spec = shipped("NewsDesk").spec
+    reporter, checker, editor = spec.board.agents
+    assert reporter.consumes[0].where == "tools.desk:is_newsworthy"
+    assert checker.engines[0].kind == "function"
+    assert editor.consumes[0].join is not None
+    assert editor.context.kind == "redacting"
+    assert editor.components[0].component == "tools.desk:HouseStyle"
 
 
 def test_components_use_only_what_the_sandbox_offers():
@@ -212,6 +224,31 @@ def test_only_urgent_requests_of_premium_customers_have_priority(plan, urgency):
     analyze = support_tool("analyze_request")
     decision = analyze("tech", urgency, "No sync.", "One moment.", Context(customer_plan=plan))
     assert decision["has_priority"] == ((plan, urgency) == ("premium", "high"))
+
+
+def test_code_of_the_news_desk():
+    desk = functions("NewsDesk", "tools/desk.py")
+    assert desk.is_newsworthy({"urgency": 2, "headline": "Bridge closed"})
+    assert not desk.is_newsworthy({"urgency": 1, "headline": "Bridge closed"})
+    assert not desk.is_newsworthy({"urgency": 5, "headline": " "})
+    story = {"headline": "Bridge", "text": "Write to ada@example.org " + "now " * 200}
+    inputs = SimpleNamespace(artifacts=(SimpleNamespace(payload=story),))
+    assert desk.check_story(inputs) == {
+        "headline": "Bridge",
+        "sound": False,
+        "remarks": ["an address is printed", "it is too long"],
+    }
+    inputs.artifacts[0].payload = {"headline": "Bridge", "text": "It is closed."}
+    assert desk.check_story(inputs)["sound"]
+    assert desk.without_address("a call of ada@example.org") == "a call of (an address)"
+    ctx = SimpleNamespace(state={})
+    desk.HouseStyle(longest_sentence=12).pre_consume(ctx, None)
+    assert ctx.state["house_style"]["sentences"] == "at most 12 words each"
+    archive = functions("NewsDesk", "tools/archive.py").search_archive
+    assert archive("The harbour bridge is open again") == [
+        "Harbour bridge closed for repairs",
+        "New bus line to the harbour",
+    ]
 
 
 def test_figures_of_the_templates():

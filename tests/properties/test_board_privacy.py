@@ -28,8 +28,9 @@ from weft.engine.codec import encode
 from weft.engine.events import SOURCE, ContextFetched, MessageShown, RunStarted
 from weft.engine.state import State
 from weft.ports.scope import Scope
-from weft.runtime.board.calls import BoardCall, code_call, prepared
+from weft.runtime.board.calls import BoardCall, code_call
 from weft.runtime.board.code import LinkedHook
+from weft.runtime.board.preparing import prepared
 from weft.runtime.decision import NewEvent, decide
 from weft.runtime.workflow import Linking, link
 from weft.spec.providers import FilterConfig

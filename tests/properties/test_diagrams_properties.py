@@ -3,9 +3,10 @@
 import re
 import xml.etree.ElementTree as ET
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support.strategies import specs as any_specs
 from weft.diagrams import draw
 from weft.diagrams.graph import graph
 from weft.diagrams.sequence import sequence
@@ -180,3 +181,15 @@ def test_a_drawing_is_always_the_same(spec):
         for form in ("mermaid", "svg", "ascii"):
             again = WorkflowSpec.model_validate_json(spec.model_dump_json())
             assert draw(spec, kind=kind, form=form) == draw(again, kind=kind, form=form)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(any_specs("board"))
+def test_boards_can_be_drawn(spec):
+    keys = {node.key for node in graph(spec).nodes}
+    for edge in graph(spec).edges:
+        assert {edge.source, edge.target} <= keys
+    if spec.board is not None:
+        ET.fromstring(draw(spec, form="svg"))
+        assert draw(spec, form="ascii").isascii()
+        assert draw(spec, form="mermaid") == draw(spec, form="mermaid")

@@ -1,7 +1,5 @@
 """A workflow that reaches outside and is reached at every boundary, and what it finds there."""
 
-# ruff: noqa: ARG002 - what is outside here answers the same, whatever it is asked
-
 from typing import Any
 
 from weft.errors import PortError, StoreError

@@ -2,11 +2,12 @@
 
 import types
 from collections.abc import Mapping
+from datetime import timedelta, timezone
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, MinLen
 from hypothesis import strategies as st
-from pydantic import JsonValue, StringConstraints
+from pydantic import AwareDatetime, JsonValue, StringConstraints
 from pydantic.fields import FieldInfo
 
 from weft.ids import slug
@@ -50,10 +51,15 @@ TYPES = st.sampled_from(
         )
     ]
 )
+#: A time is written with minutes in its zone, as everywhere.
+TIMES = st.datetimes(
+    timezones=st.integers(-1439, 1439).map(lambda it: timezone(timedelta(minutes=it)))
+)
 
 
 def parts(model: type[Part]) -> st.SearchStrategy[Any]:
     """Draw instances of a declared model, every field at times set and at times left out."""
+    model.model_rebuild()  # One that may contain itself knows its fields only then.
     required = {n: _field(f) for n, f in model.model_fields.items() if f.is_required()}
     optional = {n: _field(f) for n, f in model.model_fields.items() if not f.is_required()}
     return st.fixed_dictionaries(required, optional=optional).map(lambda values: model(**values))
@@ -118,6 +124,7 @@ def _scalar(annotation: Any, metadata: list[Any]) -> st.SearchStrategy[Any]:
             allow_nan=False,
         ),
         str: _text(metadata),
+        AwareDatetime: TIMES,
     }
     return scalars[annotation]
 

@@ -1,25 +1,17 @@
 """Texts that lie in a package or its workspace: no other files, and none that may hold secrets."""
 
 import asyncio
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from weft.check.secrets import is_secret_file
 from weft.errors import PortError
 from weft.findings import Finding
-from weft.packages.archive.names import name_fault
 from weft.packages.folder import read_start
 from weft.packages.workspace import find_packages
+from weft.spec.file_names import name_fault
 
 MOST_BYTES: Final = 1_000_000
-
-#: Names of files and folders that hold secrets, in small letters. Whatever is hidden is refused
-#: too, by its leading dot: .env, .git, .weft, .ssh, .aws, .netrc, .npmrc, .pypirc and all others.
-SECRET_NAMES: Final = (
-    *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.gpg"),
-    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"),
-    *("credential*", "secret.*", "secrets*", "*.env", "_netrc", "service[-_]account*.json"),
-)
 
 
 class WorkspaceFiles:
@@ -64,8 +56,7 @@ def _refuse_name(path: str, name: str) -> None:
     fault = name_fault(name)
     if fault:
         raise _fault(path, fault, "name a plain file of the package or its workspace")
-    parts = name.lower().split("/")
-    if any(fnmatchcase(part, it) for part in parts for it in SECRET_NAMES):
+    if is_secret_file(name):
         fact = "may hold secrets, by its name"
         raise _fault(path, fact, "use another name if it has none; secrets belong in settings")
 

@@ -13,8 +13,10 @@ from weft.app.models import NO_MODEL, ModelChoice
 from weft.app.outside import open_outside
 from weft.app.registries import open_registry
 from weft.app.settings import durability_of, tool_limits
+from weft.check.run import check
+from weft.check.subject import Subject
 from weft.environment import read_environment
-from weft.errors import UsageError
+from weft.errors import CheckFailed, UsageError
 from weft.ports.clock import Clock
 from weft.ports.journal import Journal
 from weft.ports.model import Model
@@ -38,6 +40,14 @@ class OneModel:
 
     async def close(self) -> None:
         """Nothing is open."""
+
+
+def _refuse_errors(name: str, spec: WorkflowSpec) -> None:
+    """Raise CheckFailed if something keeps a workflow from running."""
+    errors = tuple(it for it in check(Subject(spec)) if it.severity == "error")
+    if errors:
+        told = "; ".join(f"{it.place}: {it.message}" for it in errors)
+        raise CheckFailed(f"{name} cannot run: {told}", errors)
 
 
 async def open_code_host(
@@ -83,6 +93,7 @@ async def open_code_host(
         spec = build()
         key = digest(spec, {})
         if key not in known:
+            _refuse_errors(name, spec)
             known.clear()  # Runs of an earlier one keep it for as long as they need it.
             known[key] = link(spec, {}, loader, linking)
         return known[key]

@@ -25,6 +25,7 @@ from weft.engine.state import State
 from weft.environment import read_environment
 from weft.errors import UsageError
 from weft.findings import Json
+from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Durability, Journal
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
@@ -37,7 +38,7 @@ LOCAL: Final = Scope("local", "me")
 JOURNAL: Final = Path(".weft") / "journal.db"
 
 
-async def open_host(
+async def open_host(  # noqa: PLR0913 - its settings, all by name
     workspace: str | Path = ".",
     *,
     journal: str | Path | None = None,
@@ -47,6 +48,7 @@ async def open_host(
     seed: int = 0,
     person: Ask | None = None,
     prices: Mapping[str, Price] | None = None,
+    dispatcher: Dispatcher | None = None,
 ) -> Host:
     """Open a host for the packages of a workspace. Close it, or use it with `async with`.
 
@@ -54,7 +56,8 @@ async def open_host(
     ":memory:". Keys, addresses and the settings of `weft.app.settings` come from `environment`,
     by default that of the process, and so does whether this is production, unless it is said here.
     `person` answers for the model `you`; `seed` makes the replies
-    of `sample` others; `prices` are dollars for a million tokens, in and out, by model.
+    of `sample` others; `prices` are dollars for a million tokens, in and out, by model;
+    `dispatcher` lets other processes work on runs.
     """
     _refuse_no_folder(Path(workspace))
     if journal is None:
@@ -80,6 +83,7 @@ async def open_host(
         loader=loader,
         clock=clock,
         find=WorkspaceWorkflows(Path(workspace), loader, profile_of(settings, production), linking),
+        dispatcher=dispatcher,
         environment=settings,
         outside=outside,
         linking=linking,

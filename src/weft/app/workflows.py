@@ -76,7 +76,12 @@ class WorkspaceWorkflows:
 
     def _open(self, folder: Path) -> Workflow:
         package = read_package(folder)
-        refuse_errors(package, profile=self._profile, kinds=self._linking.kinds)
+        refuse_errors(
+            package,
+            profile=self._profile,
+            kinds=self._linking.kinds,
+            suppressed=self._linking.suppressed,
+        )
         workflow = link(package.spec, package.code, self._loader, self._linking)
         if workflow.suppressed:
             hidden = ", ".join(sorted(workflow.suppressed))

@@ -4,6 +4,7 @@ from typing import Final
 
 from weft.catalogue import (
     bind,
+    board,
     code,
     expo,
     hand,
@@ -29,6 +30,7 @@ FAMILIES: Final[dict[str, tuple[Rule, ...]]] = {
     "STATE": state.STATE,
     "HOOK": code.HOOK,
     "OUT": bind.OUT,
+    "BOARD": board.RULES,
     "UI": ui.RULES,
     "ENV": state.ENV,
     "PACK": pack.RULES,

@@ -50,8 +50,8 @@ BIND: Final[tuple[Rule, ...]] = (
     Rule(
         code="BIND005",
         severity="error",
-        title="Initial agent does not exist",
-        why="A run begins with this agent; without it no run can begin.",
+        title="Initial agent is missing or does not exist",
+        why="A conversation begins with this agent; without it no run can begin.",
         fix="Set initial_agent to the name of an agent as agents.json spells it.",
         example='{"workflow_name": "Support", "initial_agent": "Router"}',
     ),

@@ -96,16 +96,31 @@ LINK: Final[tuple[Rule, ...]] = (
     Rule(
         code="LINK003",
         severity="error",
-        title="Something is declared that this version does not perform",
+        title="Something is declared that is not performed here",
         why=(
             "A run that passed it over would not be the workflow that was written: a budget would "
             "limit nothing, and nobody would know. So it does not begin."
         ),
         fix=(
             "Take the declaration out, or use a version of Weft that performs it. Instead of a "
-            "flow or a board, let handoffs decide who is next. A trigger of the type x:NAME needs "
+            "flow, let handoffs decide who is next. A trigger of the type x:NAME needs "
             "the plug-in that adds it: install that where Weft runs."
         ),
         example='"budgets": [{"level": "run", "tokens": 100000}]',
+    ),
+    Rule(
+        code="LINK004",
+        severity="error",
+        title="An object in code cannot be found here",
+        why=(
+            "A board names functions and classes as module:name, in the package or installed, or "
+            "as local:NAME where a program defines them. Here there is no such module or name, so "
+            "the workflow runs only where there is."
+        ),
+        fix=(
+            "Install the module where Weft runs, correct the name, or move the code into a file of "
+            "the package. What a program defines runs in that program alone."
+        ),
+        example='"function": "newsroom.checks:check_facts"    (newsroom is not installed here)',
     ),
 )

@@ -51,9 +51,13 @@ RULES: Final[tuple[Rule, ...]] = (
         title="Agent is shown a variable that it does not use",
         why=(
             "Every variable shown costs tokens in every turn and draws the model's attention. "
-            "Neither the agent's prompt nor its handoff rules nor its tools mention this one."
+            "Neither the agent's prompt nor its handoff rules nor its tools mention this one, and "
+            "it has no description, which would be shown with it."
         ),
-        fix="Say in the prompt what the variable is for, or remove it from the agent's list.",
+        fix=(
+            "Say what the variable is for, in its description or in the prompt, or remove it from "
+            "the agent's list."
+        ),
         example='"agents": {"GreeterAgent": {"variables": ["invoice_total"]}}',
     ),
     Rule(

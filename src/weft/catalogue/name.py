@@ -14,7 +14,10 @@ RULES: Final[tuple[Rule, ...]] = (
             "and handoffs alike. A name with blanks or other marks also confuses models that "
             "address each other by name."
         ),
-        fix="Write the words together, each with a capital: RouterAgent. Do so in every file.",
+        fix=(
+            "Write the words together, each with a capital: RouterAgent. Do so in every file. On a "
+            "board, snake_case is as good: pep_talk_lead."
+        ),
         example='{"agent_name": "billing_agent"}',
     ),
     Rule(

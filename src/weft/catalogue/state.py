@@ -104,4 +104,22 @@ ENV: Final[tuple[Rule, ...]] = (
             '"content": "You answer for the region {region}."'
         ),
     ),
+    Rule(
+        code="ENV003",
+        severity="error",
+        title="What is asked for does not exist here",
+        why=(
+            "With CONTEXT_INCLUDE_SCHEMA=0 variables from databases do not exist, and in "
+            "production those from the environment. A condition or a computation that asks for "
+            "one has no answer, so the package does not run there."
+        ),
+        fix=(
+            "Decide by, or compute from, a variable that is there; or check and run the package "
+            "where these variables exist."
+        ),
+        example=(
+            '"plan": {"type": "str", "source": {"type": "database", ...}}\n'
+            '{"condition": "plan == \'gold\'", ...}    with CONTEXT_INCLUDE_SCHEMA=0'
+        ),
+    ),
 )

@@ -141,6 +141,11 @@ def follow(schema: JsonMap, dotted: str) -> JsonMap | Lost | None:
     return node
 
 
+def root_of(schema: JsonMap) -> JsonMap | None:
+    """Return what a schema says of the value as a whole; None where references lead nowhere."""
+    return _resolved(schema, schema)
+
+
 def _enter(node: JsonMap, step: str) -> Json:
     """Return the schema of a property, None if it may be anything, False if there is none."""
     properties, kinds = node.get("properties"), node.get("type")

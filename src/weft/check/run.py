@@ -12,13 +12,20 @@ from weft.findings import Finding, Path, Place
 
 #: The modules with rules, `weft.check.rules.<name>`.
 _MODULES: Final = (
-    "auto", "bind", "conditions", "environment", "explored", "exposure", "groups", "handoffs",
-    "hooks", "ingredients", "names", "outputs", "secrets", "servers", "sources", "start", "states",
-    "tools", "triggers", "ui", "usage", "variables", "writes",
+    "auto", "bind", "board", "board_waiting", "conditions", "environment", "explored", "exposure",
+    "groups", "handoffs", "hooks", "ingredients", "names", "outputs", "secrets", "servers",
+    "sources", "start", "states", "tools", "triggers", "ui", "usage", "variables", "writes",
 )  # fmt: skip
 
 RULES: Final[tuple[CheckRule, ...]] = rules_of(
     *(import_module(f"weft.check.rules.{name}") for name in _MODULES)
+)
+
+#: Rules about what a board does not have, beside those about handoffs: fixed targets, groups,
+#: replies that call tools. BOARD001 speaks where it is declared all the same. And fields of
+#: artifacts may be called like variables, which agents are not shown then.
+_NOT_OF_BOARDS: Final = frozenset(
+    {"BIND007", "EXPO004", "EXPO005", "NAME008", "NAME010", "TOOL008", "TOOL009", "TOOL012"}
 )
 
 
@@ -42,12 +49,17 @@ def check(
 
     `broken` names the fields of the spec whose files could not be read.
     """
-    readable = [rule for rule in RULES if rule.reads.isdisjoint(broken)]
+    readable = [rule for rule in RULES if rule.reads.isdisjoint(broken) and _applies(rule, subject)]
     return sort_findings(
         finding
         for rule in readable
         for finding in findings_of(rule.code, rule.check(subject), locate)
     )
+
+
+def _applies(rule: CheckRule, subject: Subject) -> bool:
+    of_conversations = rule.code.startswith("HAND") or rule.code in _NOT_OF_BOARDS
+    return subject.spec.board is None or not of_conversations
 
 
 def findings_of(code: str, hits: Iterable[Hit], locate: Locate) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """Secrets: how values and files look that must not stand in a package."""
 
 import re
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Final
 
@@ -35,10 +36,13 @@ _PLACEHOLDER: Final = re.compile(
 )
 _LONG_WORD: Final = re.compile(r"[A-Za-z0-9+/_=-]{32,}")
 
-_FILE: Final = re.compile(
-    r"(.*/)?(\.env(\..*)?|.*\.(pem|key|p12|pfx)|id_(rsa|ecdsa|ed25519)|credentials(\..*)?"
-    r"|\.(netrc|npmrc|pgpass))\Z",
-    re.IGNORECASE,
+#: Names of files and folders that hold secrets, in small letters. Whatever is hidden is refused
+#: too, by its leading dot: .env, .git, .weft, .ssh, .aws, .netrc, .npmrc, .pypirc and all others.
+_FILES: Final = (
+    *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.gpg"),
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"),
+    *("credential*", "secret.*", "secrets*", "*.env", ".env.*", "_netrc"),
+    "service[-_]account*.json",
 )
 
 
@@ -75,4 +79,5 @@ def _is_random(word: str) -> bool:
 
 
 def is_secret_file(path: str) -> bool:
-    return _FILE.match(path) is not None
+    """Tell whether a file or a folder it lies in is named as those are that hold secrets."""
+    return any(fnmatchcase(part, it) for part in path.lower().split("/") for it in _FILES)

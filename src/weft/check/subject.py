@@ -50,6 +50,8 @@ class Subject:
     folder: str = ""
     code: Mapping[str, str] = field(default_factory=dict[str, str])
     profile: Profile = "development"
+    #: The sources whose variables do not exist where it is to run, beside those production hides.
+    suppressed: frozenset[str] = frozenset()
     #: The kinds of triggers that plug-ins add.
     kinds: TriggerKinds = field(default_factory=dict[str, TriggerKind])
     #: The files that variables are read from and that are there; None if nobody has looked.

@@ -1,7 +1,7 @@
 """The host a command works with: that of the workspace, and the runs it keeps."""
 
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from weft.cli.paths import how_to_start
 from weft.cli.streams import Streams, output_kept
 from weft.engine.rows import RequestRow, RunRow
 from weft.errors import RunGivenUp, StoreError, WeftError
+from weft.ports.dispatcher import RunKey
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
 from weft.runtime.worker import is_alive
@@ -82,14 +83,20 @@ def locate_journal(
 
 @asynccontextmanager
 async def hosted(
-    location: JournalLocation, *, seed: int = 0, person: Ask | None = None
+    location: JournalLocation, *, seed: int = 0, person: Ask | None = None, works: bool = True
 ) -> AsyncGenerator[Host]:
-    """Open the host of a workspace, and close it in any case."""
+    """Open the host of a workspace, and close it in any case; without `works` it only writes."""
     # Without a person runs are looked at, and that can be done where no folder can be made.
     looking = person is None and location.file.is_file() and on_read_only_disk(location.file)
     journal = location.file if looking else location.journal
     try:
-        host = await open_host(location.workspace, journal=journal, seed=seed, person=person)
+        host = await open_host(
+            location.workspace,
+            journal=journal,
+            seed=seed,
+            person=person,
+            dispatcher=None if works else _Nobody(),
+        )
         with output_kept():
             async with host:
                 yield host
@@ -102,6 +109,22 @@ async def hosted(
         resume = f"after fixing this, continue with: weft runs resume {error.run}{location.options}"
         hint = (_look(location), resume)
         raise CommandFailed(Failure(Exit.SETUP, error.fact, hint=hint, run=error.run)) from error
+
+
+class _Nobody:
+    """The dispatcher of a process that works on nothing: whoever resumes a run does."""
+
+    def mine(self, run: RunKey) -> bool:  # noqa: ARG002 - whichever it is
+        return False
+
+    async def wake(self, run: RunKey) -> None:
+        """Leave it: the journal says that there is something to do."""
+
+    async def serve(self, work: Callable[[RunKey], Awaitable[None]]) -> None:
+        """Nobody asks for that."""
+
+    async def close(self) -> None:
+        """Nothing is open."""
 
 
 def _look(location: JournalLocation) -> str:
@@ -212,6 +235,9 @@ def _asks_nothing(row: RunRow, location: JournalLocation) -> CommandFailed:
     if row.status == "ended":
         look = f"look at it: weft inspect {row.run}{location.options}"
         return usage(f"run {row.run} has ended, and asks nothing", look)
+    if row.status == "waiting":
+        publish = f"publish something: weft board publish {row.workflow} TYPE key=value"
+        return usage(f"run {row.run} is idle, and asks nothing", publish)
     tail = f"wait until it asks: weft runs tail {row.run}{location.options}"
     return usage(
         f"run {row.run} has something to do, and asks nothing at present",

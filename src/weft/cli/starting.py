@@ -1,7 +1,8 @@
 """Starting a run from the command line: its package, its values, its first message."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -57,7 +58,7 @@ async def start_run(
     if given:
         values = read_values(compile_workflow(read_package(folder).spec), given)
     chosen = await model_name(host, model)
-    try:
+    with placed_findings(folder):
         run = await host.start(
             _name(folder),
             scope=LOCAL,
@@ -67,9 +68,6 @@ async def start_run(
             model=chosen,
             streamed=True,
         )
-    except LinkError as error:
-        findings = tuple(_placed(it, folder) for it in error.findings)
-        raise LinkError(str(error), findings) from error
     models = models_line(await host.workflow(run, scope=LOCAL), chosen, begins=True)
     for line in (f"run {run} of {folder.name}", models):
         streams.note(streams.paint_error(clean(line), "dim"))
@@ -87,6 +85,16 @@ async def model_name(host: Host, model: str | None) -> str | None:
 def _name(folder: Path) -> str:
     """Return the name of a package, which is that of its folder, however the folder is called."""
     return folder.resolve().name
+
+
+@contextmanager
+def placed_findings(folder: Path) -> Generator[None]:
+    """Let what cannot be linked be told with the files of its package."""
+    try:
+        yield
+    except LinkError as error:
+        findings = tuple(_placed(it, folder) for it in error.findings)
+        raise LinkError(str(error), findings) from error
 
 
 def _placed(finding: Finding, folder: Path) -> Finding:

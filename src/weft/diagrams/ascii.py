@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from weft.diagrams.graph import Edge, Graph, Node, reached
+from weft.diagrams.board_graph import BOARD
+from weft.diagrams.nodes import Edge, Graph, Node, reached
 from weft.diagrams.sequence import Block, Branch, Message, Note, Sequence, Step
 
 #: The widest line.
@@ -29,7 +30,8 @@ def ascii_graph(graph: Graph) -> str:
     nearest = reached(graph)
     rank = {key: place for place, key in enumerate(nearest)}
     ordered = sorted(graph.nodes, key=lambda node: rank.get(node.key, len(rank)))
-    lines = [f"{cut(plain(graph.title), 60)}   (pattern: {graph.pattern})"]
+    way = BOARD if graph.pattern == BOARD else f"pattern: {graph.pattern}"
+    lines = [f"{cut(plain(graph.title), 60)}   ({way})"]
     lines += wrapped(plain(graph.description), COLUMNS)
     for node in ordered:
         if node.kind in ("user", "end"):

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from weft.diagrams.ascii import ascii_graph, ascii_sequence
-from weft.diagrams.graph import Graph, graph
+from weft.diagrams.graph import graph
 from weft.diagrams.mermaid import mermaid_graph, mermaid_sequence
+from weft.diagrams.nodes import Graph
 from weft.diagrams.sequence import Sequence, sequence
 from weft.diagrams.svg_graph import svg_graph
 from weft.diagrams.svg_sequence import svg_sequence

@@ -1,9 +1,20 @@
 """A workflow as nodes and edges, whichever form it is drawn in."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from dataclasses import replace
+from typing import Final
 
+from weft.diagrams.board_graph import board_graph
+from weft.diagrams.nodes import (
+    END_KEY,
+    START_KEY,
+    USER_KEY,
+    Edge,
+    Graph,
+    Node,
+    agent_key,
+    notes_of,
+)
 from weft.diagrams.wording import (
     NAME_LENGTH,
     WORKFLOW_LENGTH,
@@ -12,19 +23,12 @@ from weft.diagrams.wording import (
     shown,
     start_words,
 )
+from weft.engine.compiled import handoff_tools, servers_of
 from weft.engine.defaults import startup_mode
 from weft.engine.routing import GroupRules, Route, Routing, RoutingRule, link_routing
 from weft.ids import TERMINATE, USER
-from weft.spec.tools import UiTool
+from weft.spec.agents import Agent
 from weft.spec.workflow import WorkflowSpec
-
-NodeKind: TypeAlias = Literal["start", "agent", "undeclared", "user", "end"]
-EdgeKind: TypeAlias = Literal["start", "rule", "fallback", "default"]
-
-#: Keys of the nodes that are no agents. Keys of agents begin with "agent:".
-START_KEY: Final = "start"
-USER_KEY: Final = "user"
-END_KEY: Final = "end"
 
 #: How the members of a group take their turns.
 SIDE_BY_SIDE: Final = "side by side"
@@ -36,51 +40,10 @@ _SPEAKS_FIRST: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """One party: `role` is an agent's type or how the run begins.
-
-    `notes` are what it is for and the tools to mention.
-    """
-
-    key: str
-    kind: NodeKind
-    title: str
-    role: str = ""
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """One handoff; `before` means before the source replies."""
-
-    source: str
-    target: str
-    kind: EdgeKind
-    label: str
-    before: bool = False
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """A workflow to be drawn. Edges of one node stand in the order in which they are tried."""
-
-    title: str
-    description: str
-    pattern: str
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
-
-    def leaving(self) -> dict[str, list[Edge]]:
-        found: dict[str, list[Edge]] = {node.key: [] for node in self.nodes}
-        for edge in self.edges:
-            found[edge.source].append(edge)
-        return found
-
-
 def graph(spec: WorkflowSpec) -> Graph:
-    """Return the parties of a workflow and every handoff between them."""
+    """Return the parties of a workflow and every handoff between them, or what a board leads to."""
+    if spec.board is not None:
+        return board_graph(spec, spec.board)
     routing = _unread_routing(spec)
     edges = tuple(_edges(spec, routing))
     return Graph(
@@ -90,22 +53,6 @@ def graph(spec: WorkflowSpec) -> Graph:
         nodes=tuple(_nodes(spec, routing, edges)),
         edges=edges,
     )
-
-
-def agent_key(name: str) -> str:
-    return f"agent:{name}"
-
-
-def reached(drawn: Graph) -> list[str]:
-    """Return the keys that can be reached from the start, nearest first."""
-    leaving = drawn.leaving()
-    found = {START_KEY: None}
-    pending = [START_KEY]
-    for key in pending:
-        fresh = [edge.target for edge in leaving[key] if edge.target not in found]
-        pending += dict.fromkeys(fresh)
-        found.update(dict.fromkeys(fresh))
-    return list(found)
 
 
 def _target_key(routing: Routing, name: str) -> str:
@@ -124,7 +71,7 @@ def _groups(routing: Routing) -> list[GroupRules]:
 
 def _nodes(spec: WorkflowSpec, routing: Routing, edges: tuple[Edge, ...]) -> Iterator[Node]:
     yield Node(
-        START_KEY, "start", "start", start_words(spec.orchestrator.trigger), _notes(spec, None)
+        START_KEY, "start", "start", start_words(spec.orchestrator.trigger), notes_of(spec, None)
     )
     named: set[str] = set()
     for group in _groups(routing):
@@ -136,7 +83,7 @@ def _nodes(spec: WorkflowSpec, routing: Routing, edges: tuple[Edge, ...]) -> Ite
         if key not in named:
             title = shown(name, NAME_LENGTH)
             about = described(agent.description)
-            notes = (*([about] if about else ()), *_notes(spec, name))
+            notes = (*([about] if about else ()), *notes_of(spec, name), *_offered(spec, agent))
             yield Node(key, "agent", title, agent.agent_type, notes)
         named.add(key)
     used = dict.fromkeys(key for edge in edges for key in (edge.source, edge.target))
@@ -150,19 +97,13 @@ def _nodes(spec: WorkflowSpec, routing: Routing, edges: tuple[Edge, ...]) -> Ite
         yield Node(END_KEY, "end", "end")
 
 
-def _notes(spec: WorkflowSpec, agent: str | None) -> tuple[str, ...]:
-    """List the UI tools and lifecycle tools of an agent; None asks for those of the run."""
-    asking = [
-        shown(f"asks: {tool.function} ({tool.ui.component}, {tool.ui.mode})")
-        for tool in spec.tools
-        if isinstance(tool, UiTool) and tool.agent == agent
-    ]
-    called = [
-        shown(f"{tool.trigger}: {tool.function}")
-        for tool in spec.lifecycle_tools
-        if tool.agent == agent
-    ]
-    return (*asking, *called)
+def _offered(spec: WorkflowSpec, agent: Agent) -> Iterator[str]:
+    """Yield the tool servers an agent may use, and the tools by which its model hands off."""
+    for name in servers_of(spec, agent.agent_name):
+        yield shown(f"tool server: {name}")
+    targets = handoff_tools(spec, agent)
+    if targets:
+        yield shown(f"may hand off by a tool: {', '.join(targets.values())}")
 
 
 def _edges(spec: WorkflowSpec, routing: Routing) -> Iterator[Edge]:

@@ -7,7 +7,7 @@ digits and a few harmless signs stand for themselves, everything else is written
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from weft.diagrams.graph import Edge, Graph, Node, NodeKind
+from weft.diagrams.nodes import Edge, Graph, Node, NodeKind
 from weft.diagrams.sequence import Block, Message, Note, Sequence, Step
 
 _HARMLESS: Final = frozenset(" _.,()=/'+")

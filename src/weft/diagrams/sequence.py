@@ -8,18 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from weft.diagrams.graph import (
-    END_KEY,
-    SIDE_BY_SIDE,
-    START_KEY,
-    USER_KEY,
-    Edge,
-    Graph,
-    Node,
-    NodeKind,
-    graph,
-)
+from weft.diagrams.graph import SIDE_BY_SIDE, graph
+from weft.diagrams.nodes import END_KEY, START_KEY, USER_KEY, Edge, Graph, Node, NodeKind
 from weft.diagrams.wording import shown
+from weft.errors import UsageError
 from weft.spec.workflow import WorkflowSpec
 
 #: How deep alternatives may stand inside each other before a part of its own is easier to read.
@@ -90,7 +82,16 @@ class Sequence:
 
 
 def sequence(spec: WorkflowSpec) -> Sequence:
-    """Tell the course of a workflow from its start; every agent appears."""
+    """Tell the course of a workflow from its start; every agent appears.
+
+    Raises UsageError for a board: whoever is woken works, in no order of their own.
+    """
+    if spec.board is not None:
+        raise UsageError(
+            f"{spec.orchestrator.workflow_name} is a board, which has no sequence: its agents "
+            "work whenever an artifact comes",
+            hint="draw what leads to what: --kind graph",
+        )
     drawn = graph(spec)
     parties = [node for node in drawn.nodes if node.kind in ("agent", "undeclared")]
     steps = tuple(_story(spec, drawn, parties))

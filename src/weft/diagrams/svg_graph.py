@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import Final
 
 from weft.diagrams import svg
-from weft.diagrams.graph import Edge, Graph, Node
 from weft.diagrams.layers import Layered, layered
 from weft.diagrams.layout import Layout, Point, Size, arrange
+from weft.diagrams.nodes import Edge, Graph, Node
 from weft.diagrams.svg import lines, text_width
 
 _MARGIN: Final = 24.0

@@ -1,30 +1,49 @@
 """What a spec may declare and this version does not perform. A run that ignored it would lie."""
 
 from collections.abc import Iterator
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
+from weft.engine.compiled import AFTER_RUN, BEFORE_RUN
+from weft.engine.points import TRIGGER, function_triggers, is_function
 from weft.engine.trigger_kinds import NO_KINDS, TriggerKinds
 from weft.findings import Path
 from weft.spec.triggers import CUSTOM, CustomTrigger, Trigger
-from weft.spec.variables import DerivedSource
+from weft.spec.variables import ComputedSource, DerivedSource
 from weft.spec.workflow import WorkflowSpec
 
-#: Where something stands in the spec, and what it is.
-Left: TypeAlias = tuple[Path, str]
+_NOT_YET: Final = "which this version of Weft does not perform"
+_NOT_HERE: Final = "which a board does not call"
+_COMPONENT: Final = "write a component with the hooks of a board in its place"
 
-HINT: Final = "take it out, or wait for a version that performs it"
+#: The boundaries of a run itself, which every way has.
+_RUN_POINTS: Final = (*BEFORE_RUN, *AFTER_RUN)
+_WAIT: Final = "take it out, or wait for a version that performs it"
+
+
+class Left(NamedTuple):
+    """Something that would have no effect: where it stands in the spec, what it is, and why."""
+
+    path: Path
+    what: str
+    why: str = _NOT_YET
+    hint: str = _WAIT
 
 
 def not_performed(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> tuple[Left, ...]:
     """Return everything a workflow declares that would have no effect."""
-    return (*_of_orchestrator(spec), *_of_variables(spec, kinds), *_of_others(spec))
+    return (
+        *_of_orchestrator(spec),
+        *_of_variables(spec, kinds),
+        *_of_board(spec),
+        *_of_others(spec),
+    )
 
 
-def refusal(workflow: str, what: str) -> str:
+def refusal(workflow: str, left: Left) -> str:
     """Say that a workflow declares what would have no effect."""
-    return f"{workflow} declares {what}, which this version of Weft does not perform"
+    return f"{workflow} declares {left.what}, {left.why}"
 
 
 def _of_orchestrator(spec: WorkflowSpec) -> Iterator[Left]:
@@ -36,7 +55,7 @@ def _of_orchestrator(spec: WorkflowSpec) -> Iterator[Left]:
     }
     for name, value in declared.items():
         if value:
-            yield ("orchestrator", name), name
+            yield Left(("orchestrator", name), name)
 
 
 def _of_variables(spec: WorkflowSpec, kinds: TriggerKinds) -> Iterator[Left]:
@@ -53,24 +72,48 @@ def _of_variables(spec: WorkflowSpec, kinds: TriggerKinds) -> Iterator[Left]:
             ),
         ]
         for place, trigger in placed:
-            fault = _custom_fault(trigger, kinds) if isinstance(trigger, CustomTrigger) else None
+            if not isinstance(trigger, CustomTrigger):
+                continue
+            fault = _custom_fault(trigger, kinds)
             if fault:
-                yield place, f"a trigger of {name}, {fault}"
+                yield Left(place, f"a trigger of {name}, {CUSTOM}{trigger.name}", *fault)
 
 
-def _custom_fault(trigger: CustomTrigger, kinds: TriggerKinds) -> str | None:
-    """Say why a trigger of a plug-in cannot be performed here."""
-    kind = f"{CUSTOM}{trigger.name}"
+def _custom_fault(trigger: CustomTrigger, kinds: TriggerKinds) -> tuple[str, str] | None:
+    """Say why a trigger of a plug-in cannot be performed here, and what to do."""
     if trigger.name not in kinds:
-        return f"{kind}, which no plug-in here adds"
+        there = ", ".join(f"{CUSTOM}{it}" for it in sorted(kinds)) or "none"
+        hint = f"install the plug-in that adds it, or correct the name; installed: {there}"
+        return "which no installed plug-in adds", hint
     try:
         kinds[trigger.name].settings.model_validate(trigger.settings)
     except ValidationError as error:
         faults = (f"{'.'.join(map(str, it['loc']))}: {it['msg']}" for it in error.errors())
-        return f"{kind}, whose settings do not fit ({'; '.join(faults)})"
+        return f"whose settings do not fit ({'; '.join(faults)})", "correct them"
     return None
+
+
+def _of_board(spec: WorkflowSpec) -> Iterator[Left]:
+    """Yield what is called around turns: on a board components do that."""
+    if spec.board is None:
+        return
+    for index, hook in enumerate(spec.hooks):
+        if hook.hook_type not in _RUN_POINTS:
+            yield Left(("hooks", index), f"the hook {hook.function}", _NOT_HERE, _COMPONENT)
+    for index, tool in enumerate(spec.lifecycle_tools):
+        if tool.trigger not in _RUN_POINTS:
+            what = f"the lifecycle tool {tool.function}"
+            yield Left(("lifecycle_tools", index), what, _NOT_HERE, _COMPONENT)
+    for call in function_triggers(spec.variables):
+        name = call.point.removeprefix(TRIGGER)
+        yield Left(("variables", name), f"a function trigger of {name}", _NOT_HERE, _COMPONENT)
+    for name, variable in spec.variables.items():
+        source = variable.source
+        if isinstance(source, ComputedSource) and is_function(source.computation):
+            what = f"{name}, computed by a function"
+            yield Left(("variables", name, "source"), what, _NOT_HERE, _COMPONENT)
 
 
 def _of_others(spec: WorkflowSpec) -> Iterator[Left]:
     if spec.flow is not None:
-        yield ("flow",), "the flow"
+        yield Left(("flow",), "the flow")

@@ -23,7 +23,8 @@ def collect(
     if rules.join is not None and rules.join.within_count is not None:
         seen = board.seen.get(rules.name, 0) + 1
         board = board.changed(seen={**board.seen, rules.name: seen})
-        board, commands = _pass_over(state, board, rules, seen - rules.join.within_count)
+        last = seen - 1 - rules.join.within_count
+        board, commands = _pass_over(state, board, rules, last)
     if rules.single:
         board, more = _complete(state, board, rules, (it,), event)
         return board, [*commands, *more]

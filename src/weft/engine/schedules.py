@@ -17,13 +17,18 @@ _PART: Final = re.compile(r"(\*|\d{1,2}(?:-\d{1,2})?)(?:/(\d{1,3}))?\Z")
 _LONGEST: Final = 366 * 8
 
 
-def next_time(schedule: Schedule, after: int, *, first: bool) -> int | None:
-    """Return when a schedule fires next after a time, in milliseconds; None if never again."""
-    start = after + round(schedule.delay_seconds * 1000) if first else after
+def next_time(schedule: Schedule, now: int, planned: int | None = None) -> int | None:
+    """Return when a schedule fires next, in milliseconds; None if never again.
+
+    `planned` is when it should have fired last: what is late does not put off the next, and what
+    nobody was there for is not made up for.
+    """
+    start = now + round(schedule.delay_seconds * 1000) if planned is None else now
     if schedule.at is not None:
-        return max(milliseconds(schedule.at), start) if first else None
+        return max(milliseconds(schedule.at), start) if planned is None else None
     if schedule.every_seconds is not None:
-        return start if first else start + max(1, round(schedule.every_seconds * 1000))
+        every = max(1, round(schedule.every_seconds * 1000))
+        return start if planned is None else planned + every * ((now - planned) // every + 1)
     time = datetime.fromtimestamp(start / 1000, UTC)
     if schedule.daily is not None:
         hour, minute = map(int, schedule.daily.split(":"))

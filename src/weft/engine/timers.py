@@ -27,6 +27,6 @@ def on_timer_fired(
     if timer.owner:
         return overdue(compiled, state, timer)
     if state.board is not None and data.id not in compiled.triggers.timers:
-        return board.fired(compiled, state, event, data)
+        return board.fired(compiled, state, event, timer)
     fired, _ = fire(compiled, state, 0, timer_expired(compiled, state.variables, data.id))
     return fired

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_core import to_json
 
+from weft.engine.board_turn import BOARD
 from weft.engine.events import ContextFetched, Event, Values
 from weft.runtime.fetching import SERVER
 from weft.runtime.workflow import Workflow
@@ -52,7 +53,10 @@ class DocumentRecord:
 
 def fetch_records(workflow: Workflow, event: Event, data: ContextFetched) -> Iterator[FetchRecord]:
     """Yield what was read, then what could not be, then what servers offer."""
-    for origin in dict.fromkeys((*data.found, *data.faults)):
+    origins = dict.fromkeys((*data.found, *data.faults))
+    if BOARD not in data.faults:
+        origins.pop(BOARD, None)  # `inspect.board` says what providers gave.
+    for origin in origins:
         told: Any = data.found.get(origin) or {}
         fault = data.faults.get(origin, "")
         yield FetchRecord(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from weft.engine.events import Event
 from weft.engine.reduce import fold
 from weft.engine.state import Ending, Request, Spent, State
+from weft.inspect.board import BoardRun, board_run
 from weft.inspect.fetched import DocumentRecord, FetchRecord
 from weft.inspect.handoffs import HandoffRecord, Judgement
 from weft.inspect.steps import until_end
@@ -63,6 +64,8 @@ class RunInspection:
     documents: tuple[DocumentRecord, ...]
     #: How it is going to end, while something is still to be done before.
     ending: Ending | None
+    #: What happened on a board beside its turns.
+    board: BoardRun | None = None
 
 
 def inspect_run(workflow: Workflow, run: str, events: Sequence[Event]) -> RunInspection:
@@ -94,6 +97,7 @@ def inspect_run(workflow: Workflow, run: str, events: Sequence[Event]) -> RunIns
         judged=own.judged,
         documents=own.documents,
         ending=state.ending,
+        board=board_run(state, events, own.board),
     )
 
 

@@ -25,6 +25,7 @@ from weft.engine.events import (
     Usage,
     VariableSet,
 )
+from weft.inspect.board import BoardNotes
 from weft.inspect.fetched import DocumentRecord, FetchRecord, fetch_records
 from weft.inspect.handoffs import HandoffRecord, Judgement
 from weft.inspect.steps import Step
@@ -82,6 +83,8 @@ class Page:
         self.error: str | None = None
         self.group = ""
         self.app = ""
+        #: Of an activation on a board, and of the run of a board itself.
+        self.board: BoardNotes | None = None
 
     @property
     def points(self) -> list[ToolUse]:
@@ -92,6 +95,8 @@ class Page:
 def _assembled(page: Page, step: Step, data: ContextAssembled) -> None:
     tokens: Any = data.manifest.get("tokens")
     page.calls[data.call] = ModelCall(data.call, step.event.seq, step.event.at, tokens)
+    if page.board is not None:
+        page.board.assembled(data.call, data.manifest)
 
 
 def _replied(page: Page, step: Step, data: ModelReplied) -> None:
@@ -202,6 +207,8 @@ def _message_sent(page: Page, _step: Step, data: MessageSent) -> None:
 
 def _fetched(page: Page, step: Step, data: ContextFetched) -> None:
     found = tuple(fetch_records(page.workflow, step.event, data))
+    if page.board is not None:
+        page.board.fetched(data)
     # A tool may have read something once more.
     use = next((it for it in page.tools.values() if it.seq == step.event.cause), None)
     if use is None or step.event.actor != f"tool:{use.tool}":

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weft.engine.events import ConditionJudged, Event, HandedOff, RunForked, TurnStarted
+from weft.inspect.board import BoardNotes, BoardTurn, woken
 from weft.inspect.fetched import DocumentRecord, FetchRecord
 from weft.inspect.handoffs import HandoffRecord, Judgement, handoff_record, judgement
 from weft.inspect.steps import steps
@@ -26,6 +27,8 @@ class RunRecord:
     judged: tuple[Judgement, ...]
     handoffs: tuple[HandoffRecord, ...]
     documents: tuple[DocumentRecord, ...]
+    #: What happened on a board beside its turns.
+    board: BoardNotes = field(default_factory=BoardNotes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class TurnRecord:
     #: What the agent said after its hooks, if it has any that see its replies.
     sent: str | None = None
     judged: tuple[Judgement, ...] = ()
+    #: On a board: what woke the agent, what it was shown, and what it published.
+    board: BoardTurn | None = None
 
 
 def turn_records(workflow: Workflow, run: str, events: Sequence[Event]) -> tuple[TurnRecord, ...]:
@@ -70,17 +75,19 @@ def all_records(
     if not events:
         return RunRecord((), (), (), (), ()), ()
     own = Page(workflow, events[0])  # Its number is 0: it is no turn.
+    own.board = BoardNotes()
     pages: dict[int, Page] = {0: own}
     for step in steps(workflow.compiled, run, events):
         event = step.event
         # Who is next is decided between turns: it stands with the turn before.
-        last = pages[event.turn if event.turn in pages and event.turn else max(pages)]
+        last = pages[event.turn if event.turn in pages and event.turn else next(reversed(pages))]
         match event.data:
             case TurnStarted(agent=agent, fork=fork):
                 page = pages[event.turn] = Page(workflow, event, agent)
                 group = step.after.groups.get(fork)
                 page.group = group.name if group else ""
                 page.app = step.after.app
+                page.board = woken(step.after, event.turn)
             case HandedOff():
                 record = handoff_record(workflow, step, event.data, last.judged)
                 last.handoffs.append(record)
@@ -89,8 +96,14 @@ def all_records(
             case _:
                 page = pages.get(event.turn)
                 note = NOTES.get(type(event.data))
-                if page is not None and page.ended is None and note is not None:
+                # On a board, code may be called about a turn that has failed.
+                if page is None or (page.ended is not None and page.board is None):
+                    continue
+                if note is not None:
                     note(page, step, event.data)
+                if page.board is not None:
+                    cause = pages.get(events[event.cause - 1].turn) if event.cause else None
+                    page.board.add(step.after.run, event, cause.board if cause else None)
     del pages[0]
     forked = max((it.seq for it in events if isinstance(it.data, RunForked)), default=0)
     turns = tuple(_turn(it, _settings(workflow, run, it, forked)) for it in pages.values())
@@ -111,6 +124,7 @@ def _run(page: Page) -> RunRecord:
         judged=tuple(page.judged),
         handoffs=tuple(page.handoffs),
         documents=tuple(page.documents),
+        board=page.board or BoardNotes(),
     )
 
 
@@ -133,4 +147,5 @@ def _turn(page: Page, settings: ModelSettings | None) -> TurnRecord:
         points=tuple(page.points),
         sent=page.sent,
         judged=tuple(page.judged),
+        board=page.board.turn() if page.board else None,
     )

@@ -14,9 +14,10 @@ from tokenize import detect_encoding
 from typing import Final
 
 from weft.findings import Finding, Place
-from weft.packages.archive.names import MAX_DEPTH, MAX_FILES, MAX_TOTAL, is_passed_over
+from weft.packages.archive.names import MAX_FILES, MAX_TOTAL
 from weft.packages.layout import CODE_FOLDERS, FILE_KINDS, ROOT_CODE, SUFFIXES
 from weft.packages.text.documents import MAX_BYTES
+from weft.spec.file_names import MAX_DEPTH, is_passed_over
 
 #: Made anew by Python at every run, so not even kept.
 _NEVER: Final = "__pycache__"

@@ -8,11 +8,13 @@ from types import NoneType
 from typing import Annotated, Final, Literal, TypeAlias, Union, get_args, get_origin
 
 from pydantic import Tag, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from weft.findings import Path
-from weft.ids import nearest
+from weft.ids import FUNCTION_NAME, OBJECT_NAME, nearest
 from weft.packages.edit.rewrite import is_list, is_map
+from weft.spec.board import TIME_OF_DAY
 from weft.spec.part import Part
 
 _EXPECTED: Final = {
@@ -26,6 +28,21 @@ _EXPECTED: Final = {
     "dict_type": "an object",
     "model_type": "an object",
     "model_attributes_type": "an object",
+    "text_or_object": "text or an object",
+    "datetime_type": "a date and a time",
+    "datetime_parsing": "a date and a time",
+    "datetime_from_date_parsing": "a date and a time",
+    "timezone_aware": "a time with its zone",
+}
+
+#: What a text must look like that fits a pattern, and how to write it.
+_FORMS: Final = {
+    f"^{OBJECT_NAME}$": ("no reference to code", "write module:name: tools.news:is_local"),
+    f"^{FUNCTION_NAME}$": (
+        "no reference to a function",
+        "write module:name: tools.news:sum_up",
+    ),
+    TIME_OF_DAY: ("no time of day", "write hours and minutes: 09:30"),
 }
 _Loc: TypeAlias = tuple[int | str, ...]
 _TRUE: Final = frozenset({"true", "yes", "on", "1"})
@@ -42,6 +59,7 @@ _NOT_HERE: Final = {
 #: Longer texts are not repeated.
 _LONGEST: Final = 60
 _SAMPLES: Final = {str: '"..."', bool: "true", int: "1", float: "1.0", NoneType: "null"}
+_TIME: Final = "write it with its zone, such as 2026-01-31T09:00:00Z"
 _CONTAINERS: Final = {tuple: "[]", list: "[]", dict: "{}"}
 
 
@@ -66,10 +84,18 @@ def problems(error: ValidationError, model: type[Part]) -> Iterator[Problem]:
     meant = {(*problem.path[:-1], problem.rename) for problem in unknown if problem.rename}
     yield from unknown
     for detail in details:
-        if not _is_unknown(detail):
+        if not _is_unknown(detail) and not _counts_refused(detail, details):
             problem = _problem(detail, model)
             if problem.path not in meant:
                 yield problem
+
+
+def _counts_refused(detail: ErrorDetails, details: list[ErrorDetails]) -> bool:
+    """Tell whether a list counts as too short only because what is in it was refused."""
+    loc = detail["loc"]
+    return detail["type"] == "too_short" and any(
+        len(it["loc"]) > len(loc) and it["loc"][: len(loc)] == loc for it in details
+    )
 
 
 def _is_unknown(detail: ErrorDetails) -> bool:
@@ -128,9 +154,43 @@ def _problem(detail: ErrorDetails, model: type[Part]) -> Problem:
     if kind in _EXPECTED:
         wanted, found = _EXPECTED[kind], detail["input"]
         message = f"expected {wanted}, found {describe(found)}"
-        return Problem("SCHEMA007", path, message, hint=rewrite_as(wanted, found))
+        hint = _as_kind(detail, model) or rewrite_as(wanted, found)
+        return Problem("SCHEMA007", path, message, hint=hint)
+    return Problem("SCHEMA007", path, *_refused_otherwise(detail, model))
+
+
+def _refused_otherwise(detail: ErrorDetails, model: type[Part]) -> tuple[str, tuple[str, ...]]:
+    """Say what is wrong with a value of the right kind, and what to do."""
+    kind, context = detail["type"], detail.get("ctx", {})
+    pattern = str(context.get("pattern"))
+    if kind == "string_pattern_mismatch" and pattern in _FORMS:
+        fact, hint = _FORMS[pattern]
+        return f"{describe(detail['input'])} is {fact}", _as_kind(detail, model) or (hint,)
+    if kind == "too_short":
+        least, found = context["min_length"], context["actual_length"]
+        return f"expected at least {least} in the list, found {found}", ("add what is missing",)
+    if kind == "string_too_short":
+        return "the text is empty", ("write one, or leave the key out",)
     message = detail["msg"]
-    return Problem("SCHEMA007", path, message[:1].lower() + message[1:])
+    return message[:1].lower() + message[1:], ()
+
+
+def _as_kind(detail: ErrorDetails, model: type[Part]) -> tuple[str, ...]:
+    """Say how to write an object of which only the word is there that tells its kind."""
+    found, loc = detail["input"], detail["loc"]
+    if not isinstance(found, str):
+        return ()
+    # The last step may be the tag of a union, which is no step in the data.
+    kinds = _kinds(_annotation(loc, model)) or _kinds(_annotation(loc[:-1], model))
+    near = nearest(found, kinds)
+    return (f'write {{"{kinds[near]}": "{near}"}}, and what else belongs to it',) if near else ()
+
+
+def _kinds(annotation: object) -> dict[str, str]:
+    """Return the words that tell the members of a union apart, each with the key it stands at."""
+    if isinstance(annotation, type) and issubclass(annotation, Part):
+        return {word: key for key, word in _tagged(annotation)}
+    return {word: key for it in get_args(annotation) for word, key in _kinds(it).items()}
 
 
 def _not_among(path: Path, found: object, choices: list[str]) -> Problem:
@@ -169,13 +229,13 @@ def _path(loc: _Loc, model: type[Part]) -> Path:
 
 def _known_keys(loc: _Loc, model: type[Part]) -> list[str]:
     found = _walk(model, loc)[1]
-    return [field.alias or name for name, field in found.model_fields.items()] if found else []
+    return [field.alias or name for name, field in _fields(found).items()] if found else []
 
 
 def _annotation(loc: _Loc, model: type[Part]) -> object:
     """Return the type of the field a location ends in, or None where no model declares it."""
-    parent = _walk(model, loc[:-1])[1]
-    fields = parent.model_fields.items() if parent else ()
+    parent = _walk(model, loc[:-1])[1] if loc else None
+    fields = _fields(parent).items() if parent else ()
     return next((it.annotation for name, it in fields if loc[-1] in {name, it.alias}), None)
 
 
@@ -197,7 +257,7 @@ def _walk(annotation: object, loc: _Loc) -> tuple[Path, type[Part] | None]:
 def _walk_model(model: type[Part], loc: _Loc) -> tuple[Path, type[Part] | None]:
     if not loc:
         return (), model
-    for name, field in model.model_fields.items():
+    for name, field in _fields(model).items():
         if loc[0] in {name, field.alias}:
             path, found = _walk(field.annotation, loc[1:])
             return (loc[0], *path), found
@@ -219,11 +279,21 @@ def _tags(member: object) -> set[str]:
     if get_origin(member) is Annotated:
         return {entry.tag for entry in get_args(member)[1:] if isinstance(entry, Tag)}
     if isinstance(member, type) and issubclass(member, Part):
-        literals = (
-            get_args(f.annotation) for f in member.model_fields.values() if _single(f.annotation)
-        )
-        return {value for (value,) in literals}
+        return {word for _, word in _tagged(member)}
     return set()
+
+
+def _tagged(model: type[Part]) -> Iterator[tuple[str, str]]:
+    """Yield the fields with one possible value, and that value."""
+    for name, field in model.model_fields.items():
+        if _single(field.annotation):
+            yield name, get_args(field.annotation)[0]
+
+
+def _fields(model: type[Part]) -> dict[str, FieldInfo]:
+    """Return the fields of a model; one that may contain itself knows them once it is built."""
+    model.model_rebuild()
+    return model.model_fields
 
 
 def _single(annotation: object) -> bool:
@@ -261,6 +331,8 @@ def rewrite_as(wanted: str, found: object) -> tuple[str, ...]:
             return (f"write it without quotes: {found}",)
         case "a list" if isinstance(found, str) and len(found) <= _LONGEST:
             return (f"put it in brackets: [{json.dumps(found, ensure_ascii=False)}]",)
+        case "a date and a time" | "a time with its zone":
+            return (_TIME,)
         case _:
             return ()
 

@@ -44,7 +44,11 @@ class Review:
 
 
 def review_package(
-    package: Package, *, profile: Profile = "development", kinds: TriggerKinds = NO_KINDS
+    package: Package,
+    *,
+    profile: Profile = "development",
+    kinds: TriggerKinds = NO_KINDS,
+    suppressed: frozenset[str] = frozenset(),
 ) -> tuple[Finding, ...]:
     """Return all there is to say about one package: what reading found and what rules say."""
     subject = Subject(
@@ -54,6 +58,7 @@ def review_package(
         code={name: raw.decode("utf-8-sig") for name, raw in package.code.items()},
         profile=profile,
         kinds=kinds,
+        suppressed=suppressed,
         files=_files_read(package),
     )
     said = check(subject, locate=package.locate, broken=package.broken)
@@ -62,10 +67,14 @@ def review_package(
 
 
 def refuse_errors(
-    package: Package, *, profile: Profile = "development", kinds: TriggerKinds = NO_KINDS
+    package: Package,
+    *,
+    profile: Profile = "development",
+    kinds: TriggerKinds = NO_KINDS,
+    suppressed: frozenset[str] = frozenset(),
 ) -> None:
     """Raise CheckFailed if something keeps a package from running; a traceback shows all of it."""
-    said = review_package(package, profile=profile, kinds=kinds)
+    said = review_package(package, profile=profile, kinds=kinds, suppressed=suppressed)
     errors = tuple(it for it in said if is_error(it))
     if not errors:
         return
@@ -86,6 +95,7 @@ def review(
     *,
     profile: Profile = "development",
     kinds: TriggerKinds = NO_KINDS,
+    suppressed: frozenset[str] = frozenset(),
     on_package: Callable[[int, int], None] = _tell_nobody,
 ) -> Review:
     """Read and check a package, or a workspace with all its packages and packs.
@@ -97,7 +107,7 @@ def review(
     folders = find_packages(path)
     for folder in folders:
         package = read_package(folder)
-        said += review_package(package, profile=profile, kinds=kinds)
+        said += review_package(package, profile=profile, kinds=kinds, suppressed=suppressed)
         packages.append(_reviewed(package))
         on_package(len(packages), len(folders))
     packs = read_packs(path)

@@ -12,6 +12,9 @@ from weft.spec.patterns import PATTERNS, find_pattern
 #: The two packages a new workspace starts with.
 EXAMPLES: Final = ("HelloWorld", "CustomerSupportRouter")
 
+#: The examples of boards.
+BOARDS: Final = ("NewsDesk",)
+
 
 def shipped_folder() -> Path:
     """Return the folder of shipped packages: inside an installed Weft, or beside its sources."""

@@ -9,12 +9,12 @@ from typing import Final
 from weft.catalogue import CATALOGUE
 from weft.errors import UsageError
 from weft.findings import Finding, Place
-from weft.packages.archive.names import is_passed_over
 from weft.packages.folder import read_bytes, unlisted, unreadable
 from weft.packages.layout import FILE_KINDS, SUFFIXES, meant_kind
 from weft.packages.package import DeclaredFile
 from weft.packages.reader import open_document, read_part
 from weft.packages.text import documents
+from weft.spec.file_names import is_passed_over
 from weft.spec.packs import Pack
 
 #: The folders of a workspace in which its packages and its packs are.

@@ -28,6 +28,9 @@ class DueWatch:
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closed = False
+        #: Until when the task waits; None while it looks. It has done so, or has ended, if set.
+        self._waits: int | None = None
+        self._rests = asyncio.Event()
         #: What went wrong: when each is tried again, and the pause after that.
         self._later: dict[DueRow, tuple[int, int]] = {}
 
@@ -39,7 +42,22 @@ class DueWatch:
     def watch(self) -> None:
         """Wait for what is due, unless that is done already."""
         if not self._closed and (self._task is None or self._task.done()):
+            self._rests.clear()
             self._task = asyncio.create_task(self._watch())
+
+    @property
+    def busy(self) -> bool:
+        """Whether something may be due that did not happen yet."""
+        if self._closed or self._task is None or self._task.done():
+            return False
+        return self._waits is None or self._news.is_set() or self._waits <= self._clock.now()
+
+    async def settled(self) -> None:
+        """Return when nothing is due now."""
+        while self.busy:
+            self._news.set()
+            await asyncio.sleep(0)
+            await self._rests.wait()
 
     async def close(self) -> None:
         """Stop waiting, for good: nothing could be written that is found now."""
@@ -50,13 +68,16 @@ class DueWatch:
 
     async def _watch(self) -> None:
         """Wait and let happen until nothing is left that could be due."""
-        while True:
-            self._news.clear()
-            next_ = await self._next()
-            if next_ is not None:
-                await self._until(next_)
-            elif not self._news.is_set():
-                return
+        try:
+            while True:
+                self._news.clear()
+                next_ = await self._next()
+                if next_ is not None:
+                    await self._until(next_)
+                elif not self._news.is_set():
+                    return
+        finally:
+            self._rests.set()
 
     async def _next(self) -> int | None:
         """Let happen what is due now, and return when to look again."""
@@ -94,6 +115,8 @@ class DueWatch:
 
     async def _until(self, at: int) -> None:
         """Return at a time, or sooner when there is news."""
+        self._waits = at
+        self._rests.set()
         waits = (
             asyncio.ensure_future(self._clock.sleep_until(at)),
             asyncio.ensure_future(self._news.wait()),
@@ -101,6 +124,8 @@ class DueWatch:
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._rests.clear()
+            self._waits = None
             for wait in waits:
                 wait.cancel()
             await asyncio.gather(*waits, return_exceptions=True)

@@ -246,13 +246,14 @@ class Worker:
 
     @property
     def busy(self) -> bool:
-        """Whether a run is worked on here that does not only wait."""
-        return any(not it.resting for it in self._held.values())
+        """Whether a run is worked on here that does not only wait, or something is due."""
+        return self._due.busy or any(not it.resting for it in self._held.values())
 
     async def quiet(self) -> None:
-        """Return when every run that is worked on here waits, or has ended."""
-        while busy := [it for it in self._held.values() if not it.resting]:
-            await asyncio.gather(*(it.rest() for it in busy))
+        """Return when every run that is worked on here waits for later, or has ended."""
+        while self.busy:
+            await asyncio.gather(*(it.rest() for it in self._held.values() if not it.resting))
+            await self._due.settled()
             await asyncio.sleep(0)
 
     async def close(self) -> None:

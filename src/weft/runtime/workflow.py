@@ -11,7 +11,7 @@ from pydantic_core import from_json, to_json
 from weft.context.view import EngineView, View, make_view
 from weft.engine.board_rules import role_of
 from weft.engine.compiled import ActivationRules, CompiledWorkflow, compile_workflow
-from weft.engine.not_performed import HINT, not_performed, refusal
+from weft.engine.not_performed import not_performed, refusal
 from weft.engine.points import linked_functions
 from weft.engine.publishing import output_schema
 from weft.engine.suppression import without_sources
@@ -32,7 +32,7 @@ from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import names
 from weft.spec.model_settings import ModelSettings
 from weft.spec.templates import references
-from weft.spec.tools import Tool, is_built_in
+from weft.spec.tools import Tool, is_elsewhere
 from weft.spec.variables import ComputedSource, ExternalSource
 from weft.spec.workflow import WorkflowSpec
 
@@ -103,7 +103,7 @@ def link(
     _refuse_not_performed(spec, linking.kinds)
     functions = {
         tool.function: (
-            tool.file if _is_elsewhere(tool) else str(PurePosixPath("tools") / tool.file),
+            tool.file if is_elsewhere(tool) else str(PurePosixPath("tools") / tool.file),
             tool.function,
         )
         for tool in spec.tools
@@ -138,11 +138,6 @@ def link(
     # Every workflow lets go of the code it has loaded when nothing needs it any more.
     finalize(workflow, loader.unload, name)
     return workflow
-
-
-def _is_elsewhere(tool: Tool) -> bool:
-    """Tell whether the code of a tool is no file of the package."""
-    return is_built_in(tool) or tool.file.startswith(("python:", "local:"))
 
 
 def _views(
@@ -250,15 +245,14 @@ def _refuse_not_performed(spec: WorkflowSpec, kinds: TriggerKinds) -> None:
         Finding(
             "LINK003",
             "error",
-            refusal(name, what),
-            Place(".".join(map(str, path))),
-            hint=(HINT,),
+            refusal(name, it),
+            Place(".".join(map(str, it.path))),
+            hint=(it.hint,),
         )
-        for path, what in left
+        for it in left
     )
     if findings:
-        told = ", ".join(what for _, what in left)
-        raise LinkError(f"{name} declares what this version does not perform: {told}", findings)
+        raise LinkError("; ".join(it.message for it in findings), findings)
 
 
 def _described(tools: Tools, tool: Tool) -> ToolSchema:

@@ -1,15 +1,28 @@
 """The board: typed artifacts, the agents they wake, and what these publish in turn."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, StringConstraints, Tag
 
-from weft.spec.part import JsonMap, Name, ObjectRef, Part, Text, Words
+from weft.spec.part import TEXT_OR_OBJECT, JsonMap, Name, ObjectRef, Part, Text, Words
 from weft.spec.providers import Provider
 from weft.spec.visibility import PUBLIC, Visibility
 
 #: The type of what a schedule publishes.
-TICK = "Tick"
+TICK: Final = "Tick"
+
+#: Hours and minutes.
+TIME_OF_DAY: Final = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
+
+HookName: TypeAlias = Literal[
+    "before_schedule",
+    "pre_consume",
+    "pre_evaluate",
+    "post_evaluate",
+    "artifact_published",
+    "post_publish",
+    "error",
+]
 
 
 class ArtifactType(Part):
@@ -23,7 +36,13 @@ class ArtifactType(Part):
 class Join(Part):
     """Artifacts that belong together by a key."""
 
-    by: Name | dict[Name, Name] | None = Field(
+    by: (
+        Annotated[
+            Annotated[Name, Tag("text")] | Annotated[dict[Name, Name], Tag("object")],
+            TEXT_OR_OBJECT,
+        ]
+        | None
+    ) = Field(
         default=None, description="The field of the payload that is the key, or one for each type."
     )
     function: ObjectRef | None = Field(
@@ -73,9 +92,9 @@ class Publication(Part):
     """What an agent publishes."""
 
     type: Name
-    visibility: Visibility | ObjectRef = Field(
-        default=PUBLIC, description="Fixed, or a function of the payload that returns it."
-    )
+    visibility: Annotated[
+        Annotated[Visibility, Tag("object")] | Annotated[ObjectRef, Tag("text")], TEXT_OR_OBJECT
+    ] = Field(default=PUBLIC, description="Fixed, or a function of the payload that returns it.")
     tags: tuple[Name, ...] = ()
     fan_out: int = Field(default=1, ge=1, le=100, description="How many each time.")
     where: Words | None = Field(
@@ -113,25 +132,14 @@ class Component(Part):
     component: ObjectRef = Field(description="A class, made with `options`.")
     options: JsonMap = Field(default={}, description="What the class is made with.")
     priority: int = Field(default=0, ge=-1000, le=1000, description="Higher comes first.")
-    hooks: tuple["HookName", ...] = Field(description="Which of its hooks are called.")
-
-
-HookName: TypeAlias = Literal[
-    "before_schedule",
-    "pre_consume",
-    "pre_evaluate",
-    "post_evaluate",
-    "artifact_published",
-    "post_publish",
-    "error",
-]
+    hooks: tuple[HookName, ...] = Field(description="Which of its hooks are called.")
 
 
 class Schedule(Part):
     """When an agent is woken by the clock (UTC); what wakes it is an artifact of the type Tick."""
 
     every_seconds: Annotated[float, Field(gt=0, le=31_536_000)] | None = None
-    daily: Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")] | None = None
+    daily: Annotated[str, StringConstraints(pattern=TIME_OF_DAY)] | None = None
     at: AwareDatetime | None = None
     cron: Name | None = Field(
         default=None, description="Five fields: minute hour day month weekday."
@@ -175,9 +183,12 @@ class BoardAgent(Part):
 class Board(Part):
     """Which artifacts there are, whom they wake, and what holds for all."""
 
-    artifacts: tuple[Name | ArtifactType, ...] = Field(
-        description="Types that may be published: models of the package, or JSON Schemas."
-    )
+    artifacts: tuple[
+        Annotated[
+            Annotated[Name, Tag("text")] | Annotated[ArtifactType, Tag("object")], TEXT_OR_OBJECT
+        ],
+        ...,
+    ] = Field(description="Types that may be published: models of the package, or JSON Schemas.")
     agents: tuple[BoardAgent, ...] = ()
     components: tuple[Component, ...] = Field(
         default=(), description="Their board hooks are called for all agents."

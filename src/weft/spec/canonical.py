@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Literal, TypeAlias, cast, get_args, get_origin
 
@@ -17,10 +18,11 @@ from weft.spec.part import JsonValue, Part
 from weft.spec.types import TypeExpr, print_type
 from weft.spec.workflow import WorkflowSpec
 
-#: What stands in a field: a part, a type, JSON, or containers of these.
+#: What stands in a field: a part, a type, a time, JSON, or containers of these.
 _Declared: TypeAlias = (
     Part
     | TypeExpr
+    | datetime
     | tuple["_Declared", ...]
     | list["_Declared"]
     | dict[str, "_Declared"]
@@ -91,5 +93,7 @@ def _data(value: _Declared) -> JsonValue:
             return {key: _data(item) for key, item in value.items()}
         case None | str() | int() | float():
             return value
+        case datetime():
+            return value.isoformat()
         case _:
             return print_type(value)

@@ -1,14 +1,31 @@
 """Model settings: how a language model is asked, beside what it is sent."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from weft.spec.part import JsonMap, Part, Words
 
 #: Says that the seed is to be one number for all of a chat.
 CACHE_SEED: Final = "cache_seed"
+
+
+def _seed(value: object) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return "number"
+    return "word" if value == CACHE_SEED else None
+
+
+#: Told apart by their form, so that what is neither is refused once.
+Seed: TypeAlias = Annotated[
+    Annotated[int, Tag("number")] | Annotated[Literal["cache_seed"], Tag("word")],
+    Discriminator(
+        _seed,
+        custom_error_type="seed",
+        custom_error_message='a seed is a whole number, or "cache_seed"',
+    ),
+]
 
 #: What a call consists of. Another value for it would be another call than the one recorded.
 RESERVED: Final = frozenset(
@@ -33,7 +50,7 @@ class ModelSettings(Part):
     temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, gt=0, le=1)
     max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
-    seed: int | Literal["cache_seed"] | None = Field(
+    seed: Seed | None = Field(
         default=None,
         description="cache_seed: a number that follows from app, workflow and chat, the same when "
         "a run is resumed.",

@@ -1,12 +1,22 @@
 """The base of everything an author can declare."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, JsonValue, StringConstraints
+from pydantic import BaseModel, ConfigDict, Discriminator, JsonValue, StringConstraints
 
 from weft import ids
 
-__all__ = ["FunctionRef", "JsonMap", "JsonValue", "Name", "ObjectRef", "Part", "Text", "Words"]
+__all__ = [
+    "TEXT_OR_OBJECT",
+    "FunctionRef",
+    "JsonMap",
+    "JsonValue",
+    "Name",
+    "ObjectRef",
+    "Part",
+    "Text",
+    "Words",
+]
 
 #: A name as an author writes it; which names are well formed is the checker's matter.
 Name: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -43,3 +53,18 @@ class Part(BaseModel):
         validate_by_alias=True,
         serialize_by_alias=True,
     )
+
+
+def _written_as(value: object) -> str | None:
+    if isinstance(value, str):
+        return "text"
+    return "object" if isinstance(value, dict | Part) else None
+
+
+#: Tells the members of a union apart of which one, tagged "text", is written as a text and the
+#: other, tagged "object", as an object: what is wrong is then said of the one that was meant.
+TEXT_OR_OBJECT: Final = Discriminator(
+    _written_as,
+    custom_error_type="text_or_object",
+    custom_error_message="expected text or an object",
+)

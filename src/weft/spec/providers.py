@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias, cast
 
 from pydantic import AwareDatetime, BeforeValidator, Field
 
-from weft.spec.part import JsonMap, Name, ObjectRef, Part, Text
+from weft.spec.part import JsonMap, Name, ObjectRef, Part, Text, Words
 
 #: How many artifacts a provider gives where nobody says so, and at most.
 DEFAULT_LIMIT = 50
@@ -14,8 +14,8 @@ MAX_LIMIT = 1000
 
 def _ordered(value: object) -> object:
     """A set has no order of its own; the spec has one, or its digest would change."""
-    if isinstance(value, list):  # As JSON has it; a strict reader takes nothing but tuples from us.
-        return tuple(cast("list[str]", value))
+    if isinstance(value, list):
+        return tuple(cast("list[object]", value))  # What comes from a file, strictly read.
     if not isinstance(value, set | frozenset):
         return value
     return tuple(sorted(cast("set[str]", value)))
@@ -43,9 +43,7 @@ class FilterConfig(Part):
     since: AwareDatetime | None = None
     until: AwareDatetime | None = None
     correlation_id: Name | None = None
-    text: Annotated[Text, Field(min_length=1)] | None = Field(
-        default=None, description="Occurs in the payload, in any case."
-    )
+    text: Words | None = Field(default=None, description="Occurs in the payload, in any case.")
     limit: Limit | None = None
     order: Literal["-created_at", "created_at"] = Field(
         default="-created_at", description="-created_at: newest first."

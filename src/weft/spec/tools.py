@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, Tag
 from pydantic_core import PydanticCustomError
 
 from weft.spec.part import JsonMap, Name, Part, Text
@@ -49,6 +49,11 @@ HookType: TypeAlias = Literal[
 BUILT_IN_FILE: Final = "weft"
 BUILT_IN_TOOLS: Final = ("context_summary",)
 
+#: What begins the file of a tool that is a module that is installed, or that only the program has
+#: that defines the workflow.
+INSTALLED: Final = "python:"
+LOCAL: Final = "local:"
+
 ToolPolicy: TypeAlias = Literal["tell", "fail"]
 HookPolicy: TypeAlias = Literal["log", "stop"]
 
@@ -69,7 +74,8 @@ class AgentTool(Part):
     tool_type: Literal["Agent_Tool"] = "Agent_Tool"
     agent: Name
     file: Name = Field(
-        description="Python file under `tools/`; `weft` for a tool that comes with Weft."
+        description="Python file under `tools/`; `weft` for a tool that comes with Weft, "
+        "`python:MODULE` for one of a module that is installed."
     )
     function: Name
     description: str = ""
@@ -112,6 +118,17 @@ class SecretRef(Part):
     secret_env: Name
 
 
+def _text_or_secret(value: object) -> str:
+    return "secret" if isinstance(value, dict | SecretRef) else "text"
+
+
+#: Told apart by their form, so that what fits neither is refused once.
+TextOrSecret: TypeAlias = Annotated[
+    Annotated[Text, Tag("text")] | Annotated[SecretRef, Tag("secret")],
+    Discriminator(_text_or_secret),
+]
+
+
 class McpServer(Part):
     """A server of the Model Context Protocol, and which agents may use its tools."""
 
@@ -120,9 +137,7 @@ class McpServer(Part):
         default=(), description="The program that is started, with its arguments."
     )
     url: Text | None = Field(default=None, description="The address of a server that runs already.")
-    env: dict[Name, Text | SecretRef] = Field(
-        default={}, description="The environment of the program."
-    )
+    env: dict[Name, TextOrSecret] = Field(default={}, description="The environment of the program.")
     auth: ServiceAuth | None = Field(default=None, description="How the server at `url` knows us.")
     agents: tuple[Name, ...] = Field(default=(), description="Who may use it; empty means all.")
     allow: tuple[Name, ...] | None = Field(
@@ -149,12 +164,19 @@ class LifecycleTool(Part):
     file: Name = Field(description="Python file under `tools/`.")
     function: Name
     description: str = ""
-    trigger: LifecyclePoint | RunPoint
+    # One literal, not a union of two: what is neither is refused once.
+    trigger: Literal[LifecyclePoint, RunPoint]
     integration: Name | None = Field(default=None, description="The service it talks to.")
     on_error: HookPolicy = Field(default="log", description=_ON_HOOK_ERROR)
 
 
 Tool: TypeAlias = Annotated[AgentTool | UiTool, Field(discriminator="tool_type")]
+
+
+def is_elsewhere(tool: Part) -> bool:
+    """Tell whether the code of a tool is no file of the package."""
+    outside = isinstance(tool, AgentTool) and tool.file.startswith((INSTALLED, LOCAL))
+    return outside or is_built_in(tool)
 
 
 def is_built_in(tool: Part) -> bool:

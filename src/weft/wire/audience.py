@@ -12,10 +12,12 @@ class Audience:
     """Who is heard: agents that users see, and words that are not only a sign to a trigger.
 
     `user` is whom the run is shown to: what others are asked, and answer, is not theirs to read.
+    On a board nobody is heard: what a model says there is an artifact, which only agents may see.
     """
 
     def __init__(self, spec: WorkflowSpec, user: str = "") -> None:
         self.user = user
+        self._is_board = spec.board is not None
         self._visible = spec.orchestrator.visual_agents
         self._signs: dict[str, list[Matches]] = {}
         self._own_signs: list[Matches] = []
@@ -27,11 +29,14 @@ class Audience:
 
     def hears(self, agent: str, text: str) -> bool:
         """Tell whether users see what an agent has said."""
-        return self.may_hear(agent) and not _any(self._signs.get(agent, ()), text)
+        return self._speaks(agent) and not _any(self._signs.get(agent, ()), text)
 
     def hears_at_once(self, agent: str) -> bool:
         """Tell whether users see the words of an agent whatever they turn out to be."""
-        return self.may_hear(agent) and agent not in self._signs
+        return self._speaks(agent) and agent not in self._signs
+
+    def _speaks(self, agent: str) -> bool:
+        return not self._is_board and self.may_hear(agent)
 
     def may_hear(self, agent: str) -> bool:
         """Tell whether users see an agent at all."""

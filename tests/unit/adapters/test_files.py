@@ -11,6 +11,7 @@ import pytest
 from support.model_play import run
 from weft.adapters import files
 from weft.adapters.files import MOST_BYTES, WorkspaceFiles
+from weft.check.rules.secrets import why_not_read
 from weft.errors import PortError
 
 SECRET = "canary-77d0"
@@ -116,6 +117,7 @@ def test_an_absolute_path_is_refused_even_inside(workspace: Path):
 def test_a_file_that_may_hold_secrets_is_refused(workspace: Path, package: Path, name: str):
     write(workspace / name, SECRET)
     refused(workspace, name)
+    assert why_not_read(name), "and weft check says so before"
     write(package / name, SECRET)
     refused(workspace, name)
     # Whether it is there is not told either.
@@ -128,6 +130,7 @@ def test_a_file_that_may_hold_secrets_is_refused(workspace: Path, package: Path,
 def test_other_names_are_not_taken_for_secrets(workspace: Path, name: str):
     write(workspace / name, "x")
     assert read(workspace, name) == "x"
+    assert why_not_read(name) is None
 
 
 def test_a_link_that_leads_out_is_refused(workspace: Path, package: Path):

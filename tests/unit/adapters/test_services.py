@@ -5,6 +5,7 @@ import gzip
 import socket
 import subprocess
 import sys
+import threading
 from base64 import b64decode
 from collections.abc import Awaitable
 from typing import Any
@@ -29,7 +30,7 @@ from support.service_play import (
     value,
     with_headers,
 )
-from weft.adapters.services import cache, connections
+from weft.adapters.services import cache, connections, http_services
 from weft.adapters.services.cache import AnswerCache
 from weft.adapters.services.http_services import HttpServices
 from weft.app.settings import allowed_hosts
@@ -520,3 +521,23 @@ def test_an_ipv6_host_is_allowed_however_it_is_written(url: str, allowed: bool):
         return opened
 
     assert run(play()) == [allowed]
+
+
+def test_what_else_is_read_goes_on_while_the_library_is_loaded(monkeypatch):
+    read = threading.Event()
+
+    def load(_service: str) -> type[connections.Connections]:
+        assert read.wait(5), "nothing else could be done meanwhile"
+        return connections.Connections
+
+    monkeypatch.setattr(http_services, "_load", load)
+
+    async def scenario() -> list[ServiceAnswer]:
+        async with asking(1, 2) as (service, services):
+            request = ask(service.url())
+            asked = [asyncio.create_task(services.get(ADA, request)) for _ in range(2)]
+            await asyncio.sleep(0.05)
+            read.set()
+            return await asyncio.gather(*asked)
+
+    assert sorted(it.value for it in run(scenario())) == [1, 2]

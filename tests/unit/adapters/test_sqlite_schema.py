@@ -10,6 +10,7 @@ import pytest
 
 from support.journal_play import look, play
 from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sqlite.board_rows import COLUMNS, names_text, to_names
 from weft.adapters.sqlite.pieces import in_pieces, marks
 from weft.adapters.sqlite.rows import CHANGING, EVENT_COLUMNS, REQUEST_COLUMNS, RUN_COLUMNS
 from weft.adapters.sqlite.schema import (
@@ -21,6 +22,7 @@ from weft.adapters.sqlite.schema import (
     open_writer,
     transaction,
 )
+from weft.engine.board_rows import ArtifactRow, ConsumedRow
 from weft.engine.rows import KeptValue, RunRow, TimerRow
 from weft.errors import StoreError
 from weft.testing.journal.samples import SCOPE, SampleRun
@@ -217,9 +219,24 @@ def test_the_columns_are_those_of_the_tables(tmp_path):
         ("timers", TimerRow._fields),
         ("kept", KeptValue._fields),
         ("events", EVENT_COLUMNS),
+        # `by` is a word of SQL.
+        ("artifacts", ["producer" if it == "by" else it for it in ArtifactRow._fields]),
+        ("consumed", ConsumedRow._fields),
     ):
         stored = [row[1] for row in look(path, f"PRAGMA table_info({table})")]
-        assert tuple(stored) == columns
+        assert stored == list(columns)
+
+
+def test_rows_of_boards_have_as_many_values_as_their_tables_have_columns(tmp_path):
+    path = tmp_path / "journal.db"
+    open_writer(path, "full", 1).close()
+    counts = {it: len(look(path, f"PRAGMA table_info({it})")) for it in COLUMNS}
+    assert counts == {**COLUMNS, "letters": COLUMNS["letters"] + 1}
+
+
+@pytest.mark.parametrize("names", [(), ("a",), ("a\x00b", '","', "\\", "ä", "")])
+def test_names_come_back(names):
+    assert to_names(names_text(names)) == names
 
 
 @pytest.mark.parametrize("largest", [32, 128])

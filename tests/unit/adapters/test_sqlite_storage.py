@@ -3,19 +3,24 @@
 import asyncio
 import sqlite3
 from contextlib import closing
-from itertools import product
+from itertools import chain, combinations, product
 
 import pytest
 
 from support.journal_play import look, play
-from weft.adapters.sqlite import SqliteJournal, prune, queries, writer
+from weft.adapters.sqlite import SqliteJournal, board, prune, queries, writer
 from weft.adapters.sqlite.append import write_group
 from weft.adapters.sqlite.rows import written
 from weft.adapters.sqlite.schema import open_writer
+from weft.engine.board_events import ArtifactPublished
+from weft.engine.board_rows import ArtifactRow
 from weft.engine.codec import encode
-from weft.engine.events import MessageShown, ToolReturned
+from weft.engine.events import MessageShown, ToolReturned, TurnStarted
 from weft.engine.rows import DueRow, RequestClosed, TimerGone
+from weft.engine.visibility import Identity
+from weft.ports.board import ArtifactQuery
 from weft.ports.scope import Scope
+from weft.testing.journal.board_samples import BoardRun
 from weft.testing.journal.kinds import EVERY_KIND
 from weft.testing.journal.samples import APP, SCOPE, SampleRun
 
@@ -53,10 +58,58 @@ def planner(tmp_path):
             large = ToolReturned("c", "x" * LARGE)
             write_group(connection, [written(run.batch(large, sides=(asked, timer)))], path)
             write_group(connection, [written(run.batch(status="ended", sides=closed))], path)
+            board_run = BoardRun(f"b{number}")
+            write_group(connection, [written(board_run.writing(*ON_A_BOARD, status="ended"))], path)
         yield connection
 
 
+#: An artifact that says everything and goes to another run, and an agent that it wakes.
+ON_A_BOARD = (
+    ArtifactPublished(
+        "Idea",
+        "x" * LARGE,
+        "Ann",
+        tags=("t", "u"),
+        partition="p",
+        visibility={"kind": "labelled", "labels": ["red"]},
+        letters={"In/1": "s"},
+        wakes={"s": ""},
+        id="named",
+    ),
+    TurnStarted("Ben", inputs=("named",)),
+)
+
+#: Whatever an artifact may be found by.
+FILTERS = {
+    "types": ("Idea", "Plan"),
+    "tags": ("t", "u"),
+    "all_tags": ("t",),
+    "without_tags": ("v",),
+    "producers": ("Ann", "Ben"),
+    "correlation": "c1",
+    "partition": "p",
+    "since": 1,
+    "until": 10_000,
+    "text": "x",
+    "ids": ("named", "b1.1"),
+}
+
+
+def ask_boards(connection):
+    reader = Identity("Ann", frozenset({"red"}), APP)
+    for names in chain([()], combinations(FILTERS, 1), combinations(FILTERS, 2)):
+        for order in ("created_at", "-created_at"):
+            given = {name: FILTERS[name] for name in names}
+            query = ArtifactQuery(APP, "Board", reader, 9999, **given, order=order, limit=5)
+            board.find_artifacts(connection, query, count=True)
+    for agent, artifact in product((None, "Ben"), (None, "named")):
+        board.find_consumed(connection, APP, "Board", agent, artifact, 100)
+    board.find_letters(connection, APP, "In/1", 100)
+    board.find_unread(connection)
+
+
 def ask_everything(connection):
+    ask_boards(connection)
     for scope in (Scope(APP), SCOPE):
         queries.read_events(connection, scope, "r0", 0, None)
         queries.find_run(connection, scope, "r0")
@@ -83,9 +136,26 @@ def test_every_query_follows_an_index(planner):
     assert len(planner.plans) > 60
     searching = [plan for _, plan in planner.plans if plan.startswith(("SEARCH", "SCAN"))]
     assert len(searching) > 50
-    assert [
-        it for it in planner.plans if it[1].startswith("SCAN") and "CONSTANT" not in it[1]
-    ] == []
+    scanned = [it for it in planner.plans if it[1].startswith("SCAN")]
+    # The names of one artifact, and the places of those that were asked for, are no tables.
+    small = ("CONSTANT", "json_each", "SCAN place")
+    assert [it for it in scanned if not any(name in it[1] for name in small)] == []
+
+
+def test_artifacts_need_no_sorting_unless_they_are_few(planner):
+    ask_boards(planner)
+    sorting = [sql for sql, plan in planner.plans if "TEMP B-TREE" in plan]
+    assert all("artifacts_by_id" in sql or "AS place" in sql for sql in sorting)
+    indexes = {
+        word
+        for _, plan in planner.plans
+        if plan.startswith(("SEARCH a ", "SEARCH t ", "SEARCH consumed "))
+        for word in plan.split()
+        if "_by_" in word
+    }
+    stored = planner.execute("SELECT name FROM sqlite_master WHERE type = 'index'").fetchall()
+    tables = ("artifacts_by", "artifact_tags_by", "consumed_by")
+    assert indexes == {name for (name,) in stored if name.startswith(tables)}
 
 
 def test_pages_of_runs_need_no_sorting(planner):
@@ -103,6 +173,19 @@ def test_pages_of_runs_need_no_sorting(planner):
         if "(started_at, run) <" in sql and plan not in SIGN_OF_LIFE
     ]
     assert all("started_at" in it for it in pages), pages
+
+
+def test_an_artifact_that_cannot_be_stored_spoils_no_other(tmp_path):
+    path = tmp_path / "j.db"
+    batches = [BoardRun(f"r{it}").writing(*ON_A_BOARD) for it in range(3)]
+    broken = (it._replace(type=None) for it in batches[1].sides if isinstance(it, ArtifactRow))
+    batches[1] = batches[1]._replace(sides=tuple(broken))
+    with closing(open_writer(path, "normal", 1)) as connection:
+        outcomes = write_group(connection, [written(it) for it in batches], path)
+    assert [it is None for it in outcomes] == [True, False, True]
+    assert "cannot be stored" in str(outcomes[1])
+    for table, count in (("runs", 2), ("artifacts", 2), ("artifact_tags", 4), ("letters", 2)):
+        assert look(path, f"SELECT count(*) FROM {table}") == [(count,)]
 
 
 def test_data_is_apart_when_it_is_large(tmp_path):
@@ -132,11 +215,13 @@ def test_pruning_leaves_nothing_behind(tmp_path):
             sides = (run.request("q"), run.timer("t", at=5))
             batch = run.batch(*EVERY_KIND, large, status="ended", sides=sides, package=b"content")
             await journal.append(batch)
+            await journal.append(BoardRun(f"b{number}").writing(*ON_A_BOARD, status="ended"))
         await journal.prune(SCOPE, ended_before=10_000, dry_run=False)
         await journal.close()
 
     play(story())
-    for table in ("runs", "events", "blobs", "requests", "timers", "packages"):
+    tables = {name for (name,) in look(tmp_path / "j.db", "SELECT name FROM pragma_table_list")}
+    for table in tables - {"sqlite_schema", "sqlite_temp_schema", "workers", "kept"}:
         assert look(tmp_path / "j.db", f"SELECT count(*) FROM {table}") == [(0,)]
 
 

@@ -88,14 +88,15 @@ def test_random_texts_are_found_nearly_always():
 
 
 @pytest.mark.parametrize(
-    "path", [".env", "a/.env.local", "server.pem", "a/b/id_rsa", "CREDENTIALS", "x.key"]
+    "path",
+    [".env", "a/.env.local", "server.pem", "a/b/id_rsa", "CREDENTIALS", "secrets/a.md"],
 )
 def test_files_that_hold_secrets(path):
     assert is_secret_file(path)
 
 
 @pytest.mark.parametrize(
-    "path", ["env.md", "my.env.py", "id_rsa.md", "pem", "a/keys/list.json", ".envrc2"]
+    "path", ["env.md", "my.env.py", "my_id_rsa.md", "pem", "a/keys/list.json", ".envrc2"]
 )
 def test_files_that_do_not(path):
     assert not is_secret_file(path)

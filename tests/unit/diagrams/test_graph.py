@@ -1,6 +1,10 @@
 import pytest
 
-from weft.diagrams.graph import Edge, Node, graph, reached
+from weft.diagrams.ascii import ascii_graph
+from weft.diagrams.graph import graph
+from weft.diagrams.mermaid import mermaid_graph
+from weft.diagrams.nodes import Edge, Node, reached
+from weft.diagrams.svg_graph import svg_graph
 from weft.spec.workflow import WorkflowSpec
 
 
@@ -157,6 +161,26 @@ def test_tools_that_ask_and_tools_called_at_boundaries_stand_on_their_nodes():
     assert start.notes == ("before_chat: load",)
     assert first.notes == ("asks: approve (Card, artifact)", "after_agent: log")
     assert second.notes == ()
+
+
+def test_tool_servers_and_tools_to_hand_off_stand_on_their_nodes():
+    servers = [
+        {"name": "files", "command": ["serve"]},
+        {"name": "mail", "command": ["serve"], "agents": ["B"]},
+    ]
+    rules = [
+        {"source_agent": "A", "target_agent": "B", "condition": "x"},
+        {"source_agent": "A", "target_agent": "user"},
+    ]
+    spec = workflow("A", "B", handoffs=rules).model_dump(by_alias=True)
+    spec["agents"][0]["handoff_tools"] = True
+    drawn = graph(WorkflowSpec.model_validate({**spec, "mcp_servers": servers}))
+    notes = {node.title: node.notes for node in drawn.nodes}
+    assert notes["A"] == ("tool server: files", "may hand off by a tool: B, user")
+    assert notes["B"] == ("tool server: files", "tool server: mail")
+    for picture in (ascii_graph(drawn), mermaid_graph(drawn), svg_graph(drawn)):
+        assert "mail" in picture
+        assert "may hand off by a tool" in picture
 
 
 @pytest.mark.parametrize(

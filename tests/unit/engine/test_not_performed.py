@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.engine.not_performed import not_performed
+from weft.engine.not_performed import not_performed, refusal
 from weft.spec.workflow import WorkflowSpec
 
 
@@ -38,21 +38,29 @@ STEP = {"from": False, "to": True}
     [
         ({"orchestrator": {"loop_guard": {}}}, ("orchestrator", "loop_guard"), "loop_guard"),
         ({"flow": {"steps": []}}, ("flow",), "the flow"),
-        ({"board": {"artifacts": []}}, ("board",), "the board"),
         (
             derived(triggers=[{"type": "handoff"}, PLUGGED]),
             ("variables", "v", "source", "triggers", 1),
-            "a trigger of v, x:mail, which no plug-in here adds",
+            "a trigger of v, x:mail",
         ),
         (
             derived(transitions=[STEP, {**STEP, "trigger": PLUGGED}]),
             ("variables", "v", "source", "transitions", 1, "trigger"),
-            "a trigger of v, x:mail, which no plug-in here adds",
+            "a trigger of v, x:mail",
         ),
     ],
 )
 def test_it_is_named_with_its_place(fields, place, what):
-    assert not_performed(declared(**fields)) == ((place, what),)
+    (left,) = not_performed(declared(**fields))
+    assert (left.path, left.what) == (place, what)
+
+
+@pytest.mark.parametrize(("kinds", "there"), [([], "none"), (["sms", "fax"], "x:fax, x:sms")])
+def test_a_kind_that_no_plug_in_adds_is_told_beside_those_that_are(kinds, there):
+    (left,) = not_performed(declared(**derived(triggers=[PLUGGED])), dict.fromkeys(kinds))
+    told = "W declares a trigger of v, x:mail, which no installed plug-in adds"
+    assert refusal("W", left) == told
+    assert left.hint.endswith(f"; installed: {there}")
 
 
 JUDGED = {
@@ -66,6 +74,7 @@ JUDGED = {
 @pytest.mark.parametrize(
     "fields",
     [
+        {"board": {"artifacts": []}},
         derived(triggers=[{"type": "handoff"}]),
         {"orchestrator": {"trigger": {"type": "webhook"}}},
         variable({"type": "computed", "computation": "x", "inputs": ["x"]}),

@@ -10,9 +10,10 @@ from weft.packages import folder as folder_walk
 from weft.packages.archive.exporting import export_package
 from weft.packages.archive.importing import compare, import_package
 from weft.packages.archive.manifest import RECORD, backup_of
-from weft.packages.archive.names import MAX_FILES, clash, is_passed_over, name_fault, segment_fault
+from weft.packages.archive.names import MAX_FILES, clash
 from weft.packages.folder import read_files
 from weft.packages.reader import read_package
+from weft.spec.file_names import is_passed_over, name_fault, segment_fault
 
 ORCHESTRATOR = {"workflow_name": "Desk", "initial_agent": "Clerk"}
 AGENTS = {"agents": [{"agent_name": "Clerk"}]}

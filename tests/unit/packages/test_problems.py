@@ -6,7 +6,9 @@ from pydantic import ValidationError
 from weft.packages.edit.rewrite import Rewrite
 from weft.packages.problems import problems
 from weft.packages.reader import without_unknown
+from weft.spec.model_settings import ModelSettings
 from weft.spec.part import Part
+from weft.spec.tools import LifecycleTool, McpServer
 
 
 class Left(Part):
@@ -37,3 +39,23 @@ def test_a_key_that_only_one_member_of_a_union_does_not_know_is_kept():
     assert [it.path for it in unknown] == [("either", "Right", "x")]
     assert without_unknown(Rewrite(data, {}), unknown, ()) is False
     assert data == {"either": {"x": "text"}}
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "path", "message"),
+    [
+        (McpServer, {"env": {"A": 5}}, ("env", "A"), "expected text, found 5"),
+        (McpServer, {"env": {"A": {"secret": "X"}}}, ("env", "A", "secret"), "unknown key"),
+        (McpServer, {"env": {"A": {}}}, ("env", "A", "secret_env"), "the key "),
+        (LifecycleTool, {"trigger": "before_cht"}, ("trigger",), '"before_cht" is not one of '),
+        (ModelSettings, {"seed": "cache"}, ("seed",), "a seed is a whole number, or "),
+        (ModelSettings, {"seed": True}, ("seed",), "a seed is a whole number, or "),
+    ],
+)
+def test_what_fits_no_member_of_a_union_is_one_problem(model, data, path, message):
+    whole = {McpServer: {"name": "m"}, LifecycleTool: {"file": "a.py", "function": "f"}}
+    with pytest.raises(ValidationError) as caught:
+        model.model_validate({**whole.get(model, {}), **data}, strict=True)
+    (found,) = problems(caught.value, model)
+    assert found.path == path
+    assert found.message.startswith(message)

@@ -6,9 +6,10 @@ import os
 import pytest
 
 from weft.findings import Place, RenameKey
-from weft.packages.archive.names import MAX_DEPTH, MAX_FILES
+from weft.packages.archive.names import MAX_FILES
 from weft.packages.reader import read_package
 from weft.packages.review import review_package
+from weft.spec.file_names import MAX_DEPTH
 
 ORCHESTRATOR = {"workflow_name": "W", "initial_agent": "A"}
 AGENTS = {"agents": [{"agent_name": "A"}]}
@@ -144,8 +145,8 @@ def test_unknown_key_that_may_hold_all_a_file_declares(folder):
 
 
 def test_missing_key(folder):
-    write(folder, "orchestrator.json", {"workflow_name": "W"})
-    assert said(folder) == [("SCHEMA009", 'the key "initial_agent" is missing')]
+    write(folder, "orchestrator.json", {"initial_agent": "A"})
+    assert said(folder) == [("SCHEMA009", 'the key "workflow_name" is missing')]
 
 
 def test_unknown_keys_deep_inside_unions_know_their_model(folder):

@@ -18,7 +18,7 @@ from weft.findings import Finding, Place
 from weft.ids import nearest
 from weft.ports.tools import NO_HOOKS, NOTHING_GIVEN
 from weft.runtime.tool_options import options_of
-from weft.spec.tools import BUILT_IN_FILE, BUILT_IN_TOOLS
+from weft.spec.tools import BUILT_IN_FILE, BUILT_IN_TOOLS, INSTALLED
 
 #: The code of findings that only running the code can tell; the others are the checker's.
 NO_IMPORT: Final = "LINK001"
@@ -27,9 +27,6 @@ NO_OBJECT: Final = "LINK004"
 NO_FILE: Final = "TOOL001"
 NO_FUNCTION: Final = "TOOL002"
 NO_PYTHON: Final = "TOOL003"
-
-#: What begins the file of a tool that is no file of the package but a module that is installed.
-INSTALLED: Final = "python:"
 
 #: Where a declared file stands if it is not named from the package folder on.
 _TOOLS: Final = "tools/"

@@ -80,7 +80,7 @@ class HttpServices:
     async def _ask(self, request: ServiceRequest) -> _Asked:
         attempt = 1
         while True:
-            connections = self._open(request)
+            connections = await self._open(request)
             try:
                 raw, value = await connections.get(request)
                 return raw, ServiceAnswer(value, attempts=attempt)
@@ -93,20 +93,26 @@ class HttpServices:
             await self._clock.sleep_until(self._clock.now() + round(wait * 1000))
             attempt += 1
 
-    def _open(self, request: ServiceRequest) -> "Connections":
-        if self._closed:
+    async def _open(self, request: ServiceRequest) -> "Connections":
+        if self._connections is None and not self._closed:
+            # In a thread: what else is read meanwhile neither waits for it nor takes so long.
+            made = await asyncio.to_thread(_load, request.service)
+            self._connections = self._connections or made(self._allow_hosts)
+        if self._closed or self._connections is None:
             raise PortError(f"{request.service} is not asked any more: the host is closed")
-        if self._connections is None:
-            try:
-                # An extra that takes longer to load than all of Weft, and not every run needs it.
-                from weft.adapters.services.connections import Connections  # noqa: PLC0415
-            except ImportError as error:
-                raise SetupError(
-                    f"{request.service} needs a library that is not installed: {error.name}",
-                    hint='install it: pip install "weft-agents[models]"',
-                ) from error
-            self._connections = Connections(self._allow_hosts)
         return self._connections
+
+
+def _load(service: str) -> "type[Connections]":
+    try:
+        # An extra that takes longer to load than all of Weft, and not every run needs it.
+        from weft.adapters.services.connections import Connections  # noqa: PLC0415
+    except ImportError as error:
+        raise SetupError(
+            f"{service} needs a library that is not installed: {error.name}",
+            hint='install it: pip install "weft-agents[models]"',
+        ) from error
+    return Connections
 
 
 def _cache_key(scope: Scope, request: ServiceRequest) -> Hashable:

@@ -1,5 +1,6 @@
 """What is looked up of boards in a SQLite journal. Every list follows an index."""
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import chain, product
@@ -47,6 +48,10 @@ _TAGGED: Final = (
     "AND own.tag IN {tags} AND own.type = a.type AND own.created_at = a.created_at "
     "AND own.run = a.run AND own.seq = a.seq)"
 )
+#: What SQLite calls the index that is the key of a table.
+_KEY: Final = "sqlite_autoindex_{}_1"
+#: The number of an event in the name of an artifact.
+_NUMBER: Final = re.compile("[1-9][0-9]{0,17}")
 _NAMED: Final = "EXISTS (SELECT 1 FROM json_each(a.names) WHERE value {is_})"
 
 # Only our own words and question marks are put together below, never a value (S608).
@@ -59,6 +64,8 @@ class _Stream(NamedTuple):
     terms: list[Term]
     #: The table whose order that is.
     leader: str = "a"
+    #: The values of the question marks before those of the terms.
+    values: Sequence[Any] = ()
 
 
 def find_artifacts(
@@ -81,6 +88,8 @@ def _listed(
     connection: sqlite3.Connection, query: ArtifactQuery, streams: list[_Stream]
 ) -> list[StoredArtifact]:
     """Merge the streams; SQLite does so row by row, and stops when it has enough."""
+    if not streams:
+        return []
     down = "" if query.order == "created_at" else " DESC"
     sql = " UNION ALL ".join(
         f"SELECT {it.leader}.created_at, {it.leader}.run, {it.leader}.seq, id, correlation, "  # noqa: S608
@@ -90,14 +99,18 @@ def _listed(
     limit = -1 if query.limit is None else max(query.limit, 0)
     rows = connection.execute(
         f"{sql} ORDER BY 1{down}, 2{down}, 3{down} LIMIT ? OFFSET ?",
-        [*chain.from_iterable(_values(it.terms) for it in streams), limit, query.offset],
+        [
+            *chain.from_iterable([*it.values, *_values(it.terms)] for it in streams),
+            limit,
+            query.offset,
+        ],
     )
     return [_to_artifact(row) for row in rows]
 
 
 def _counted(connection: sqlite3.Connection, stream: _Stream) -> int:
     sql = f"SELECT count(*) FROM {stream.source} WHERE {_all_of(stream.terms)}"  # noqa: S608
-    return connection.execute(sql, _values(stream.terms)).fetchone()[0]
+    return connection.execute(sql, [*stream.values, *_values(stream.terms)]).fetchone()[0]
 
 
 def _streams(query: ArtifactQuery) -> list[_Stream]:
@@ -105,10 +118,10 @@ def _streams(query: ArtifactQuery) -> list[_Stream]:
 
     The index is named, because the planner knows nothing of how many rows a value has.
     """
-    types = list(dict.fromkeys(query.types)) or [None]
     if query.ids is not None:
-        found = [_by_id(query, query.ids)]
-    elif query.correlation is not None:
+        return list(_by_id(query, query.ids))
+    types = list(dict.fromkeys(query.types)) or [None]
+    if query.correlation is not None:
         found = [_by(query._replace(correlation=None), "correlation", query.correlation)]
     elif query.partition:
         found = [_by(query._replace(partition=None), "partition", query.partition)]
@@ -140,9 +153,26 @@ def _by(rest: ArtifactQuery, column: str, value: str | None) -> _Stream:
     return _Stream(f"artifacts AS a INDEXED BY artifacts_by_{column}", terms)
 
 
-def _by_id(query: ArtifactQuery, ids: Sequence[str]) -> _Stream:
-    terms = [_board(query, "a"), _one_of("a.id", ids), *_terms(query, "a")]
-    return _Stream("artifacts AS a INDEXED BY artifacts_by_id", terms)
+def _by_id(query: ArtifactQuery, ids: Sequence[str]) -> Iterator[_Stream]:
+    """Yield those that were given a name, and those that are called after their run and number."""
+    rest = list(_terms(query, "a"))
+    if ids:
+        terms = [_board(query, "a"), _one_of("a.id", ids), _is_place("!="), *rest]
+        yield _Stream("artifacts AS a INDEXED BY artifacts_by_id", terms)
+    parts = (it.rpartition(".") for it in dict.fromkeys(ids))
+    places = [(run, int(seq)) for run, _, seq in parts if _NUMBER.fullmatch(seq)]
+    if places:
+        source = (
+            f"(VALUES {marks(len(places), 2)}) AS place "
+            f"CROSS JOIN artifacts AS a INDEXED BY {_KEY.format('artifacts')} "
+            "ON a.run = place.column1 AND a.seq = place.column2"
+        )
+        terms = [_board(query, "a"), _is_place("="), *rest]
+        yield _Stream(source, terms, values=[*chain.from_iterable(places)])
+
+
+def _is_place(relation: str) -> Term:
+    return f"a.id {relation} a.run || '.' || a.seq", []
 
 
 def _by_tag(rest: ArtifactQuery, tag: str, type_: str | None) -> _Stream:
@@ -150,7 +180,7 @@ def _by_tag(rest: ArtifactQuery, tag: str, type_: str | None) -> _Stream:
     index = "INDEXED BY artifact_tags_by_time"
     if type_ is not None:
         terms.append(("t.type = ?", [type_]))
-        index = "NOT INDEXED"  # Its own key, then.
+        index = f"INDEXED BY {_KEY.format('artifact_tags')}"
     source = (
         f"artifact_tags AS t {index} CROSS JOIN artifacts AS a "
         "ON a.app = t.app AND a.run = t.run AND a.seq = t.seq"

@@ -75,11 +75,17 @@ def _moment(
         yield from _agent(subject, place, what, declared.agent)
 
 
-@rule("BIND005", "orchestrator", "agents")
+@rule("BIND005", "orchestrator", "agents", "flow", "board")
 def initial_agent_exists(subject: Subject) -> Iterator[Hit]:
-    name = subject.spec.orchestrator.initial_agent
-    if name not in subject.groups:
-        yield from _agent(subject, ("orchestrator", "initial_agent"), "the run begins with", name)
+    name, path = subject.spec.orchestrator.initial_agent, ("orchestrator", "initial_agent")
+    if subject.spec.flow or subject.spec.board:
+        return  # nobody begins: BOARD001 speaks of the key
+    if not name:
+        first = next(iter(subject.agents), "...")
+        hint = f'add "initial_agent": "{first}"'
+        yield Hit(path[:1], 'the key "initial_agent" is missing', hint=(hint,))
+    elif name not in subject.groups:
+        yield from _agent(subject, path, "the run begins with", name)
 
 
 @rule("BIND006", "orchestrator", "agents")

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
+from weft.check.board_parts import references as board_references
 from weft.check.code.facts import code_of, module_file, module_names, path_in
 from weft.check.code.modules import Module
 from weft.check.code.signatures import PLAIN_NAME, Function, not_given
@@ -21,6 +22,7 @@ from weft.spec.tools import (
     LifecycleTool,
     UiTool,
     is_built_in,
+    is_elsewhere,
 )
 from weft.spec.triggers import FunctionTrigger
 from weft.spec.variables import ComputedSource
@@ -91,7 +93,7 @@ def _entries(
 ) -> Iterator[Entry[Declared_co]]:
     modules = code_of(subject).modules
     for index, one in enumerate(declared):
-        if is_built_in(one):
+        if is_elsewhere(one):
             continue
         file = path_in(folder, one.file, subject.code)
         module = modules.get(file or "")
@@ -262,3 +264,4 @@ def _references(subject: Subject) -> Iterator[str]:
     for step in subject.spec.flow.steps if subject.spec.flow else ():
         if isinstance(step, FunctionStep):
             yield step.function
+    yield from (reference for _, reference in board_references(subject))

@@ -1,4 +1,4 @@
-"""Family ENV: what depends on environment variables, which a run in production does not have."""
+"""Family ENV: what depends on variables that do not exist where a package is to run."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -7,6 +7,7 @@ from weft.check.rule import rule
 from weft.check.rules.conditions import named_in
 from weft.check.rules.prompts import insertions
 from weft.check.subject import Hit, Subject
+from weft.engine.suppression import IN_PRODUCTION, suppressed_variables
 from weft.findings import Severity
 from weft.spec.variables import ComputedSource, EnvironmentSource, Variable
 
@@ -46,6 +47,40 @@ def prompt_survives_production(subject: Subject) -> Iterator[Hit]:
                 offset=use.offset,
                 length=len(use.name),
             )
+
+
+@rule("ENV003", "handoffs", "variables")
+def asks_for_what_exists(subject: Subject) -> Iterator[Hit]:
+    hidden = IN_PRODUCTION if subject.profile == "production" else frozenset[str]()
+    gone = suppressed_variables(subject.spec, hidden | subject.suppressed)
+    for index, handoff in enumerate(subject.spec.handoffs if gone else ()):
+        if index not in subject.conditions and handoff.condition_type != "llm":
+            continue
+        for name, offset in named_in(handoff).items():
+            # Of those from the environment ENV001 speaks.
+            if name in gone and subject.spec.variables[name].source.type not in IN_PRODUCTION:
+                yield Hit(
+                    ("handoffs", index, "condition"),
+                    f"the rule {handoff.source_agent} -> {handoff.target_agent} asks for {name}, "
+                    f"which does not exist here {_why(subject, name)}",
+                    hint=("decide by another variable, or set CONTEXT_INCLUDE_SCHEMA=1",),
+                    offset=offset,
+                    length=len(name),
+                )
+    for name, source in subject.sources(ComputedSource):
+        for at, entry in enumerate(source.inputs):
+            if entry in gone:
+                yield Hit(
+                    ("variables", name, "source", "inputs", at),
+                    f"{name} is computed from {entry}, which does not exist here "
+                    f"{_why(subject, entry)}",
+                    hint=(f"compute {name} from other variables, or make {entry} static",),
+                )
+
+
+def _why(subject: Subject, name: str) -> str:
+    production = subject.spec.variables[name].source.type in IN_PRODUCTION
+    return "(this is production)" if production else "(CONTEXT_INCLUDE_SCHEMA is off)"
 
 
 def _severity(subject: Subject) -> Severity:

@@ -105,6 +105,9 @@ def exposed_is_used(subject: Subject) -> Iterator[Hit]:
             continue
         if is_secret(subject, name) or not may_read(subject, agent, name):
             continue
+        known = subject.spec.variables.get(name)
+        if known and known.description.strip():
+            continue  # It is shown with its description, so the model knows what it is for.
         if agent not in used:
             used[agent] = _used_by(subject, agent)
         if name not in used[agent] and not _is_spoken_of(subject, agent, name):
@@ -112,7 +115,7 @@ def exposed_is_used(subject: Subject) -> Iterator[Hit]:
                 path,
                 f"{agent} is shown {name}, but neither its prompt nor its rules nor its tools "
                 "use it",
-                hint=(f"say in its prompt what {name} is for", "or remove it here"),
+                hint=(f"say what {name} is for, in its description or the prompt", "or remove it"),
             )
 
 

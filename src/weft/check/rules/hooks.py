@@ -31,7 +31,17 @@ def signature_fits(subject: Subject) -> Iterator[Hit]:
         yield from misfits_at(entry, module, function, entry.declared.hook_type)
 
 
-@rule("HOOK004", "tools", "lifecycle_tools", "hooks", "variables", "orchestrator", "flow", "code")
+@rule(
+    "HOOK004",
+    "tools",
+    "lifecycle_tools",
+    "hooks",
+    "variables",
+    "orchestrator",
+    "flow",
+    "board",
+    "code",
+)
 def file_is_used(subject: Subject) -> Iterator[Hit]:
     return unused_files(subject, "hooks", "hooks.json")
 

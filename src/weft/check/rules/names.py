@@ -14,13 +14,17 @@ from weft.spec.condition_tokens import KEYWORDS
 from weft.spec.types import is_model_name
 
 
-@rule("NAME001", "agents")
+@rule("NAME001", "agents", "board")
 def agent_is_pascal_case(subject: Subject) -> Iterator[Hit]:
+    on_board = subject.spec.board is not None
     for index, name in _first_of(agent.agent_name for agent in subject.spec.agents):
+        if on_board and SNAKE_NAME.match(name):
+            continue  # nobody there is addressed by name
         if not AGENT_NAME.match(name) and not _is_target_word(name):
+            case = "neither PascalCase nor snake_case" if on_board else "not PascalCase"
             yield Hit(
                 ("agents", index, "agent_name"),
-                f'the agent name "{name}" is not PascalCase',
+                f'the agent name "{name}" is {case}',
                 hint=_rename(pascal_case(name), "in all files that name the agent"),
             )
 

@@ -8,7 +8,7 @@ from weft.check.rule import rule
 from weft.check.rules.trigger_places import of_plugins
 from weft.check.spelling import PATH_HINT, is_address_path
 from weft.check.subject import Hit, Subject
-from weft.engine.not_performed import HINT, not_performed, refusal
+from weft.engine.not_performed import not_performed, refusal
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import parse_condition
 from weft.spec.orchestrator import Budget, Orchestrator
@@ -129,11 +129,11 @@ def budget_limits_something(subject: Subject) -> Iterator[Hit]:
         met.add(budget.level)
 
 
-@rule("LINK003", "orchestrator", "variables", "flow", "board")
+@rule("LINK003", "orchestrator", "variables", "flow", "board", "hooks", "lifecycle_tools")
 def is_performed(subject: Subject) -> Iterator[Hit]:
     name = subject.spec.orchestrator.workflow_name
     # Of settings that do not fit, VAR027 speaks.
     known = {placed.path for placed, _ in of_plugins(subject)}
-    for path, what in not_performed(subject.spec, subject.kinds):
-        if path not in known:
-            yield Hit(path, refusal(name, what), hint=(HINT,))
+    for left in not_performed(subject.spec, subject.kinds):
+        if left.path not in known:
+            yield Hit(left.path, refusal(name, left), hint=(left.hint,))

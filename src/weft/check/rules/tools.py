@@ -144,7 +144,17 @@ def description_fits(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("TOOL007", "tools", "lifecycle_tools", "hooks", "variables", "orchestrator", "flow", "code")
+@rule(
+    "TOOL007",
+    "tools",
+    "lifecycle_tools",
+    "hooks",
+    "variables",
+    "orchestrator",
+    "flow",
+    "board",
+    "code",
+)
 def file_is_used(subject: Subject) -> Iterator[Hit]:
     return unused_files(subject, "tools", "tools.json")
 

@@ -158,6 +158,8 @@ async def converse(
         if row.status != "waiting" or answering is None:
             return row
         open_ = [request_row(state, it) for it in state.requests.values()]
+        if not open_:  # A board is idle.
+            return row
         asked = next((it for it in open_ if is_asked_of(it, LOCAL)), None)
         if asked is None:
             _tell_who_is_asked(session, row, [it for it in open_ if it.id not in told])
@@ -258,7 +260,7 @@ def view_for(
     """Return the view for a program, or for a person."""
     if session.streams.settings.json:
         return JsonLines(session.streams, workflow, session.run)
-    return TerminalView(session.streams, workflow, model=model or "", echo=echo)
+    return TerminalView(session.streams, workflow, run=session.run, model=model or "", echo=echo)
 
 
 def _anything(_value: object) -> str | None:

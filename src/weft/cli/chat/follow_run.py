@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
 
@@ -17,14 +17,20 @@ from weft.cli.chat.subscription import Subscription, subscribed
 from weft.cli.failure import Exit, failure_of
 from weft.cli.formats.documents import document_line, failure_data
 from weft.cli.hosting import answer_schemas, hosted
+from weft.cli.pages.board import waiting_text
 from weft.cli.pages.inspect import run_page
 from weft.cli.pages.runs import print_outcome, print_status
+from weft.cli.text import clean
 from weft.engine.events import Event
 from weft.errors import WeftError
+from weft.inspect.board import waiting
 from weft.inspect.run import inspect_run
 from weft.ports.model import ModelReply, ModelRequest
 from weft.runtime.host import Host
 from weft.runtime.signals import Stop
+
+#: How many of the artifacts that wait are named.
+_MOST_WAITING: Final = 5
 
 
 @asynccontextmanager
@@ -86,9 +92,22 @@ async def follow_from(host: Host, session: Session, person: Person, news: Subscr
     answering = AtTerminal(person, streams, workflow) if there else None
     view = view_for(session, workflow, model=state.model)
     row = await converse(host, session, news, view, answering)
+    if workflow.compiled.board is not None:
+        await host.quiet()  # What is collected beyond its correlation is work of other runs.
+        await _note_waiting(host, session)
     asks = await host.requests(scope=LOCAL, run=row.run)
     schemas = await answer_schemas(host, asks)
     return print_outcome(streams, session.location, row, asks, schemas)
+
+
+async def _note_waiting(host: Host, session: Session) -> None:
+    """Say what is on a board and has not woken anybody yet."""
+    board = (await host.state(session.run, scope=LOCAL)).board
+    found = list(waiting(board)) if board is not None else []
+    for it in found[:_MOST_WAITING]:
+        session.streams.note(clean(waiting_text(it)))
+    if len(found) > _MOST_WAITING:
+        session.streams.note(f"... and {len(found) - _MOST_WAITING} more that wait")
 
 
 def run_session(session: Session, work: Callable[[Person], Coroutine[Any, Any, Exit]]) -> Exit:

@@ -27,6 +27,9 @@ _STEPS: Final[tuple[type[EventData], ...]] = (
     events.StopAsked,
     events.Forked,
     events.Joined,
+    events.ArtifactArrived,
+    events.DeliveryMissed,
+    events.BatchesFlushed,
     events.RunEnding,
 )
 _DETAILS: Final[tuple[type[EventData], ...]] = (
@@ -43,6 +46,7 @@ _DETAILS: Final[tuple[type[EventData], ...]] = (
     events.ModelFailed,
     events.OutputRefused,
     events.TurnFailed,
+    events.DeliveryDeferred,
 )
 
 _MARGIN: Final = "    "
@@ -54,7 +58,12 @@ _LONG: Final = (
     events.ToolFailed,
     events.ContextFetched,
     events.ConditionJudged,
+    events.DeliveryMissed,
 )
+
+
+#: What may say why a turn or the run fails next.
+_FAILURES: Final = (events.ContextFetched, events.ModelFailed, events.ToolFailed, events.TurnFailed)
 
 
 class RunView(Protocol):
@@ -69,9 +78,16 @@ class TerminalView:
     """Shows a run to a person."""
 
     def __init__(
-        self, streams: Streams, workflow: Workflow, *, model: str = "", echo: bool = False
+        self,
+        streams: Streams,
+        workflow: Workflow,
+        *,
+        run: str = "",
+        model: str = "",
+        echo: bool = False,
     ) -> None:
         self._streams = streams
+        self._run = run
         self._workflow = workflow
         self._audience = Audience(workflow.spec)
         self._model = model
@@ -91,6 +107,8 @@ class TerminalView:
         self._turns: dict[int, str] = {}
         #: The turns whose last reply was refused.
         self._refused: set[int] = set()
+        #: What was shown last of something that failed.
+        self._failure = ""
         #: What was shown last of a model that did not answer.
         self._instead_of = ""
         self._columns = streams.settings.columns if sys.stderr.isatty() else None
@@ -169,28 +187,62 @@ class TerminalView:
             self._points.add(data.id)
             return True
         return isinstance(data, events.ToolReturned) and (
-            data.value is None and data.id in self._points
+            # On a board, what was published says what code came to.
+            data.id in self._points and (data.value is None or self._is_board)
         )
+
+    @property
+    def _is_board(self) -> bool:
+        return self._workflow.compiled.board is not None
+
+    def _published(self, event: Event, data: events.ArtifactPublished) -> None:
+        """Show an artifact: what agents publish is what a board says."""
+        text = summary(event, self._workflow, self._run)
+        if not event.turn:
+            self._note(text, "", most=3)
+            return
+        badge = _badge(self._answerers.get(event.turn, "model"))
+        self._streams.result(
+            self._streams.paint(data.by, "bold") + badge + clean(text.removeprefix(data.by))
+        )
+        finish()
 
     def _step(self, event: Event) -> None:
         self._end_line()
         if self._is_quiet_point(event.data):
             return
+        if isinstance(event.data, events.ArtifactPublished):
+            self._published(event, event.data)
         if isinstance(event.data, events.TurnStarted):
             self._turns[event.turn] = event.data.agent
+            self._failure = ""
         elif isinstance(event.data, events.OutputRefused):
             self._refused.add(event.turn)
         if isinstance(event.data, _STEPS):
-            self._note(summary(event, self._workflow), "")
+            most = 3 if isinstance(event.data, _LONG) else 1
+            self._note(self._told_once(event), "", most)
         elif isinstance(event.data, _DETAILS):
             # Why a turn is handed off is worth a second line, what a tool returned is not.
             most = 3 if isinstance(event.data, _LONG) else 1
             whose = f"{self._turns[event.turn]}: " if self._is_one_of_several(event.turn) else ""
-            self._note(whose + summary(event, self._workflow), _MARGIN, most)
+            self._note(whose + self._told_once(event), _MARGIN, most)
         if isinstance(event.data, events.TurnEnded | events.TurnFailed):
             self._turns.pop(event.turn, None)
         elif isinstance(event.data, events.Joined):
             self._turns.clear()  # Some of them may have been broken off.
+
+    def _told_once(self, event: Event) -> str:
+        """Return what is shown of an event: why it failed only if the line before does not say."""
+        text = summary(event, self._workflow)
+        match event.data:
+            case events.TurnFailed(error=reason) | events.RunEnding(reason=reason):
+                if reason in self._failure:
+                    return text.removesuffix(f": {reason}")
+            case _:
+                pass
+        if isinstance(event.data, _FAILURES):
+            self._failure = text
+        return text
 
     def _is_one_of_several(self, turn: int) -> bool:
         return len(self._turns) > 1 and turn in self._turns
@@ -241,6 +293,8 @@ class TerminalView:
         self._instead_of = data.instead_of
 
     def _words(self, agent: str, data: events.ModelReplied) -> None:
+        if self._is_board and self._workflow.views[agent].output is not None:
+            return  # It is published, or refused.
         text = data.text if data.shown is None else data.shown
         if not (data.text.strip() or data.tool_requests):
             self._note(f"{agent} says nothing", _MARGIN)

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from cyclopts import Parameter
 
 from weft.app.plugins import PluginTriggers
-from weft.app.profile import profile_of
+from weft.app.profile import profile_of, suppressed_sources
 from weft.check.run import sort_findings
 from weft.check.subject import Profile
 from weft.cli.codes import CODES, meant_by
@@ -85,6 +85,7 @@ class _Request:
     names: tuple[str, ...]
     selection: Selection
     profile: Profile
+    suppressed: frozenset[str]
     form: Form
     fix: bool
     strict: bool
@@ -126,8 +127,17 @@ def check(
     if streams.settings.json and form not in {None, "json"}:
         raise usage(f"--json and --format {form} contradict each other", "keep one of them")
     shown: Form = "json" if streams.settings.json else form or "full"
-    judged = profile or profile_of(read_environment())
-    request = _Request(paths, read_selection(select, ignore), judged, shown, fix, strict)
+    said = None if profile is None else profile == "production"
+    settings = read_environment()
+    request = _Request(
+        names=paths,
+        selection=read_selection(select, ignore),
+        profile=profile_of(settings, said),
+        suppressed=suppressed_sources(settings, said),
+        form=shown,
+        fix=fix,
+        strict=strict,
+    )
     if watch:
         return _watch(request, streams)
     return _once(request, streams)
@@ -172,11 +182,17 @@ def _look(request: _Request, streams: Streams) -> Report:
         fixed = tuple(
             it
             for folder in locate_packages(request.names, workspace)
-            for it in fix_package(folder, request.selection, profile=request.profile)
+            for it in fix_package(folder, request.selection, request.profile, request.suppressed)
         )
     progress = Progress(streams, "packages checked")
     reviews = [
-        review(it, profile=request.profile, kinds=PluginTriggers(), on_package=progress)
+        review(
+            it,
+            profile=request.profile,
+            kinds=PluginTriggers(),
+            suppressed=request.suppressed,
+            on_package=progress,
+        )
         for it in found
     ]
     packages = [package for it in reviews for package in it.packages]
@@ -233,7 +249,9 @@ def _print_text(report: Report, form: Form, streams: Streams) -> None:
         streams.result(summary(report))
 
 
-def fix_package(folder: Path, selection: Selection, *, profile: Profile) -> tuple[AppliedFix, ...]:
+def fix_package(
+    folder: Path, selection: Selection, profile: Profile, suppressed: frozenset[str]
+) -> tuple[AppliedFix, ...]:
     """Apply the safe fixes of a package's wanted findings, reading it anew after each round.
 
     Two fixes that undo each other would go on for ever: a text that was there before ends it.
@@ -249,7 +267,7 @@ def fix_package(folder: Path, selection: Selection, *, profile: Profile) -> tupl
         if texts in seen:
             break
         seen.add(texts)
-        wanted = _wanted(package, selection, profile=profile)
+        wanted = _wanted(package, selection, profile, suppressed)
         applied = apply_fixes(package, wanted)
         if not applied:
             break
@@ -257,8 +275,10 @@ def fix_package(folder: Path, selection: Selection, *, profile: Profile) -> tupl
     return tuple(fixed)
 
 
-def _wanted(package: Package, selection: Selection, *, profile: Profile) -> list[Finding]:
-    found = review_package(package, profile=profile, kinds=PluginTriggers())
+def _wanted(
+    package: Package, selection: Selection, profile: Profile, suppressed: frozenset[str]
+) -> list[Finding]:
+    found = review_package(package, profile=profile, kinds=PluginTriggers(), suppressed=suppressed)
     return [finding for finding in found if finding.fix and selection.keeps(finding)]
 
 

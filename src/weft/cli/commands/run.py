@@ -16,7 +16,7 @@ from weft.cli.failure import Exit, usage
 from weft.cli.hosting import answer_schemas, find_run, locate_journal
 from weft.cli.models import models_line
 from weft.cli.options import Given, Input, JournalFile, ModelName, Seed
-from weft.cli.pages.runs import outcome_text, print_status, repeat_turn
+from weft.cli.pages.runs import idle_text, is_idle, outcome_text, print_status, repeat_turn
 from weft.cli.starting import package_to_run, read_input, read_message, start_run, warn_if_changed
 from weft.cli.streams import Streams
 from weft.cli.text import clean, counted
@@ -135,6 +135,9 @@ def _closed(
     streams = session.streams
     if streams.settings.json:
         print_status(streams, session.location, row, requests, schemas)
+    if is_idle(row, requests):
+        streams.note(idle_text(row))
+        return Exit.DONE
     if row.status != "ended":  # it does not move, which was printed
         return Exit.WAITING
     streams.note(streams.paint_error(outcome_text(row), "bold"))

@@ -4,7 +4,6 @@ import asyncio
 import re
 import time
 from contextlib import suppress
-from functools import partial
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from cyclopts import Parameter
@@ -22,11 +21,19 @@ from weft.cli.hosting import (
     find_run,
     hosted,
     is_asked_of,
+    is_stopped,
     locate_journal,
 )
 from weft.cli.options import JournalFile, People, RunName
 from weft.cli.pages.event_lines import summary
-from weft.cli.pages.runs import note_stalled_runs, print_list, run_text, waiting_text
+from weft.cli.pages.runs import (
+    idle_text,
+    is_idle,
+    note_stalled_runs,
+    print_list,
+    run_text,
+    waiting_text,
+)
 from weft.cli.paths import how_to_start
 from weft.cli.streams import Streams, finish
 from weft.cli.text import at_time, clean, counted, shortened
@@ -83,10 +90,10 @@ def list_runs(
         streams.result(document({"runs": page}))
         return Exit.DONE
     # One more than is shown tells whether there are more.
-    found = asyncio.run(_rows(location, wanted, limit + 1)) if kept else []
+    found, asked = asyncio.run(_rows(location, wanted, limit + 1)) if kept else ([], [])
     rows = found[:limit]
     if rows:
-        print_list(rows, streams)
+        print_list(rows, streams, asked)
         note_stalled_runs(rows, location, streams)
     else:
         streams.note(_no_runs(location, wanted))
@@ -111,13 +118,14 @@ def show(
         async with hosted(location) as host:
             row = await find_run(host, run)
             requests = await host.requests(scope=LOCAL, run=row.run)
+            idle = is_idle(row, requests)
             if as_:
                 requests = [it for it in requests if is_asked_of(it, people)]
             if streams.settings.json:
                 schemas = await answer_schemas(host, requests)
                 return document({"run": run_data(row, requests, schemas)})
             workflow = await host.workflow(row.run, scope=LOCAL)
-            return run_text(row, requests, workflow, location, streams)
+            return run_text(row, requests, workflow, location, streams, idle=idle)
 
     streams.result(asyncio.run(read()))
     return Exit.DONE
@@ -141,16 +149,24 @@ def tail(
         async with hosted(location) as host:
             row = await find_run(host, run)
             workflow = await host.workflow(row.run, scope=LOCAL)
-            leaves = partial(_leaves, host, row.run, location, streams)
             audience = Audience(workflow.spec, row.user) if as_user else None
+            told = ""
             async with subscribed(host, row.run, after=after) as news:
-                while await news.soon(PATIENCE) or not await leaves():
-                    item = await news.item()
+                while True:
+                    # Looked at again and again: whoever works on it may die later.
+                    if not await news.soon(PATIENCE):
+                        why, left = await _at_rest(host, row.run, location, streams)
+                        if why not in ("", told):
+                            streams.problem(why)
+                        if left is not None and not stdin_is_terminal():
+                            return left
+                        told = why
+                        continue
+                    item, told = await news.item(), ""
                     if item is None:
                         return Exit.DONE
                     if isinstance(item, Event):
                         _print(item, row.run, workflow, streams, audience)
-            return Exit.WAITING
 
     return asyncio.run(read())
 
@@ -190,22 +206,25 @@ def prune(
     return Exit.DONE
 
 
-async def _leaves(host: Host, run: str, location: JournalLocation, streams: Streams) -> bool:
-    """Say why a run does not move; return whether it waits and stdin is not a terminal."""
+async def _at_rest(
+    host: Host, run: str, location: JournalLocation, streams: Streams
+) -> tuple[str, Exit | None]:
+    """Return why a run does not move, and how to leave if it will not until somebody acts."""
     row = await host.run(run, scope=LOCAL)
     if row.status == "running":
-        streams.problem(not_moving(row, location))
-        return False
+        stopped = is_stopped(row)  # Asked first: what is said of it then is no earlier.
+        return not_moving(row, location), Exit.WAITING if stopped else None
     asked = await host.requests(scope=LOCAL, run=run)
     if asked:
-        streams.problem(waiting_text(streams, location, row, asked))
-    return bool(asked) and not stdin_is_terminal()
+        return waiting_text(streams, location, row, asked), Exit.WAITING
+    return (idle_text(row), Exit.DONE) if row.status == "waiting" else ("", None)
 
 
 def _no_runs(location: JournalLocation, wanted: _Wanted) -> str:
     """Say that there are no runs of the kind that was asked for, and of what there are."""
     anything = _Wanted(None, None, LOCAL)
-    everything = asyncio.run(_rows(location, anything, _MANY)) if location.file.is_file() else []
+    kept = location.file.is_file()
+    everything = asyncio.run(_rows(location, anything, _MANY))[0] if kept else []
     if not everything:
         return f"no runs; {how_to_start(location.workspace)}"
     kind = " ".join(["no", *([wanted.status] if wanted.status else []), "runs"])
@@ -228,16 +247,18 @@ def _print(
         streams.result(document_line({"event": event_data(event, run, workflow)}))
     else:
         kind = KIND_NAMES[type(event.data)]
-        head = clean(f"{event.seq:>4}  {at_time(event.at, '%H:%M:%S')}  {kind:<16}  ")
-        line = head + clean(summary(event, workflow))
+        head = clean(f"{event.seq:>4}  {at_time(event.at, '%H:%M:%S')}  {kind:<17}  ")
+        line = head + clean(summary(event, workflow, run))
         terminal = streams.settings.terminal
         streams.result((shortened(line, streams.settings.columns) if terminal else line).rstrip())
     finish()
 
 
-async def _rows(location: JournalLocation, wanted: _Wanted, limit: int) -> list[RunRow]:
+async def _rows(
+    location: JournalLocation, wanted: _Wanted, limit: int
+) -> tuple[list[RunRow], list[RequestRow]]:
     async with hosted(location) as host:
-        return (await _found(host, wanted, limit))[0]
+        return await _found(host, wanted, limit)
 
 
 async def _page(location: JournalLocation, wanted: _Wanted, limit: int) -> list[dict[str, Any]]:

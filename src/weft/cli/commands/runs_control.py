@@ -133,7 +133,7 @@ def _resume_all(location: JournalLocation, streams: Streams, seed: int) -> Exit:
             streams.problem(clean(f"run {row.run} is not continued: {error}"))
             return None
 
-    async def work() -> tuple[list[RunRow], list[dict[str, Any]], bool]:
+    async def work() -> tuple[list[RunRow], list[RequestRow], list[dict[str, Any]], bool]:
         async with hosted(location, seed=seed) as host:
             stopped: list[RunRow] = []
             last: str | None = None
@@ -145,13 +145,13 @@ def _resume_all(location: JournalLocation, streams: Streams, seed: int) -> Exit:
             rows = [it for it in settled if it is not None]
             asked = await host.requests(scope=LOCAL)
             page = runs_data(rows, asked, await answer_schemas(host, asked))
-            return rows, page, len(rows) == len(stopped)
+            return rows, asked, page, len(rows) == len(stopped)
 
-    rows, page, all_went_on = asyncio.run(work())
+    rows, asked, page, all_went_on = asyncio.run(work())
     if streams.settings.json:
         streams.result(document({"runs": page}))
     elif rows:
-        print_list(rows, streams)
+        print_list(rows, streams, asked)
     return Exit.DONE if all_went_on else Exit.FAILED
 
 

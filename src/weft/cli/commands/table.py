@@ -133,6 +133,57 @@ _DOCUMENTS: Final = (
     ),
 )
 
+_BOARD: Final = (
+    Command(
+        "publish",
+        "NAME TYPE [FIELD=VALUE...|JSON] [OPTIONS]",
+        "Publish an artifact, and follow its run until it is idle.\n\n"
+        "What agents publish goes to stdout, what they do to stderr. With --json, one line for "
+        "what was published, one for each event and at last one for the run.",
+        (
+            "weft board publish News Topic title=Rain",
+            """weft board publish News Topic '{"title": "Rain"}' --tag weather --model sample""",
+            "weft board publish News Lead --input lead.json --correlation rain --to Editor",
+        ),
+        "board_publish:publish",
+    ),
+    Command(
+        "list",
+        "NAME [OPTIONS]",
+        "List artifacts, newest first.",
+        ("weft board list News", "weft board list News --type Lead --as Editor --since 2h"),
+        "board:list_artifacts",
+    ),
+    Command(
+        "show",
+        "NAME ARTIFACT [OPTIONS]",
+        "Show an artifact with its payload, who may see it, and whom it has woken.",
+        ("weft board show News 4qdfmj41.12",),
+        "board:show",
+    ),
+    Command(
+        "why",
+        "NAME ARTIFACT AGENT [OPTIONS]",
+        "Say why an agent can or cannot see an artifact.",
+        ("weft board why News 4qdfmj41.12 Editor",),
+        "board:why",
+    ),
+    Command(
+        "missed",
+        "NAME [RUN] [OPTIONS]",
+        "List artifacts that did not come to what they were collected for, and why.",
+        ("weft board missed News", "weft board missed News last"),
+        "board:missed",
+    ),
+    Command(
+        "flush",
+        "NAME RUN [OPTIONS]",
+        "Let everything be handled now that was collected for batches, and follow the run.",
+        ("weft board flush News last",),
+        "board_publish:flush",
+    ),
+)
+
 COMMANDS: Final = (
     Command(
         "init",
@@ -205,6 +256,13 @@ COMMANDS: Final = (
         "List, show, follow, answer, end and remove runs.",
         ("weft runs list", "weft runs show last"),
         parts=_RUNS,
+    ),
+    Command(
+        "board",
+        "COMMAND [OPTIONS]",
+        "Publish, list, show and explain artifacts of a board.",
+        ("weft board publish News Topic title=Rain", "weft board list News"),
+        parts=_BOARD,
     ),
     Command(
         "documents",

@@ -15,9 +15,10 @@ import yaml
 
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
 from weft.adapters.system_clock import SystemClock
+from weft.app.linking import linking_of
 from weft.app.models import ANY_MODEL, NO_MODEL
 from weft.app.registries import open_registry
-from weft.app.settings import durability_of, tool_limits
+from weft.app.settings import allowed_hosts, durability_of, tool_limits
 from weft.cli.doctor import Diagnosis
 from weft.cli.failure import refusal, remedy
 from weft.cli.models import is_badged
@@ -53,7 +54,7 @@ def diagnose(workspace: Path, file: Path | None = None) -> Iterator[Diagnosis]:
     yield encoding()
     yield shipped()
     yield models_check()
-    for look in (writable, disk, packages, schemas, journal):
+    for look in (writable, disk, packages, schemas, journal, documents):
         try:
             yield look(workspace)
         except OSError as error:
@@ -196,6 +197,18 @@ def kept_runs(workspace: Path, file: Path | None = None) -> Diagnosis:
     return journal_check(JournalLocation(workspace, file))
 
 
+def documents(workspace: Path) -> Diagnosis:
+    """Look whether documents can be read."""
+    if find_spec("_sqlite3") is None:
+        return Diagnosis(
+            "warn", "documents", "they cannot be kept: this Python has no sqlite3 module"
+        )
+    # Deferred: some Pythons are built without what it needs.
+    from weft.cli.doctor.documents import documents_check  # noqa: PLC0415
+
+    return documents_check(workspace, read_environment())
+
+
 def _holds(file: Path, text: str) -> bool:
     return file.is_file() and file.read_bytes() == text.encode()
 
@@ -218,6 +231,8 @@ def _refuse_wrong(settings: Mapping[str, str], usual: str) -> None:
     registry, fallbacks = open_registry(settings, SystemClock())
     tool_limits(settings)
     durability_of(settings)
+    allowed_hosts(settings)
+    linking_of(settings)
     for name in (usual, *fallbacks, *fallbacks.values()):
         if name != ANY_MODEL and not is_badged(name):
             registry.model(name)

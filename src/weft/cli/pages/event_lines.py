@@ -4,11 +4,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from weft.check.values import without_secrets
+from weft.cli.pages.board import (
+    id_list,
+    missed_text,
+    short_id,
+    slice_text,
+    timer_text,
+    woken_text,
+)
 from weft.cli.text import at_time, counted, shortened, value_text
 from weft.engine import events
+from weft.engine.board_rows import artifact_id
+from weft.engine.board_turn import AFTER, BOARD, ENGINE, ERROR, PUBLISH
 from weft.engine.events import Event, EventData
 from weft.engine.points import COMPUTED, HANDOFF, TRIGGER
 from weft.findings import Json
+from weft.inspect.board import slice_records
 from weft.inspect.fetched import FetchRecord, fetch_records
 from weft.inspect.handoffs import HandoffRecord, Judgement, condition_of, judgement
 from weft.inspect.variables import UNSHOWN, is_secret
@@ -33,13 +44,23 @@ _ENDS: Final = {
 }
 
 
+#: What is called at the boundaries of an activation on a board.
+_BOARD_POINTS: Final = {
+    ENGINE: "{} works",
+    PUBLISH: "what is to be published is looked at",
+    AFTER: "components are told what was published",
+    ERROR: "components are told that the turn failed",
+}
+
 #: How much of a value, and of a sentence that quotes values, stands in a line.
 _VALUE: Final = 80
 _QUOTING: Final = 200
 
 
-def summary(event: Event, workflow: Workflow) -> str:
+def summary(event: Event, workflow: Workflow, run: str = "") -> str:
     """Say what happened in one line; nothing where it needs no words."""
+    if isinstance(event.data, events.ArtifactPublished):
+        return _published(event.data, artifact_id(run, event, event.data))
     return _SUMMARIES[type(event.data)](event, event.data, workflow)
 
 
@@ -62,6 +83,8 @@ def point_text(point: str, function: str) -> str:
     """Say what is called at a boundary, and for what."""
     if point.startswith(COMPUTED):
         return f"{function} computes {point.removeprefix(COMPUTED)}"
+    if point in _BOARD_POINTS:
+        return _BOARD_POINTS[point].format(function)
     if point.startswith(TRIGGER):
         return f"{function} is asked for {point.removeprefix(TRIGGER)}"
     return f"{function} ({point})"
@@ -113,8 +136,9 @@ def _shown(_event: Event, data: events.MessageShown, _workflow: Workflow) -> str
     return data.text
 
 
-def _turn(event: Event, data: events.TurnStarted, _workflow: Workflow) -> str:
-    return f"turn {event.turn}: {data.agent}"
+def _turn(event: Event, data: events.TurnStarted, workflow: Workflow) -> str:
+    told = woken_text(workflow, data) if data.step else data.agent
+    return f"turn {event.turn}: {told}"
 
 
 def _assembled(_event: Event, data: events.ContextAssembled, _workflow: Workflow) -> str:
@@ -185,8 +209,12 @@ def _sent(_event: Event, data: events.MessageSent, _workflow: Workflow) -> str:
 
 
 def _fetched(event: Event, data: events.ContextFetched, workflow: Workflow) -> str:
-    told = (fetched_text(it) for it in fetch_records(workflow, event, data))
-    return f"fetched {'; '.join(told)}"
+    told = [fetched_text(it) for it in fetch_records(workflow, event, data)]
+    board: Any = data.found.get(BOARD) or {}
+    told += [slice_text(it) for it in slice_records(board)]
+    if board.get("verdict"):
+        told.append(f"nothing: components say {board['verdict']}")
+    return f"fetched {'; '.join(told) or 'nothing'}"
 
 
 def _written(_event: Event, data: events.DocumentWritten, _workflow: Workflow) -> str:
@@ -268,6 +296,8 @@ def _joined(_event: Event, data: events.Joined, _workflow: Workflow) -> str:
 
 
 def _timer_set(_event: Event, data: events.TimerSet, _workflow: Workflow) -> str:
+    if data.why == "board":
+        return timer_text(data)
     return f"{data.why} at {at_time(data.at, '%H:%M:%S')}"
 
 
@@ -281,6 +311,37 @@ def _stop(_event: Event, data: events.StopAsked, _workflow: Workflow) -> str:
 
 def _ended(_event: Event, data: events.RunEnded, _workflow: Workflow) -> str:
     return f"{data.outcome}: {data.reason}"
+
+
+def _published(data: events.ArtifactPublished, id_: str) -> str:
+    aside = [counted(len(data.tags), "tag")] if data.tags else []
+    if data.direct:
+        aside.append(f"only for {data.direct}")
+    if data.delay:
+        aside.append(f"visible in {data.delay / 1000:g} s")
+    aside += [f"collected in {it}" for it in data.letters]
+    told = f" ({', '.join(aside)})" if aside else ""
+    return f"{data.by} publishes {data.type} {short_id(id_)}{told}: {preview(data.payload)}"
+
+
+def _arrived(_event: Event, data: events.ArtifactArrived, _workflow: Workflow) -> str:
+    what = f"{data.type} {short_id(data.id)} of {data.by}"
+    return f"{what} arrives from {data.correlation} for {data.subscription}"
+
+
+def _missed(_event: Event, data: events.DeliveryMissed, _workflow: Workflow) -> str:
+    # That a turn failed, and why, was the event before.
+    detail = "" if data.why == "failed" else data.detail
+    return missed_text(data.subscription, data.artifacts, data.why, detail)
+
+
+def _deferred(_event: Event, data: events.DeliveryDeferred, _workflow: Workflow) -> str:
+    until = at_time(data.at, "%H:%M:%S")
+    return f"{data.subscription} is put off until {until} ({id_list(data.artifacts)})"
+
+
+def _flushed(_event: Event, data: events.BatchesFlushed, _workflow: Workflow) -> str:
+    return f"{data.user} lets all batches be handled now"
 
 
 _Summary: TypeAlias = Callable[[Event, Any, Workflow], str]
@@ -316,6 +377,10 @@ _SUMMARIES: Final[dict[type[EventData], _Summary]] = {
     events.TimerFired: _timer_fired,
     events.HandedOff: _handed,
     events.StopAsked: _stop,
+    events.ArtifactArrived: _arrived,
+    events.DeliveryMissed: _missed,
+    events.DeliveryDeferred: _deferred,
+    events.BatchesFlushed: _flushed,
     events.RunEnding: _ending,
     events.RunEnded: _ended,
 }

@@ -16,6 +16,7 @@ _ABOUT: Final = {
     "EXPO": "Whether agents see the variables their prompts speak of.",
     "VAR": "Whether variables are declared so that they can have a value.",
     "STATE": "Whether state machines can move as declared.",
+    "BOARD": "Boards: artifacts, who is woken by them, and what agents are shown.",
     "HOOK": "Whether hooks have code and the code fits.",
     "OUT": "Whether the shapes of replies are declared and used.",
     "UI": "Whether questions to people can be shown and answered.",

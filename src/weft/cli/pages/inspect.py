@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
+from weft.cli.pages.board import add_board, add_board_outcome, add_board_turn
 from weft.cli.pages.event_lines import (
     document_text,
     fetched_text,
@@ -19,6 +20,7 @@ from weft.cli.pages.page import Page
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, counted, value_text
 from weft.context.segment import LeftOut, Segment
+from weft.engine.board_turn import POINTS
 from weft.findings import Json
 from weft.inspect.comparison import TurnComparison
 from weft.inspect.handoffs import HandoffRecord, RuleAsked
@@ -40,10 +42,10 @@ _DECLARED: Final = {"package": "the package", "default": "default"}
 
 def run_page(inspection: RunInspection, streams: Streams) -> str:
     page = Page(streams)
-    page.title(
-        f"run {inspection.run} of {inspection.workflow}: {inspection.outcome or inspection.status}"
-    )
+    page.title(f"run {inspection.run} of {inspection.workflow}: {_status(inspection)}")
     page.lines(_facts(inspection))
+    if inspection.board is not None:
+        add_board(page, inspection.board)
     page.title("Variables")
     for variable in inspection.variables:
         _variable(page, variable)
@@ -64,6 +66,11 @@ def run_page(inspection: RunInspection, streams: Streams) -> str:
             whom = f", of {request.addressee}" if request.addressee else ""
             page.line(f"{request.id}: {what}{whom}, since {at_time(request.opened_at)}")
     return str(page)
+
+
+def _status(inspection: RunInspection) -> str:
+    idle = inspection.board and inspection.status == "waiting" and not inspection.requests
+    return inspection.outcome or ("idle" if idle else inspection.status)
 
 
 def _add_own(page: Page, inspection: RunInspection) -> None:
@@ -90,6 +97,8 @@ def add_turn(page: Page, turn: TurnRecord) -> None:
         page.line(f"settings {', '.join(said)}", 5, "dim")
     for it in turn.fetched:
         page.line(f"fetched {fetched_text(it)}", 5)
+    if turn.board is not None:
+        add_board_turn(page, turn.board, 5)
     first = turn.calls[0].seq if turn.calls else 0
     _points(page, [it for it in turn.points if it.seq < first], 5)
     _calls(page, turn)
@@ -100,6 +109,8 @@ def add_turn(page: Page, turn: TurnRecord) -> None:
         page.line(f"set {', '.join(turn.variables)}", 5)
     if turn.error is not None:
         page.line(f"failed: {turn.error}", 5)
+    if turn.board is not None:
+        add_board_outcome(page, turn.board, 5)
     for it in turn.judged:
         page.line(judgement_text(it), 5)
     for record in turn.handoffs:
@@ -216,11 +227,18 @@ def _point(page: Page, use: ToolUse, margin: int) -> None:
     elif use.edits:
         what = f"changed {', '.join(_EDITED[it.what] for it in use.edits)}"
     else:
-        what = "done" if use.value is None else f"returned {value_text(use.value)}"
+        what = _came_to(use)
     page.line(f"{point_text(use.point, use.tool)}: {what}{took}", margin)
     for edit in use.edits:
         _edit(page, edit, margin + 4)
     _aside(page, use, margin + 4)
+
+
+def _came_to(use: ToolUse) -> str:
+    """Say what a function returned; on a board, what is published says that itself."""
+    if use.value is None or use.point in POINTS:
+        return "done"
+    return f"returned {value_text(use.value)}"
 
 
 #: What hooks may change.

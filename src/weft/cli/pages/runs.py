@@ -1,6 +1,8 @@
 """Runs in a list, one run at a glance, and what a run came to or waits for."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
 from shlex import quote
 from typing import Final
 
@@ -26,18 +28,25 @@ _LEAST_WORDS: Final = 12
 _HEAD: Final = ("RUN", "STATUS", "WORKFLOW", "STARTED", "TURNS", "FIRST WORDS")
 
 
-def print_list(rows: Sequence[RunRow], streams: Streams) -> None:
-    """Print runs: with tabs and whole for programs, to the width of the terminal for people."""
+def print_list(
+    rows: Sequence[RunRow], streams: Streams, requests: Sequence[RequestRow] | None = None
+) -> None:
+    """Print runs: with tabs and whole for programs, to the width of the terminal for people.
+
+    `requests` are the open ones: a run that waits and asks nothing is a board that is idle.
+    """
+    asking = {row.run for row in rows} if requests is None else {it.run for it in requests}
+    cells = partial(_cells, asking)
     if not streams.settings.terminal:
-        streams.rows([(row.run, *_cells(row, "%Y-%m-%dT%H:%M:%S%z")) for row in rows])
+        streams.rows([(row.run, *cells(row, "%Y-%m-%dT%H:%M:%S%z")) for row in rows])
     elif streams.settings.columns < _NARROW:
         for row in rows:
-            status, workflow, started, _, words = _cells(row, "%m-%d %H:%M")
+            status, workflow, started, _, words = cells(row, "%m-%d %H:%M")
             streams.result(f"{short(row.run)}  {status}  {started}")
             second = clean(f"  {workflow}: {words}" if words else f"  {workflow}")
             streams.result(shortened(second, streams.settings.columns))
     else:
-        table = [(short(row.run), *_cells(row, "%m-%d %H:%M")) for row in rows]
+        table = [(short(row.run), *cells(row, "%m-%d %H:%M")) for row in rows]
         taken = max(sum(len(cell) + 2 for cell in row[:-1]) for row in (_HEAD, *table))
         room = max(streams.settings.columns - taken - 8, _LEAST_WORDS)
         cut = [(*row[:-1], shortened(clean(row[-1]), room)) for row in table]
@@ -50,6 +59,8 @@ def run_text(
     workflow: Workflow,
     location: JournalLocation,
     streams: Streams,
+    *,
+    idle: bool = False,
 ) -> str:
     """Return one run at a glance, with its open questions and how they are answered."""
     page = Page(streams)
@@ -67,7 +78,7 @@ def run_text(
     facts = {
         "workflow": f"{row.workflow} {row.digest[:12]}",
         "about": " ".join(workflow.spec.orchestrator.description.split()),
-        "status": _whole_status(row),
+        "status": "idle: it waits for artifacts" if idle else _whole_status(row),
         "started": at_time(row.started_at),
         "changed": at_time(row.changed_at),
         "events": str(row.seq),
@@ -110,9 +121,9 @@ def note_stalled_runs(rows: Sequence[RunRow], location: JournalLocation, streams
         streams.note(f"{what} no process; continue: weft runs resume {which}{location.options}")
 
 
-def _cells(row: RunRow, form: str) -> tuple[str, ...]:
+def _cells(asking: AbstractSet[str], row: RunRow, form: str) -> tuple[str, ...]:
     return (
-        _status(row),
+        "idle" if row.status == "waiting" and row.run not in asking else _status(row),
         row.workflow,
         at_time(row.started_at, form),
         str(row.turns),
@@ -150,9 +161,13 @@ def print_outcome(
     """Print what a run came to, and return the exit code for it."""
     if streams.settings.json:
         streams.result(document_line({"run": run_data(row, requests, schemas)}))
-        return _exit_of(row)
+        return _exit_of(row, requests)
     if row.status == "ended":
         return _ended(streams, location, row)
+    if is_idle(row, requests):
+        streams.note(streams.paint_error(idle_text(row), "bold green"))
+        streams.note(f"  inspect: weft inspect {row.run}{location.options}")
+        return Exit.DONE
     streams.problem(waiting_text(streams, location, row, requests))
     return Exit.WAITING
 
@@ -174,12 +189,25 @@ def print_status(
     elif requests:
         fact = f"run {row.run} waits for {waited_for(requests)}"
         next_step = f"answer: {answer_command(location, row, requests[0], len(requests))}"
+    elif is_idle(row, requests):
+        fact = idle_text(row)
+        next_step = f"inspect: weft inspect {row.run}{location.options}"
     else:
         fact = f"run {row.run} is not over, and asks nothing at present"
         next_step = how_to_resume(row, location)
     style = "bold green" if row.outcome == "completed" else "bold"
     streams.note(streams.paint_error(fact, style))
     streams.note(f"  {next_step}")
+
+
+def is_idle(row: RunRow, requests: Sequence[RequestRow]) -> bool:
+    """Tell whether a run is a board on which nothing is to be done: it waits, and asks nobody."""
+    return row.status == "waiting" and not requests
+
+
+def idle_text(row: RunRow) -> str:
+    """Say that a board has nothing to do, and how it gets something."""
+    return f"run {row.run} is idle: it waits for artifacts, or for the clock"
 
 
 def outcome_text(row: RunRow) -> str:
@@ -230,7 +258,9 @@ def answer_command(location: JournalLocation, row: RunRow, request: RequestRow, 
     return f"weft runs answer {row.run}{name} {value}{whom}{location.options}"
 
 
-def _exit_of(row: RunRow) -> Exit:
+def _exit_of(row: RunRow, requests: Sequence[RequestRow]) -> Exit:
+    if is_idle(row, requests):
+        return Exit.DONE
     if row.status != "ended":
         return Exit.WAITING
     return Exit.DONE if row.outcome == "completed" else Exit.FAILED

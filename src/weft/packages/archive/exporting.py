@@ -14,11 +14,12 @@ from weft.packages.archive.manifest import (
     make_manifest,
     manifest_bytes,
 )
-from weft.packages.archive.names import MANIFEST, clash, name_fault, segment_fault
+from weft.packages.archive.names import MANIFEST, clash
 from weft.packages.archive.staging import replace_files
 from weft.packages.folder import FolderFiles, read_files
 from weft.packages.reader import read_package
 from weft.packages.review import review_package
+from weft.spec.file_names import name_fault, segment_fault
 
 _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
 _PLAIN_FILE: Final = 0o100644 << 16

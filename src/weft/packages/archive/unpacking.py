@@ -13,14 +13,8 @@ from weft.catalogue import CATALOGUE
 from weft.errors import PackageError
 from weft.findings import Finding, Place
 from weft.packages.archive.manifest import Manifest, read_manifest, sha256
-from weft.packages.archive.names import (
-    MANIFEST,
-    MAX_FILES,
-    MAX_TOTAL,
-    clash,
-    name_fault,
-    segment_fault,
-)
+from weft.packages.archive.names import MANIFEST, MAX_FILES, MAX_TOTAL, clash
+from weft.spec.file_names import name_fault, segment_fault
 
 #: The record at the end of a zip file, up to the length of the comment.
 _END: Final = struct.Struct("<4s4H2LH")

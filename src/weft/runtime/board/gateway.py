@@ -4,17 +4,18 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
-from weft.context.providers import Envelope
+from weft.context.slices import Envelope
 from weft.engine.board import rules_of
 from weft.engine.board_rows import Letter
 from weft.engine.events import ArtifactPublished, BatchesFlushed, Event, RunStarted
 from weft.engine.state import State
-from weft.engine.visibility import denial
+from weft.engine.visibility import Identity, denial
 from weft.errors import RunError, StoreConflict, UsageError
 from weft.findings import Json
 from weft.ids import nearest
-from weft.ports.board import ArtifactQuery, Consumption
+from weft.ports.board import ArtifactQuery, Consumption, StoredArtifact
 from weft.ports.scope import Scope
 from weft.runtime.arguments import require_scope, require_text, require_user
 from weft.runtime.board.collecting import Collector, open_run
@@ -38,6 +39,8 @@ class BoardGateway(Gateway):
         self._collector = Collector(self._journal, self._take_letters)
         self._worker.on_written = self._written
         self._changes: list[asyncio.Future[None]] = []
+        #: Held by whoever begins the run of a correlation, for as long as somebody does.
+        self._beginning: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     @property
     def busy(self) -> bool:
@@ -49,7 +52,7 @@ class BoardGateway(Gateway):
         return self._clock.new_id()
 
     def changed(self) -> asyncio.Future[None]:
-        """Return what is done when something was written to a board here, or all is quiet."""
+        """Return what is done when something was written to a board here."""
         change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._changes.append(change)
         return change
@@ -59,6 +62,15 @@ class BoardGateway(Gateway):
         while self.busy:
             await self._collector.settled()
             await self._worker.quiet()
+
+    async def changed_or_quiet(self, change: asyncio.Future[None]) -> None:
+        """Return when there is a change, or nothing is to be done from which one could come."""
+        quiet = asyncio.ensure_future(self.quiet())
+        try:
+            await asyncio.wait((change, quiet), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            quiet.cancel()
+            await asyncio.gather(quiet, return_exceptions=True)
 
     def _written(self, app: str, events: Sequence[Event]) -> None:
         self._collector.look(app, events)
@@ -98,14 +110,23 @@ class BoardGateway(Gateway):
         offer = Offer(type, payload, tags, visibility, correlation, partition, id, agent)
         judged(linked, offer)
         self._require_models(linked, model, scope)
+        if id:
+            known = await self._journal.artifacts(
+                ArtifactQuery(scope.app, workflow, None, self._clock.now(), ids=(id,), limit=1)
+            )
+            for it in known.items:
+                return Publication(id, it.run, it.artifact.correlation)
         name = correlation or self._clock.new_id()
         for _ in range(MAX_TRIES):
-            run, there = await open_run(self._journal, scope.app, name)
             try:
+                # Of many who publish at once, one begins the correlation.
+                async with self._beginning.setdefault((scope.app, name), asyncio.Lock()):
+                    run, there = await open_run(self._journal, scope.app, name)
+                    seq = 0
+                    if not there:
+                        seq = await self._begin_board(run, linked, offer, scope, name, model)
                 if there:
                     seq = await self._add(run, workflow, offer, scope)
-                else:
-                    seq = await self._begin_board(run, linked, offer, scope, name, model)
             except (StoreConflict, _Begun):  # Another process has begun or ended it meanwhile.
                 continue
             return Publication(id or f"{run}.{seq}", run, name)
@@ -158,6 +179,11 @@ class BoardGateway(Gateway):
         opened = await self._open(run, Scope(scope.app))
         if opened.workflow.name != workflow:
             raise UsageError(f"{run} is a run of {opened.workflow.name}, not of {workflow}")
+        if offer.type not in opened.workflow.types.schemas:
+            raise UsageError(
+                f"the correlation began before the board had the type {offer.type}",
+                hint="publish it without that correlation, or add the type before the first one",
+            )
         if _is_published(opened.state, offer):
             return 0
         user = scope.user or ""
@@ -227,14 +253,42 @@ class BoardGateway(Gateway):
         filters: FilterConfig | None = None,
         *,
         scope: Scope,
+        agent: str | None = None,
         embed_meta: bool = False,
     ) -> tuple[list[Envelope], int]:
-        """Return artifacts of a board as an operator sees them, and how many there are in all."""
+        """Return artifacts of a board, and how many there are in all.
+
+        An operator sees everything of the tenant; `agent` shows only what that agent may see.
+        `embed_meta` says of each which agents it has woken.
+        """
         require_scope(scope)
+        identity = None if agent is None else await self._identity(workflow, agent, scope)
         reader = reader_for(
-            self._journal, app=scope.app, board=workflow, reader=None, now=self._clock.now()
+            self._journal, app=scope.app, board=workflow, reader=identity, now=self._clock.now()
         )
         return await reader.query_artifacts(filters, embed_meta=embed_meta)
+
+    async def artifact(self, workflow: str, artifact: str, *, scope: Scope) -> StoredArtifact:
+        """Return an artifact with its visibility and where it stands in the journal."""
+        require_scope(scope)
+        now = self._clock.now()
+        query = ArtifactQuery(scope.app, workflow, None, now, ids=(artifact,), limit=1)
+        page = await self._journal.artifacts(query)
+        if not page.items:
+            raise UsageError(f"there is no artifact {artifact} on the board {workflow}")
+        return page.items[0]
+
+    async def _identity(self, workflow: str, agent: str, scope: Scope) -> Identity:
+        """Return as whom an agent reads. Raises UsageError if the board has no such agent."""
+        rules = rules_of((await self._workflows.named(workflow)).compiled)
+        if agent not in rules.agents:
+            near = nearest(agent, rules.agents)
+            known = f"the board has: {', '.join(rules.agents)}"
+            raise UsageError(
+                f"there is no agent {agent} on the board {workflow}",
+                hint=f"did you mean {near}?" if near else known,
+            )
+        return rules.identity(agent, scope.app)
 
     async def consumed(
         self, workflow: str, *, scope: Scope, agent: str | None = None, artifact: str | None = None
@@ -245,23 +299,9 @@ class BoardGateway(Gateway):
 
     async def why(self, workflow: str, artifact: str, agent: str, *, scope: Scope) -> str | None:
         """Say why an agent may not see an artifact now, or None if it may."""
-        require_scope(scope)
-        linked = await self._workflows.named(workflow)
-        query = ArtifactQuery(
-            scope.app, workflow, None, self._clock.now(), ids=(artifact,), limit=1
-        )
-        page = await self._journal.artifacts(query)
-        if not page.items:
-            raise UsageError(f"there is no artifact {artifact} on the board {workflow}")
-        rules = rules_of(linked.compiled)
-        if agent not in rules.agents:
-            near = nearest(agent, rules.agents)
-            raise UsageError(
-                f"there is no agent {agent} on the board",
-                hint=f"did you mean {near}?" if near else None,
-            )
-        identity = rules.identity(agent, scope.app)
-        return denial(page.items[0].audience, identity, self._clock.now())
+        found = await self.artifact(workflow, artifact, scope=scope)
+        identity = await self._identity(workflow, agent, scope)
+        return denial(found.audience, identity, self._clock.now())
 
 
 class _Begun(Exception):

@@ -16,6 +16,9 @@ from weft.engine.rows import Batch, RequestClosed
 from weft.errors import StoreConflict, StoreError
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
+from weft.testing.journal.board import BOARD_CHECKS
+from weft.testing.journal.board_samples import query
+from weft.testing.journal.board_sides import BOARD_SIDE_CHECKS, boards_are_there_again
 from weft.testing.journal.pruning import PRUNING_CHECKS
 from weft.testing.journal.reading import READING_CHECKS
 from weft.testing.journal.samples import (
@@ -54,6 +57,10 @@ async def closed_is_closed(open_journal: OpenJournal) -> None:
         "runs": lambda: journal.runs(SCOPE),
         "requests": lambda: journal.requests(SCOPE),
         "kept": lambda: journal.kept(SCOPE, "Support"),
+        "artifacts": lambda: journal.artifacts(query()),
+        "consumed": lambda: journal.consumed(APP, "Board"),
+        "letters": lambda: journal.letters(APP, "Board/Closer.1"),
+        "unread": journal.unread,
         "unfinished": journal.unfinished,
         "next_due": lambda: journal.next_due(0),
         "due": lambda: journal.due(0),
@@ -131,6 +138,8 @@ JOURNAL_CHECKS: Final[tuple[Check, ...]] = (
     *WRITING_CHECKS,
     *READING_CHECKS,
     *PRUNING_CHECKS,
+    *BOARD_CHECKS,
+    *BOARD_SIDE_CHECKS,
     closing_writes_what_is_under_way,
     closed_is_closed,
 )
@@ -138,6 +147,7 @@ JOURNAL_CHECKS: Final[tuple[Check, ...]] = (
 #: For journals whose store outlives them: it is opened several times, also at the same time.
 LASTING_JOURNAL_CHECKS: Final[tuple[Check, ...]] = (
     everything_is_there_again,
+    boards_are_there_again,
     writers_share_a_store,
     followers_see_other_writers,
 )

@@ -4,6 +4,7 @@ from weft.catalogue import CATALOGUE
 from weft.check.rule import rules_of
 from weft.check.rules import environment
 from weft.check.subject import Subject
+from weft.engine.suppression import WITHOUT_SCHEMA
 from weft.spec.workflow import WorkflowSpec
 
 RULES = {rule.code: rule for rule in rules_of(environment)}
@@ -20,10 +21,22 @@ VARIABLES = {
     "early": computed("done", "beta"),
     "late": computed("late", "missing", "early", "done"),
     "plain": computed("done"),
+    "plan": {
+        "type": "str",
+        "routing": True,
+        "source": {"type": "database", "collection": "Plans", "search_by": "user_id"},
+    },
+    "rich": computed("plan"),
 }
 
 
-def subject(condition=None, prompt="", profile="development", condition_type="expression"):
+def subject(
+    condition=None,
+    prompt="",
+    profile="development",
+    condition_type="expression",
+    suppressed=frozenset(),
+):
     return Subject(
         WorkflowSpec.model_validate(
             {
@@ -46,6 +59,7 @@ def subject(condition=None, prompt="", profile="development", condition_type="ex
             }
         ),
         profile=profile,
+        suppressed=suppressed,
     )
 
 
@@ -100,3 +114,39 @@ def test_ENV002_prompt_with_an_environment_variable(profile, severity):
 
 def test_ENV002_prompt_with_something_else():
     assert list(RULES["ENV002"].check(subject(prompt="{done} {plain} {{beta}} beta"))) == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "kind"),
+    [("done and plan == 'x'", "expression"), ("It is the {plan}.", "llm")],
+)
+def test_ENV003_what_a_lean_run_does_not_have(condition, kind):
+    checked = subject(condition, condition_type=kind, suppressed=WITHOUT_SCHEMA)
+    rule, computation = RULES["ENV003"].check(checked)
+    assert rule.path == ("handoffs", 0, "condition")
+    assert condition[rule.offset :][: rule.length] == "plan"
+    assert (
+        "RouterAgent -> user asks for plan, which does not exist here (CONTEXT_INCLUDE"
+        in rule.message
+    )
+    assert computation.path == ("variables", "rich", "source", "inputs", 0)
+    assert "rich is computed from plan, which does not exist here" in computation.message
+
+
+def test_ENV003_what_production_does_not_have_is_no_input_either():
+    hit = only("ENV003", subject("beta", profile="production"))
+    assert (
+        "early is computed from beta, which does not exist here (this is production)" in hit.message
+    )
+    assert only("ENV001", subject("beta", profile="production")), "which speaks of the rule"
+
+
+@pytest.mark.parametrize("condition", [None, "plan == 'x'", "plan ="])
+def test_ENV003_elsewhere_it_exists(condition):
+    assert list(RULES["ENV003"].check(subject(condition))) == []
+
+
+def test_ENV003_conditions_on_what_exists_or_that_do_not_parse():
+    for condition in (None, "done", "plan ="):
+        checked = subject(condition, suppressed=WITHOUT_SCHEMA)
+        assert [it.path[0] for it in RULES["ENV003"].check(checked)] == ["variables"]

@@ -158,6 +158,13 @@ def test_EXPO004_used_in_a_condition_of_the_agent(condition):
     assert hit.path == ("exposure", "TechAgent", 0)
 
 
+def test_EXPO004_shown_with_its_description():
+    variables = {"plan": {**STATIC, "description": "What the customer pays for."}}
+    shown = {"RouterAgent": ["plan", "chat_id"]}
+    hit = only("EXPO004", subject(variables=variables, exposure=shown))
+    assert hit.path == ("exposure", "RouterAgent", 1)
+
+
 def tool(agent="RouterAgent", file="look.py", **more):
     return {"tool_type": "Agent_Tool", "agent": agent, "file": file, "function": "look", **more}
 

@@ -897,6 +897,11 @@ def test_VAR005_secret_in_other_words(more, path, what):
         ("keys/server.PEM", "hold secrets"),
         ("id_rsa", "hold secrets"),
         ("a/credentials.json", "hold secrets"),
+        ("prod.env", "hold secrets"),
+        ("secrets/prices.json", "hold secrets"),
+        ("data/.hidden/prices.json", "is hidden"),
+        ("./data//prices.bak", "left behind by an editor"),
+        ("data/con.json", "is the name of a device"),
     ],
 )
 def test_VAR018_file_that_may_not_be_read(path, reason):
@@ -906,7 +911,8 @@ def test_VAR018_file_that_may_not_be_read(path, reason):
 
 
 @pytest.mark.parametrize(
-    "path", ["data/prices.json", "a..b.txt", "environment.yaml", "keyboard.md"]
+    "path",
+    ["data/prices.json", "./data//prices.json", "a..b.txt", "environment.yaml", "keyboard.md"],
 )
 def test_VAR018_file_that_may_be_read(path):
     assert hits("VAR018", subject({"x": variable("str", "file", path=path), "y": variable()})) == []

@@ -1,10 +1,4 @@
-"""Boards in Python: typed artifacts, agents that they wake, and providers of context.
-
-board = Board(model="sample")
-board.agent("scout").consumes(Lead).publishes(Pitch).with_engines(ModelEngine())
-await board.publish(Lead(name="Ada"))
-await board.run_until_idle()
-"""
+"""A board in a program: publish, wait, look."""
 
 import asyncio
 import inspect
@@ -13,123 +7,41 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from pydantic import BaseModel
 
 from weft.app.code_hosts import open_code_host
 from weft.app.hosts import LOCAL
-from weft.context.providers import (
-    AgentInfo,
-    BoardReader,
-    CompositeProvider,
-    ContextProvider,
-    ContextRequest,
-    ContextSlice,
-    DefaultCorrelationProvider,
-    EmptyProvider,
+from weft.board.application import Application, Missed
+from weft.context.slices import (
     Envelope,
-    FilteredContextProvider,
-    RecentProvider,
-    RedactingProvider,
-    StateDelegatingProvider,
-    SummarisingProvider,
-    TimeWindowProvider,
 )
-from weft.dsl.board import (
-    AgentBuilder,
-    BatchSpec,
-    BoardBuilder,
-    FunctionEngine,
-    JoinSpec,
-    ModelEngine,
-)
+from weft.dsl.board import AgentBuilder, BoardBuilder
 from weft.engine.events import DeliveryMissed
-from weft.errors import RunError, UsageError
+from weft.errors import UsageError
 from weft.inspect.spans import Span, spans_of
+from weft.packages.writer import write_package
 from weft.ports.board import Consumption
 from weft.ports.clock import Clock
+from weft.ports.journal import RunRow
 from weft.ports.model import Model
 from weft.ports.scope import Scope
-from weft.runtime.board.evaluation import (
-    BLOCK,
-    CONTINUE,
-    DEFER,
-    SKIP,
-    Component,
-    Engine,
-    EvalContext,
-    EvalInputs,
-    EvalResult,
-    Output,
-    Verdict,
-)
 from weft.runtime.board.publish import Publication
 from weft.runtime.host import Host
-from weft.runtime.signals import Stop
-from weft.spec.providers import FilterConfig, TagFilter
+from weft.spec.providers import FilterConfig
 from weft.spec.visibility import (
-    AfterVisibility,
-    LabelledVisibility,
-    PrivateVisibility,
-    PublicVisibility,
-    TenantVisibility,
     Visibility,
 )
 from weft.spec.workflow import WorkflowSpec
-
-__all__ = [
-    "BLOCK",
-    "CONTINUE",
-    "DEFER",
-    "SKIP",
-    "AfterVisibility",
-    "AgentBuilder",
-    "AgentInfo",
-    "Application",
-    "ApplicationResult",
-    "BatchSpec",
-    "Board",
-    "BoardReader",
-    "Component",
-    "CompositeProvider",
-    "ContextProvider",
-    "ContextRequest",
-    "ContextSlice",
-    "DefaultCorrelationProvider",
-    "EmptyProvider",
-    "Engine",
-    "Envelope",
-    "EvalContext",
-    "EvalInputs",
-    "EvalResult",
-    "FilterConfig",
-    "FilteredContextProvider",
-    "FunctionEngine",
-    "JoinSpec",
-    "LabelledVisibility",
-    "ModelEngine",
-    "Output",
-    "PrivateVisibility",
-    "PublicVisibility",
-    "Publication",
-    "RecentProvider",
-    "RedactingProvider",
-    "Span",
-    "StateDelegatingProvider",
-    "SummarisingProvider",
-    "TagFilter",
-    "TenantVisibility",
-    "TimeWindowProvider",
-    "Verdict",
-    "Visibility",
-    "artifact",
-]
 
 ModelT = TypeVar("ModelT", bound=type[BaseModel])
 
 #: Set on classes that may be published although no agent of the board names them.
 _MARK: Final = "__weft_artifact__"
+
+#: How many runs are listed at once.
+_PAGE: Final = 500
 
 #: Asks whether a board has come far enough.
 Condition = Callable[["Board"], bool | Awaitable[bool]]
@@ -144,17 +56,6 @@ def artifact(model: ModelT) -> ModelT:
         )
     setattr(model, _MARK, True)
     return model
-
-
-@dataclass(frozen=True, slots=True)
-class Missed:
-    """Artifacts that did not come to what they were collected for."""
-
-    run: str
-    subscription: str
-    artifacts: tuple[str, ...]
-    why: str
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +143,17 @@ class Board:
     def build(self) -> WorkflowSpec:
         """Return the board as a spec: the same that package files give."""
         return self._builder.build()
+
+    def save(self, folder: str | Path) -> None:
+        """Write the board as a new package. Raises UsageError if it has what no file can say."""
+        spec = self.build()
+        local = list(self._builder.objects.table)
+        if local:
+            raise UsageError(
+                f"only this process has {', '.join(local)}",
+                hint="move it into a module that can be imported",
+            )
+        write_package(Path(folder), spec, {})
 
     async def publish(
         self,
@@ -331,14 +243,14 @@ class Board:
     async def run_until_idle(self, *, flush: bool = False) -> None:
         """Return when nothing is active or queued; what waits for a time does not count.
 
-        `flush` lets batches be handled that are not full. Raises RunError if a run could not go on.
+        `flush` lets batches be handled that are not full. Raises RunError if a run was given up.
         """
         host = await self._opened()
         await host.quiet()
         if flush:
-            for run in list(self._runs):
-                row = await host.run(run, scope=Scope(self._scope.app))
-                if row.status != "ended":
+            for run in [it.run async for it in self._rows(host) if it.status != "ended"]:
+                # Those of this process, and those that collect for all correlations.
+                if run in self._runs or run.startswith(f"{self.name}~"):
                     await host.flush(run, scope=self._scope)
             await host.quiet()
         for run in self._runs:
@@ -347,7 +259,7 @@ class Board:
                 await host.settled(run, scope=Scope(self._scope.app))  # It says why.
 
     async def run_until(self, condition: Condition, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what a user says
-        """Go on until a condition holds: True; False when the time is over or all is idle.
+        """Go on until a condition holds: True. False: the time is over; without one, all is idle.
 
         The condition is a function of the board, which may be async.
         """
@@ -359,9 +271,12 @@ class Board:
                     holds = condition(self)
                     if await holds if inspect.isawaitable(holds) else holds:
                         return True
-                    if not host.busy and timeout is None:
+                    if timeout is not None:
+                        await changed
+                    elif host.busy:
+                        await host.changed_or_quiet(changed)
+                    else:
                         return False
-                    await changed
         except TimeoutError:
             return False
 
@@ -372,23 +287,44 @@ class Board:
         host = await self._opened()
         return await host.artifacts(self.name, filters, scope=self._scope, embed_meta=embed_meta)
 
+    async def why(self, artifact: str | Publication, agent: str | AgentBuilder) -> str | None:
+        """Say why an agent may not see an artifact now, or None if it may."""
+        host = await self._opened()
+        id_ = artifact if isinstance(artifact, str) else artifact.id
+        name = agent.name if isinstance(agent, AgentBuilder) else agent
+        return await host.why(self.name, id_, name, scope=self._scope)
+
     async def agent_history(self, name: str) -> list[Consumption]:
         """Return which artifacts have woken an agent, newest first."""
         host = await self._opened()
         return await host.consumed(self.name, scope=self._scope, agent=name)
 
-    async def missed(self) -> list[Missed]:
-        """Return what did not come to what it was collected for, of all that was published here."""
+    async def missed(self, run: str | None = None) -> list[Missed]:
+        """Return what did not come to what it was collected for, in one run or on all of the board.
+
+        A correlation is a run of the same name, so its id may be given.
+        """
         host = await self._opened()
+        runs = [it.run async for it in self._rows(host)] if run is None else [run]
         found: list[Missed] = []
-        for run in self._runs:
-            async for event in host.events(run, scope=Scope(self._scope.app)):
+        for name in runs:
+            async for event in host.events(name, scope=Scope(self._scope.app)):
                 data = getattr(event, "data", None)
                 if isinstance(data, DeliveryMissed):
                     found.append(
-                        Missed(run, data.subscription, data.artifacts, data.why, data.detail)
+                        Missed(name, data.subscription, data.artifacts, data.why, data.detail)
                     )
         return found
+
+    async def _rows(self, host: Host) -> AsyncGenerator[RunRow]:
+        """Yield all runs of the board, those of other processes included."""
+        before: str | None = None
+        while page := await host.runs(
+            scope=Scope(self._scope.app), workflow=self.name, before=before, limit=_PAGE
+        ):
+            for row in page:
+                yield row
+            before = page[-1].run
 
     async def spans(self, correlation_id: str) -> list[Span]:
         """Return what took how long in a correlation."""
@@ -411,7 +347,7 @@ class Board:
         input: type[BaseModel],  # noqa: A002 - what it is
         outputs: Sequence[type[BaseModel]],
         deadline: float | None = None,
-    ) -> "Application":
+    ) -> Application:
         """Use the board as a function: from one artifact to the others that are wanted."""
         return Application(self, input, tuple(outputs), deadline)
 
@@ -455,73 +391,3 @@ class Board:
                     clock=self._clock,
                 )
         return self._host
-
-
-@dataclass(frozen=True, slots=True)
-class ApplicationResult:
-    """How a request ended, and the artifacts that were wanted."""
-
-    status: Literal["succeeded", "failed", "cancelled", "timed_out"]
-    outputs: list[Envelope]
-    correlation_id: str
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Application:
-    """A board as a function: one correlation for each request."""
-
-    board: Board
-    input: type[BaseModel]
-    outputs: tuple[type[BaseModel], ...]
-    deadline: float | None
-
-    async def run(self, obj: BaseModel) -> ApplicationResult:
-        """Publish an artifact and wait for those that are wanted, or until nothing moves.
-
-        A request whose task is cancelled is cancelled on the board as well.
-        """
-        if not isinstance(obj, self.input):
-            raise UsageError(f"the application takes {self.input.__name__}, not {obj!r:.60}")
-        made = await self.board.publish(obj)
-        host = await self.board.host()
-        try:
-            async with asyncio.timeout(self.deadline):
-                row = await host.settled(made.run, scope=self._scope)
-        except TimeoutError:
-            return await self._stopped(made, "timed_out", f"not done within {self.deadline:g} s")
-        except asyncio.CancelledError:
-            await self._stopped(made, "cancelled", "the request was cancelled")
-            raise
-        except RunError as error:
-            return ApplicationResult("failed", [], made.correlation_id, str(error))
-        found = await self._found(made)
-        if row.outcome == "cancelled":
-            return ApplicationResult("cancelled", found, made.correlation_id, row.reason)
-        types = {it.type for it in found}
-        lacking = [it for it in self._names() if it not in types]
-        if not lacking:
-            return ApplicationResult("succeeded", found, made.correlation_id)
-        told = [it.detail for it in await self.board.missed() if it.run == made.run]
-        reason = "; ".join([f"no {', '.join(lacking)} was published", *told])
-        return ApplicationResult("failed", found, made.correlation_id, reason)
-
-    @property
-    def _scope(self) -> Scope:
-        return Scope(self.board.scope.app)
-
-    def _names(self) -> tuple[str, ...]:
-        return tuple(self.board.type_name(it) for it in self.outputs)
-
-    async def _found(self, made: Publication) -> list[Envelope]:
-        wanted = FilterConfig(
-            types=self._names(), correlation_id=made.correlation_id, order="created_at"
-        )
-        return (await self.board.query_artifacts(wanted))[0]
-
-    async def _stopped(
-        self, made: Publication, status: Literal["cancelled", "timed_out"], reason: str
-    ) -> ApplicationResult:
-        host = await self.board.host()
-        await host.deliver(made.run, Stop("now"), scope=self._scope)
-        return ApplicationResult(status, await self._found(made), made.correlation_id, reason)

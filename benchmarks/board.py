@@ -1,0 +1,365 @@
+"""What it costs to read a board and to publish on it, beside the same SQL written by hand.
+
+**Reading.** A file with a million artifacts in 10,000 correlations, and one with 1,000 in ten; the
+correlations have grown side by side. Asked are the newest 50 of a correlation, and the newest 20 of
+a type with a tag. "By hand" is sqlite3 through `asyncio.to_thread` on the same tables, by the same
+index and decoded in the same way; who may see what is not asked there, and the reader may see all.
+Every number is the median of many queries, by both in turns.
+
+**Publishing.** 1,000 correlations publish 100 artifacts each at the same time, safely on disk. "By
+hand" is `executemany` of the same rows, made beforehand, into the same tables and indexes in the
+same transactions, without checking anything or leaving its thread.
+
+Usage: python benchmarks/board.py [--enforce] [--only read|publish]
+"""
+
+import argparse
+import asyncio
+import gc
+import json
+import random
+import sqlite3
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+from unittest.mock import patch
+
+from weft.adapters.sqlite import SqliteJournal, writer
+from weft.adapters.sqlite.append import write_group
+from weft.adapters.sqlite.board_rows import BoardRows, board_rows
+from weft.adapters.sqlite.pieces import marks
+from weft.adapters.sqlite.rows import Written
+from weft.adapters.sqlite.schema import open_writer
+from weft.engine.board_events import ArtifactPublished
+from weft.engine.board_rows import board_sides
+from weft.engine.board_state import Artifact, BoardState
+from weft.engine.codec import decode, encode
+from weft.engine.events import KIND_NAMES, Event
+from weft.engine.rows import Batch, run_row
+from weft.engine.state import State
+from weft.engine.visibility import Audience, Identity
+from weft.errors import StoreError
+from weft.ports.board import ArtifactQuery, StoredArtifact
+
+GROWTH_BUDGET: Final = 3.0
+READ_BUDGET: Final = 2.0
+PUBLISH_BUDGET: Final = 3.0
+
+#: How many artifacts, in how many correlations.
+SMALL: Final = (1_000, 10)
+LARGE: Final = (1_000_000, 10_000)
+QUERIES: Final = 1_000
+PUBLISHED: Final = (100_000, 1_000)
+ROUNDS: Final = 3
+
+APP: Final = "shop"
+BOARD: Final = "Research"
+TYPES: Final = 10
+TAGS: Final = 20
+READER: Final = Identity("Editor", frozenset({"press", "legal"}), APP)
+NOW: Final = 2_000_000_000
+POLICIES: Final = (
+    {"kind": "public"},
+    {"kind": "private", "agents": ["Writer", "Editor"]},
+    {"kind": "labelled", "labels": ["press"]},
+    {"kind": "tenant", "tenant": None},
+)
+
+Find = Callable[[int], Awaitable[list[StoredArtifact]]]
+#: The rows of one transaction, by table.
+Rows = dict[str, list[Any]]
+
+
+def correlation(number: int) -> str:
+    """Return the name of a correlation; that of its run resembles it."""
+    return f"019a8f3c-{number:05}-7c1e-9d2b-5f6a7b8c9d0e"
+
+
+def artifact(number: int) -> ArtifactPublished:
+    """Return one of the artifacts. Six of ten are for everybody."""
+    return ArtifactPublished(
+        type=f"Finding{number % TYPES}",
+        payload={"title": f"Finding {number}", "score": number / 7, "text": "It is so. " * 15},
+        by=f"Scout{number % 5}",
+        tags=(f"topic{number * 7 % TAGS}", "checked" if number % 3 else "open"),
+        partition=f"region{number % 50}" if number % 4 == 0 else "",
+        visibility=POLICIES[max(number % 10 - 6, 0)],
+        wakes={"Editor.1": ""},
+    )
+
+
+def published(count: int, correlations: int) -> Iterator[tuple[State, Event]]:
+    """Yield one artifact after the other, each of another correlation and then over again."""
+    states = [
+        State(f"r-{name}", workflow=BOARD, app=APP, user="ann", board=BoardState(name))
+        for name in map(correlation, range(correlations))
+    ]
+    for number in range(count):
+        seq, at = number // correlations + 1, 1_000_000 + number * 3
+        yield states[number % correlations], Event(seq, at, "host", 0, 0, artifact(number))
+
+
+def rows(state: State, event: Event) -> Rows:
+    """Return what publishing an artifact writes, except for the row of its run."""
+    data = encode(event.data).decode()
+    board = board_rows(state.run, tuple(board_sides(state, [event])))
+    return {
+        "events": [(state.app, state.run, *event[:-1], KIND_NAMES[type(event.data)], data)],
+        "artifacts": board.artifacts,
+        "artifact_tags": board.artifact_tags,
+    }
+
+
+def together(some: Iterable[Rows]) -> Rows:
+    """Return the rows of many."""
+    found: Rows = {"events": [], "artifacts": [], "artifact_tags": []}
+    for it in some:
+        for table, own in it.items():
+            found[table].extend(own)
+    return found
+
+
+def insert(connection: sqlite3.Connection, written: Rows) -> None:
+    """Write rows by hand, in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    for table, some in written.items():
+        connection.executemany(f"INSERT INTO {table} VALUES {marks(1, len(some[0]))}", some)
+    connection.execute("COMMIT")
+
+
+def fill(path: Path, count: int, correlations: int) -> None:
+    """Make a journal with artifacts; what that costs is not the question here."""
+    with closing(open_writer(path, "normal", 5)) as connection:
+        for quick in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -2000000"):
+            connection.execute(f"PRAGMA {quick}")
+        indexes = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql NOT NULL"
+        made = connection.execute(indexes).fetchall()
+        for name, _ in made:
+            connection.execute(f"DROP INDEX {name}")
+        parts = (rows(*it) for it in published(count, correlations))
+        while (some := together(islice(parts, 10_000)))["events"]:
+            insert(connection, some)
+        for _, sql in made:
+            connection.execute(sql)
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+_SELECT: Final = """
+    SELECT a.created_at, a.run, a.seq, a.id, a.correlation, a.visible_at, a.policy, a.names, e.data
+    FROM {source} JOIN events AS e ON e.app = a.app AND e.run = a.run AND e.seq = a.seq
+    WHERE {where} ORDER BY {by}.created_at DESC, {by}.run DESC, {by}.seq DESC LIMIT {limit}
+"""
+BY_CORRELATION: Final = _SELECT.format(
+    source="artifacts AS a INDEXED BY artifacts_by_correlation",
+    where="a.app = ? AND a.board = ? AND a.correlation = ?",
+    by="a",
+    limit=50,
+)
+BY_TYPE_AND_TAG: Final = _SELECT.format(
+    source="artifact_tags AS t CROSS JOIN artifacts AS a "
+    "ON a.app = t.app AND a.run = t.run AND a.seq = t.seq",
+    where="t.app = ? AND t.board = ? AND t.type = ? AND t.tag = ?",
+    by="t",
+    limit=20,
+)
+
+
+def stored(row: tuple[Any, ...]) -> StoredArtifact:
+    """Return an artifact from a row."""
+    created_at, run, seq, id_, correlation_, visible_at, policy, names, raw = row
+    data = decode("ArtifactPublished", raw)
+    if not isinstance(data, ArtifactPublished):
+        raise TypeError(data)
+    found = Artifact(
+        id_, data.type, data.payload, data.by, data.tags, data.partition, correlation_, created_at
+    )
+    seen = Audience(visible_at, policy, tuple(json.loads(it) for it in json.loads(names)))
+    return StoredArtifact(found, seen, run, seq, data.version)
+
+
+def by_hand(
+    connection: sqlite3.Connection, sql: str, values: Callable[[int], tuple[str, ...]]
+) -> Find:
+    """Return a query as somebody would write it."""
+
+    def read(number: int) -> list[StoredArtifact]:
+        return [stored(it) for it in connection.execute(sql, (APP, BOARD, *values(number)))]
+
+    return lambda number: asyncio.to_thread(read, number)
+
+
+def by_weft(journal: SqliteJournal, query: Callable[[int], dict[str, Any]]) -> Find:
+    """Return a query as a provider of context asks it."""
+
+    async def find(number: int) -> list[StoredArtifact]:
+        page = await journal.artifacts(ArtifactQuery(APP, BOARD, READER, NOW, **query(number)))
+        return page.items
+
+    return find
+
+
+async def p50(numbers: Sequence[int], *ways: Find) -> list[float]:
+    """Return the microseconds that a query takes in the median, each way."""
+    times: list[list[float]] = [[] for _ in ways]
+    for number in numbers:
+        found: list[list[StoredArtifact]] = []
+        for way, spent in zip(ways, times, strict=True):
+            begun = time.perf_counter()
+            found.append(await way(number))
+            spent.append((time.perf_counter() - begun) * 1e6)
+        if not found[0] or any(it != found[0] for it in found):
+            raise SystemExit("what was found is not the same each way, or nothing")
+    return [median(it) for it in times]
+
+
+async def read_cost(path: Path, correlations: int) -> list[list[float]]:
+    """Return what each kind of query takes, by Weft and by hand."""
+    journal = await SqliteJournal.open(path)
+    chance = random.Random(11)
+    numbers = [chance.randrange(correlations) for _ in range(QUERIES)]
+    with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
+        costs = [
+            await p50(
+                numbers,
+                by_weft(journal, lambda it: {"correlation": correlation(it), "limit": 50}),
+                by_hand(connection, BY_CORRELATION, lambda it: (correlation(it),)),
+            ),
+            await p50(
+                numbers,
+                by_weft(
+                    journal,
+                    lambda it: {"types": (kind(it),), "tags": (tag(it),), "limit": 20},
+                ),
+                by_hand(connection, BY_TYPE_AND_TAG, lambda it: (kind(it), tag(it))),
+            ),
+        ]
+    await journal.close()
+    return costs
+
+
+def kind(number: int) -> str:
+    """Return a type that is asked for."""
+    return f"Finding{number % TYPES}"
+
+
+def tag(number: int) -> str:
+    """Return a tag that artifacts of that type have."""
+    return f"topic{number % TYPES * 7 % TAGS}"
+
+
+def report_reading(folder: Path) -> bool:
+    """Print what queries take, and tell whether that is within budget."""
+    costs: list[list[list[float]]] = []
+    for name, (count, correlations) in (("small", SMALL), ("large", LARGE)):
+        begun, path = time.perf_counter(), folder / f"{name}.db"
+        fill(path, count, correlations)
+        size, took = path.stat().st_size / 1e6, time.perf_counter() - begun
+        print(f"{count:,} artifacts in {correlations:,} correlations: {size:,.0f} MB, {took:.0f} s")
+        costs.append(asyncio.run(read_cost(path, correlations)))
+    print(f"{'p50 in microseconds':<20} {'at 1,000':>9} {'at 1,000,000':>12} {'growth':>7} "
+          f"{'by hand':>8} {'ratio':>6}")  # fmt: skip
+    within = True
+    for name, (small, _), (large, hand) in zip(
+        ("correlation, 50", "type and tag, 20"), *costs, strict=True
+    ):
+        growth, ratio = large / small, large / hand
+        print(f"{name:<20} {small:9.0f} {large:12.0f} {growth:7.2f} {hand:8.0f} {ratio:6.2f}")
+        within &= growth <= GROWTH_BUDGET and ratio <= READ_BUDGET
+    print(f"budgets: growth {GROWTH_BUDGET:g}, ratio {READ_BUDGET:g}")
+    return within
+
+
+def stories(count: int, correlations: int) -> list[list[Batch]]:
+    """Return what each correlation publishes, one artifact in a batch."""
+    found: dict[str, list[Batch]] = {}
+    for state, event in published(count, correlations):
+        row = run_row(state, event.at)._replace(status="running", seq=event.seq)
+        sides = tuple(board_sides(state, [event]))
+        batch = Batch(state.run, event.seq - 1, [event], row, sides)
+        found.setdefault(state.run, []).append(batch)
+    return list(found.values())
+
+
+async def publish(path: Path, work: list[list[Batch]]) -> tuple[float, list[Rows]]:
+    """Let all correlations publish; return the seconds, and what each transaction wrote."""
+    groups: list[Sequence[Written]] = []
+
+    def noted(
+        connection: sqlite3.Connection, some: Sequence[Written], path: Path
+    ) -> list[StoreError | None]:
+        groups.append(some)
+        return write_group(connection, some, path)
+
+    async def write(story: list[Batch]) -> None:
+        for batch in story:
+            await journal.append(batch)
+
+    with patch.object(writer, "write_group", noted):
+        journal = await SqliteJournal.open(path, durability="full")
+        begun = time.perf_counter()
+        await asyncio.gather(*map(write, work))
+        took = time.perf_counter() - begun
+        await journal.close()
+    return took, [together(map(rows_of, it)) for it in groups]
+
+
+def rows_of(it: Written) -> Rows:
+    """Return what a batch has written, except for the row of its run."""
+    board = it.board or BoardRows([], [], [], [], [])
+    return {"events": it.events, "artifacts": board.artifacts, "artifact_tags": board.artifact_tags}
+
+
+def publish_by_hand(path: Path, groups: list[Rows]) -> float:
+    """Write the same rows in the same transactions; return the seconds."""
+    with closing(open_writer(path, "full", 5)) as connection:
+        begun = time.perf_counter()
+        for it in groups:
+            insert(connection, it)
+        return time.perf_counter() - begun
+
+
+def report_publishing(folder: Path) -> bool:
+    """Print what publishing costs, and tell whether that is within budget."""
+    count, correlations = PUBLISHED
+    work = stories(count, correlations)
+    gc.collect()
+    gc.freeze()  # The collector need not look at what only a benchmark holds.
+    costs: list[tuple[float, float]] = []
+    for number in range(ROUNDS):
+        ours, groups = asyncio.run(publish(folder / f"weft{number}.db", work))
+        hand = publish_by_hand(folder / f"hand{number}.db", groups)
+        costs.append((ours, hand))
+        print(
+            f"{count:,} artifacts in {correlations:,} correlations and {len(groups)} transactions:"
+            f" {ours:.2f} s, by hand {hand:.2f} s"
+        )
+    ours, hand = (min(it) for it in zip(*costs, strict=True))
+    print(
+        f"microseconds for an artifact: {ours / count * 1e6:.0f}, by hand {hand / count * 1e6:.0f},"
+        f" ratio {ours / hand:.2f} (budget {PUBLISH_BUDGET:g})"
+    )
+    return ours / hand <= PUBLISH_BUDGET
+
+
+def main() -> int:
+    """Measure, print, and fail with --enforce where a budget is exceeded."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--enforce", action="store_true")
+    parser.add_argument("--only", choices=("read", "publish"))
+    options = parser.parse_args()
+    within = True
+    with tempfile.TemporaryDirectory() as folder:
+        if options.only != "publish":
+            within &= report_reading(Path(folder))
+        if options.only != "read":
+            within &= report_publishing(Path(folder))
+    return 1 if options.enforce and not within else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,129 @@
+"""A newsroom: agents that nobody directs. What comes onto the board decides who works.
+
+One tip becomes three leads, the checked ones become stories, two stories become a page, and a page
+with an advert is printed.
+
+Run it with: python examples/board/newsroom.py
+"""
+
+import asyncio
+
+from pydantic import BaseModel
+
+from weft.board import Board, EvalInputs, FilterConfig, FunctionEngine, Output, artifact
+
+
+@artifact
+class Tip(BaseModel):
+    place: str
+    words: int
+
+
+@artifact
+class Advert(BaseModel):
+    text: str
+
+
+class Lead(BaseModel):
+    about: str
+    strength: int
+
+
+class Story(BaseModel):
+    title: str
+
+
+class Page(BaseModel):
+    titles: list[str]
+
+
+class Issue(BaseModel):
+    front: str
+
+
+def research(inputs: EvalInputs):
+    """Three leads, each with a tag of its own."""
+    for tip in inputs.all_as(Tip):
+        leads = [Lead(about=f"{tip.place}, part {it}", strength=it) for it in (1, 2, 3)]
+        return [Output(it, tags=["rumour" if it.strength < 2 else "checked"]) for it in leads]
+    return None
+
+
+def write(inputs: EvalInputs):
+    return [Story(title=f"News of {it.about}") for it in inputs.all_as(Lead)]
+
+
+def lay_out(inputs: EvalInputs):
+    return Page(titles=[it.title for it in inputs.all_as(Story)])
+
+
+def print_issue(inputs: EvalInputs):
+    page, advert = inputs.first_as(Page), inputs.first_as(Advert)
+    return Issue(front=" / ".join([*(page.titles if page else ()), advert.text if advert else ""]))
+
+
+def read(_inputs: EvalInputs):
+    """Publish nothing."""
+
+
+def newsroom() -> Board:
+    # One at a time, so that the order below is that of the priorities.
+    board = Board(name="newsroom", max_concurrency=1)
+    (
+        board.agent("researcher")
+        .consumes(Tip, where="words >= 10")  # a condition over the payload
+        .publishes(Lead, fan_out=3)  # at most three each time
+        .with_engines(FunctionEngine(research))
+    )
+    (
+        board.agent("writer")
+        .consumes(Lead, tags=["checked"])  # has one of these tags
+        .publishes(Story)
+        .with_engines(FunctionEngine(write))
+    )
+    (
+        board.agent("lawyer")
+        .consumes(Lead, priority=10)  # before the writer, whatever came first
+        .with_engines(FunctionEngine(read))
+    )
+    (
+        board.agent("editor")
+        .consumes(Story, Story)  # two of them
+        .publishes(Page)
+        .with_engines(FunctionEngine(lay_out))
+    )
+    (
+        board.agent("printer")
+        .consumes(Page, Advert)  # one of each
+        .publishes(Issue)
+        .with_engines(FunctionEngine(print_issue))
+    )
+    (
+        board.agent("archive")
+        .consumes(Story)  # either of them
+        .consumes(Page)
+        .with_engines(FunctionEngine(read))
+    )
+    return board
+
+
+async def main():
+    async with newsroom() as board:
+        async with board.traced_run() as trace:  # all that is published here belongs together
+            await board.publish(Advert(text="Buy looms!"))
+            await board.publish(Tip(place="the mill", words=3))  # too short for the researcher
+            await board.publish(Tip(place="the harbour", words=40))
+            await board.run_until_idle()
+
+        print("On the board:")
+        found, total = await board.query_artifacts(FilterConfig(order="created_at"))
+        for it in found:
+            print(f"  {it.type:8}{it.produced_by:12}{','.join(it.tags):9}{it.payload}")
+        print(f"  {total} artifacts")
+
+        print("Who worked, in this order:")
+        print(" ", ", ".join(it.name for it in await trace.spans() if it.kind == "turn"))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

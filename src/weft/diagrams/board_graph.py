@@ -1,0 +1,145 @@
+"""A board as nodes and edges: who publishes what, and whom it wakes."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from weft.diagrams.nodes import START_KEY, Edge, Graph, Node, agent_key, notes_of
+from weft.diagrams.wording import NAME_LENGTH, WORKFLOW_LENGTH, described, shown
+from weft.engine.visibility import Identity, audience, may_see
+from weft.spec.board import Board, BoardAgent, Join, Publication, Schedule, Subscription
+from weft.spec.workflow import WorkflowSpec
+
+#: What stands where a conversation has its pattern.
+BOARD: Final = "board"
+
+#: What begins the name of who publishes and is no agent.
+_PERSON: Final = "user:"
+
+
+def board_graph(spec: WorkflowSpec, board: Board) -> Graph:
+    """Return the agents of a board, what wakes each of them and from whom that comes."""
+    edges = tuple(edge for agent in board.agents for edge in _waking(board, agent))
+    return Graph(
+        title=shown(spec.orchestrator.workflow_name, NAME_LENGTH),
+        description=described(spec.orchestrator.description, WORKFLOW_LENGTH),
+        pattern=BOARD,
+        nodes=tuple(_nodes(spec, board, edges)),
+        edges=edges,
+    )
+
+
+def _clock_key(agent: str) -> str:
+    return f"clock:{agent}"
+
+
+def _nodes(spec: WorkflowSpec, board: Board, edges: tuple[Edge, ...]) -> Iterator[Node]:
+    nobody = not (board.agents or spec.agents)
+    if nobody or any(edge.source == START_KEY for edge in edges):
+        yield Node(START_KEY, "start", "outside", "publishes artifacts")
+    for agent in {it.agent: it for it in board.agents if it.schedule}:
+        yield Node(_clock_key(agent), "start", "clock", "wakes by its schedule")
+    takes_part = {it.agent: it for it in board.agents}
+    declared = {it.agent_name: it for it in spec.agents}
+    for name in dict.fromkeys([*declared, *takes_part]):
+        about = declared.get(name)
+        told = described(about.description) if about else ""
+        made = _made(board, takes_part[name]) if name in takes_part else ()
+        yield Node(
+            agent_key(name),
+            "agent" if about else "undeclared",
+            shown(name, NAME_LENGTH),
+            about.agent_type if about else "not declared",
+            (*([told] if told else ()), *notes_of(spec, name), *made),
+        )
+
+
+def _made(board: Board, agent: BoardAgent) -> Iterator[str]:
+    """Yield what an agent publishes and no other agent waits for: no edge shows it."""
+    wanted = {name for it in board.agents for one in it.consumes for name in one.types}
+    for type_ in dict.fromkeys(it.type for it in agent.publishes):
+        if type_ not in wanted:
+            yield shown(f"publishes {type_}")
+
+
+def _waking(board: Board, agent: BoardAgent) -> Iterator[Edge]:
+    if agent.schedule:
+        words = _schedule_words(agent.schedule)
+        yield Edge(_clock_key(agent.agent), agent_key(agent.agent), "start", words)
+    for it in agent.consumes:
+        for type_, count in Counter(it.types).items():
+            words = shown(", ".join([_counted(type_, count), *_gates(it, type_)]))
+            for source in _sources(board, agent, it, type_):
+                yield Edge(source, agent_key(agent.agent), "artifact", words)
+
+
+def _sources(
+    board: Board, agent: BoardAgent, subscription: Subscription, type_: str
+) -> Iterator[str]:
+    """Yield where artifacts of a type come from; from outside where no agent publishes them."""
+    makers = [(it.agent, one) for it in board.agents for one in it.publishes if one.type == type_]
+    wanted = subscription.from_agents
+    if subscription.mode == "direct" or not makers or any(it.startswith(_PERSON) for it in wanted):
+        yield START_KEY
+    if subscription.mode == "direct":
+        return  # it is given to the agent, by whoever invokes it
+    for name in dict.fromkeys(name for name, one in makers if _sees(agent, one)):
+        own = name == agent.agent and agent.prevent_self_trigger
+        if not own and (not wanted or name in wanted):
+            yield agent_key(name)
+
+
+def _sees(agent: BoardAgent, publication: Publication) -> bool:
+    """Tell whether an agent may ever see what is published, as far as that is fixed."""
+    if isinstance(publication.visibility, str):
+        return True
+    seen = audience(publication.visibility, created_at=0, tenant="")
+    reader = Identity(agent.agent, frozenset(agent.labels), seen.names[0] if seen.names else "")
+    return may_see(seen._replace(visible_at=0), reader, 0)
+
+
+def _counted(type_: str, count: int) -> str:
+    name = shown(type_, NAME_LENGTH)
+    return f"{count} x {name}" if count > 1 else name
+
+
+def _gates(it: Subscription, type_: str) -> Iterator[str]:
+    """Yield what else must be so for an artifact to wake its agent, in words."""
+    if it.mode == "direct":
+        yield "given to it"
+    if it.where:
+        yield f"if {it.where}"
+    if it.tags:
+        yield f"tagged {' or '.join(it.tags)}"
+    others = [name for name in dict.fromkeys(it.types) if name != type_]
+    if it.join:
+        yield _join_words(it.join, others or list(it.types[:1]))
+    elif others:
+        yield f"with {' and '.join(others)}"
+    if it.batch:
+        size = f"{it.batch.size} at once" if it.batch.size else "as they come"
+        seconds = it.batch.timeout_seconds
+        yield f"{size}, or after {seconds:g} s" if seconds else size
+    if it.activation:
+        yield f"once {it.activation}"
+    if it.scope != "correlation":
+        yield "of the whole board" if it.scope == "all" else "of one partition"
+
+
+def _join_words(join: Join, others: list[str]) -> str:
+    by = join.by if isinstance(join.by, str) else join.function
+    words = f"joined with {' and '.join(others)}"
+    words += f" by {by}" if by else ""
+    if join.within_seconds is not None:
+        words += f" within {join.within_seconds:g} s"
+    return words
+
+
+def _schedule_words(schedule: Schedule) -> str:
+    if schedule.every_seconds is not None:
+        return f"every {schedule.every_seconds:g} s"
+    if schedule.daily is not None:
+        return f"daily at {schedule.daily} UTC"
+    if schedule.at is not None:
+        return f"at {schedule.at.isoformat()}"
+    return shown(f"cron {schedule.cron or ''}")

@@ -1,0 +1,279 @@
+"""What happened on a board: what woke an agent, what it was shown, and what it published."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from weft.engine.board_events import (
+    ArtifactArrived,
+    ArtifactPublished,
+    DeliveryDeferred,
+    DeliveryMissed,
+)
+from weft.engine.board_rows import artifact_id
+from weft.engine.board_state import Artifact, BoardState
+from weft.engine.board_turn import BOARD
+from weft.engine.events import ContextFetched, Event, RunStarted
+from weft.engine.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRef:
+    """An artifact by its name and type; what a provider made up itself has no name."""
+
+    id: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRecord:
+    """What one provider gave, and how long it took."""
+
+    provider: str
+    items: tuple[ArtifactRef, ...]
+    #: The keys of payloads that were taken out or replaced.
+    redacted: tuple[str, ...]
+    #: How many items were dropped since its agent may not see them.
+    foreign: int
+    started_at: int
+    ms: float
+    #: The engines that got it, counted from 0.
+    engines: tuple[int, ...]
+    #: Of a fallback: the provider it served for, and why.
+    instead_of: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRecord:
+    """An artifact that was published, or that came from another run."""
+
+    seq: int
+    at: int
+    id: str
+    type: str
+    by: str
+    tags: tuple[str, ...]
+    #: The subscriptions that want it.
+    wakes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MissedRecord:
+    """Artifacts that did not come to what they were collected for; `why` as in `MissedReason`."""
+
+    seq: int
+    at: int
+    subscription: str
+    artifacts: tuple[str, ...]
+    why: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoardLeftOut:
+    """Items that a call was not sent."""
+
+    call: int
+    items: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoardTurn:
+    """One activation."""
+
+    subscription: str
+    inputs: tuple[ArtifactRef, ...]
+    #: What components decided before: continue, skip, defer or block, and why.
+    verdict: str = "continue"
+    detail: str = ""
+    #: Whether components have put other inputs in their place.
+    inputs_changed: bool = False
+    slices: tuple[SliceRecord, ...] = ()
+    #: What was left out over budget.
+    left_out: tuple[BoardLeftOut, ...] = ()
+    published: tuple[PublishedRecord, ...] = ()
+    missed: tuple[MissedRecord, ...] = ()
+    deferred_until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRecord:
+    """Artifacts that wait: for others (`for_others`), a batch, a time, or their agent."""
+
+    subscription: str
+    what: str
+    artifacts: tuple[ArtifactRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRun:
+    """What is known of a board beside its turns."""
+
+    correlation: str
+    #: The subscription this run collects for, or the agent whose schedule it keeps.
+    collects: str
+    schedule: str
+    #: What came from outside, and from other runs.
+    published: tuple[PublishedRecord, ...]
+    arrived: tuple[PublishedRecord, ...]
+    missed: tuple[MissedRecord, ...]
+    waiting: tuple[WaitingRecord, ...]
+
+
+@dataclass
+class BoardNotes:
+    """What is known of an activation, or of the board itself, so far."""
+
+    subscription: str = ""
+    inputs: tuple[ArtifactRef, ...] = ()
+    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    left_out: list[BoardLeftOut] = field(default_factory=list[BoardLeftOut])
+    published: list[PublishedRecord] = field(default_factory=list[PublishedRecord])
+    arrived: list[PublishedRecord] = field(default_factory=list[PublishedRecord])
+    missed: list[MissedRecord] = field(default_factory=list[MissedRecord])
+    deferred_until: int | None = None
+
+    def fetched(self, data: ContextFetched) -> None:
+        """Take note of what components and providers gave."""
+        self.given = cast("Mapping[str, Any]", data.found.get(BOARD) or {})
+
+    def assembled(self, call: int, manifest: Mapping[str, Any]) -> None:
+        """Take note of what was left out of a call."""
+        for it in manifest.get("left_out", ()):
+            if it.get("kind") == BOARD:
+                names = tuple(name or "" for name in it["names"])
+                self.left_out.append(BoardLeftOut(call, names, it["reason"]))
+
+    def add(self, run: str, event: Event, cause: "BoardNotes | None") -> None:
+        """Take note of what happened on the board.
+
+        `cause` has the notes of the turn that led to it: what was missed belongs to no turn itself.
+        """
+        match event.data:
+            case ArtifactPublished() as data:
+                self.published.append(published_record(run, event, data))
+            case ArtifactArrived() as data:
+                self.arrived.append(arrived_record(event, data))
+            case DeliveryDeferred(at=at):
+                self.deferred_until = at
+            case DeliveryMissed(why="failed" | "skipped" | "blocked") as data:
+                (cause or self).missed.append(missed_record(event, data))
+            case DeliveryMissed() as data:
+                self.missed.append(missed_record(event, data))
+            case _:
+                pass
+
+    def turn(self) -> BoardTurn:
+        """Return the record of an activation."""
+        return BoardTurn(
+            subscription=self.subscription,
+            inputs=self.inputs,
+            verdict=self.given.get("verdict", "continue"),
+            detail=self.given.get("detail", ""),
+            inputs_changed="inputs" in self.given,
+            slices=tuple(slice_records(self.given)),
+            left_out=tuple(self.left_out),
+            published=tuple(self.published),
+            missed=tuple(self.missed),
+            deferred_until=self.deferred_until,
+        )
+
+
+def woken(state: State, turn: int) -> BoardNotes | None:
+    """Begin to take notes of an activation; None where a turn is none."""
+    active = state.active.get(turn)
+    if state.board is None or active is None:
+        return None
+    return BoardNotes(active.step, refs(active.inputs))
+
+
+def slice_records(given: Mapping[str, Any]) -> Iterator[SliceRecord]:
+    """Yield what each provider gave for an activation."""
+    engines: Sequence[int] = given.get("engines", ())
+    for place, it in enumerate(given.get("slices", ())):
+        items = (ArtifactRef(str(one.get("id") or ""), _type(one)) for one in it["items"])
+        yield SliceRecord(
+            provider=it["provider"],
+            items=tuple(items),
+            redacted=tuple(sorted(set(_redacted(it["metadata"])))),
+            foreign=it["foreign"],
+            started_at=it["started_at"],
+            ms=it["ms"],
+            engines=tuple(at for at, slice_ in enumerate(engines) if slice_ == place),
+            instead_of=it.get("instead_of", ""),
+            error=it.get("error", ""),
+        )
+
+
+def _redacted(metadata: object) -> Iterator[str]:
+    """Yield the keys that were redacted, by whichever provider of several."""
+    if isinstance(metadata, dict):
+        told = cast("dict[str, Any]", metadata)
+        yield from (it for it in told.get("redacted") or () if isinstance(it, str))
+        for inner in told.get("providers") or ():
+            yield from _redacted(inner)
+
+
+def _type(item: Mapping[str, Any]) -> str:
+    key = item.get("key")
+    return f"{item.get('type')} {key}" if key else str(item.get("type") or "")
+
+
+def published_record(run: str, event: Event, data: ArtifactPublished) -> PublishedRecord:
+    """Return the record of what was published."""
+    id_, wakes = artifact_id(run, event, data), tuple(data.wakes)
+    return PublishedRecord(event.seq, event.at, id_, data.type, data.by, tuple(data.tags), wakes)
+
+
+def arrived_record(event: Event, data: ArtifactArrived) -> PublishedRecord:
+    """Return the record of what came from another run."""
+    wakes = (data.subscription,)
+    return PublishedRecord(
+        event.seq, event.at, data.id, data.type, data.by, tuple(data.tags), wakes
+    )
+
+
+def missed_record(event: Event, data: DeliveryMissed) -> MissedRecord:
+    """Return the record of what did not come to anything."""
+    ids = tuple(data.artifacts)
+    return MissedRecord(event.seq, event.at, data.subscription, ids, data.why, data.detail)
+
+
+def board_run(state: State, events: Sequence[Event], notes: BoardNotes) -> BoardRun | None:
+    """Return what is known of a board beside its turns; None for any other run."""
+    begun = events[0].data if events else None
+    if state.board is None or not isinstance(begun, RunStarted):
+        return None
+    return BoardRun(
+        correlation=state.board.correlation,
+        collects=begun.collects,
+        schedule=begun.schedule,
+        published=tuple(notes.published),
+        arrived=tuple(notes.arrived),
+        missed=tuple(notes.missed),
+        waiting=() if state.status == "ended" else tuple(waiting(state.board)),
+    )
+
+
+def waiting(board: BoardState) -> Iterator[WaitingRecord]:
+    """Yield what has been published and has not woken anybody yet."""
+    for name, queue in board.queues.items():
+        found = (it for delivery in queue for it in delivery.artifacts)
+        yield WaitingRecord(name, "for its agent", refs(found))
+    for (name, _), pool in board.pools.items():
+        found = (it for of_type in pool.waiting.values() for it in of_type)
+        yield WaitingRecord(name, "for others", refs(found))
+    for name, held in board.batches.items():
+        found = (it for group in held.groups for it in group)
+        yield WaitingRecord(name, "for a batch", refs(found))
+    for delayed in board.delayed.values():
+        for name in delayed.wakes:
+            yield WaitingRecord(name, "until it is visible", refs((delayed.artifact,)))
+    for name, delivery in board.deferred.values():
+        yield WaitingRecord(name, "to be tried again", refs(delivery.artifacts))
+
+
+def refs(artifacts: Iterable[Artifact]) -> tuple[ArtifactRef, ...]:
+    return tuple(ArtifactRef(it.id, it.type) for it in artifacts)

@@ -1,0 +1,534 @@
+"""Context on a board: what providers give, to whom, and what is recorded of it."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from support.boards import Note, Order, Receipt, Seen, play
+from weft.board import (
+    AfterVisibility,
+    Board,
+    Component,
+    CompositeProvider,
+    ContextSlice,
+    DefaultCorrelationProvider,
+    EmptyProvider,
+    FilterConfig,
+    FilteredContextProvider,
+    FunctionEngine,
+    LabelledVisibility,
+    PrivateVisibility,
+    RecentProvider,
+    RedactingProvider,
+    StateDelegatingProvider,
+    SummarisingProvider,
+    TagFilter,
+    TenantVisibility,
+    TimeWindowProvider,
+)
+from weft.engine.events import ContextFetched
+from weft.errors import UsageError
+from weft.testing import FunctionModel
+
+
+async def notes(board: Board, *texts: str, **options) -> None:
+    for text in texts:
+        await board.publish(Note(text=text), **options)
+        await board.run_until_idle()
+
+
+def reader(board: Board, provider=None, *, labels=(), **options) -> Seen:
+    seen = Seen()
+    made = board.types(Note, Receipt).agent("reader").consumes(Order).labels(*labels)
+    if provider is not None:
+        made.with_context(provider, **options)
+    made.with_engines(seen.engine)
+    return seen
+
+
+async def shown(board: Board, seen: Seen, correlation: str = "c") -> list:
+    await board.publish(Order(number=99), correlation_id=correlation)
+    await board.run_until_idle()
+    assert await board.missed() == []
+    return seen.texts[-1]
+
+
+async def fetched(board: Board, run: str) -> list[dict]:
+    host = await board.host()
+    events = [it async for it in host.events(run, scope=board.scope)]
+    return [it.data.found["board"] for it in events if isinstance(it.data, ContextFetched)]
+
+
+def test_without_a_provider_it_is_the_correlation_newest_first():
+    async def test(board, clock):
+        seen = reader(board)
+        await notes(board, "a", "b", correlation_id="c")
+        await notes(board, "elsewhere", correlation_id="d")
+        assert await shown(board, seen) == [99, "b", "a"]
+
+    play(test)
+
+
+def test_the_default_is_bounded():
+    async def test(board, clock):
+        seen = reader(board, DefaultCorrelationProvider(limit=2))
+        await notes(board, "a", "b", "c", correlation_id="c")
+        assert await shown(board, seen) == [99, "c"]
+
+    play(test)
+
+
+def test_filtered_by_type_tags_producer_time_text_limit_and_order():
+    async def given(board, clock, filters, **options):
+        seen = reader(board, FilteredContextProvider(filters, **options))
+        board.agent("maker").consumes(Receipt).publishes(Note).with_engines(
+            FunctionEngine(lambda inputs: Note(text="made"))
+        )
+        await notes(board, "plain")
+        await notes(board, "red", tags={"red"})
+        await notes(board, "both", tags={"red", "blue"})
+        await board.publish(Receipt(text="r"))
+        await board.run_until_idle()
+        await clock.advance(100)
+        await notes(board, "late")
+        return await shown(board, seen)
+
+    def run(filters, **options):
+        return play(lambda board, clock: given(board, clock, filters, **options))
+
+    only = {"types": {"Note"}}
+    assert run(FilterConfig(types={"Receipt"})) == ["r"]
+    assert run(FilterConfig(tags=TagFilter(include={"red"}))) == ["both", "red"]
+    assert run(FilterConfig(tags=TagFilter(include={"red"}, exclude={"blue"}))) == ["red"]
+    assert run(FilterConfig(tags=TagFilter(all_of={"red", "blue"}))) == ["both"]
+    assert run(FilterConfig(producers={"maker"})) == ["made"]
+    assert run(FilterConfig(text="LAT", **only)) == ["late"]
+    assert run(FilterConfig(limit=2, **only)) == ["late", "made"]
+    assert run(FilterConfig(**only), limit=1) == ["late"]
+    assert run(FilterConfig(order="created_at", limit=1, **only)) == ["plain"]
+
+
+def test_filtered_by_time():
+    async def test(board, clock):
+        seen = Seen()
+        await notes(board.types(Note), "early")
+        await clock.advance(60)
+        now = (await board.query_artifacts())[0][0].created_at + timedelta(seconds=30)
+        before = Seen()
+        for name, noting, span in (
+            ("after", seen, {"since": now}),
+            ("before", before, {"until": now}),
+        ):
+            board.agent(name).consumes(Order).with_context_filter(
+                filters=FilterConfig(types={"Note"}, **span), limit=5
+            ).with_engines(noting.engine)
+        await notes(board, "later")
+        assert await shown(board, seen) == ["later"]
+        assert before.texts == [["early"]]
+
+    play(test)
+
+
+def test_recent_and_time_window_look_at_the_whole_board():
+    async def test(board, clock):
+        window = TimeWindowProvider(seconds=30, limit=9)
+        seen = reader(board, CompositeProvider(RecentProvider(2), window))
+        await notes(board, "old", "older")
+        await clock.advance(60)
+        await notes(board, "new", correlation_id="d")
+        await clock.advance(1)
+        assert await shown(board, seen) == [99, "new"]
+
+    play(test)
+
+
+class Preparing(Component):
+    async def pre_consume(self, ctx, inputs):
+        found, _ = await ctx.board.query_artifacts(FilterConfig(types={"Note"}))
+        ctx.state["context_snapshot"] = [it.item() for it in found]
+        ctx.state["mood"] = "calm"
+
+
+def test_state_delegating_gives_what_a_component_has_prepared():
+    async def test(board, clock):
+        seen = Seen()
+        board.agent("reader").consumes(Order).with_utilities(Preparing()).with_context(
+            StateDelegatingProvider(key="context_snapshot")
+        ).with_engines(seen.engine)
+        await notes(board, "a", "b")
+        assert await shown(board, seen) == ["b", "a"]
+
+    play(test)
+
+
+def test_include_state_keys_adds_them():
+    async def test(board, clock):
+        seen = Seen()
+        board.agent("reader").consumes(Order).with_utilities(Preparing()).with_context_filter(
+            filters=FilterConfig(types={"Note"}), include_state_keys={"mood", "missing"}
+        ).with_engines(seen.engine)
+        await notes(board, "a")
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert [it["type"] for it in seen.contexts[0]] == ["Note", "state"]
+        assert seen.contexts[0][1]["payload"] == "calm"
+
+    play(test)
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_composite_gives_each_artifact_once_in_the_order_of_its_providers(parallel):
+    async def test(board, clock):
+        only = FilterConfig(types={"Note"})
+        seen = reader(
+            board,
+            CompositeProvider(
+                FilteredContextProvider(FilterConfig(order="created_at", limit=1, types={"Note"})),
+                FilteredContextProvider(only),
+                parallel=parallel,
+                limit=3,
+            ),
+        )
+        await notes(board, "a", "b", "c", "d")
+        assert await shown(board, seen) == ["a", "d", "c"]
+
+    play(test)
+
+
+def test_redacting_drops_and_transforms_and_says_so():
+    async def test(board, clock):
+        inner = FilteredContextProvider(FilterConfig(types={"Note"}))
+        seen = reader(
+            board, RedactingProvider(inner, drop={"secret"}, transform={"text": str.upper})
+        )
+        await notes(board, "a")
+        await shown(board, seen)
+        assert seen.contexts[0][0]["payload"] == {"text": "A"}
+        (given,) = await fetched(board, "c")
+        assert given["slices"][0]["metadata"]["redacted"] == ["secret", "text"]
+        assert "hush" not in str(given)
+
+    play(test)
+
+
+def test_summarising_makes_texts_by_template():
+    async def test(board, clock):
+        inner = FilteredContextProvider(FilterConfig(types={"Note", "Receipt"}))
+        provider = SummarisingProvider(inner, templates={"Note": "It says {text}."})
+        seen = reader(board, provider)
+        await notes(board, "a")
+        await board.publish(Receipt(text="r"))
+        await shown(board, seen)
+        assert [it["payload"] for it in seen.contexts[0]] == [
+            {"summary": "Receipt: text: r"},
+            {"summary": "It says a."},
+        ]
+
+    play(test)
+
+
+def test_empty_gives_nothing_and_asks_nothing():
+    async def test(board, clock):
+        seen = reader(board, EmptyProvider())
+        await notes(board, "a", correlation_id="c")
+        assert await shown(board, seen) == []
+        assert await fetched(board, "c") == []
+
+    play(test)
+
+
+def test_providers_nest_in_any_order():
+    async def test(board, clock):
+        tree = RedactingProvider(
+            CompositeProvider(
+                SummarisingProvider(RecentProvider(1)),
+                RedactingProvider(DefaultCorrelationProvider(), drop={"number"}),
+            ),
+            drop={"secret"},
+        )
+        seen = reader(board, tree)
+        await notes(board, "a", correlation_id="c")
+        await shown(board, seen)
+        first, second = seen.contexts[0]
+        assert first["payload"] == {"summary": "Order: number: 99, customer: ada, total: 1.0"}
+        assert second["payload"] == {"text": "a"}
+
+    play(test)
+
+
+def test_a_provider_of_the_subscription_wins_over_that_of_the_engine_and_the_agent():
+    async def test(board, clock):
+        note, receipt = Seen(), Seen()
+
+        def only(name):
+            return FilteredContextProvider(FilterConfig(types={name}))
+
+        board.types(Note, Receipt)
+        board.agent("a").consumes(Order).with_context(only("Order")).with_engines(
+            FunctionEngine(note.engine.function, context_provider=only("Note"))
+        )
+        board.agent("b").consumes(Order, context_provider=only("Receipt")).with_context(
+            only("Order")
+        ).with_engines(FunctionEngine(receipt.engine.function, context_provider=only("Note")))
+        await notes(board, "n")
+        await board.publish(Receipt(text="r"))
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert (note.texts, receipt.texts) == ([["n"]], [["r"]])
+
+    play(test)
+
+
+async def raising(request):
+    raise ValueError("broken")
+
+
+async def hanging(request):
+    await asyncio.sleep(3600)
+
+
+async def nonsense(request):
+    return ["no slice"]
+
+
+async def unfit(request):
+    return ContextSlice([{"payload": object()}])
+
+
+@pytest.mark.parametrize("provider", [raising, hanging, nonsense, unfit])
+def test_a_provider_that_fails_is_a_recorded_error_or_its_fallback_serves(provider, monkeypatch):
+    monkeypatch.setattr("weft.runtime.board.preparing.PROVIDER_SECONDS", 0.05)
+
+    async def alone(board, clock):
+        seen = reader(board, provider)
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert seen.calls == []
+        (missed,) = await board.missed()
+        assert missed.why == "failed"
+        assert f"the provider {provider.__name__}" in missed.detail
+
+    async def with_fallback(board, clock):
+        seen = reader(board, provider, fallback=RecentProvider(1))
+        await board.publish(Order(number=1), correlation_id="c")
+        await board.run_until_idle()
+        assert seen.texts == [[1]]
+        (given,) = await fetched(board, "c")
+        assert given["slices"][0]["instead_of"] == provider.__name__
+        assert f"the provider {provider.__name__}" in given["slices"][0]["error"]
+
+    play(alone)
+    play(with_fallback)
+
+
+def test_a_composite_that_contains_itself_is_refused():
+    composite = CompositeProvider(RecentProvider())
+    composite.providers = (composite,)
+    with pytest.raises(UsageError, match="contains itself"):
+        Board().agent("a").with_context(composite)
+
+
+class Foreign:
+    def __init__(self, id_: str) -> None:
+        self._id = id_
+
+    async def __call__(self, request):
+        given = await DefaultCorrelationProvider()(request)
+        return ContextSlice(
+            [*given.items, {"id": self._id, "type": "Note", "payload": {"text": "?"}}]
+        )
+
+
+def test_items_that_the_agent_may_not_see_are_taken_out():
+    async def test(board, clock):
+        hidden = PrivateVisibility(agents=("boss",))
+        made = await board.types(Note).publish(Note(text="top"), visibility=hidden)
+        for id_ in (made.id, "there is no such artifact"):
+            seen = Seen()
+            board.agent(f"reader{id_}").consumes(Order).with_context(Foreign(id_)).with_engines(
+                seen.engine
+            )
+        await board.publish(Order(number=1), correlation_id="c")
+        await board.run_until_idle()
+        for given in await fetched(board, "c"):
+            assert [it["type"] for it in given["slices"][0]["items"]] == ["Order"]
+            assert given["slices"][0]["foreign"] == 1
+
+    play(test)
+
+
+class Mutating:
+    async def __call__(self, request):
+        given = await request.board.find(FilterConfig(types={"Order"}))
+        given[0].payload["number"] = -1
+        request.ctx.state["x"] = 1
+        with pytest.raises(AttributeError):
+            request.correlation_id = "other"
+        assert not hasattr(request.board, "publish")
+        assert not hasattr(request.ctx, "host")
+        return ContextSlice([])
+
+
+def test_a_provider_changes_nothing_by_what_it_is_given():
+    async def test(board, clock):
+        seen = reader(board, Mutating())
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert await board.missed() == []
+        assert seen.calls == [(1,)]
+        assert (await board.query_artifacts())[0][0].payload["number"] == 1
+
+    play(test)
+
+
+@pytest.mark.parametrize(
+    ("visibility", "labels", "sees"),
+    [
+        (None, (), True),
+        (PrivateVisibility(agents=("reader", "boss")), (), True),
+        (PrivateVisibility(agents=("boss",)), (), False),
+        (LabelledVisibility(labels=("a", "b")), ("a", "b", "c"), True),
+        (LabelledVisibility(labels=("a", "b")), ("a",), False),
+        (TenantVisibility(), (), True),
+        (TenantVisibility(tenant="local"), (), True),
+        (TenantVisibility(tenant="other"), (), False),
+        (AfterVisibility(seconds=5), (), True),
+        (AfterVisibility(seconds=50), (), False),
+        (AfterVisibility(seconds=5, then=PrivateVisibility(agents=("boss",))), (), False),
+        (AfterVisibility(seconds=5, then=AfterVisibility(seconds=6)), (), False),
+        (AfterVisibility(seconds=5, then=AfterVisibility(seconds=4)), (), True),
+    ],
+)
+def test_every_policy_lets_see_and_hides(visibility, labels, sees):
+    async def test(board, clock):
+        seen = reader(board, RecentProvider(5), labels=labels)
+        await notes(board, "n", visibility=visibility)
+        made = (await board.query_artifacts())[0][0]
+        await clock.advance(10)
+        assert await shown(board, seen) == ([99, "n"] if sees else [99])
+        host = await board.host()
+        why = await host.why("board", made.id, "reader", scope=board.scope)
+        assert (why is None) is sees
+
+    play(test)
+
+
+def test_the_limit_counts_only_what_can_be_seen():
+    async def test(board, clock):
+        seen = reader(board, RecentProvider(2))
+        await notes(board, "a", "b")
+        await notes(board, "x", "y", "z", visibility=PrivateVisibility(agents=("boss",)))
+        await clock.advance(1)
+        assert await shown(board, seen) == [99, "b"]
+
+    play(test)
+
+
+def test_a_delay_survives_a_restart(tmp_path):
+    seen = Seen()
+
+    def made(clock) -> Board:
+        board = Board(journal=tmp_path / "runs.db", clock=clock)
+        board.agent("worker").consumes(Note).with_engines(seen.engine)
+        return board
+
+    async def both():
+        from weft.testing.clock import ManualClock
+
+        clock = ManualClock()
+        async with made(clock) as board:
+            await board.publish(Note(text="n"), visibility=AfterVisibility(seconds=60))
+            await board.run_until_idle()
+        await clock.advance(61)
+        async with made(clock) as board:
+            await board.start()
+            assert await board.run_until(lambda _: bool(seen.calls), timeout=5)
+
+    asyncio.run(both())
+    assert seen.calls == [("n",)]
+
+
+def test_a_model_sees_the_slice_and_the_manifest_says_who_furnished_it():
+    sent = []
+
+    def say(request):
+        sent.append(request.messages[0]["content"])
+        return '{"text": "ok"}'
+
+    async def test(board, clock):
+        inner = FilteredContextProvider(FilterConfig(types={"Note"}))
+        made = board.types(Note).agent("writer").consumes(Order).publishes(Receipt)
+        made.with_context(RedactingProvider(inner, drop={"secret"}))
+        await notes(board, "remember")
+        await board.publish(Order(number=1), correlation_id="c")
+        await board.run_until_idle()
+        assert await board.missed() == []
+        host = await board.host()
+        events = [it async for it in host.events("c", scope=board.scope)]
+        (manifest,) = (it.data.manifest for it in events if hasattr(it.data, "manifest"))
+        (entry,) = (it for it in manifest["segments"] if it["kind"] == "board")
+        assert entry["provider"] == "RedactingProvider(FilteredContextProvider)"
+        assert entry["redacted"] == ["secret"]
+        assert len(entry["items"]) == 1
+        (given,) = await fetched(board, "c")
+        assert given["slices"][0]["started_at"] == clock.now()
+        assert given["slices"][0]["ms"] >= 0
+
+    play(test, model=FunctionModel(say))
+    assert "remember" in sent[0]
+    assert "hush" not in sent[0]
+
+
+def test_the_slice_is_fetched_once_for_all_engines():
+    asked = []
+
+    async def counting(request):
+        asked.append(request.agent.name)
+        return await DefaultCorrelationProvider()(request)
+
+    async def test(board, clock):
+        one, two = Seen(Note(text="x")), Seen(Note(text="y"))
+        board.agent("worker").consumes(Order).publishes(Note).with_context(counting).with_engines(
+            one.engine, two.engine
+        )
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert one.contexts == two.contexts
+
+    play(test)
+    assert asked == ["worker"]
+
+
+def test_what_does_not_fit_the_budget_is_left_out_and_said():
+    sent = []
+
+    def say(request):
+        sent.append(request.messages[0]["content"])
+        return '{"text": "ok"}'
+
+    async def run():
+        from weft.ports.scope import Scope
+        from weft.testing import host_for
+
+        board = Board(name="desk")
+        made = board.types(Note).agent("writer").consumes(Order).publishes(Receipt)
+        made.with_context_filter(filters=FilterConfig(types={"Note"}))
+        spec = board.build()
+        budget = {"kind": "board", "max_tokens": 30}
+        data = spec.model_dump(mode="json", by_alias=True)
+        data["agents"][0]["context"] = [budget, {"kind": "history"}]
+        scope = Scope("shop", "ann")
+        async with host_for(type(spec).model_validate(data), FunctionModel(say)) as host:
+            for text in ("first", "second", "third"):
+                await host.publish("desk", "Note", {"text": text}, scope=scope)
+            made = await host.publish("desk", "Order", {"number": 1}, scope=scope)
+            await host.quiet()
+            events = [it async for it in host.events(made.run, scope=scope)]
+            return next(it.data.manifest for it in events if hasattr(it.data, "manifest"))
+
+    manifest = asyncio.run(run())
+    (left,) = (it for it in manifest["left_out"] if it["kind"] == "board")
+    assert left["reason"] == "over the budget of 30 tokens"
+    assert len(left["names"]) == 2
+    assert "first" not in sent[0]

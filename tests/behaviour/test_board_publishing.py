@@ -1,0 +1,485 @@
+"""Publishing: what may be on the board, what agents may put there, and what is known of it."""
+
+import asyncio
+
+import pytest
+from pydantic import BaseModel
+
+from support.boards import Note, Order, Payment, Receipt, Seen, play
+from weft.board import (
+    AfterVisibility,
+    Board,
+    Engine,
+    EvalResult,
+    FilterConfig,
+    FunctionEngine,
+    LabelledVisibility,
+    ModelEngine,
+    Output,
+    PrivateVisibility,
+    TagFilter,
+    artifact,
+)
+from weft.errors import UsageError
+from weft.testing import FunctionModel, ScriptedModel
+
+
+def agent(board: Board, engine, *types, **options):
+    made = board.agent("worker").consumes(Order).publishes(*types, **options)
+    return made.with_engines(FunctionEngine(engine))
+
+
+async def texts(board: Board) -> list[str]:
+    found, _ = await board.query_artifacts(FilterConfig(types={"Note"}, order="created_at"))
+    return [it.payload["text"] for it in found]
+
+
+def test_an_object_is_kept_with_everything_that_was_said_of_it():
+    async def test(board, clock):
+        board.types(Order)
+        made = await board.publish(
+            Order(number=1), tags={"b", "a"}, correlation_id="c1", partition="north"
+        )
+        (it,), total = await board.query_artifacts()
+        assert (it.id, it.type, it.payload["number"]) == (made.id, "Order", 1)
+        assert (it.tags, it.correlation_id, it.partition_key) == (("a", "b"), "c1", "north")
+        assert (it.produced_by, it.version, total) == ("user:me", 1, 1)
+        assert round(it.created_at.timestamp() * 1000) == clock.now()
+
+    play(test)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [("Order", {"number": 4}), ({"type": "Order", "payload": {"number": 4}},)],
+)
+def test_publish_by_the_name_of_a_type(given):
+    async def test(board, clock):
+        board.types(Order)
+        await board.publish(*given)
+        assert (await board.query_artifacts())[0][0].payload["number"] == 4
+
+    play(test)
+
+
+class Stranger(BaseModel):
+    text: str
+
+
+def ambiguous() -> tuple[type[BaseModel], type[BaseModel]]:
+    first = artifact(
+        type("Twin", (BaseModel,), {"__module__": "one", "__annotations__": {"a": int}})
+    )
+    second = artifact(
+        type("Twin", (BaseModel,), {"__module__": "two", "__annotations__": {"b": int}})
+    )
+    return first, second
+
+
+def test_what_is_no_type_of_the_board_is_refused():
+    async def test(board, clock):
+        board.types(Order)
+        with pytest.raises(UsageError, match="Stranger is no type of the board"):
+            await board.publish(Stranger(text="x"))
+        with pytest.raises(UsageError, match="no artifacts of the type Ordr") as caught:
+            await board.publish("Ordr", {"number": 1})
+        assert caught.value.hint == "did you mean Order?"
+        with pytest.raises(UsageError, match=r"no Order: number: 'x' is not of type 'integer'"):
+            await board.publish("Order", {"number": "x"})
+        with pytest.raises(UsageError, match=r"no Order: 'number' is a required property"):
+            await board.publish("Order", {})
+        with pytest.raises(UsageError, match="has no type"):
+            await board.publish({"number": 1})
+        assert (await board.query_artifacts())[1] == 0
+
+    play(test)
+
+
+def test_types_of_one_name_are_told_apart_by_their_whole_names():
+    async def test(board, clock):
+        first, second = ambiguous()
+        board.types(first, second)
+        await board.publish(first(a=1))
+        await board.publish(second(b=2))
+        with pytest.raises(
+            UsageError, match=r"several types are called Twin: one\.Twin, two\.Twin"
+        ):
+            await board.publish("Twin", {"a": 1})
+        found, _ = await board.query_artifacts()
+        assert {it.type for it in found} == {"one.Twin", "two.Twin"}
+
+    play(test)
+
+
+def test_a_payload_that_is_too_large_is_refused():
+    async def test(board, clock):
+        board.types(Note)
+        with pytest.raises(UsageError, match="4,194,304 are the limit"):
+            await board.publish(Note(text="x" * 10_000_000))
+        assert (await board.query_artifacts())[1] == 0
+
+    play(test)
+
+
+@pytest.mark.parametrize(
+    "visibility",
+    [
+        {"kind": "secret"},
+        {"kind": "private"},
+        {"kind": "private", "agents": []},
+        {"kind": "labelled", "labels": [1]},
+        {"kind": "after", "seconds": -1},
+        {"kind": "after", "seconds": 1, "then": {"kind": "?"}},
+        {"kind": "public", "more": 1},
+    ],
+)
+def test_a_malformed_visibility_is_refused(visibility):
+    async def test(board, clock):
+        board.types(Order)
+        with pytest.raises(UsageError, match="the visibility cannot be used"):
+            await board.publish(Order(number=1), visibility=visibility)
+        assert (await board.query_artifacts())[1] == 0
+
+    play(test)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        Note(text="one"),
+        [Note(text="one")],
+        EvalResult.of(Note(text="one")),
+        {"type": "Note", "payload": {"text": "one"}},
+        {"text": "one"},
+        Output(Note(text="one"), tags=["x"]),
+    ],
+    ids=["object", "list", "result", "typed dict", "payload", "output"],
+)
+def test_what_an_engine_may_return(result):
+    async def test(board, clock):
+        agent(board, lambda inputs: result, Note)
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert await texts(board) == ["one"]
+        (it,), _ = await board.query_artifacts(FilterConfig(types={"Note"}))
+        assert it.produced_by == "worker"
+
+    play(test)
+
+
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        (Receipt(text="x"), "does not publish Receipt; it declares: Note"),
+        (Stranger(text="x"), "Stranger is no type of the board"),
+        ({"type": "Note", "payload": {}}, "'text' is a required property"),
+        (17, "a value of type int is no artifact"),
+        ([Note(text="a"), Note(text="b")], "gave 2 artifacts of the type Note; fan_out is 1"),
+        (ZeroDivisionError(), "ZeroDivisionError"),
+    ],
+    ids=["undeclared", "no type", "unfit", "nonsense", "too many", "raises"],
+)
+def test_what_an_engine_may_not_do_is_a_dead_letter_and_the_next_works(result, told):
+    async def test(board, clock):
+        def work(inputs):
+            if inputs.first_as(Order).number == 2:
+                return Note(text="fine")
+            if isinstance(result, Exception):
+                raise result
+            return result
+
+        board.types(Receipt)
+        agent(board, work, Note)
+        made = await board.publish(Order(number=1))
+        await board.run_until_idle()
+        (missed,) = await board.missed()
+        assert (missed.why, missed.artifacts, missed.subscription) == (
+            "failed",
+            (made.id,),
+            "worker.0",
+        )
+        assert told in missed.detail
+        await board.publish(Order(number=2), correlation_id=made.correlation_id)
+        await board.run_until_idle()
+        assert await texts(board) == ["fine"]
+
+    play(test)
+
+
+def test_fan_out_where_and_tags():
+    async def test(board, clock):
+        def several(inputs):
+            return [Note(text=it) for it in ("a", "skip", "b")]
+
+        agent(board, several, Note, fan_out=3, where=lambda it: it.text != "skip", tags={"made"})
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert await texts(board) == ["a", "b"]
+        found, _ = await board.query_artifacts(FilterConfig(tags=TagFilter(include={"made"})))
+        assert len(found) == 2
+
+    play(test)
+
+
+@pytest.mark.parametrize("validate", ["text != 'bad'", lambda it: it.text != "bad"])
+def test_validate_fails_the_turn_and_publishes_nothing(validate):
+    async def test(board, clock):
+        def several(inputs):
+            return [Note(text="good"), Note(text="bad")]
+
+        agent(board, several, Note, fan_out=2, validate=validate)
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert await texts(board) == []
+        (missed,) = await board.missed()
+        assert "does not fulfil" in missed.detail
+
+    play(test)
+
+
+def test_where_of_a_publication_that_cannot_be_answered_fails_the_turn():
+    async def test(board, clock):
+        agent(board, lambda inputs: Note(text="x"), Note, where="text > 3")
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert "cannot be answered" in (await board.missed())[0].detail
+
+    play(test)
+
+
+def choose(payload):
+    return (
+        PrivateVisibility(agents=("boss",))
+        if payload.text == "x"
+        else LabelledVisibility(labels=("l",))
+    )
+
+
+@pytest.mark.parametrize(
+    ("visibility", "woken"),
+    [(None, True), (PrivateVisibility(agents=("reader",)), True), (choose, False)],
+    ids=["public", "fixed", "computed"],
+)
+def test_visibility_of_what_is_published(visibility, woken):
+    async def test(board, clock):
+        agent(board, lambda inputs: Note(text="x"), Note, visibility=visibility)
+        seen = Seen()
+        board.agent("reader").consumes(Note).with_engines(seen.engine)
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert bool(seen.calls) is woken
+
+    play(test)
+
+
+def test_best_of_publishes_the_result_with_the_highest_score():
+    async def test(board, clock):
+        seen = Seen(Note(text="a"), Note(text="ccc"), Note(text="bb"))
+        made = board.agent("worker").consumes(Order).publishes(Note)
+        made.best_of(3, lambda it: len(it[0].payload["text"])).with_engines(seen.engine)
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert await texts(board) == ["ccc"]
+        assert len(seen.calls) == 3
+
+    play(test)
+
+
+def test_engines_in_a_chain_get_what_the_one_before_made_and_share_the_state():
+    async def test(board, clock):
+        def first(inputs, ctx):
+            return EvalResult.of(Note(text="draft"), mood="good")
+
+        async def second(inputs, ctx):
+            return Note(text=f"{inputs.first_as(Note).text}, {ctx.state['mood']}")
+
+        made = board.agent("worker").consumes(Order).publishes(Note)
+        made.with_engines(FunctionEngine(first), FunctionEngine(second))
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert await texts(board) == ["draft, good"]
+
+    play(test)
+
+
+class Shouting(Engine):
+    def __init__(self, times: int = 1) -> None:
+        self.times = times
+
+    async def evaluate(self, ctx, inputs):
+        context = await self.fetch_conversation_context(ctx)
+        return Note(text=f"{inputs.first_as(Order).customer}{'!' * self.times} {len(context)}")
+
+
+def test_an_engine_of_ones_own():
+    async def test(board, clock):
+        made = board.agent("worker").consumes(Order).publishes(Note)
+        made.with_engines(Shouting(times=3))
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert await texts(board) == ["ada!!! 1"]
+
+    play(test)
+
+
+def test_a_model_publishes_what_fits_and_is_told_what_does_not():
+    async def test(board, clock):
+        made = board.agent("worker").description("Writes notes.").consumes(Order).publishes(Note)
+        made.with_engines(ModelEngine(instructions="Be brief."))
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert await texts(board) == ["fine"]
+
+    sent = []
+
+    def say(request):
+        sent.append(request.messages)
+        return '{"text": "fine"}' if len(sent) > 1 else '{"txt": 1}'
+
+    play(test, model=FunctionModel(say))
+    system = sent[0][0]["content"]
+    assert "Writes notes." in system
+    assert "Be brief." in system
+    assert '"type": "Order"' in sent[0][1]["content"]
+    assert "'text' is a required property" in sent[1][-1]["content"]
+
+
+def test_a_model_that_publishes_several_types_and_some_of_each():
+    async def test(board, clock):
+        made = board.agent("worker").consumes(Order).publishes(Note, fan_out=2).publishes(Receipt)
+        made.with_engines(ModelEngine())
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert await board.missed() == []
+        assert await texts(board) == ["a", "b"]
+        assert (await board.query_artifacts(FilterConfig(types={"Receipt"})))[1] == 1
+
+    said = '{"Note": [{"text": "a"}, {"text": "b"}], "Receipt": {"text": "r"}}'
+    play(test, model=ScriptedModel({"worker": said}))
+
+
+def test_a_model_uses_its_tools():
+    def weather(city: str) -> str:
+        """Tell the weather."""
+        return f"rain in {city}"
+
+    async def test(board, clock):
+        made = board.agent("worker").consumes(Order).publishes(Note).with_tools(weather)
+        made.with_engines(ModelEngine())
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert await texts(board) == ["it says rain in Oslo"]
+
+    from weft.testing import call
+
+    def say(request):
+        last = request.messages[-1]
+        if last["role"] == "tool":
+            return f'{{"text": "it says {last["content"]}"}}'
+        return call("weather", city="Oslo")
+
+    play(test, model=FunctionModel(say))
+
+
+def test_a_function_asks_the_model():
+    class Mood(BaseModel):
+        word: str
+
+    async def test(board, clock):
+        async def work(inputs, ctx):
+            return Note(text=(await ctx.ask("What mood?", output=Mood)).word)
+
+        agent(board, work, Note)
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert await texts(board) == ["sunny"]
+
+    play(test, model=ScriptedModel({"worker": '{"word": "sunny"}'}))
+
+
+def test_who_was_woken_by_what_is_recorded():
+    async def test(board, clock):
+        seen = Seen()
+        board.agent("worker").consumes(Order, Payment).with_engines(seen.engine)
+        one = await board.publish(Order(number=1))
+        two = await board.publish(Payment(number=2), correlation_id=one.correlation_id)
+        await board.run_until_idle()
+        history = await board.agent_history("worker")
+        assert {it.artifact for it in history} == {one.id, two.id}
+        found, _ = await board.query_artifacts(embed_meta=True)
+        assert {it.consumed_by for it in found} == {("worker",)}
+        assert await board.agent_history("nobody") == []
+
+    play(test)
+
+
+def test_a_board_in_a_file_goes_on_where_it_was(tmp_path):
+    seen = Seen()
+
+    def made() -> Board:
+        board = Board(journal=tmp_path / "runs.db")
+        board.agent("worker").consumes(Order, Payment).with_engines(seen.engine)
+        return board
+
+    async def first(board, clock):
+        await board.publish(Order(number=1), correlation_id="c")
+        await board.run_until_idle()
+
+    async def second(board, clock):
+        await board.publish(Payment(number=2), correlation_id="c")
+        await board.run_until_idle()
+
+    play(first, made())
+    play(second, made())
+    assert seen.calls == [(1, 2)]
+
+
+def test_a_board_that_another_process_defined_is_refused_with_a_code(tmp_path):
+    async def first(board, clock):
+        await board.publish(Order(number=1), visibility=AfterVisibility(seconds=0.001))
+
+    async def other(board, clock):
+        from weft.errors import LinkError
+
+        host = await board.host()
+        rows = await host.runs(scope=board.scope)
+        with pytest.raises(LinkError) as caught:
+            await host.state(rows[0].run, scope=board.scope)
+        assert [it.code for it in caught.value.findings] == ["LINK004"]
+
+    board = Board(journal=tmp_path / "runs.db")
+    board.agent("worker").consumes(Order).with_engines(FunctionEngine(lambda inputs: None))
+    play(first, board)
+    play(other, Board(journal=tmp_path / "runs.db"))
+
+
+def test_an_idle_correlation_ends_and_its_name_may_be_used_again():
+    async def test(board, clock):
+        seen = Seen()
+        board.agent("worker").consumes(Order, Payment).with_engines(seen.engine)
+        first = await board.publish(Order(number=1), correlation_id="c")
+        await board.run_until_idle()
+        await clock.advance(61)
+        await board.run_until_idle()
+        host = await board.host()
+        row = await host.run(first.run, scope=board.scope)
+        assert (row.status, row.outcome) == ("ended", "completed")
+        assert [it.why for it in await board.missed()] == ["unfinished"]
+        second = await board.publish(Payment(number=2), correlation_id="c")
+        assert second.run != first.run
+        found, _ = await board.query_artifacts(FilterConfig(correlation_id="c"))
+        assert len(found) == 2
+
+    play(test, idle_seconds=60)
+
+
+def test_many_publishers_at_once():
+    async def test(board, clock):
+        seen = Seen()
+        board.agent("worker").consumes(Order).max_concurrency(8).with_engines(seen.engine)
+        wanted = [board.publish(Order(number=it), correlation_id="c") for it in range(50)]
+        await asyncio.gather(*wanted)
+        await board.run_until_idle()
+        assert sorted(seen.calls) == [(it,) for it in range(50)]
+
+    play(test)

@@ -1,0 +1,75 @@
+"""The scripts in `examples` run as they are and say what they are there to show."""
+
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples"
+
+#: What each script must print, line by line and in this order; others may stand between.
+SAID = {
+    "board/pep_talk.py": [
+        "pep_talk_lead: [sample] tagline, [sample] closer",
+        "  turn pep_talk_lead",
+        "  provider RecentWinsProvider",
+        "  model model",
+    ],
+    "board/newsroom.py": [
+        "  Tip     user:me              {'place': 'the mill', 'words': 3}",
+        "  Lead    researcher  rumour   {'about': 'the harbour, part 1', 'strength': 1}",
+        "  Lead    researcher  checked  {'about': 'the harbour, part 3', 'strength': 3}",
+        "  10 artifacts",
+        f"  researcher{', lawyer' * 3}, writer, writer, archive, archive, editor, printer, archive",
+    ],
+    "board/orders.py": [
+        "Three orders wait for their payments. The board is closed.",
+        "  Paid     {'number': 1, 'item': 'loom', 'euros': 90}",
+        "  Paid     {'number': 2, 'item': 'yarn', 'euros': 10}",
+        "  Shipment {'items': ['loom', 'yarn']}",
+        "  cashier.0 missed order-3.3: the others did not come in time",
+        "  Total    {'orders': 2, 'euros': 100}",
+    ],
+    "board/confidential.py": [
+        "How is she? This is what they are shown:",
+        "    nurse      Note      {'text': 'Arrived.', 'patient': 'A.'}",
+        "    surgeon    Note      {'text': 'Arrived.', 'patient': 'Ada', 'diagnosis': 'arthritis'}",
+        "    surgeon    Answer    {'text': 'nurse knows of 1'}",
+        "    pharmacist Note      {'text': 'Arrived.', 'patient': 'Ada', 'diagnosis': 'arthritis'}",
+        "    Is afraid.        it is private to surgeon",
+        "    Left knee.        nurse lacks the label theatre",
+        "    Blood test: fine. it is visible only in 3600 seconds",
+        "    Moved here.       it is for the tenant another-hospital",
+        "An hour later: which dose? This is what they are shown:",
+        "    nurse      Note      {'text': 'Blood test: fine.', 'patient': 'A.'}",
+        "    pharmacist Guideline {'text': 'at most 40 mg a day'}",
+        "The last question has woken nurse, surgeon, pharmacist",
+    ],
+}
+
+
+@cache
+def run(name: str) -> str:
+    command = [sys.executable, "-W", "error", str(FOLDER / name)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_an_example_says_what_it_shows(name):
+    lines = iter(run(name).splitlines())
+    missing = [wanted for wanted in SAID[name] if wanted not in lines]
+    assert missing == []
+
+
+def test_an_agent_is_shown_nothing_that_is_hidden_from_it():
+    shown = run("board/confidential.py").partition("Why")[0]
+    nurse = [line for line in shown.splitlines() if line.startswith("    nurse")]
+    assert nurse == ["    nurse      Note      {'text': 'Arrived.', 'patient': 'A.'}"]
+
+
+def test_every_example_is_run():
+    assert {it.relative_to(FOLDER).as_posix() for it in FOLDER.rglob("*.py")} == SAID.keys()
