@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from support.board_cascade import NAME, handled, host_of, spec
 from support.run_play import ADA
 from weft.adapters.memory import MemoryJournal
-from weft.board import Board, FunctionEngine, artifact
+from weft.board import Board, ContextSlice, FunctionEngine, artifact
 from weft.ports.board import ArtifactQuery
 from weft.ports.scope import Scope
 from weft.runtime.worker import LEASE
@@ -121,3 +121,36 @@ def test_what_a_killed_process_was_working_on_is_taken_up_when_its_lease_is_over
 
     done = handled(asyncio.run(asyncio.wait_for(scenario(), 20)), "c1")
     assert done == Counter({("Scout", (it,)): 1 for it in ("12" if publishes else "1")})
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (ContextSlice("abc"), "no list of objects"),
+        (ContextSlice([1, 2]), "no list of objects"),
+        (ContextSlice([], None), "metadata is no object"),
+        (ContextSlice([{"id": ["x"], "payload": 1}]), ""),
+        (ContextSlice([{"id": 5, "payload": 1}]), ""),
+    ],
+)
+def test_a_provider_that_gives_what_is_no_slice_fails_its_turn_alone(given, told):
+    """What is none of the board's artifacts is let go; what cannot be read at all is a fault."""
+    seen = []
+
+    async def odd(request):
+        return given
+
+    async def note(inputs, ctx):
+        seen.append(await ctx.context())
+
+    async def scenario():
+        async with Board() as board:
+            agent = board.agent("Clerk").consumes(Note).with_engines(FunctionEngine(note))
+            agent.with_context(odd)
+            await board.publish(Note(text="x"), correlation_id="c")
+            await board.run_until_idle()
+            return await board.missed()
+
+    missed = asyncio.run(scenario())
+    assert [told in it.detail for it in missed] == ([True] if told else [])
+    assert seen == ([] if told else [[]])

@@ -37,6 +37,10 @@ class DueWatch:
     def look(self) -> None:
         """Look anew for what is due next: there may be something sooner."""
         self._news.set()
+        self.watch()
+
+    def watch(self) -> None:
+        """Wait for what is due, unless that is done already."""
         if not self._closed and (self._task is None or self._task.done()):
             self._rests.clear()
             self._task = asyncio.create_task(self._watch())

@@ -187,6 +187,7 @@ class Gateway:
             self._speech.expect(made.key)
         if self._dispatcher.mine(made.key):
             await self._worker.put(made).begin(written, state)
+            self._worker.look_for_due()  # What was due later in the one is in the other as well.
         else:
             unowned = written._replace(row=written.row._replace(owner=""))
             await self._writer(made.scope, workflow, State(child), "").begin(unowned, state)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Final
 
-from weft.engine.events import Event, TimerFired
+from weft.engine.events import Event, RequestOpened, TimerFired, TimerSet
 from weft.engine.reduce import fold
 from weft.engine.rows import DueRow, RunRow
 from weft.engine.state import State
@@ -34,6 +34,9 @@ MOST_RESTING: Final = 128
 #: its runs count as worked on.
 BEAT: Final = 5_000
 LEASE: Final = 3 * BEAT
+
+#: The events after which something may be due sooner than before.
+_DUE_LATER: Final = frozenset({TimerSet, RequestOpened})
 
 
 def is_alive(row: RunRow, now: int) -> bool:
@@ -322,7 +325,11 @@ class Worker:
         if state.board is not None:
             self.on_written(state.app, decision.events)
         if state.timers or any(it.expires_at is not None for it in state.requests.values()):
-            self.look_for_due()
+            # What was waited for before is waited for already.
+            if any(type(it.data) in _DUE_LATER for it in decision.events):
+                self.look_for_due()
+            else:
+                self._due.watch()
 
     async def _let_happen(self, row: DueRow) -> None:
         active = await self.load(Scope(row.app, row.user), row.run)

@@ -30,6 +30,7 @@ class _Kept(NamedTuple):
     seq: int
     row: ArtifactRow
     data: ArtifactPublished
+    seen: Audience
 
 
 class MemoryBoard:
@@ -111,7 +112,8 @@ class MemoryBoard:
 
     def _publish(self, row: ArtifactRow, batch: Batch) -> None:
         data = cast("ArtifactPublished", batch.events[row.seq - batch.expected - 1].data)
-        kept = _Kept(row.created_at, row.run, row.seq, row, data)
+        seen = Audience(row.visible_at, row.policy, row.names)
+        kept = _Kept(row.created_at, row.run, row.seq, row, data, seen)
         board = row.app, row.board
         insort(self._boards.setdefault(board, []), kept)
         insort(self._correlations.setdefault((*board, row.correlation), []), kept)
@@ -133,7 +135,7 @@ class MemoryBoard:
 def _fits(kept: _Kept, query: ArtifactQuery) -> bool:
     row, reader = kept.row, query.reader
     return (
-        (reader is None or may_see(_audience(row), reader, query.now))
+        (reader is None or may_see(kept.seen, reader, query.now))
         and (not query.types or row.type in query.types)
         and (not query.tags or any(it in row.tags for it in query.tags))
         and not any(it in row.tags for it in query.without_tags)
@@ -159,11 +161,7 @@ def _stored(kept: _Kept) -> StoredArtifact:
         correlation=row.correlation,
         created_at=row.created_at,
     )
-    return StoredArtifact(artifact, _audience(row), row.run, row.seq, data.version)
-
-
-def _audience(row: ArtifactRow) -> Audience:
-    return Audience(row.visible_at, row.policy, row.names)
+    return StoredArtifact(artifact, kept.seen, row.run, row.seq, data.version)
 
 
 def _without(index: dict[K, list[_Kept]], runs: Collection[RunKey]) -> dict[K, list[_Kept]]:

@@ -22,7 +22,7 @@ from weft.findings import Json
 from weft.ports.board import BoardStore
 from weft.ports.clock import Clock
 from weft.ports.tools import ToolCall
-from weft.runtime.board.code import BoardCode, payload_for, takes_one
+from weft.runtime.board.code import BoardCode, payload_for
 from weft.runtime.board.evaluation import (
     EvalContext,
     EvalInputs,
@@ -146,15 +146,17 @@ async def _evaluated(board: BoardCall) -> dict[str, Json]:
     agent, at = board.active.agent, board.active.at
     function = board.code.engines[agent, at]
     state = _state_of(board)
-    ctx = board.context(envelopes(inputs_of(board.active), board), state, _items(board))
+    inputs = envelopes(inputs_of(board.active), board)
     name = board.call.tool
     evaluate = getattr(function, "evaluate", None)
-    if evaluate is not None:
-        returned = await board.invoke(name, evaluate, ctx, ctx.inputs)
-    elif takes_one(function):
-        returned = await board.invoke(name, function, ctx.inputs)
+    if evaluate is None and (agent, at) in board.code.alone:
+        returned = await board.invoke(name, function, EvalInputs(inputs, state))
     else:
-        returned = await board.invoke(name, function, ctx.inputs, ctx)
+        ctx = board.context(inputs, state, _items(board))
+        if evaluate is not None:
+            returned = await board.invoke(name, evaluate, ctx, ctx.inputs)
+        else:
+            returned = await board.invoke(name, function, ctx.inputs, ctx)
     publishes = rules_of(board.workflow.compiled).agents[agent].publishes
     drafts, added = drafts_of(returned, board.workflow.types, publishes)
     state.update(added)

@@ -54,8 +54,9 @@ class BoardCode:
     subscription_contexts: Mapping[str, ContextProvider]
     #: By agent and hook, the most urgent first.
     hooks: Mapping[tuple[str, str], tuple[LinkedHook, ...]]
-    #: By agent and engine: what evaluates.
+    #: By agent and engine: what evaluates, and which take what they work on alone.
     engines: Mapping[tuple[str, int], Callable[..., Any]]
+    alone: frozenset[tuple[str, int]] = frozenset()
 
     def hooks_of(self, agent: str, *names: HookName) -> tuple[LinkedHook, ...]:
         return tuple(it for name in names for it in self.hooks.get((agent, name), ()))
@@ -76,6 +77,12 @@ def link_board(
     objects |= loader.objects(digest, (it for it in names if it not in objects))
     made = _Maker(objects)
     contexts = {it.agent: made.provider(it.context or CorrelatedProvider()) for it in board.agents}
+    engines = {
+        (agent.agent, index): made.engine(it)
+        for agent in board.agents
+        for index, it in enumerate(agent.engines)
+        if isinstance(it, FunctionEngine)
+    }
     return BoardCode(
         objects=objects,
         contexts=contexts,
@@ -93,12 +100,8 @@ def link_board(
             if it.context
         },
         hooks=_hooks(board, made),
-        engines={
-            (agent.agent, index): made.engine(it)
-            for agent in board.agents
-            for index, it in enumerate(agent.engines)
-            if isinstance(it, FunctionEngine)
-        },
+        engines=engines,
+        alone=frozenset(key for key, it in engines.items() if takes_one(it)),
     )
 
 

@@ -41,7 +41,8 @@ async def prepared(board: BoardCall) -> tuple[dict[str, Json], str]:
             found["inputs"] = [_as_draft(it) for it in changed]
         if state:
             found["state"] = {k: v for k, v in state.items() if not isinstance(v, ContextSlice)}
-        return plain({**found, "slices": slices, "engines": engines}), ""
+        # What providers gave is plain already, and the most of it.
+        return {**plain(found), "slices": slices, "engines": engines}, ""
     except (WeftError, ValueError) as error:
         return {}, str(error)
 
@@ -137,23 +138,33 @@ async def _asked(
             given = await provider(request)
         if not isinstance(given, ContextSlice):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"it returned {type(given).__name__}, no ContextSlice")  # noqa: TRY301
-        items, metadata = cast(
-            "tuple[list[Item], dict[str, Any]]", plain_json((given.items, given.metadata))
-        )
+        items, metadata = _plain_slice(given)
     except TimeoutError as error:
         told = f"the provider {name} took longer than {PROVIDER_SECONDS:g} seconds"
         raise ToolError(told) from error
     except Exception as error:  # whatever an author's provider raises
         raise ToolError(f"the provider {name} failed: {type(error).__name__}: {error}") from error
     foreign = await _foreign(board, items, served)
+    own = [it for it in items if str(it.get("id")) not in foreign]
     return {
         "provider": name,
-        "items": [it for it in items if it.get("id") not in foreign],
+        "items": own,
         "metadata": metadata,
-        "foreign": len([it for it in items if it.get("id") in foreign]),
+        "foreign": len(items) - len(own),
         "started_at": clock,
         "ms": round((time.perf_counter() - begun) * 1000, 1),
     }
+
+
+def _plain_slice(given: ContextSlice) -> tuple[list[Item], dict[str, Any]]:
+    items: Any
+    metadata: Any
+    items, metadata = cast("list[Any]", plain_json((given.items, given.metadata)))
+    if not isinstance(items, list) or not all(isinstance(it, dict) for it in items):  # pyright: ignore[reportUnknownVariableType]
+        raise TypeError("its items are no list of objects")
+    if not isinstance(metadata, dict):
+        raise TypeError("its metadata is no object")
+    return cast("tuple[list[Item], dict[str, Any]]", (items, metadata))
 
 
 async def _foreign(board: BoardCall, items: Sequence[Item], served: set[str]) -> set[str]:
