@@ -26,6 +26,9 @@ _SHORTEST_PART: Final = 3
 USER: Final = "user"
 TERMINATE: Final = "terminate"
 
+#: What begins the name of who publishes on a board where no agent does.
+OUTSIDE: Final = ("user:", "schedule:")
+
 #: Variables every run has without declaring them; `enterprise_id` is an older name of `app_id`.
 BUILT_IN_VARIABLES: Final = frozenset(
     {"app_id", "enterprise_id", "user_id", "chat_id", "workflow_name"}

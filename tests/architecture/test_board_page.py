@@ -65,7 +65,7 @@ async def play(heading: str) -> dict[str, Any]:
 @pytest.mark.parametrize("heading", EXAMPLES)
 def test_an_example_prints_what_the_page_says(heading, capsys):
     asyncio.run(play(heading))
-    stated = re.findall(r"^#> (.*)$", EXAMPLES[heading], re.MULTILINE)
+    stated = re.findall(r"^# > (.*)$", EXAMPLES[heading], re.MULTILINE)
     assert capsys.readouterr().out.splitlines() == stated
     assert stated or heading == "The same as files"
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from behaviour.cases_base import PACKAGE
 from behaviour.cases_mistake import Add, Case, Mistake, Swap, swapped_in
 
 _FILE: Final = "board.json"
@@ -113,6 +114,22 @@ _WHO: Final = [
     ),
 ]
 
+_ELSEWHERE: Final = [
+    Case(
+        "BOARD028",
+        "agents.json",
+        '{"kind": "board"}',
+        (
+            Swap(
+                "agents.json",
+                '"agent_type": "router",',
+                '"agent_type": "router", "context": [{"kind": "board"}, {"kind": "variables"}],',
+            ),
+        ),
+        base=PACKAGE,
+    ),
+]
+
 _WHAT: Final = [
     _on_board("BOARD005", '"types": ["Story"]', '"types": ["story"]', '"story"', mends=True),
     _on_board("BOARD005", '"types": ["Story"]', '"types": ["Sotry"]', '"Sotry"'),
@@ -184,12 +201,6 @@ _WAITING: Final = [
     _on_board("BOARD018", '"cron"', '"every_seconds": 5, "cron"', '{"every_seconds"'),
     _on_board(
         "BOARD019",
-        '"publishes": [{"type": "Lead"}],\n      "schedule": {"cron',
-        '"schedule": {"cron',
-        '{"cron"',
-    ),
-    _on_board(
-        "BOARD019",
         '"batch": {"size": 5}}],',
         '"batch": {"size": 5}}],\n      "schedule": {"daily": "06:00"},',
         '{"size": 5}',
@@ -213,4 +224,4 @@ _WAITING: Final = [
     _on_board("BOARD025", '"Lead >= 2"', '"Lead >= 2", "scope": "all"', '"Lead >= 2"'),
 ]
 
-CASES: Final = [*_WAYS, *_WHO, *_WHAT, *_WAITING]
+CASES: Final = [*_WAYS, *_WHO, *_WHAT, *_WAITING, *_ELSEWHERE]

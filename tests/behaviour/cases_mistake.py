@@ -102,10 +102,12 @@ class Case:
     mistakes: tuple[Mistake, ...]
     mends: bool = False
     also: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: The files that are spoilt, where they are not those of the family.
+    base: Mapping[str, str] | None = None
 
     def files(self) -> Files:
         """Return the files with the mistake in them."""
-        base = {"PACK": WORKSPACE, "BOARD": BOARD}.get(self.code[:-3], PACKAGE)
+        base = self.base or {"PACK": WORKSPACE, "BOARD": BOARD}.get(self.code[:-3], PACKAGE)
         files = {name: text.encode() for name, text in base.items()}
         for mistake in self.mistakes:
             mistake.spoil(files)

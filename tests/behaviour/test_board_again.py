@@ -1,7 +1,9 @@
 """What is published twice, late or wrongly on a board: it counts once, and others go on."""
 
 import asyncio
+from collections import Counter
 
+import pytest
 from pydantic import BaseModel
 
 from support.board_cascade import NAME, handled, host_of, spec
@@ -10,6 +12,7 @@ from weft.adapters.memory import MemoryJournal
 from weft.board import Board, FunctionEngine, artifact
 from weft.ports.board import ArtifactQuery
 from weft.ports.scope import Scope
+from weft.runtime.worker import LEASE
 from weft.testing.clock import ManualClock
 
 
@@ -68,3 +71,53 @@ def test_an_agent_whose_visibility_is_malformed_fails_alone():
     assert ("Reply", "good") in found
     assert ("Reply", "bad") not in found
     assert [(it.why, "cannot be used" in it.detail) for it in missed] == [("failed", True)]
+
+
+class Abandoned:
+    """The store of a process that is killed: it writes nothing more and releases nothing."""
+
+    def __init__(self, journal):
+        self._journal = journal
+        self.dead = False
+
+    def __getattr__(self, name):
+        return getattr(self._journal, name)
+
+    async def append(self, batch):
+        if self.dead:
+            await asyncio.Event().wait()
+        await self._journal.append(batch)
+
+    async def claim(self, *_args, **_options):
+        return True
+
+    async def close(self):
+        pass
+
+
+@pytest.mark.parametrize("publishes", [False, True], ids=["only waits", "publishes"])
+def test_what_a_killed_process_was_working_on_is_taken_up_when_its_lease_is_over(publishes):
+    """Even where another has come at once, and works on the same correlation."""
+
+    async def scenario():
+        clock, journal = ManualClock(), MemoryJournal()
+        killed = Abandoned(journal)
+        declared = spec(("Scout",))
+        first = host_of(declared, killed, clock=clock)
+        await first.publish(NAME, "Seed", {"label": "1"}, scope=ADA, correlation="c1")
+        killed.dead = True
+        await first.close()
+        async with host_of(declared, journal, clock=clock) as second:
+            assert await second.recover() == [], "the first may be alive"
+            if publishes:
+                await second.publish(NAME, "Seed", {"label": "2"}, scope=ADA, correlation="c1")
+                await second.quiet()
+            assert (await second.run("c1", scope=ADA)).status == "running"
+            for _ in range(4):
+                await clock.advance(LEASE / 1000)
+            await second.quiet()
+            assert (await second.run("c1", scope=ADA)).status == "waiting"
+            return [it async for it in second.events("c1", scope=ADA)]
+
+    done = handled(asyncio.run(asyncio.wait_for(scenario(), 20)), "c1")
+    assert done == Counter({("Scout", (it,)): 1 for it in ("12" if publishes else "1")})

@@ -115,18 +115,25 @@ def test_filtered_by_time():
         await notes(board.types(Note), "early")
         await clock.advance(60)
         now = (await board.query_artifacts())[0][0].created_at + timedelta(seconds=30)
-        board.agent("reader").consumes(Order).with_context_filter(
-            filters=FilterConfig(since=now, types={"Note"}), limit=5
-        ).with_engines(seen.engine)
+        before = Seen()
+        for name, noting, span in (
+            ("after", seen, {"since": now}),
+            ("before", before, {"until": now}),
+        ):
+            board.agent(name).consumes(Order).with_context_filter(
+                filters=FilterConfig(types={"Note"}, **span), limit=5
+            ).with_engines(noting.engine)
         await notes(board, "later")
         assert await shown(board, seen) == ["later"]
+        assert before.texts == [["early"]]
 
     play(test)
 
 
 def test_recent_and_time_window_look_at_the_whole_board():
     async def test(board, clock):
-        seen = reader(board, CompositeProvider(RecentProvider(2), TimeWindowProvider(30)))
+        window = TimeWindowProvider(seconds=30, limit=9)
+        seen = reader(board, CompositeProvider(RecentProvider(2), window))
         await notes(board, "old", "older")
         await clock.advance(60)
         await notes(board, "new", correlation_id="d")
@@ -147,7 +154,7 @@ def test_state_delegating_gives_what_a_component_has_prepared():
     async def test(board, clock):
         seen = Seen()
         board.agent("reader").consumes(Order).with_utilities(Preparing()).with_context(
-            StateDelegatingProvider()
+            StateDelegatingProvider(key="context_snapshot")
         ).with_engines(seen.engine)
         await notes(board, "a", "b")
         assert await shown(board, seen) == ["b", "a"]
@@ -208,7 +215,8 @@ def test_redacting_drops_and_transforms_and_says_so():
 def test_summarising_makes_texts_by_template():
     async def test(board, clock):
         inner = FilteredContextProvider(FilterConfig(types={"Note", "Receipt"}))
-        seen = reader(board, SummarisingProvider(inner, {"Note": "It says {text}."}))
+        provider = SummarisingProvider(inner, templates={"Note": "It says {text}."})
+        seen = reader(board, provider)
         await notes(board, "a")
         await board.publish(Receipt(text="r"))
         await shown(board, seen)
@@ -290,7 +298,7 @@ async def unfit(request):
 
 @pytest.mark.parametrize("provider", [raising, hanging, nonsense, unfit])
 def test_a_provider_that_fails_is_a_recorded_error_or_its_fallback_serves(provider, monkeypatch):
-    monkeypatch.setattr("weft.runtime.board.calls.PROVIDER_SECONDS", 0.05)
+    monkeypatch.setattr("weft.runtime.board.preparing.PROVIDER_SECONDS", 0.05)
 
     async def alone(board, clock):
         seen = reader(board, provider)
@@ -490,3 +498,37 @@ def test_the_slice_is_fetched_once_for_all_engines():
 
     play(test)
     assert asked == ["worker"]
+
+
+def test_what_does_not_fit_the_budget_is_left_out_and_said():
+    sent = []
+
+    def say(request):
+        sent.append(request.messages[0]["content"])
+        return '{"text": "ok"}'
+
+    async def run():
+        from weft.ports.scope import Scope
+        from weft.testing import host_for
+
+        board = Board(name="desk")
+        made = board.types(Note).agent("writer").consumes(Order).publishes(Receipt)
+        made.with_context_filter(filters=FilterConfig(types={"Note"}))
+        spec = board.build()
+        budget = {"kind": "board", "max_tokens": 30}
+        data = spec.model_dump(mode="json", by_alias=True)
+        data["agents"][0]["context"] = [budget, {"kind": "history"}]
+        scope = Scope("shop", "ann")
+        async with host_for(type(spec).model_validate(data), FunctionModel(say)) as host:
+            for text in ("first", "second", "third"):
+                await host.publish("desk", "Note", {"text": text}, scope=scope)
+            made = await host.publish("desk", "Order", {"number": 1}, scope=scope)
+            await host.quiet()
+            events = [it async for it in host.events(made.run, scope=scope)]
+            return next(it.data.manifest for it in events if hasattr(it.data, "manifest"))
+
+    manifest = asyncio.run(run())
+    (left,) = (it for it in manifest["left_out"] if it["kind"] == "board")
+    assert left["reason"] == "over the budget of 30 tokens"
+    assert len(left["names"]) == 2
+    assert "first" not in sent[0]

@@ -6,7 +6,16 @@ from datetime import timedelta
 import pytest
 
 from support.boards import Note, Order, Payment, Seen, play
-from weft.board import BatchSpec, Board, Component, EvalInputs, JoinSpec, PrivateVisibility
+from weft.board import (
+    BatchSpec,
+    Board,
+    Component,
+    EvalInputs,
+    FilterConfig,
+    JoinSpec,
+    Output,
+    PrivateVisibility,
+)
 from weft.errors import UsageError
 from weft.testing import ManualClock
 
@@ -111,5 +120,25 @@ def test_all_hooks_before_an_agent_works_get_inputs():
         await board.publish(Order(number=1))
         await board.run_until_idle()
         assert got == [EvalInputs] * 3
+
+    play(test)
+
+
+def test_the_visibility_of_an_output_may_be_written_out():
+    async def test(board, clock):
+        shown: list[dict[str, object]] = [{"kind": "private", "agents": ["boss"]}, {"kind": "none"}]
+        seen = Seen(*(Output(Note(text="x"), visibility=it) for it in shown))
+        board.agent("clerk").consumes(Order).publishes(Note).with_engines(seen.engine)
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        await board.publish(Order(number=2))
+        await board.run_until_idle()
+        [note], total = await board.query_artifacts(FilterConfig(types={"Note"}))
+        assert (total, await board.why(note.id, "clerk")) == (1, "it is private to boss")
+        [missed] = await board.missed()
+        assert (missed.why, missed.detail.partition(":")[0]) == (
+            "failed",
+            "the visibility of an artifact cannot be used",
+        )
 
     play(test)

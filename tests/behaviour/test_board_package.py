@@ -12,6 +12,7 @@ from weft.board import (
     Board,
     Component,
     CompositeProvider,
+    ContextSlice,
     EmptyProvider,
     Engine,
     FilterConfig,
@@ -28,11 +29,12 @@ from weft.board import (
     TimeWindowProvider,
 )
 from weft.dsl.board import AgentBuilder
+from weft.engine.events import ContextFetched, DeliveryMissed
 from weft.errors import UsageError
 from weft.packages.reader import read_package
 from weft.ports.scope import Scope
 from weft.spec.canonical import digest
-from weft.testing import ScriptedModel, host_for
+from weft.testing import FunctionModel, ScriptedModel, host_for
 
 
 def wanted(payload: Order) -> bool:
@@ -137,6 +139,67 @@ def test_every_method_of_the_builder_is_in_it():
     assert said - others - set(source) == {"with_context_filter"}  # A word for with_context.
 
 
+class Loud(Component):
+    def __init__(self, word: str = "") -> None:
+        self.word = word
+
+    def post_evaluate(self, ctx, result):
+        return [Note(text=self.word) for _ in result.artifacts]
+
+
+class Fixed:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    async def __call__(self, request):
+        return ContextSlice([{"type": "Note", "payload": {"text": self.text}}])
+
+
+def use(inputs, ctx):
+    return Note(text=ctx.items[0]["payload"]["text"])
+
+
+async def texts(host, name: str) -> list[str]:
+    scope = Scope("shop", "ann")
+    async with host:
+        await host.publish(name, "Order", {"number": 7}, scope=scope)
+        await host.quiet()
+        found, _ = await host.artifacts(name, FilterConfig(types={"Note"}), scope=scope)
+        return sorted(it.payload["text"] for it in found)
+
+
+def test_components_are_made_with_their_options(tmp_path):
+    board = Board(name="options")
+    for name, word in (("a", "hello"), ("b", "world")):
+        board.agent(name).consumes(Order).publishes(Note).with_utilities(Loud(word)).with_engines(
+            FunctionEngine(work)
+        )
+    board.agent("c").consumes(Order).publishes(Note).with_context(Fixed("fixed")).with_engines(
+        FunctionEngine(use)
+    )
+    declared = board.build().board.agents
+    assert declared[0].components[0].options == {"word": "hello"}
+    assert declared[2].context.options == {"text": "fixed"}
+    board.save(tmp_path / "options")
+    host = host_for(read_package(tmp_path / "options").spec, ScriptedModel([]))
+    assert asyncio.run(texts(host, "options")) == ["fixed", "hello", "world"]
+
+
+def test_a_model_of_an_engine_s_own_answers_for_it():
+    asked = []
+
+    def say(request):
+        asked.append((request.agent, request.model))
+        return '{"text": "x"}'
+
+    board = Board(name="models")
+    board.agent("a").consumes(Order).publishes(Note).with_engines(
+        ModelEngine(model="sample"), ModelEngine(model="other")
+    )
+    assert asyncio.run(texts(host_for(board.build(), FunctionModel(say)), "models")) == ["x"]
+    assert asked == [("a", "sample"), ("a#1", "other")]
+
+
 def test_what_only_this_process_has_is_not_saved(tmp_path):
     board = Board(name="here")
     board.agent("a").consumes(Order).with_engines(FunctionEngine(lambda inputs: None))
@@ -165,3 +228,29 @@ def test_a_board_from_files_runs_the_same(tmp_path):
     package = read_package(tmp_path / "desk")
     assert asyncio.run(run(host_for(package.spec, ScriptedModel([])))) == ["order 7"]
     assert asyncio.run(run(host_for(board.build(), ScriptedModel([])))) == ["order 7"]
+
+
+def test_the_shipped_board_runs_from_a_lead_to_an_edition(tmp_path):
+    from weft.adapters.models.sample import SampleModel
+    from weft.packages.shipped import shipped_folder
+
+    package = read_package(shipped_folder() / "NewsDesk")
+    scope = Scope("shop", "ann")
+    lead = {"headline": "Rain", "source": "ada@home", "contact": "12345", "urgency": 4}
+
+    async def run():
+        async with host_for(package.spec, SampleModel(3), code=package.code) as host:
+            for _ in range(3):
+                await host.publish("NewsDesk", "Lead", lead, scope=scope, correlation="c")
+            await host.quiet()
+            await host.flush("c", scope=scope)
+            await host.quiet()
+            found, _ = await host.artifacts("NewsDesk", scope=scope)
+            events = [it async for it in host.events("c", scope=scope)]
+            return {it.type for it in found}, [it.data for it in events]
+
+    kinds, events = asyncio.run(run())
+    assert kinds == {"Lead", "Story", "FactCheck", "Edition"}
+    assert not [it for it in events if isinstance(it, DeliveryMissed)]
+    fetched = str([it for it in events if isinstance(it, ContextFetched)])
+    assert "house_style" in fetched

@@ -213,6 +213,32 @@ def test_what_only_running_the_code_can_tell_is_found_when_it_is_loaded(code, te
     assert_readable(finding)
 
 
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("tools.a:lok", "tools.a does not define lok"),
+        ("no_such_library.a:look", "no_such_library.a:look cannot be found"),
+        ("local:look", "local:look is defined in code that is not loaded here"),
+    ],
+)
+def test_an_object_in_code_that_is_not_here_is_found_when_it_is_loaded(reference, message):
+    engine = {"kind": "function", "function": reference}
+    spec = WorkflowSpec.model_validate(
+        {
+            "orchestrator": {"workflow_name": "W"},
+            "agents": [{"agent_name": "a"}],
+            "board": {"artifacts": [], "agents": [{"agent": "a", "engines": [engine]}]},
+        }
+    )
+    code = {"tools/a.py": b"def look(inputs): ...\n"}
+    with closing(PythonToolLoader()) as loader, pytest.raises(LinkError) as raised:
+        link(spec, code, loader)
+    (finding,) = raised.value.findings
+    assert (finding.code, finding.severity) == ("LINK004", CATALOGUE["LINK004"].severity)
+    assert message in finding.message
+    assert_readable(finding)
+
+
 def test_what_is_not_performed_does_not_run():
     spec = WorkflowSpec.model_validate(
         {

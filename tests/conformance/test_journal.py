@@ -17,7 +17,7 @@ from weft.engine.events import KIND_NAMES, KINDS
 from weft.errors import StoreError
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
-from weft.testing.journal import board, conformance, pruning, reading, writing
+from weft.testing.journal import board, board_sides, conformance, pruning, reading, writing
 from weft.testing.journal.conformance import JOURNAL_CHECKS, LASTING_JOURNAL_CHECKS
 from weft.testing.journal.kinds import EVERY_KIND
 from weft.testing.journal.samples import OpenJournal, SampleRun
@@ -86,15 +86,18 @@ NOTICED = {
     ],
     board.hidden_is_as_missing: [broken.CountsHiddenArtifacts, broken.LimitsBeforeItHides],
     board.boards_and_tenants_are_apart: [broken.MixesBoards, broken.MixesLettersOfTenants],
-    board.consumption_newest_first: [broken.ListsConsumptionAsItComes, broken.IgnoresTheConsumed],
-    board.letters_wait_until_they_are_taken: [
+    board_sides.consumption_newest_first: [
+        broken.ListsConsumptionAsItComes,
+        broken.IgnoresTheConsumed,
+    ],
+    board_sides.letters_wait_until_they_are_taken: [
         broken.NeverTakesLetters,
         broken.ReadsLettersBackwards,
         broken.KeepsNoUser,
     ],
-    board.boards_are_written_with_their_batch: [broken.PublishesInAConflict],
-    board.artifacts_go_with_their_runs: [broken.KeepsTheBoard, broken.ClearsTheBoard],
-    board.boards_are_there_again: [MemoryJournal],
+    board_sides.boards_are_written_with_their_batch: [broken.PublishesInAConflict],
+    board_sides.artifacts_go_with_their_runs: [broken.KeepsTheBoard, broken.ClearsTheBoard],
+    board_sides.boards_are_there_again: [MemoryJournal],
     conformance.closing_writes_what_is_under_way: [broken.CutsOffWriters],
     conformance.closed_is_closed: [broken.NeverQuiteCloses],
     conformance.everything_is_there_again: [MemoryJournal],

@@ -23,6 +23,8 @@ CAPABILITIES = tomllib.loads((ROOT / "tests/parity/capabilities.toml").read_text
 ROUND_TRIP = "test_reader_of_writer_is_identity_for_every_field"
 KINDS = ("type", "kind")
 
+BOARD = "tests/behaviour/test_board"
+
 #: Fields a test sets through a builder of its file, under a shorter name.
 HELPERS = {
     "tests/unit/engine/test_routing.py::test_other_agents_rules_do_not_apply": ("source_agent",),
@@ -30,6 +32,34 @@ HELPERS = {
     "tests/unit/check/rules/test_handoffs_rules.py::test_HAND001_unknown_target": ("agent_name",),
     "tests/unit/diagrams/test_mermaid.py::test_a_graph_is_a_flowchart": ("agent_type",),
     "tests/unit/packages/test_seed_examples.py::test_pattern_legend_is_enforced": ("pattern_name",),
+    # Boards in code: what is given to the builder becomes the field.
+    f"{BOARD}_publishing.py::test_what_is_no_type_of_the_board_is_refused": ("schema", "artifacts"),
+    f"{BOARD}_package.py::test_code_and_files_say_the_same": ("description",),
+    f"{BOARD}_subscriptions.py::test_join_by_a_function": ("function",),
+    f"{BOARD}_subscriptions.py::test_a_join_window_of_time_expires_with_an_event": (
+        "within_seconds",
+    ),
+    f"{BOARD}_subscriptions.py::test_a_join_window_of_a_count_expires_with_an_event": (
+        "within_count",
+    ),
+    f"{BOARD}_subscriptions.py::test_batch_by_timeout": ("timeout_seconds",),
+    f"{BOARD}_orchestration.py::test_a_schedule_wakes_by_the_clock": (
+        "every_seconds",
+        "delay_seconds",
+    ),
+    f"{BOARD}_orchestration.py::test_hooks_may_change_inputs_results_and_artifacts": ("component",),
+    f"{BOARD}_orchestration.py::test_hooks_in_their_order": ("components", "hooks"),
+    f"{BOARD}_publishing.py::test_an_engine_of_ones_own": ("options",),
+    f"{BOARD}_publishing.py::test_best_of_publishes_the_result_with_the_highest_score": ("score",),
+    f"{BOARD}_variables.py::test_what_agents_say_and_how_often_they_work_sets_variables": (
+        "board",
+    ),
+    f"{BOARD}_package.py::test_a_board_from_files_runs_the_same": ("function",),
+    f"{BOARD}_context.py::test_without_a_provider_it_is_the_correlation_newest_first": ("context",),
+    f"{BOARD}_subscriptions.py::test_each_artifact_of_a_type_wakes_the_agent_and_others_do_not": (
+        "agents",
+    ),
+    f"{BOARD}_publishing.py::test_types_of_one_name_are_told_apart_by_their_whole_names": ("name",),
 }
 
 ROOTS = (

@@ -1,21 +1,30 @@
 """Whatever a board holds, the rules answer and never raise, and each finding has its place."""
 
+from functools import reduce
+
 from hypothesis import HealthCheck, given, settings
 
 from support.strategies import specs
 from weft.catalogue import CATALOGUE
+from weft.check.rule import rules_of
+from weft.check.rules import board, board_waiting
 from weft.check.run import check
 from weft.check.subject import Subject
+from weft.spec.canonical import plain
 from weft.spec.workflow import WorkflowSpec
 
+OF_BOARDS = rules_of(board, board_waiting)
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
 @given(specs("board"))
 def test_every_board_is_judged(spec: WorkflowSpec):
-    found = check(Subject(spec, folder="W", code={"tools/a.py": "def f(x): ...\n"}))
-    for finding in found:
-        assert finding.code in CATALOGUE
-        assert finding.message
-        assert len(finding.hint) <= 2
+    subject, data = Subject(spec, folder="W", code={"tools/a.py": "def f(x): ...\n"}), plain(spec)
+    assert all(it.code in CATALOGUE for it in check(subject))
+    for rule in OF_BOARDS:
+        for hit in rule.check(subject):
+            assert hit.message
+            assert len(hit.hint) <= 2
+            assert str(hit.path[0]) in rule.reads
+            reduce(lambda part, step: part[step], hit.path, data)

@@ -153,7 +153,7 @@ boards = st.lists(artifacts, max_size=12)
 asked = st.lists(open_queries, min_size=1, max_size=6)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(published=boards, queries=asked, operator=st.booleans(), streams=st.sampled_from([1, 16]))
 def test_every_store_gives_the_same_answers(lasting, published, queries, operator, streams):
     runner, sqlite, tenants = lasting
@@ -173,7 +173,7 @@ def hidden(published: Published, reader: Identity, now: int, app: str) -> bool:
     return not may_see(seen, reader, now)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     published=boards,
     reader=readers,

@@ -230,13 +230,13 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         code="BOARD019",
         severity="error",
-        title="Schedule leads to nothing",
-        why=(
-            "The clock wakes an agent so that it publishes something; what it comes to would be "
-            "lost. A batch waits for artifacts, and a tick of the clock is none of them."
+        title="Schedule and batch in one agent",
+        why="A batch waits for artifacts, and a tick of the clock is none of them.",
+        fix="Let one agent collect the batch and another keep the schedule.",
+        example=(
+            '{"agent": "clerk", "schedule": {"daily": "06:00"}, '
+            '"consumes": [{"types": ["Order"], "batch": {"size": 5}}]}'
         ),
-        fix="Say under `publishes` what comes of it; let another agent collect batches.",
-        example='{"agent": "clerk", "schedule": {"daily": "06:00"}}',
     ),
     Rule(
         code="BOARD020",
@@ -338,5 +338,16 @@ RULES: Final[tuple[Rule, ...]] = (
         ),
         fix="Write a prompt or a description in agents.json, or `instructions` of the engine.",
         example='{"agent_name": "reporter"}    (and board.json has no instructions for it)',
+    ),
+    Rule(
+        code="BOARD028",
+        severity="error",
+        title="Context asks for a board that is not there",
+        why=(
+            "The part board of a context holds what the provider of an agent of a board gives. A "
+            "conversation has no providers, so it would always be empty."
+        ),
+        fix="Remove the part from the context, or write board.json.",
+        example='{"agent_name": "RouterAgent", "context": [{"kind": "board"}]}    (a conversation)',
     ),
 )

@@ -5,11 +5,12 @@ the identity it reads with.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol, runtime_checkable
+from datetime import datetime, timedelta
+from typing import Any, Final
 
+from weft.context.slices import ContextProvider, ContextRequest, ContextSlice, Item
 from weft.errors import UsageError
 from weft.spec import providers
 from weft.spec.providers import DEFAULT_LIMIT, MAX_LIMIT, FilterConfig, Provider
@@ -18,108 +19,6 @@ from weft.spec.templates import Reference, parse_template
 #: How a provider inside another, and a function, stand in a spec.
 Declare = Callable[[Any], Provider]
 Name = Callable[[Callable[..., Any]], str]
-
-#: One artifact, as an engine gets it: id, type, payload, produced_by, tags, correlation_id, ...
-Item = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Envelope:
-    """An artifact with everything that may be known of it. Its payload is a copy."""
-
-    id: str
-    type: str
-    payload: dict[str, Any]
-    produced_by: str
-    correlation_id: str
-    partition_key: str | None
-    tags: tuple[str, ...]
-    created_at: datetime
-    version: int = 1
-    #: The agents it has woken, where that was asked for.
-    consumed_by: tuple[str, ...] = ()
-
-    def item(self) -> Item:
-        """Return it as an entry of a context."""
-        return {
-            "id": self.id,
-            "type": self.type,
-            "payload": self.payload,
-            "produced_by": self.produced_by,
-            "tags": list(self.tags),
-            "correlation_id": self.correlation_id,
-            "created_at": self.created_at.isoformat(),
-        }
-
-
-class Query(Protocol):
-    """Finds the artifacts that the reader may see."""
-
-    def __call__(
-        self, filters: FilterConfig, *, meta: bool, count: bool
-    ) -> Awaitable[tuple[list[Envelope], int]]:
-        """Return them, and how many there are where that is to be counted."""
-        ...
-
-
-class BoardReader:
-    """The board as one agent sees it. It can only be read."""
-
-    __slots__ = ("__query",)
-
-    def __init__(self, query: Query) -> None:
-        self.__query = query
-
-    async def query_artifacts(
-        self, filters: FilterConfig | None = None, *, embed_meta: bool = False
-    ) -> tuple[list[Envelope], int]:
-        """Return the visible artifacts that a filter lets through, and how many there are in all.
-
-        `embed_meta` says of each which agents it has woken.
-        """
-        return await self.__query(filters or FilterConfig(), meta=embed_meta, count=True)
-
-    async def find(self, filters: FilterConfig) -> list[Envelope]:
-        """Return the visible artifacts that a filter lets through, without counting the others."""
-        return (await self.__query(filters, meta=False, count=False))[0]
-
-
-@dataclass(frozen=True, slots=True)
-class AgentInfo:
-    """Who is to be given context."""
-
-    name: str
-    description: str = ""
-    labels: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ContextRequest:
-    """What a provider is asked."""
-
-    agent: AgentInfo
-    ctx: Any
-    inputs: Any
-    board: BoardReader
-    correlation_id: str | None
-    config: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-
-@dataclass(frozen=True, slots=True)
-class ContextSlice:
-    """What a provider gives: entries for the engine, and what there is to say of them."""
-
-    items: list[Item]
-    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
-
-
-@runtime_checkable
-class ContextProvider(Protocol):
-    """Gives an agent its context."""
-
-    async def __call__(self, request: ContextRequest) -> ContextSlice:
-        """Pick what the agent is shown."""
-        ...
 
 
 async def _found(request: ContextRequest, filters: FilterConfig) -> ContextSlice:
@@ -398,11 +297,6 @@ def _require_tree(provider: object) -> None:
     fault = nesting_fault(provider)
     if fault:
         raise UsageError(f"a provider cannot be used: {fault}")
-
-
-def utc(milliseconds: int) -> datetime:
-    """Return a time of a journal."""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 #: What a provider that was given no time limit of its own may take, in seconds.

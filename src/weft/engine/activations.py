@@ -5,7 +5,7 @@ from typing import Final, cast
 
 from pydantic_core import to_json
 
-from weft.engine import board
+from weft.engine import board, board_turn
 from weft.engine.boundaries import arrive, cut_short, leave, prepare, reply, send
 from weft.engine.codec import read_json, unfenced
 from weft.engine.commands import CallModel, Command, Record
@@ -113,7 +113,7 @@ def on_turn_started(
 ) -> list[Command]:
     """Put together what the agent is to see, or call the function that works in its place."""
     if data.step:
-        return board.start(compiled, state, event, data)
+        return board_turn.start(compiled, state, event, data)
     agent, number = data.agent, event.turn
     phase = state.last_agent != agent
     state.turns = number
@@ -162,7 +162,7 @@ def on_model_replied(
         return [Record(_tool_event(compiled, state, active, it)) for it in data.tool_requests]
     rules = compiled.agents[active.agent]
     if active.step:
-        output, fault = board.read_reply(compiled, active, data)
+        output, fault = board_turn.read_reply(compiled, active, data)
     else:
         output, fault = read_output(compiled, rules.output, data.text)
     if fault is not None:
@@ -175,10 +175,10 @@ def on_model_replied(
         return send(compiled, state, active, data.text)
     _say(state, event, active.agent, data.text)
     if active.step:
-        drafts = [] if output is None else board.drafts_of(compiled, active, output)
+        drafts = [] if output is None else board_turn.drafts_of(compiled, active, output)
         writes = agent_text(compiled, state.variables, active.agent, data.text)
         fired, _ = fire(compiled, state, event.turn, writes)
-        return [*fired, *board.evaluated(compiled, state, active, drafts, event)]
+        return [*fired, *board_turn.evaluated(compiled, state, active, drafts, event)]
     return _final(compiled, state, active, data.text, cast("dict[str, Json] | None", output))
 
 
@@ -305,7 +305,7 @@ def on_turn_ended(
     """Hand off, or wait for the others of the group."""
     active = state.active[event.turn]
     if active.step:
-        return board.ended(compiled, state, active)
+        return board_turn.ended(compiled, state, active)
     values = state.values_of(event.turn)
     count = state.turn_counts.get(data.agent, 0)
     writes = agent_turn_count(compiled, values, data.agent, count)
@@ -326,7 +326,7 @@ def on_turn_failed(
     """A run fails with its turn, unless the others of a group go on without it."""
     active = state.active[event.turn]
     if active.step:
-        return board.failed(compiled, state, active, data)
+        return board_turn.failed(compiled, state, active, data)
     if active.fork:
         return member_failed(compiled, state, active, data.error)
     return [end_run(compiled, "failed", data.error)]

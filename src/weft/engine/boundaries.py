@@ -7,7 +7,7 @@ Functions of one boundary are called one after the other: what the first sets, t
 from collections.abc import Mapping
 from typing import Literal, cast
 
-from weft.engine import board, computed, documents
+from weft.engine import board, board_turn, computed, documents
 from weft.engine.commands import Assemble, Command, Fetch, Record
 from weft.engine.compiled import BEFORE_RUN, CompiledWorkflow
 from weft.engine.conversation import pre_route, start_turn, stopped, unanswerable
@@ -117,7 +117,7 @@ def on_context_fetched(
     if failing is not None:
         return [Record(TurnFailed(active.agent, failing, "source"))]
     if active.step:
-        return board.fetched(compiled, state, event, data.found)
+        return board_turn.fetched(compiled, state, event, data.found)
     going_on = _proceed(compiled, state, active, state.values_of(event.turn))
     if active.agent or not compiled.computed.persist_to:
         return going_on
@@ -156,8 +156,8 @@ def point_returned(
 ) -> list[Command]:
     """Take what a function at a boundary returned, and go on with the next."""
     active = _done(state, event, call)
-    if call.point in board.POINTS:
-        return board.returned(compiled, state, active, call.point, data.value, event)
+    if call.point in board_turn.POINTS:
+        return board_turn.returned(compiled, state, active, call.point, data.value, event)
     values = state.values_of(event.turn)
     writes: Writes = ()
     if call.point.startswith(COMPUTED):
@@ -183,8 +183,8 @@ def point_failed(
 ) -> list[Command]:
     """Go on without a function, or let the turn fail with it, as is declared."""
     active = _done(state, event, call)
-    if call.point in board.POINTS:
-        return board.call_failed(compiled, state, active, call.point, data.error)
+    if call.point in board_turn.POINTS:
+        return board_turn.call_failed(compiled, state, active, call.point, data.error)
     stops = call.point.startswith(COMPUTED) or _points(compiled, state, active)[active.at].stops
     if not stops:
         return _proceed(
@@ -272,7 +272,7 @@ def reopened(compiled: CompiledWorkflow, state: State, active: Activation) -> li
         return [Record(TurnEnded(active.agent), active.number)]
     waiting = [it for it in active.missing if it not in state.calls]
     if active.step:
-        return board.reopened(compiled, active, waiting)
+        return board_turn.reopened(compiled, active, waiting)
     if not waiting or active.stage == "tools":
         return []
     if active.stage in ("computing", "settling"):
@@ -317,7 +317,7 @@ def _fetch(
 def needed(compiled: CompiledWorkflow, active: Activation) -> Fetch:
     """Return what an activation needs from outside."""
     if active.step:
-        return board.fetch_of(compiled, active)
+        return board_turn.fetch_of(compiled, active)
     if not active.agent:
         return Fetch("", 0, compiled.once, bool(compiled.servers), active.seq)
     phased = compiled.per_phase if active.phase else ()

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from weft.engine import (
     activations,
     board,
+    board_turn,
     boundaries,
     calls,
     conversation,
@@ -66,7 +67,7 @@ HANDLERS: Final[dict[type[EventData], Handler]] = {
     events.ArtifactPublished: board.on_artifact_published,
     events.ArtifactArrived: board.on_artifact_arrived,
     events.DeliveryMissed: board.on_delivery_missed,
-    events.DeliveryDeferred: board.on_delivery_deferred,
+    events.DeliveryDeferred: board_turn.on_delivery_deferred,
     events.BatchesFlushed: board.on_batches_flushed,
     events.StopAsked: activations.on_stop_asked,
     events.RunEnding: boundaries.on_run_ending,
@@ -257,7 +258,7 @@ def pending(compiled: CompiledWorkflow, state: State) -> Iterator[Command]:
 
 def _role(compiled: CompiledWorkflow, active: Activation) -> str:
     """Return as what an agent asks its model: an agent of a board may have several engines."""
-    return board.role(compiled, active) if active.step else active.agent
+    return board_turn.role(compiled, active) if active.step else active.agent
 
 
 def _is_busy(state: State) -> bool:

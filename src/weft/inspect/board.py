@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from weft.engine.board import BOARD
 from weft.engine.board_events import (
     ArtifactArrived,
     ArtifactPublished,
@@ -13,6 +12,7 @@ from weft.engine.board_events import (
 )
 from weft.engine.board_rows import artifact_id
 from weft.engine.board_state import Artifact, BoardState
+from weft.engine.board_turn import BOARD
 from weft.engine.events import ContextFetched, Event, RunStarted
 from weft.engine.state import State
 

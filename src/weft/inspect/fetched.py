@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_core import to_json
 
-from weft.engine.board import BOARD
+from weft.engine.board_turn import BOARD
 from weft.engine.events import ContextFetched, Event, Values
 from weft.runtime.fetching import SERVER
 from weft.runtime.workflow import Workflow

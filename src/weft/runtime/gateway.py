@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from weft.engine.events import Event, RequestAnswered, RunStarted
+from weft.engine.events import Event, RunStarted
 from weft.engine.reduce import fold
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import State
@@ -29,7 +29,7 @@ from weft.runtime.perform import ModelSource
 from weft.runtime.run_writer import Batches, RunWriter
 from weft.runtime.secrets import SecretAnswers
 from weft.runtime.signals import Answer, Signal, Stop, expiry_of, interpret, was_heard
-from weft.runtime.starts import start_input, values_of_input
+from weft.runtime.starts import first_events, start_input, values_of_input
 from weft.runtime.values import fitting_text, start_values
 from weft.runtime.worker import Worker, is_text, no_run
 from weft.runtime.workflow import Workflow
@@ -105,7 +105,7 @@ class Gateway:
         brought = start_input(linked, input)
         named = {**values_of_input(linked, brought or {}), **(values or {})}
         given = await self._start_values(linked, scope, named)
-        new = _first_events(
+        new = first_events(
             name, linked, scope, given, fitting_text(message), model, tuple(named), brought
         )
         try:
@@ -365,35 +365,6 @@ class Gateway:
         """Raise what is wrong with the models of a run now, before anything is written."""
         for name in {model} if model else set(workflow.models.values()):
             self._models(name or "", workflow, scope)
-
-
-def _first_events(
-    run: str,
-    workflow: Workflow,
-    scope: Scope,
-    values: dict[str, Json],
-    message: str | None,
-    model: str | None,
-    given: tuple[str, ...],
-    brought: dict[str, Json] | None,
-) -> tuple[NewEvent, ...]:
-    """Return what begins a run; the first message answers the question it begins with."""
-    user = scope.user or ""
-    begun = RunStarted(
-        workflow.name,
-        workflow.digest,
-        scope.app,
-        user,
-        values,
-        message is not None,
-        model,
-        given=given,
-        input=brought,
-    )
-    events = (NewEvent(f"user:{user}", begun),)
-    if message is None:
-        return events
-    return (*events, NewEvent(f"user:{user}", RequestAnswered(f"{run}:1", message, user)))
 
 
 def _taken(run: str) -> UsageError:

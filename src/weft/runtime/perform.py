@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, cast
 from weft.context.assembly import Assembly, assemble
 from weft.context.values import shown, values_of
 from weft.engine.activations import read_output
-from weft.engine.board import BOARD
+from weft.engine.board_turn import BOARD
 from weft.engine.codec import read_json, unfenced
 from weft.engine.commands import CallModel, CallTool, Effect, Fetch, Judge, WriteDocument
 from weft.engine.compiled import refreshed
@@ -30,7 +30,8 @@ from weft.ports.clock import Clock
 from weft.ports.journal import Journal
 from weft.ports.model import ChatMessage, Model, ModelReply, ModelRequest, OutputSchema
 from weft.ports.scope import Scope
-from weft.runtime.board.calls import BoardCall, code_call, prepared
+from weft.runtime.board.calls import BoardCall, code_call
+from weft.runtime.board.preparing import prepared
 from weft.runtime.consulting import (
     JUDGEMENT,
     judge_messages,

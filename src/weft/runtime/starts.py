@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from typing import cast
 
 from weft.engine.conditions import evaluate
+from weft.engine.events import RequestAnswered, RunStarted
 from weft.errors import ExpressionError, UsageError
 from weft.findings import Json
+from weft.ports.scope import Scope
+from weft.runtime.decision import NewEvent
 from weft.runtime.json_values import plain_json
 from weft.runtime.workflow import Workflow
 from weft.spec.condition_parser import parse_condition
@@ -76,3 +79,32 @@ def _wanted(workflow: Workflow) -> str:
 
 def _hint(workflow: Workflow) -> str:
     return f"give {_wanted(workflow)}: weft run {workflow.name} --input FILE, or --input NAME=VALUE"
+
+
+def first_events(
+    run: str,
+    workflow: Workflow,
+    scope: Scope,
+    values: dict[str, Json],
+    message: str | None,
+    model: str | None,
+    given: tuple[str, ...],
+    brought: dict[str, Json] | None,
+) -> tuple[NewEvent, ...]:
+    """Return what begins a run; the first message answers the question it begins with."""
+    user = scope.user or ""
+    begun = RunStarted(
+        workflow.name,
+        workflow.digest,
+        scope.app,
+        user,
+        values,
+        message is not None,
+        model,
+        given=given,
+        input=brought,
+    )
+    events = (NewEvent(f"user:{user}", begun),)
+    if message is None:
+        return events
+    return (*events, NewEvent(f"user:{user}", RequestAnswered(f"{run}:1", message, user)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
-from weft.engine.board import POINTS
+from weft.engine.board_turn import POINTS
 from weft.engine.call_events import FailureKind
 from weft.engine.commands import CallTool
 from weft.engine.events import (

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Final
 
 from weft.engine.events import Event, TimerFired
@@ -66,6 +67,9 @@ class Worker:
         self._resting: OrderedDict[RunKey, ActiveRun] = OrderedDict()
         self._loading: dict[RunKey, asyncio.Task[ActiveRun]] = {}
         self._given_up: dict[RunKey, Exception] = {}
+        #: Runs with something to do that is not done here: others do it, or are dead.
+        self._others: set[RunKey] = set()
+        self._watching: asyncio.Task[None] | None = None
         self._beating: asyncio.Task[None] | None = None
         #: The last sign of life that was written.
         self._beaten = 0
@@ -171,6 +175,7 @@ class Worker:
         taken: list[str] = []
         for row in await self._journal.unfinished():
             if self._is_worked_on(row) or not await self.claim(row):
+                self._watch_others((row.app, row.run))
                 continue
             try:
                 self.take_up(await self._load(row))
@@ -181,6 +186,33 @@ class Worker:
                 taken.append(row.run)
         self.look_for_due()
         return taken
+
+    def _watch_others(self, run: RunKey) -> None:
+        """Take a run up when those who work on it count as dead, if it is not done by then."""
+        if run not in self._held and not self._closed:
+            self._others.add(run)
+            if self._watching is None:
+                self._watching = asyncio.create_task(self._look_after_others())
+
+    async def _look_after_others(self) -> None:
+        while self._others:
+            await self._clock.sleep_until(self._clock.now() + LEASE)
+            runs, self._others = self._others, set()
+            for run in runs:
+                try:
+                    await self._take_over(run)
+                except WeftError as fault:
+                    _log.warning("run %s cannot be taken up: %s", run[1], fault)
+        self._watching = None
+
+    async def _take_over(self, run: RunKey) -> None:
+        row = await self.find(Scope(run[0]), run[1])
+        if row.status != "running":
+            return
+        if self._is_worked_on(row) or not await self.claim(row):
+            self._watch_others(run)
+        else:
+            self.take_up(await self._load(row))
 
     def _is_worked_on(self, row: RunRow) -> bool:
         """Tell whether a process works on a run: this one knows what it has given up."""
@@ -225,12 +257,11 @@ class Worker:
         """Let all runs go; they go on from their journals some other time."""
         self._closed = True
         await self._due.close()
-        await asyncio.gather(*self._loading.values(), return_exceptions=True)
         held = list(self._held.values())
         await asyncio.gather(*(active.leave() for active in held))
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.gather(self._beating, return_exceptions=True)
+        for task in filter(None, (self._beating, self._watching)):
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
         running = {it.key for it in held if it.state.status == "running"}
         await self._release(running | self._given_up.keys())
         self._resting.clear()
@@ -252,9 +283,14 @@ class Worker:
             return known
         if run not in self._loading:
             self._loading[run] = asyncio.create_task(self._bring(row))
-            self._loading[run].add_done_callback(lambda _: self._loading.pop(run))
+            self._loading[run].add_done_callback(partial(self._loaded, run))
         # Whoever does not want to wait any more leaves the others what they wait for.
         return await asyncio.shield(self._loading[run])
+
+    def _loaded(self, run: RunKey, task: asyncio.Task[ActiveRun]) -> None:
+        del self._loading[run]
+        if not task.cancelled():
+            task.exception()  # Nobody may be there any more who is told.
 
     async def _bring(self, row: RunRow) -> ActiveRun:
         scope = Scope(row.app, row.user)
@@ -271,6 +307,8 @@ class Worker:
             self._given_up.pop(run, None)
         if self._held.get(run) is active:
             del self._held[run]
+            if fault is None and active.state.status == "running":
+                self._watch_others(run)
             if fault is None and active.state.status == "waiting":
                 self._resting[run] = active
                 if len(self._resting) > MOST_RESTING:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from weft.context.providers import Envelope
+from weft.context.slices import Envelope
 from weft.ports.board import Consumption, StoredArtifact
 from weft.runtime.board.reading import envelope
 from weft.spec.providers import milliseconds

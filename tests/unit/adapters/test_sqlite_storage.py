@@ -13,6 +13,7 @@ from weft.adapters.sqlite.append import write_group
 from weft.adapters.sqlite.rows import written
 from weft.adapters.sqlite.schema import open_writer
 from weft.engine.board_events import ArtifactPublished
+from weft.engine.board_rows import ArtifactRow
 from weft.engine.codec import encode
 from weft.engine.events import MessageShown, ToolReturned, TurnStarted
 from weft.engine.rows import DueRow, RequestClosed, TimerGone
@@ -172,6 +173,19 @@ def test_pages_of_runs_need_no_sorting(planner):
         if "(started_at, run) <" in sql and plan not in SIGN_OF_LIFE
     ]
     assert all("started_at" in it for it in pages), pages
+
+
+def test_an_artifact_that_cannot_be_stored_spoils_no_other(tmp_path):
+    path = tmp_path / "j.db"
+    batches = [BoardRun(f"r{it}").writing(*ON_A_BOARD) for it in range(3)]
+    broken = (it._replace(type=None) for it in batches[1].sides if isinstance(it, ArtifactRow))
+    batches[1] = batches[1]._replace(sides=tuple(broken))
+    with closing(open_writer(path, "normal", 1)) as connection:
+        outcomes = write_group(connection, [written(it) for it in batches], path)
+    assert [it is None for it in outcomes] == [True, False, True]
+    assert "cannot be stored" in str(outcomes[1])
+    for table, count in (("runs", 2), ("artifacts", 2), ("artifact_tags", 4), ("letters", 2)):
+        assert look(path, f"SELECT count(*) FROM {table}") == [(count,)]
 
 
 def test_data_is_apart_when_it_is_large(tmp_path):

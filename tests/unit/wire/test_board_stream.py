@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from support.board_play import ARTIFACTS, PEOPLE, function, news, play_board
-from weft.context.providers import Envelope
+from weft.context.slices import Envelope
 from weft.engine.events import KIND_NAMES, ArtifactPublished
 from weft.testing.journal.kinds import EVERY_KIND
 from weft.wire.artifacts import artifact_data

@@ -83,7 +83,7 @@ def initial_agent_exists(subject: Subject) -> Iterator[Hit]:
     if not name:
         first = next(iter(subject.agents), "...")
         hint = f'add "initial_agent": "{first}"'
-        yield Hit(path, 'the key "initial_agent" is missing', hint=(hint,))
+        yield Hit(path[:1], 'the key "initial_agent" is missing', hint=(hint,))
     elif name not in subject.groups:
         yield from _agent(subject, path, "the run begins with", name)
 

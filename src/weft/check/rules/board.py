@@ -20,10 +20,10 @@ from weft.check.code.facts import missing_function, module_file, module_names
 from weft.check.rule import rule
 from weft.check.spelling import did_you_mean, listed, unknown_name
 from weft.check.subject import Hit, Subject
-from weft.engine.board import OUTSIDE
 from weft.findings import Path
-from weft.ids import nearest
+from weft.ids import OUTSIDE, nearest
 from weft.spec.board import TICK, BoardAgent, ModelEngine
+from weft.spec.ingredients import BoardIngredient
 from weft.spec.part import JsonMap, Part
 from weft.spec.providers import FilteredProvider, SummaryProvider
 from weft.spec.visibility import LabelledVisibility, PrivateVisibility
@@ -31,7 +31,8 @@ from weft.spec.visibility import LabelledVisibility, PrivateVisibility
 #: What only a conversation has, of the workflow and of its agents.
 _OF_WORKFLOW: Final = (
     "initial_agent", "parallel", "default_target", "orchestration_pattern", "initial_message",
-    "initial_message_to_user",
+    "initial_message_to_user", "max_turns", "human_in_the_loop", "trigger", "initiated_by",
+    "startup_mode", "visual_agents", "condition_profile", "llm_conditions",
 )  # fmt: skip
 _OF_AGENTS: Final = (
     "handoff_tools", "auto_tool_mode", "structured_outputs_required", "human_interaction",
@@ -335,3 +336,15 @@ def model_is_told_what_to_do(subject: Subject) -> Iterator[Hit]:
 def _has_silent_model(agent: BoardAgent) -> bool:
     engines = agent.engines or (ModelEngine(),)
     return any(isinstance(it, ModelEngine) and not it.instructions.strip() for it in engines)
+
+
+@rule("BOARD028", "agents", "board")
+def context_has_its_board(subject: Subject) -> Iterator[Hit]:
+    if subject.spec.board is not None:
+        return
+    for number, agent in enumerate(subject.spec.agents):
+        for index, it in enumerate(agent.context):
+            if isinstance(it, BoardIngredient):
+                fact = f"the context of {agent.agent_name} asks for a board, which is not there"
+                hint = "remove this part, or write board.json"
+                yield Hit(("agents", number, "context", index), fact, hint=(hint,))

@@ -159,14 +159,10 @@ def _schedule(path: Path, agent: str, schedule: Schedule) -> Iterator[Hit]:
 
 
 @rule("BOARD019", "board")
-def schedule_leads_to_something(subject: Subject) -> Iterator[Hit]:
+def schedule_and_batch_are_apart(subject: Subject) -> Iterator[Hit]:
     for path, agent in agents_of(subject):
         if agent.schedule is None:
             continue
-        if not agent.publishes:
-            fact = f"the clock wakes {agent.agent}, which publishes nothing"
-            hint = "say under publishes what comes of it, or remove the schedule"
-            yield Hit((*path, "schedule"), fact, hint=(hint,))
         for index, it in enumerate(agent.consumes):
             if it.batch is not None:
                 yield Hit(

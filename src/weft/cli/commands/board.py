@@ -26,7 +26,7 @@ from weft.cli.options import JournalFile
 from weft.cli.pages.board import artifact_page, audience_text, missed_text, short_id
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, clean, counted, shortened, value_text
-from weft.context.providers import Envelope
+from weft.context.slices import Envelope
 from weft.engine.board_events import DeliveryMissed
 from weft.engine.events import Event
 from weft.findings import Json

@@ -14,8 +14,8 @@ from weft.cli.pages.board import (
 )
 from weft.cli.text import at_time, counted, shortened, value_text
 from weft.engine import events
-from weft.engine.board import AFTER, BOARD, ENGINE, ERROR, PUBLISH
 from weft.engine.board_rows import artifact_id
+from weft.engine.board_turn import AFTER, BOARD, ENGINE, ERROR, PUBLISH
 from weft.engine.events import Event, EventData
 from weft.engine.points import COMPUTED, HANDOFF, TRIGGER
 from weft.findings import Json

@@ -8,7 +8,8 @@ from typing import Any, Final, cast, get_type_hints
 from pydantic import BaseModel
 
 from weft.context import providers
-from weft.context.providers import ContextProvider, nesting_fault
+from weft.context.providers import nesting_fault
+from weft.context.slices import ContextProvider
 from weft.errors import LinkError
 from weft.findings import Finding, Place
 from weft.ids import OBJECT_REF
@@ -175,17 +176,28 @@ def _hooks(board: Board, made: _Maker) -> dict[tuple[str, str], tuple[LinkedHook
         for component in (*agent.components, *board.components):
             it = made.instance(component.component, component.options)
             for hook in component.hooks:
-                linked = LinkedHook(f"{_name(component)}.{hook}", getattr(it, hook))
+                linked = LinkedHook(f"{_name(component)}.{hook}", _hook(component, it, hook))
                 found.setdefault((agent.agent, hook), []).append((component.priority, linked))
     for component in board.components:  # What comes from outside is no agent's.
         it = made.instance(component.component, component.options)
         if "artifact_published" in component.hooks:
-            linked = LinkedHook(f"{_name(component)}.artifact_published", it.artifact_published)
+            name = f"{_name(component)}.artifact_published"
+            linked = LinkedHook(name, _hook(component, it, "artifact_published"))
             found.setdefault(("", "artifact_published"), []).append((component.priority, linked))
     return {
         key: tuple(hook for _, hook in sorted(hooks, key=lambda it: -it[0]))
         for key, hooks in found.items()
     }
+
+
+def _hook(component: Component, it: object, hook: str) -> Callable[..., Any]:
+    found = getattr(it, hook, None)
+    if callable(found):
+        return found
+    told = f"{component.component} has no hook {hook}"
+    hint = f"define {hook} there, or take it out of its hooks"
+    finding = Finding("LINK004", "error", told, Place(component.component), hint=(hint,))
+    raise LinkError(told, (finding,))
 
 
 def _name(component: Component) -> str:

@@ -1,23 +1,24 @@
 """What engines and components get and give: inputs, results, and the context of an activation."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, TypeVar, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from weft.context.providers import (
+from weft.context.providers import DefaultCorrelationProvider
+from weft.context.slices import (
     AgentInfo,
     BoardReader,
     ContextProvider,
     ContextRequest,
-    DefaultCorrelationProvider,
     Envelope,
     Item,
 )
-from weft.engine.publishing import JsonDraft
+from weft.engine.publishing import VISIBILITY, JsonDraft, dumped
 from weft.errors import ToolError
+from weft.findings import Json
 from weft.runtime.board.types import ArtifactTypes
 from weft.runtime.context_variables import Context
 from weft.runtime.json_values import plain_json
@@ -67,7 +68,7 @@ class Output:
 
     artifact: Any
     tags: Sequence[str] = ()
-    visibility: Visibility | None = None
+    visibility: Visibility | Mapping[str, Any] | None = None
     partition: str | None = None
 
 
@@ -185,10 +186,18 @@ def _draft(it: object, types: ArtifactTypes, publishes: Sequence[str]) -> JsonDr
     if output.tags:
         draft["tags"] = list(output.tags)
     if output.visibility is not None:
-        draft["visibility"] = output.visibility.model_dump(mode="json")
+        draft["visibility"] = _visibility(output.visibility)
     if output.partition:
         draft["partition"] = output.partition
     return draft
+
+
+def _visibility(given: object) -> dict[str, Json]:
+    try:
+        return dumped(VISIBILITY.validate_python(given))
+    except ValidationError as error:
+        told = error.errors()[0]["msg"]
+        raise ToolError(f"the visibility of an artifact cannot be used: {told}") from error
 
 
 def _typed(it: object, types: ArtifactTypes, publishes: Sequence[str]) -> tuple[str, Any]:

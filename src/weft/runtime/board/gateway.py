@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from weft.context.providers import Envelope
+from weft.context.slices import Envelope
 from weft.engine.board import rules_of
 from weft.engine.board_rows import Letter
 from weft.engine.events import ArtifactPublished, BatchesFlushed, Event, RunStarted

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, cast
 
-from weft.context.providers import BoardReader, Envelope, utc
+from weft.context.slices import BoardReader, Envelope, utc
 from weft.engine.visibility import Identity
 from weft.errors import UsageError
 from weft.ports.board import ArtifactQuery, BoardStore, StoredArtifact

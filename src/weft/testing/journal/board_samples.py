@@ -1,13 +1,47 @@
-"""Runs of boards to write into a journal under test, without a host."""
+"""Boards to write into a journal under test, without a host, and questions about them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 
+from weft.engine.board_events import ArtifactPublished
 from weft.engine.board_rows import board_sides
 from weft.engine.board_state import BoardState
 from weft.engine.events import EventData
 from weft.engine.rows import Batch
 from weft.engine.state import State, Status
-from weft.testing.journal.samples import SampleRun
+from weft.engine.visibility import Identity
+from weft.findings import Json
+from weft.ports.board import ArtifactQuery
+from weft.ports.journal import Journal
+from weft.testing.journal.samples import APP, SampleRun, expect
+
+BOARD: Final = "Board"
+LATE: Final = 1_000_000
+#: Where letters of the samples go.
+INBOX: Final = "Board/Closer.1"
+#: Who reads, where it matters.
+ANN: Final = Identity("Ann", frozenset({"red"}), APP)
+#: Ways to ask for the same artifacts.
+SOME_WAYS: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"types": ("Idea",)},
+    {"tags": ("t",)},
+    {"tags": ("t",), "types": ("Idea",)},
+    {"ids": ("same",)},
+)
+#: What is not given is as here.
+ARTIFACT: Final = ArtifactPublished("Idea", None, "Ann")
+QUERY: Final = ArtifactQuery(APP, BOARD, None, LATE)
+
+
+def published(payload: Json = None, **given: Any) -> ArtifactPublished:  # noqa: ANN401 - its fields
+    """Return an artifact."""
+    return replace(ARTIFACT, payload=payload, **given)
+
+
+def query(reader: Identity | None = None, **given: Any) -> ArtifactQuery:  # noqa: ANN401 - its fields
+    """Return a question about the board of the samples."""
+    return QUERY._replace(reader=reader, **given)
 
 
 @dataclass
@@ -30,3 +64,18 @@ class BoardRun(SampleRun):
             board=BoardState(self.correlation),
         )
         return batch._replace(events=events, sides=tuple(board_sides(state, events)))
+
+
+class Found(NamedTuple):
+    """What a question finds: ids in order, and how many there are in all."""
+
+    ids: list[str]
+    total: int | None
+
+
+async def find(journal: Journal, asked: ArtifactQuery) -> Found:
+    """Ask with a total and without; both must find the same."""
+    page = await journal.artifacts(asked, count=True)
+    again = await journal.artifacts(asked)
+    expect((again.items, again.total), (page.items, None), f"the same without a total, {asked}")
+    return Found([it.artifact.id for it in page.items], page.total)

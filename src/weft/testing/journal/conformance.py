@@ -16,7 +16,9 @@ from weft.engine.rows import Batch, RequestClosed
 from weft.errors import StoreConflict, StoreError
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
-from weft.testing.journal.board import BOARD_CHECKS, boards_are_there_again, query
+from weft.testing.journal.board import BOARD_CHECKS
+from weft.testing.journal.board_samples import query
+from weft.testing.journal.board_sides import BOARD_SIDE_CHECKS, boards_are_there_again
 from weft.testing.journal.pruning import PRUNING_CHECKS
 from weft.testing.journal.reading import READING_CHECKS
 from weft.testing.journal.samples import (
@@ -137,6 +139,7 @@ JOURNAL_CHECKS: Final[tuple[Check, ...]] = (
     *READING_CHECKS,
     *PRUNING_CHECKS,
     *BOARD_CHECKS,
+    *BOARD_SIDE_CHECKS,
     closing_writes_what_is_under_way,
     closed_is_closed,
 )

@@ -138,7 +138,7 @@ def test_BIND005_belongs_to_conversations():
     )
     (hit,) = rule.check(Subject(lacking))
     assert (hit.path, hit.message) == (
-        ("orchestrator", "initial_agent"),
+        ("orchestrator",),
         'the key "initial_agent" is missing',
     )
     assert hit.hint == ('add "initial_agent": "Front"',)

@@ -61,6 +61,7 @@ def test_EXPO011_longer_than_max_tokens():
     ("context", "path", "what"),
     [
         (({"kind": "history"}, {"kind": "history"}), (1,), "the conversation"),
+        (({"kind": "board"}, {"kind": "board"}), (1,), "what its provider gives"),
         ((variables("plan"), variables("city", "plan")), (1, "names", 1), 'the variable "plan"'),
         ((variables("plan", "plan"),), (0, "names", 1), 'the variable "plan"'),
         ((variables("city"), variables()), (1,), 'the variable "city"'),

@@ -1,10 +1,4 @@
-"""Boards in Python: typed artifacts, agents that they wake, and providers of context.
-
-board = Board(model="sample")
-board.agent("scout").consumes(Lead).publishes(Pitch).with_engines(ModelEngine())
-await board.publish(Lead(name="Ada"))
-await board.run_until_idle()
-"""
+"""A board in a program: publish, wait, look."""
 
 import asyncio
 import inspect
@@ -13,39 +7,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from pydantic import BaseModel
 
 from weft.app.code_hosts import open_code_host
 from weft.app.hosts import LOCAL
-from weft.context.providers import (
-    AgentInfo,
-    BoardReader,
-    CompositeProvider,
-    ContextProvider,
-    ContextRequest,
-    ContextSlice,
-    DefaultCorrelationProvider,
-    EmptyProvider,
+from weft.board.application import Application, Missed
+from weft.context.slices import (
     Envelope,
-    FilteredContextProvider,
-    RecentProvider,
-    RedactingProvider,
-    StateDelegatingProvider,
-    SummarisingProvider,
-    TimeWindowProvider,
 )
-from weft.dsl.board import (
-    AgentBuilder,
-    BatchSpec,
-    BoardBuilder,
-    FunctionEngine,
-    JoinSpec,
-    ModelEngine,
-)
+from weft.dsl.board import AgentBuilder, BoardBuilder
 from weft.engine.events import DeliveryMissed
-from weft.errors import RunError, UsageError
+from weft.errors import UsageError
 from weft.inspect.spans import Span, spans_of
 from weft.packages.writer import write_package
 from weft.ports.board import Consumption
@@ -53,80 +27,13 @@ from weft.ports.clock import Clock
 from weft.ports.journal import RunRow
 from weft.ports.model import Model
 from weft.ports.scope import Scope
-from weft.runtime.board.evaluation import (
-    BLOCK,
-    CONTINUE,
-    DEFER,
-    SKIP,
-    Component,
-    Engine,
-    EvalContext,
-    EvalInputs,
-    EvalResult,
-    Output,
-    Verdict,
-)
 from weft.runtime.board.publish import Publication
 from weft.runtime.host import Host
-from weft.runtime.signals import Stop
-from weft.spec.providers import FilterConfig, TagFilter
+from weft.spec.providers import FilterConfig
 from weft.spec.visibility import (
-    AfterVisibility,
-    LabelledVisibility,
-    PrivateVisibility,
-    PublicVisibility,
-    TenantVisibility,
     Visibility,
 )
 from weft.spec.workflow import WorkflowSpec
-
-__all__ = [
-    "BLOCK",
-    "CONTINUE",
-    "DEFER",
-    "SKIP",
-    "AfterVisibility",
-    "AgentBuilder",
-    "AgentInfo",
-    "Application",
-    "ApplicationResult",
-    "BatchSpec",
-    "Board",
-    "BoardReader",
-    "Component",
-    "CompositeProvider",
-    "ContextProvider",
-    "ContextRequest",
-    "ContextSlice",
-    "DefaultCorrelationProvider",
-    "EmptyProvider",
-    "Engine",
-    "Envelope",
-    "EvalContext",
-    "EvalInputs",
-    "EvalResult",
-    "FilterConfig",
-    "FilteredContextProvider",
-    "FunctionEngine",
-    "JoinSpec",
-    "LabelledVisibility",
-    "ModelEngine",
-    "Output",
-    "PrivateVisibility",
-    "PublicVisibility",
-    "Publication",
-    "RecentProvider",
-    "RedactingProvider",
-    "Span",
-    "StateDelegatingProvider",
-    "SummarisingProvider",
-    "TagFilter",
-    "TenantVisibility",
-    "TimeWindowProvider",
-    "Verdict",
-    "Visibility",
-    "artifact",
-]
 
 ModelT = TypeVar("ModelT", bound=type[BaseModel])
 
@@ -149,17 +56,6 @@ def artifact(model: ModelT) -> ModelT:
         )
     setattr(model, _MARK, True)
     return model
-
-
-@dataclass(frozen=True, slots=True)
-class Missed:
-    """Artifacts that did not come to what they were collected for."""
-
-    run: str
-    subscription: str
-    artifacts: tuple[str, ...]
-    why: str
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,7 +347,7 @@ class Board:
         input: type[BaseModel],  # noqa: A002 - what it is
         outputs: Sequence[type[BaseModel]],
         deadline: float | None = None,
-    ) -> "Application":
+    ) -> Application:
         """Use the board as a function: from one artifact to the others that are wanted."""
         return Application(self, input, tuple(outputs), deadline)
 
@@ -495,73 +391,3 @@ class Board:
                     clock=self._clock,
                 )
         return self._host
-
-
-@dataclass(frozen=True, slots=True)
-class ApplicationResult:
-    """How a request ended, and the artifacts that were wanted."""
-
-    status: Literal["succeeded", "failed", "cancelled", "timed_out"]
-    outputs: list[Envelope]
-    correlation_id: str
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Application:
-    """A board as a function: one correlation for each request."""
-
-    board: Board
-    input: type[BaseModel]
-    outputs: tuple[type[BaseModel], ...]
-    deadline: float | None
-
-    async def run(self, obj: BaseModel) -> ApplicationResult:
-        """Publish an artifact and wait for those that are wanted, or until nothing moves.
-
-        A request whose task is cancelled is cancelled on the board as well.
-        """
-        if not isinstance(obj, self.input):
-            raise UsageError(f"the application takes {self.input.__name__}, not {obj!r:.60}")
-        made = await self.board.publish(obj)
-        host = await self.board.host()
-        try:
-            async with asyncio.timeout(self.deadline):
-                row = await host.settled(made.run, scope=self._scope)
-        except TimeoutError:
-            return await self._stopped(made, "timed_out", f"not done within {self.deadline:g} s")
-        except asyncio.CancelledError:
-            await self._stopped(made, "cancelled", "the request was cancelled")
-            raise
-        except RunError as error:
-            return ApplicationResult("failed", [], made.correlation_id, str(error))
-        found = await self._found(made)
-        if row.outcome == "cancelled":
-            return ApplicationResult("cancelled", found, made.correlation_id, row.reason)
-        types = {it.type for it in found}
-        lacking = [it for it in self._names() if it not in types]
-        if not lacking:
-            return ApplicationResult("succeeded", found, made.correlation_id)
-        told = [it.detail for it in await self.board.missed(made.run)]
-        reason = "; ".join([f"no {', '.join(lacking)} was published", *told])
-        return ApplicationResult("failed", found, made.correlation_id, reason)
-
-    @property
-    def _scope(self) -> Scope:
-        return Scope(self.board.scope.app)
-
-    def _names(self) -> tuple[str, ...]:
-        return tuple(self.board.type_name(it) for it in self.outputs)
-
-    async def _found(self, made: Publication) -> list[Envelope]:
-        wanted = FilterConfig(
-            types=self._names(), correlation_id=made.correlation_id, order="created_at"
-        )
-        return (await self.board.query_artifacts(wanted))[0]
-
-    async def _stopped(
-        self, made: Publication, status: Literal["cancelled", "timed_out"], reason: str
-    ) -> ApplicationResult:
-        host = await self.board.host()
-        await host.deliver(made.run, Stop("now"), scope=self._scope)
-        return ApplicationResult(status, await self._found(made), made.correlation_id, reason)

@@ -1,0 +1,117 @@
+"""Parts of boards as a program writes them: types, joins, batches, engines."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from weft.errors import UsageError
+from weft.ids import nearest
+from weft.spec import board as spec
+from weft.spec.part import Part
+
+PartT = TypeVar("PartT", bound=Part)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSpec:
+    """Artifacts that belong together by a key: a field, one for each type, or a function.
+
+    `within` is how long the others may take to come, or how many may come in between.
+    """
+
+    by: str | Mapping[str, str] | Callable[..., Any]
+    within: timedelta | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSpec:
+    """Artifacts that are handled together: so many, or those of some time."""
+
+    size: int | None = None
+    timeout: timedelta | float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEngine:
+    """The agent's language model works out what is published."""
+
+    model: str | None = None
+    instructions: str = ""
+    context_provider: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionEngine:
+    """A function `(inputs)` or `(inputs, ctx)` works out what is published."""
+
+    function: Callable[..., Any]
+    context_provider: Any = None
+
+
+class TypeNames:
+    """The types of a board by their names: that of the class, qualified only if two share it."""
+
+    def __init__(self) -> None:
+        self._classes: list[type[BaseModel]] = []
+
+    def add(self, model: type[BaseModel]) -> None:
+        """Let a class be a type of the board."""
+        if not (isinstance(model, type) and issubclass(model, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(
+                f"{model!r} cannot be a type of artifacts", hint="use a class of pydantic.BaseModel"
+            )
+        if model not in self._classes:
+            self._classes.append(model)
+
+    def name(self, model: type[BaseModel]) -> str:
+        """Return what a class is called on the board."""
+        alike = [it for it in self._classes if it.__name__ == model.__name__]
+        return model.__name__ if len(alike) < 2 else _qualified(model)
+
+    def __contains__(self, model: type[BaseModel]) -> bool:
+        return model in self._classes
+
+    def declared(self) -> list[spec.ArtifactType]:
+        """Return the types as the spec has them."""
+        return [
+            spec.ArtifactType(
+                name=self.name(it),
+                description=(it.__doc__ or "").strip() if it.__doc__ != BaseModel.__doc__ else "",
+                schema=it.model_json_schema(),
+            )
+            for it in self._classes
+        ]
+
+    def resolve(self, name: str) -> str:
+        """Return the type a name means. Raises UsageError if there is none, or several."""
+        names = {self.name(it): it for it in self._classes}
+        if name in names:
+            return name
+        alike = sorted(full for full, it in names.items() if it.__name__ == name)
+        if len(alike) > 1:
+            raise UsageError(
+                f"several types are called {name}: {', '.join(alike)}", hint="give the whole name"
+            )
+        near = nearest(name, names)
+        known = ", ".join(sorted(names)) or "none"
+        raise UsageError(
+            f"the board has no artifacts of the type {name}",
+            hint=f"did you mean {near}?" if near else f"the board has: {known}",
+        )
+
+
+def _qualified(model: type) -> str:
+    return f"{model.__module__}.{model.__qualname__}".replace(".<locals>", "")
+
+
+def valid(part: type[PartT], **fields: Any) -> PartT:  # noqa: ANN401 - the fields of the part
+    """Return a part of the spec. Raises UsageError in our words if a value does not fit."""
+    try:
+        return part(**fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(it) for it in first["loc"])
+        raise UsageError(f"{part.__name__}: {place}: {first['msg']}") from error

@@ -1,0 +1,183 @@
+"""Before an agent of a board works: its components decide, its providers are asked."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from weft.context.providers import PROVIDER_SECONDS, name_of
+from weft.context.slices import ContextProvider, ContextRequest, ContextSlice, Envelope, Item
+from weft.engine.board import rules_of
+from weft.engine.board_turn import inputs_of
+from weft.errors import ToolError, WeftError
+from weft.findings import Json
+from weft.runtime.board.calls import BoardCall, envelopes, plain
+from weft.runtime.board.code import LinkedHook
+from weft.runtime.board.evaluation import (
+    EvalInputs,
+    Verdict,
+)
+from weft.runtime.board.reading import hidden_ids
+from weft.runtime.json_values import plain_json
+from weft.spec.board import HookName
+
+
+async def prepared(board: BoardCall) -> tuple[dict[str, Json], str]:
+    """Ask components and providers before an agent works; return what they gave, or a fault."""
+    state: dict[str, Any] = {}
+    inputs = envelopes(inputs_of(board.active), board)
+    found: dict[str, Any] = {}
+    try:
+        verdict = await _verdict(board, inputs, state)
+        if verdict.kind != "continue":
+            return plain(
+                {"verdict": verdict.kind, "seconds": verdict.seconds, "detail": verdict.reason}
+            ), ""
+        changed = await _inputs(board, "pre_consume", inputs, state)
+        slices, engines = await _slices(board, changed, state)
+        changed = await _inputs(board, "pre_evaluate", changed, state)
+        if changed is not inputs:
+            found["inputs"] = [_as_draft(it) for it in changed]
+        if state:
+            found["state"] = {k: v for k, v in state.items() if not isinstance(v, ContextSlice)}
+        return plain({**found, "slices": slices, "engines": engines}), ""
+    except (WeftError, ValueError) as error:
+        return {}, str(error)
+
+
+async def _verdict(board: BoardCall, inputs: Sequence[Envelope], state: dict[str, Any]) -> Verdict:
+    for hook in board.code.hooks_of(board.active.agent, "before_schedule"):
+        ctx = board.context(inputs, state)
+        given = await board.invoke(hook.name, hook.call, ctx, ctx.inputs)
+        verdict = given if isinstance(given, Verdict) else _named_verdict(hook, given)
+        if verdict.kind != "continue":
+            return replace(verdict, reason=verdict.reason or f"by {hook.name}")
+    return Verdict()
+
+
+def _named_verdict(hook: LinkedHook, given: object) -> Verdict:
+    if given is None:
+        return Verdict()
+    if given in ("continue", "skip", "defer", "block"):
+        return Verdict(cast("Any", given))
+    raise ToolError(f"{hook.name} returned {given!r}; return CONTINUE, SKIP, DEFER or BLOCK")
+
+
+async def _inputs(
+    board: BoardCall,
+    hook: HookName,
+    inputs: Sequence[Envelope],
+    state: dict[str, Any],
+) -> Sequence[Envelope]:
+    for it in board.code.hooks_of(board.active.agent, hook):
+        ctx = board.context(inputs, state)
+        given = await board.invoke(it.name, it.call, ctx, ctx.inputs)
+        if given is None:
+            continue
+        if isinstance(given, EvalInputs):
+            given = given.artifacts
+        if not isinstance(given, list | tuple) or not all(
+            isinstance(one, Envelope) for one in cast("list[object]", given)
+        ):
+            raise ToolError(f"{it.name} returned what are no inputs; return EvalInputs or None")
+        inputs = cast("Sequence[Envelope]", given)
+    return inputs
+
+
+async def _slices(
+    board: BoardCall, inputs: Sequence[Envelope], state: dict[str, Any]
+) -> tuple[list[dict[str, Any]], list[int]]:
+    """Ask each provider that is needed once; say which engine gets which slice."""
+    code, agent = board.code, board.active.agent
+    count = len(rules_of(board.workflow.compiled).agents[agent].engines)
+    own = code.subscription_contexts.get(board.active.step)
+    wanted = [
+        own or code.engine_contexts.get((agent, it)) or code.contexts[agent] for it in range(count)
+    ]
+    asked: list[ContextProvider] = []
+    places: list[int] = []
+    for provider in wanted:
+        place = next((at for at, it in enumerate(asked) if it is provider), len(asked))
+        if place == len(asked):
+            asked.append(provider)
+        places.append(place)
+    return [await _slice(board, it, inputs, state) for it in asked], places
+
+
+async def _slice(
+    board: BoardCall,
+    provider: ContextProvider,
+    inputs: Sequence[Envelope],
+    state: dict[str, Any],
+) -> dict[str, Any]:
+    fallback = board.code.fallbacks.get(board.active.agent)
+    try:
+        return await _asked(board, provider, inputs, state)
+    except ToolError as error:
+        if fallback is None or provider is fallback:
+            raise
+        told = await _asked(board, fallback, inputs, state)
+        return {**told, "instead_of": name_of(provider), "error": str(error)}
+
+
+async def _asked(
+    board: BoardCall,
+    provider: ContextProvider,
+    inputs: Sequence[Envelope],
+    state: dict[str, Any],
+) -> dict[str, Any]:
+    """Ask a provider, in time, and let through only what its agent may see."""
+    served: set[str] = set()
+    ctx = board.context(inputs, dict(state), served=served)
+    request = ContextRequest(ctx.agent, ctx, ctx.inputs, ctx.board, ctx.correlation_id)
+    name, begun, clock = name_of(provider), time.perf_counter(), board.clock.now()
+    try:
+        async with asyncio.timeout(PROVIDER_SECONDS):
+            given = await provider(request)
+        if not isinstance(given, ContextSlice):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"it returned {type(given).__name__}, no ContextSlice")  # noqa: TRY301
+        items, metadata = cast(
+            "tuple[list[Item], dict[str, Any]]", plain_json((given.items, given.metadata))
+        )
+    except TimeoutError as error:
+        told = f"the provider {name} took longer than {PROVIDER_SECONDS:g} seconds"
+        raise ToolError(told) from error
+    except Exception as error:  # whatever an author's provider raises
+        raise ToolError(f"the provider {name} failed: {type(error).__name__}: {error}") from error
+    foreign = await _foreign(board, items, served)
+    return {
+        "provider": name,
+        "items": [it for it in items if it.get("id") not in foreign],
+        "metadata": metadata,
+        "foreign": len([it for it in items if it.get("id") in foreign]),
+        "started_at": clock,
+        "ms": round((time.perf_counter() - begun) * 1000, 1),
+    }
+
+
+async def _foreign(board: BoardCall, items: Sequence[Item], served: set[str]) -> set[str]:
+    """Return the ids of items that did not come from the reader and that the agent may not see."""
+    strange = [str(it["id"]) for it in items if it.get("id") is not None]
+    rules = rules_of(board.workflow.compiled)
+    return await hidden_ids(
+        board.store,
+        (it for it in strange if it not in served),
+        app=board.state.app,
+        board=rules.name,
+        reader=rules.identity(board.active.agent, board.state.app),
+        now=board.clock.now(),
+    )
+
+
+def _as_draft(it: Envelope) -> dict[str, Any]:
+    return {
+        "id": it.id,
+        "type": it.type,
+        "payload": it.payload,
+        "produced_by": it.produced_by,
+        "tags": list(it.tags),
+        "partition_key": it.partition_key,
+        "correlation_id": it.correlation_id,
+        "created_at": round(it.created_at.timestamp() * 1000),
+    }
