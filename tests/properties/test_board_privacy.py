@@ -22,8 +22,8 @@ from weft.adapters.memory import MemoryJournal
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.context import providers
-from weft.engine.board import BOARD
 from weft.engine.board_events import ArtifactPublished
+from weft.engine.board_turn import BOARD
 from weft.engine.codec import encode
 from weft.engine.events import SOURCE, ContextFetched, MessageShown, RunStarted
 from weft.engine.state import State

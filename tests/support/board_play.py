@@ -15,6 +15,7 @@ from weft.testing.models import FunctionModel
 
 CODE = """
 from weft.context.providers import ContextSlice
+from weft.runtime.board.evaluation import Verdict
 
 
 def scout(inputs):
@@ -45,7 +46,8 @@ async def nosy(request):
 
 class Gate:
     def before_schedule(self, ctx, inputs):
-        return inputs.artifacts[0].payload["text"]
+        said = inputs.artifacts[0].payload["text"]
+        return Verdict("defer", seconds=3600) if said == "defer" else said
 
     def artifact_published(self, artifact):
         return None

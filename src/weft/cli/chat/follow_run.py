@@ -25,7 +25,7 @@ from weft.engine.events import Event
 from weft.errors import WeftError
 from weft.inspect.board import waiting
 from weft.inspect.run import inspect_run
-from weft.ports.model import ModelReply, ModelRequest
+from weft.ports.model import ModelRequest
 from weft.runtime.host import Host
 from weft.runtime.signals import Stop
 
@@ -48,21 +48,20 @@ async def interactive_host(session: Session, person: Person, seed: int) -> Async
             case "again":
                 pass
 
-    replied = -1  # What was printed when the person answered last; that answer comes next.
+    replied = -1  # What was written when the person answered last; that answer comes next.
 
     async def ready(request: ModelRequest) -> None:
         # The key ends with the number of the event that let the agent speak.
         await session.until_printed(max(int(request.key.rpartition(":")[2]), replied + 1))
 
-    async def ask(request: ModelRequest) -> ModelReply:
+    async def answered(_request: ModelRequest) -> None:
         nonlocal replied
-        reply = await model(request)
-        replied = session.printed
-        return reply
+        # Not what is printed: that may be behind, and then another event would pass for the answer.
+        replied = (await host.run(session.run, scope=LOCAL)).seq
 
-    model = HumanModel(person.line, session.streams, command, ready)
+    model = HumanModel(person.line, session.streams, command, ready, answered)
 
-    async with hosted(session.location, seed=seed, person=ask) as host:
+    async with hosted(session.location, seed=seed, person=model) as host:
         yield host
 
 

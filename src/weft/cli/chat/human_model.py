@@ -32,6 +32,7 @@ class HumanModel:
         streams: Streams,
         command: Callable[[str], Awaitable[None]],
         ready: Callable[[ModelRequest], Awaitable[None]] = _at_once,
+        answered: Callable[[ModelRequest], Awaitable[None]] = _at_once,
     ) -> None:
         self._ask = ask
         self._streams = streams
@@ -39,6 +40,8 @@ class HumanModel:
         self._command = command
         #: Waits until the person can understand a request.
         self._ready = ready
+        #: Takes note that a request is answered, before the next one is shown.
+        self._answered = answered
         self._asking = asyncio.Lock()
 
     async def __call__(self, request: ModelRequest) -> ModelReply:
@@ -48,7 +51,9 @@ class HumanModel:
         """
         async with self._asking:
             await self._ready(request)
-            return await self._typed(request)
+            reply = await self._typed(request)
+            await self._answered(request)
+            return reply
 
     async def _typed(self, request: ModelRequest) -> ModelReply:
         self._show(request)
