@@ -388,3 +388,21 @@ def test_two_agents_of_one_name_and_other_mistakes_are_refused():
         board.agent("d").consumes(int)
     with pytest.raises(UsageError, match="BestOf: n"):
         board.agent("e").best_of(1, len)
+
+
+def test_a_fork_has_a_correlation_of_its_own():
+    async def test(board, clock):
+        working(board, lambda inputs: Note(text="x"))
+        collected = Seen()
+        board.agent("all").consumes(Note, scope="all").with_engines(collected.engine)
+        made = await board.publish(Order(number=1))
+        await board.run_until_idle()
+        host = await board.host()
+        child = await host.fork(made.run, scope=board.scope, turn=1)
+        await board.run_until_idle()
+        for correlation in (made.correlation_id, child):
+            found, _ = await board.query_artifacts(FilterConfig(correlation_id=correlation))
+            assert sorted(it.type for it in found) == ["Note", "Order"]
+        assert len(collected.calls) == 1
+
+    play(test)

@@ -96,6 +96,8 @@ def on_run_forked(
     state.model = data.model or state.model
     state.started_at = event.at
     state.spent = Spent()
+    if state.board is not None:  # What if: it has a correlation of its own.
+        state.board = state.board.changed(correlation=state.run)
     # The documents of what was set before are those of the other run as well.
     state.unwritten, state.writing = {}, {}
     return []

@@ -54,6 +54,7 @@ class Groups(NamedTuple):
 class BoardChanges(TypedDict, total=False):
     """What changes in the course of a run."""
 
+    correlation: str
     counts: Mapping[str, int]
     queues: Mapping[str, Fifo[Delivery]]
     pools: Mapping[tuple[str, str], Pool]
