@@ -18,7 +18,7 @@ from weft.adapters.sqlite import SqliteJournal
 from weft.engine.board_events import BatchesFlushed, DeliveryMissed
 from weft.engine.codec import decode, encode
 from weft.engine.commands import Fetch
-from weft.engine.events import KIND_NAMES, Event, RunEnded, StopAsked, TurnStarted
+from weft.engine.events import KIND_NAMES, Event, RunEnded, StopAsked, TurnFailed, TurnStarted
 from weft.engine.publishing import VISIBILITY, Draft
 from weft.engine.reduce import advance, fold
 from weft.inspect.replay import check_replay
@@ -369,6 +369,7 @@ async def played(story, opened, closings, pauses=()):
             events = [it async for it in read if isinstance(it, Event)]
             mismatches = check_replay(await host.workflow(row.run, scope=ADA), row.run, events)
             assert mismatches == []
+            assert not [it for it in events if isinstance(it.data, TurnFailed)]
             runs[row.run] = events
         consumed = await host._journal.consumed("app", NAME, limit=100_000)
         assert await host._journal.unread() == []

@@ -456,9 +456,10 @@ class Later:
     """Puts off what is younger than two seconds, and lets nothing that is spam be handled."""
 
     def before_schedule(self, ctx, inputs):
-        if any(it.payload["text"] == "spam" for it in inputs):
+        if any(it.payload["text"] == "spam" for it in inputs.artifacts):
             return Verdict("skip", reason="it is spam")
-        young = max((ctx.now - it.created_at).total_seconds() for it in inputs) < 2
+        ages = [(ctx.now - it.created_at).total_seconds() for it in inputs.artifacts]
+        young = max(ages) < 2
         return Verdict("defer", 2) if young else CONTINUE
 '''
 

@@ -36,9 +36,9 @@ async def pass_on(inputs: EvalInputs, ctx: EvalContext) -> Any:
 class Later:
     """Puts off what is younger than two seconds."""
 
-    def before_schedule(self, ctx: EvalContext, inputs: Any) -> Verdict:
+    def before_schedule(self, ctx: EvalContext, inputs: EvalInputs) -> Verdict:
         """Decide by the time, so that it does not matter how often it is asked."""
-        age = ctx.now - max(it.created_at for it in inputs)
+        age = ctx.now - max(it.created_at for it in inputs.artifacts)
         return CONTINUE if age >= timedelta(seconds=2) else Verdict("defer", 2)
 
 
