@@ -9,6 +9,7 @@ and its manifest.
 import asyncio
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 from itertools import count
 from random import Random
@@ -153,8 +154,8 @@ def filters(chance):
         "types": tuple(chance.sample(TYPES, 2)),
         "tags": chance.choice([{"include": ["a"]}, {"exclude": ["a"]}, {"all_of": ["a", "b"]}]),
         "producers": ("Ann", "user:ada"),
-        "since": providers.utc(NOW - 20_000),
-        "until": providers.utc(NOW - 5_000),
+        "since": datetime.fromtimestamp(NOW / 1000 - 20, UTC),
+        "until": datetime.fromtimestamp(NOW / 1000 - 5, UTC),
         "correlation_id": chance.choice(CORRELATIONS),
         "text": chance.choice(["tea", "secret", "rain"]),
         "limit": chance.randint(1, 5),
