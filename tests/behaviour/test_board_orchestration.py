@@ -226,7 +226,7 @@ def test_a_component_of_the_board_blocks_what_comes_from_outside_and_from_agents
 
 
 def test_a_component_without_hooks_is_refused():
-    with pytest.raises(UsageError, match="Component no hook"):
+    with pytest.raises(UsageError, match="Component has no hook"):
         Board().agent("a").with_utilities(Component())
     with pytest.raises(UsageError, match="no hook of the board"):
         Board().with_components(Changing())

@@ -106,7 +106,9 @@ class BoardBuilder:
         hooks = tuple(name for name in _HOOKS if _is_written(it, name))
         wrong = [name for name in hooks if name not in allowed]
         if not hooks or wrong:
-            told = f"has {', '.join(wrong)}, which is no hook of the board" if wrong else "no hook"
+            told = (
+                f"has {', '.join(wrong)}, which is no hook of the board" if wrong else "has no hook"
+            )
             raise UsageError(
                 f"the component {type(it).__name__} {told}", hint=f"write {', '.join(allowed)}"
             )

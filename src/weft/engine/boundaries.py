@@ -129,7 +129,8 @@ def _unread(compiled: CompiledWorkflow, data: ContextFetched) -> str | None:
     for origin, fault in data.faults.items():
         variable = compiled.variables.get(origin)
         if variable is None or getattr(variable.source, "default", None) is None:
-            return f"{origin} could not be read: {fault}"
+            # What providers and components of a board say names them already.
+            return fault if origin == board_turn.BOARD else f"{origin} could not be read: {fault}"
     return None
 
 

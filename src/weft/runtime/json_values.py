@@ -35,7 +35,8 @@ def plain_json(value: object) -> Json:
     except (TypeError, ValueError) as error:
         raise _refusal(value, _in_plain_words(str(error))) from error
     if len(raw) > MAX_BYTES:
-        raise _refusal(value, f"it has {len(raw):,} bytes, and {MAX_BYTES:,} are the limit")
+        size = f"it has {len(raw):,} bytes, and {MAX_BYTES:,} are the limit"
+        raise ValueError(f"a value of type {type(value).__name__} that is too large: {size}")
     try:
         return read_json(raw)
     except ValueError:

@@ -168,7 +168,7 @@ def test_context_variables_of_the_caller_are_seen_by_the_tool(bench, monkeypatch
         ("raise Silent", "f failed: Silent at tools/main.py:8: its message cannot be read"),
         ("return float('nan')", "f returned a value of type float that is no JSON"),
         ("return {'a': object()}", "f returned a value of type dict that is no JSON: it holds"),
-        ("return 'x' * 5_000_000", "f returned a value of type str that is no JSON: it has"),
+        ("return 'x' * 5_000_000", "f returned a value of type str that is too large: it has"),
         ("return (n for n in a)", "f returned a value of type generator that is no JSON"),
         ("return Tricky(a=1)", "f failed: RuntimeError at tools/main.py:5: not today"),
         ("raise ToolError('as it is')", "as it is"),

@@ -133,7 +133,7 @@ def nested(depth: int) -> list:
         ("\ud800", "str that is no JSON: it holds text that is not valid Unicode"),
         ({(1, 2): 3}, "dict that is no JSON: keys must be str, int, float, bool or None"),
         ((n for n in "ab"), "generator that is no JSON: it holds a value of type generator, which"),
-        ("x" * MAX_BYTES, "str that is no JSON: it has 4,194,306 bytes, and 4,194,304 are"),
+        ("x" * MAX_BYTES, "str that is too large: it has 4,194,306 bytes, and 4,194,304 are"),
         (nested(190), "list that is no JSON: it is nested too deeply"),
         (nested(20_000), "list that is no JSON: it is nested too deeply"),
         (10**5000, "int that is no JSON: Exceeds the limit"),
