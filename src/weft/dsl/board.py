@@ -110,7 +110,8 @@ class BoardBuilder:
                 f"has {', '.join(wrong)}, which is no hook of the board" if wrong else "has no hook"
             )
             raise UsageError(
-                f"the component {type(it).__name__} {told}", hint=f"write {', '.join(allowed)}"
+                f"the component {type(it).__name__} has {found}",
+                hint=f"write {', '.join(allowed)}",
             )
         name, options = self.objects.refer(it)
         priority = int(getattr(it, "priority", 0))
