@@ -127,6 +127,8 @@ CHANGES = {
     "edits": ({"last": "x"},),
     "asked": {"a": 1},
     "route": Route("B", "chosen"),
+    "fetched": {"slices": []},
+    "candidates": ([],),
 }
 
 
@@ -211,7 +213,8 @@ def test_every_kind_of_event_has_one_name_for_ever():
         "ModelConsulted", "SurfaceShown", "MessageSent", "ContextFetched", "DocumentWritten",
         "ConditionJudged", "VariableSet", "VariableRefused", "RequestOpened", "RequestAnswered",
         "RequestExpired", "TurnEnded", "TurnFailed", "HandedOff", "Forked", "Joined", "TimerSet",
-        "TimerFired", "StopAsked", "RunEnding", "RunEnded",
+        "TimerFired", "ArtifactPublished", "ArtifactArrived", "DeliveryMissed", "DeliveryDeferred",
+        "BatchesFlushed", "StopAsked", "RunEnding", "RunEnded",
     ]  # fmt: skip
 
 
