@@ -453,7 +453,7 @@ def test_max_concurrency_of_agent_and_board():
         async def work(inputs):
             working[0] += 1
             working[1] = max(working)
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.05)
             working[0] -= 1
 
         agent = board.agent("worker").consumes(Order).max_concurrency(3)

@@ -106,9 +106,7 @@ class BoardBuilder:
         hooks = tuple(name for name in _HOOKS if _is_written(it, name))
         wrong = [name for name in hooks if name not in allowed]
         if not hooks or wrong:
-            told = (
-                f"has {', '.join(wrong)}, which is no hook of the board" if wrong else "has no hook"
-            )
+            found = f"{', '.join(wrong)}, which is no hook of the board" if wrong else "no hook"
             raise UsageError(
                 f"the component {type(it).__name__} has {found}",
                 hint=f"write {', '.join(allowed)}",

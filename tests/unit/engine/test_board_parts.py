@@ -1,0 +1,306 @@
+"""Parts of the board by themselves: queues, policies, schedules, and what few boards come to."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from support.board_world import RUN, World, engine_result, linked, never
+from weft.engine import board as board_module
+from weft.engine import pools
+from weft.engine.board_events import ArtifactPublished, DeliveryMissed
+from weft.engine.board_rules import holds
+from weft.engine.board_state import Artifact, BoardState, Delayed, Delivery
+from weft.engine.events import Event, RunEnded, TimerFired, ToolCalled, ToolFailed, ToolReturned
+from weft.engine.log import Fifo
+from weft.engine.publishing import VISIBILITY, Draft
+from weft.engine.reduce import fold, pending
+from weft.engine.schedules import next_cron, next_time, parse_cron
+from weft.engine.visibility import (
+    HIDDEN,
+    Audience,
+    Identity,
+    audience,
+    denial,
+    may_see,
+    stored_audience,
+)
+from weft.errors import ExpressionError
+from weft.runtime.decision import NewEvent
+from weft.spec.board import Schedule
+from weft.spec.condition_parser import parse_condition
+from weft.spec.workflow import WorkflowSpec
+
+
+class Around:
+    """Has a hook before, after and around what goes wrong; the world says what they come to."""
+
+    def error(self, ctx, error): ...
+
+    def post_publish(self, ctx, artifacts): ...
+
+
+OBJECTS = {"local:never": never, "local:Around": Around}
+
+
+def world_of(agent, **run):
+    """Return a world with one agent, which consumes and publishes notes."""
+    spec = {
+        "orchestrator": {"workflow_name": "Board"},
+        "agents": [{"agent_name": "Ann"}],
+        "board": {
+            "artifacts": [{"name": "Note", "schema": {}}],
+            "agents": [
+                {
+                    "agent": "Ann",
+                    "engines": [{"kind": "function", "function": "local:never"}],
+                    "context": {"kind": "empty"},
+                    "consumes": [{"types": ["Note"]}],
+                    "publishes": [{"type": "Note"}],
+                    **agent,
+                }
+            ],
+        },
+    }
+    return World(linked(WorkflowSpec.model_validate(spec), OBJECTS), **run)
+
+
+NOTE = Draft("Note", {"text": "tea"}, "user:ada")
+AROUND = {"components": [{"component": "local:Around", "hooks": ["error", "post_publish"]}]}
+
+
+# -- queues
+
+
+def test_a_queue_gives_what_came_first_and_keeps_its_earlier_states():
+    first = Fifo([1, 2])
+    grown = first.added(3, 4)
+    rest = grown.rest(2)
+    assert (list(first), list(grown), list(rest)) == ([1, 2], [1, 2, 3, 4], [3, 4])
+    assert (rest[0], rest[1], len(rest)) == (3, 4, 2)
+    assert rest == Fifo([3, 4])
+    assert rest != Fifo([4, 3])
+    assert rest != [3, 4]
+    assert hash(rest) == hash(Fifo([3, 4]))
+    assert repr(rest) == "Fifo([3, 4])"
+
+
+def test_a_long_queue_lets_go_of_what_was_taken():
+    queue = Fifo(range(1000))
+    for number in range(1000):
+        assert queue[0] == number
+        queue = queue.added(1000 + number).rest()
+        assert len(queue._items) < 2600
+    assert list(queue) == list(range(1000, 2000))
+
+
+# -- who may see what
+
+ANN = Identity("Ann", frozenset({"red", "blue"}), "app")
+
+
+@pytest.mark.parametrize(
+    ("policy", "now", "told"),
+    [
+        ({"kind": "public"}, 0, None),
+        ({"kind": "private", "agents": ["Ann"]}, 0, None),
+        ({"kind": "private", "agents": ["Ben", "Cas"]}, 0, "it is private to Ben, Cas"),
+        ({"kind": "labelled", "labels": ["red", "blue"]}, 0, None),
+        ({"kind": "labelled", "labels": ["red", "grey"]}, 0, "Ann lacks the label grey"),
+        ({"kind": "tenant"}, 0, None),
+        ({"kind": "tenant", "tenant": "shop"}, 0, "it is for the tenant shop"),
+        ({"kind": "after", "seconds": 2}, 1000, "it is visible only in 1 seconds"),
+        ({"kind": "after", "seconds": 2}, 2000, None),
+    ],
+)
+def test_a_policy_lets_see_or_says_why_not(policy, now, told):
+    declared = audience(VISIBILITY.validate_python(policy), created_at=0, tenant="app")
+    assert stored_audience(policy, created_at=0, tenant="app") == declared
+    assert denial(declared, ANN, now) == told
+    assert may_see(declared, ANN, now) is (told is None)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {},
+        {"kind": "later"},
+        {"kind": "private"},
+        {"kind": "private", "agents": []},
+        {"kind": "private", "agents": ["Ann", 3]},
+        {"kind": "labelled", "labels": "red"},
+        {"kind": "tenant", "tenant": 5},
+        {"kind": "after"},
+        {"kind": "after", "seconds": "1"},
+        {"kind": "after", "seconds": 1, "then": "public"},
+        {"kind": "after", "seconds": -1},
+        {"kind": "after", "seconds": float("inf")},
+        {"kind": "after", "seconds": 0, "then": {"kind": "secret"}},
+    ],
+)
+def test_what_cannot_be_read_is_seen_by_nobody(policy):
+    seen = stored_audience(policy, created_at=0, tenant="app")
+    assert seen == HIDDEN
+    assert denial(seen, ANN, 10**15) == "its visibility cannot be read, so nobody sees it"
+
+
+def test_a_policy_that_a_later_version_knows_hides():
+    assert not may_see(Audience(0, "everybody"), ANN, 0)
+
+
+# -- schedules
+
+
+def at(text):
+    return round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("cron", "after", "due"),
+    [
+        ("* * * * *", "2026-01-01T00:00:30", "2026-01-01T00:01"),
+        ("*/20 6-8 * * *", "2026-01-01T08:41", "2026-01-02T06:00"),
+        ("10/25 * * * *", "2026-01-01T00:11", "2026-01-01T00:35"),
+        ("0 0 29 2 *", "2026-01-01T00:00", "2028-02-29T00:00"),
+        ("0 12 1 * 7", "2026-01-02T00:00", "2026-01-04T12:00"),
+        ("0 12 * * 0", "2026-01-02T00:00", "2026-01-04T12:00"),
+        ("5,35 1 * * *", "2026-01-01T01:36", "2026-01-02T01:05"),
+        ("0 0 31 2 *", "2026-01-01T00:00", None),
+    ],
+)
+def test_a_cron_expression_names_the_next_minute(cron, after, due):
+    found = next_cron(cron, datetime.fromisoformat(after).replace(tzinfo=UTC))
+    assert (found and found.strftime("%Y-%m-%dT%H:%M")) == due
+    assert next_time(Schedule(cron=cron), at(after)) == (due and at(due))
+
+
+@pytest.mark.parametrize(
+    ("cron", "told"),
+    [
+        ("* * * *", "has 4 fields, not five"),
+        ("x * * * *", "'x' is no field of a cron expression"),
+        ("60 * * * *", "'60' is out of range"),
+        ("5-3 * * * *", "'5-3' is out of range"),
+        ("*/0 * * * *", "is out of range"),
+        ("* * 0 * *", "'0' is out of range"),
+    ],
+)
+def test_what_is_no_cron_expression_is_refused(cron, told):
+    with pytest.raises(ExpressionError, match=told):
+        parse_cron(cron)
+
+
+def test_times_of_schedules_follow_each_other():
+    noon = at("2026-01-01T12:00")
+    hourly = Schedule(every_seconds=3600, delay_seconds=5)
+    assert next_time(hourly, noon) == noon + 5000
+    assert next_time(hourly, noon, noon) == noon + 3_600_000
+    assert next_time(hourly, noon + 9_000_000, noon) == noon + 10_800_000
+    assert next_time(hourly, noon - 1, noon) == noon, "the clock went back"
+    once = Schedule(at=datetime(2026, 1, 2, tzinfo=UTC))
+    assert next_time(once, noon) == at("2026-01-02T00:00")
+    assert next_time(once, noon, noon) is None
+    daily = Schedule(daily="11:30")
+    assert next_time(daily, noon) == at("2026-01-02T11:30")
+
+
+def test_a_run_that_keeps_a_schedule_is_over_with_it():
+    world = world_of({"schedule": {"every_seconds": 60, "max_repeats": 2}}, schedule="Ann")
+    for _ in range(2):
+        world.pass_time(60_000)
+        while world.effects:
+            (name, effect), *_ = world.effects.items()
+            world.finish(name, ToolReturned(effect.id, engine_result([])))
+    ended = world.events[-1].data
+    assert (ended.outcome, ended.reason) == ("completed", "its schedule is over")
+
+
+# -- what few boards come to
+
+
+def test_a_run_that_collects_ends_when_it_is_quiet_after_much(monkeypatch):
+    monkeypatch.setattr(board_module, "LONG", 5)
+    world = world_of({}, collects="Ann.0")
+    world.publish(NOTE)
+    (name,) = world.effects
+    world.finish(name, ToolReturned(name, engine_result([])))
+    assert world.state.reason == "everything was handled"
+
+
+def artifact(id_):
+    return Artifact(id_, "Note", {}, "user:ada", (), "", RUN, 0)
+
+
+def test_everything_that_waits_when_a_run_is_over_is_told():
+    board = BoardState(
+        RUN,
+        deferred={"defer:1": ("Ann.0", Delivery((artifact("a"), artifact("b")), 1))},
+        delayed={"visible:2": Delayed(artifact("c"), {"Ann.0": "", "Ann.1": ""})},
+        queues={"Ann.1": Fifo([Delivery((artifact("d"),), 3)])},
+    )
+    assert list(pools.unfinished(board)) == [
+        DeliveryMissed("Ann.1", ("d",), "unfinished"),
+        DeliveryMissed("Ann.0", ("a", "b"), "unfinished"),
+        DeliveryMissed("Ann.0", ("c",), "unfinished"),
+        DeliveryMissed("Ann.1", ("c",), "unfinished"),
+    ]
+
+
+def test_a_timer_whose_window_or_batch_is_gone_changes_nothing():
+    board, event = BoardState(RUN), Event(9, 9, "clock", 0, 0, TimerFired("x"))
+    assert pools.window_over(board, "window:Ann.0:1") == (board, [])
+    assert pools.batch_over(board, "batch:Ann.0:1", event) is board
+
+
+def test_a_payload_without_fields_fulfils_no_condition():
+    condition = parse_condition("n > 0")
+    assert holds(condition, 5) == "the payload has no fields"
+    assert holds(condition, {"n": 1}) is True
+    assert isinstance(holds(condition, {"n": "x"}), str)
+
+
+def test_a_turn_that_fails_goes_on_to_the_next_though_its_error_hook_fails_too():
+    world = world_of({**AROUND, "max_concurrency": 1})
+    world.publish(NOTE)
+    world.publish(NOTE)
+    world.finish("engine-1-0-0", ToolFailed("engine-1-0-0", "it broke"))
+    assert list(world.effects) == ["error-1"], "its component is told"
+    world.finish("error-1", ToolFailed("error-1", "this as well"))
+    assert list(world.effects) == ["engine-2-0-0"]
+    assert [it.data.why for it in world.events if isinstance(it.data, DeliveryMissed)] == ["failed"]
+
+
+def test_what_was_published_stays_though_the_hook_after_it_fails():
+    world = world_of(AROUND)
+    world.publish(NOTE)
+    made = engine_result([{"type": "Note", "payload": {"text": "made"}}])
+    world.finish("engine-1-0-0", ToolReturned("engine-1-0-0", made))
+    assert list(world.effects) == ["post_publish-1"]
+    world.finish("post_publish-1", ToolFailed("post_publish-1", "it broke"))
+    published = [it for it in world.events if isinstance(it.data, ArtifactPublished)]
+    assert len(published) == 2
+    assert not [it for it in world.events if isinstance(it.data, DeliveryMissed)]
+    assert not world.state.active
+
+
+@pytest.mark.parametrize("id_", ["engine-1-0-0", "post_publish-1"])
+def test_a_call_whose_event_was_cut_off_is_called_all_the_same(id_):
+    """As where a fork was taken right before it."""
+    world = world_of(AROUND)
+    world.publish(NOTE)
+    world.finish("engine-1-0-0", ToolReturned("engine-1-0-0", engine_result([])))
+    cut = next(
+        at for at, it in enumerate(world.events)
+        if isinstance(it.data, ToolCalled) and it.data.id == id_
+    )  # fmt: skip
+    compiled = world.workflow.compiled
+    state = fold(compiled, RUN, world.events[:cut])
+    called = [it.data for it in pending(compiled, state)]
+    assert called == [world.events[cut].data]
+
+
+def test_nothing_happens_on_a_board_that_is_over():
+    world = world_of({})
+    world.write(NewEvent("user:ada", RunEnded("cancelled", "enough")))
+    before = len(world.events)
+    world.publish(NOTE)
+    assert len(world.events) == before
