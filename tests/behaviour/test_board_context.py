@@ -532,3 +532,48 @@ def test_what_does_not_fit_the_budget_is_left_out_and_said():
     assert left["reason"] == "over the budget of 30 tokens"
     assert len(left["names"]) == 2
     assert "first" not in sent[0]
+
+
+def test_redacting_what_is_summarised_redacts_first():
+    async def test(board, clock):
+        inner = FilteredContextProvider(FilterConfig(types={"Note"}))
+        tree = RedactingProvider(CompositeProvider(SummarisingProvider(inner)), drop={"secret"})
+        seen = reader(board, tree)
+        await notes(board, "a")
+        await shown(board, seen)
+        assert seen.contexts[0][0]["payload"] == {"summary": "Note: text: a"}
+        (given,) = await fetched(board, "c")
+        assert given["slices"][0]["metadata"]["redacted"] == ["secret"]
+
+    play(test)
+
+
+def test_a_slice_is_bounded_and_a_plain_function_may_be_a_provider():
+    def many(request):
+        return ContextSlice([{"payload": {"n": it}} for it in range(1500)])
+
+    async def test(board, clock):
+        seen = reader(board, many)
+        await board.publish(Order(number=1), correlation_id="c")
+        await board.run_until_idle()
+        assert len(seen.contexts[0]) == 1000
+        (given,) = await fetched(board, "c")
+        assert given["slices"][0]["dropped"] == 500
+
+    play(test)
+
+
+def test_who_else_was_woken_is_not_told_to_agents():
+    async def test(board, clock):
+        async def meta(request):
+            found, _ = await request.board.query_artifacts(embed_meta=True)
+            return ContextSlice([{"payload": {"by": list(it.consumed_by)}} for it in found])
+
+        other = Seen()
+        board.agent("other").consumes(Order, priority=5).with_engines(other.engine)
+        seen = reader(board, meta)
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert seen.contexts == [[{"payload": {"by": ["reader"]}}]]
+
+    play(test, max_concurrency=1)

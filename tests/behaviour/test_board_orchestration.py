@@ -406,3 +406,45 @@ def test_a_fork_has_a_correlation_of_its_own():
         assert len(collected.calls) == 1
 
     play(test)
+
+
+def test_a_schedule_that_is_over_is_not_begun_again_and_a_changed_one_is(tmp_path):
+    from weft.testing.clock import ManualClock
+
+    async def played():
+        clock, counts = ManualClock(), []
+        for when in (
+            {"every": 60, "max_repeats": 1},
+            {"every": 60, "max_repeats": 1},
+            {"every": 5},
+        ):
+            async with Board(journal=tmp_path / "runs.db", clock=clock) as board:
+                ticking(board, **when)
+                counts.append(await times(board, clock, 1, 60))
+        return counts
+
+    one, again, changed = asyncio.run(played())
+    assert (one, again) == (1, 1)
+    assert changed > 1
+
+
+def test_a_batch_that_is_not_due_keeps_its_correlation_open():
+    async def test(board, clock):
+        seen = Seen()
+        board.agent("worker").consumes(Order, batch={"timeout": 120}).with_engines(seen.engine)
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        for _ in range(4):
+            await clock.advance(40)
+            await board.run_until_idle()
+        assert seen.calls == [(1,)]
+        assert await board.missed() == []
+
+    play(test, idle_seconds=60)
+
+
+def test_verdicts_that_cannot_be_are_refused():
+    with pytest.raises(UsageError, match="is no verdict"):
+        Verdict("stop")
+    with pytest.raises(UsageError, match="put off"):
+        Verdict("defer", seconds=1e30)

@@ -483,3 +483,118 @@ def test_many_publishers_at_once():
         assert sorted(seen.calls) == [(it,) for it in range(50)]
 
     play(test)
+
+
+def test_a_visibility_function_that_says_nothing_hides_nothing_open():
+    for said in (lambda it: None, lambda it: {}, lambda it: "public"):
+
+        async def test(board, clock, said=said):
+            agent(board, lambda inputs: Note(text="x"), Note, visibility=said)
+            await board.publish(Order(number=1))
+            await board.run_until_idle()
+            assert (await board.query_artifacts(FilterConfig(types={"Note"})))[1] == 0
+            assert [it.why for it in await board.missed()] == ["failed"]
+
+        play(test)
+
+
+def test_classes_of_one_name_can_be_consumed_and_published():
+    async def test(board, clock):
+        first, second = ambiguous()
+        seen = Seen()
+        board.agent("x").consumes(first).publishes(second).with_engines(
+            FunctionEngine(lambda inputs: second(b=2))
+        )
+        board.agent("y").consumes(second).with_engines(seen.engine)
+        await board.publish(first(a=1))
+        await board.run_until_idle()
+        assert seen.calls == [(2,)]
+
+    play(test)
+
+
+class Counting(Engine):
+    def __init__(self, start: int = 0) -> None:
+        self.start = start * 2
+        self.calls = 0
+
+    async def evaluate(self, ctx, inputs):
+        self.calls += 1
+        return Note(text=str(self.start))
+
+
+def test_the_object_that_was_given_is_the_one_that_is_called():
+    engine = Counting(3)
+
+    async def test(board, clock):
+        board.agent("x").consumes(Order).publishes(Note).with_engines(engine)
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert await texts(board) == ["6"]
+
+    play(test)
+    assert engine.calls == 1
+
+
+def test_what_is_wrong_with_a_name_is_said():
+    async def test(board, clock):
+        board.types(Order)
+        with pytest.raises(UsageError, match="tags are several texts"):
+            await board.publish(Order(number=1), tags="web")
+        with pytest.raises(UsageError, match="a tag cannot be empty"):
+            await board.publish(Order(number=1), tags=[""])
+        with pytest.raises(UsageError, match="cannot be a correlation"):
+            await board.publish(Order(number=1), correlation_id="c#2")
+        with pytest.raises(UsageError, match="Order is a class"):
+            await board.publish(Order)
+        await board.close()
+        with pytest.raises(UsageError, match="the board board is closed"):
+            await board.publish(Order(number=1))
+
+    play(test)
+
+
+def test_an_id_counts_once_however_many_publish_it_at_once():
+    async def test(board, clock):
+        seen = Seen()
+        board.agent("worker").consumes(Order).with_engines(seen.engine)
+        made = await asyncio.gather(*(board.publish(Order(number=1), id="o-1") for _ in range(5)))
+        await board.run_until_idle()
+        assert len({it.run for it in made}) == 1
+        assert seen.calls == [(1,)]
+
+    play(test)
+
+
+def test_another_function_under_the_same_name_is_another_object(tmp_path):
+    def made(engine) -> Board:
+        board = Board(journal=tmp_path / "runs.db")
+        board.agent("worker").consumes(Order, Payment).with_engines(FunctionEngine(engine))
+        return board
+
+    async def first(board, clock):
+        await board.publish(Order(number=1), correlation_id="c")
+
+    async def second(board, clock):
+        from weft.errors import LinkError
+
+        with pytest.raises(LinkError, match="lambda"):
+            await board.publish(Payment(number=1), correlation_id="c")
+
+    play(first, made(lambda inputs: None))
+    play(second, made(lambda inputs: 17))
+
+
+def test_a_file_with_a_board_is_sound(tmp_path):
+    import sqlite3
+
+    async def test(board, clock):
+        board.agent("worker").consumes(Order, scope="all").publishes(Note).with_engines(
+            FunctionEngine(lambda inputs: Note(text="x"))
+        )
+        await board.publish(Order(number=1), tags=["a"])
+        await board.run_until_idle()
+
+    play(test, Board(journal=tmp_path / "runs.db"))
+    with sqlite3.connect(tmp_path / "runs.db") as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -489,3 +489,32 @@ def test_nothing_is_published_that_was_not_given():
         assert (await board.query_artifacts())[1] == 1
 
     play(test)
+
+
+def test_activation_counts_only_what_the_agent_may_see():
+    async def test(board, clock):
+        seen = one_agent(board, Order, activation="Payment >= 1")
+        board.types(Payment)
+        async with board.traced_run():
+            await board.publish(Order(number=1))
+            hidden = PrivateVisibility(agents=("boss",))
+            await board.publish(Payment(number=1), visibility=hidden)
+            await board.run_until_idle()
+            assert seen.calls == []
+            await board.publish(Payment(number=2), visibility=AfterVisibility(seconds=5))
+            await board.run_until_idle()
+            assert seen.calls == []
+        await clock.advance(6)
+        await board.run_until_idle()
+        assert seen.calls == [(1,)]
+
+    play(test)
+
+
+def test_invoke_with_what_the_agent_does_not_want_is_refused():
+    async def test(board, clock):
+        one_agent(board, Order, where="total > 10")
+        with pytest.raises(UsageError, match="worker does not take this Order"):
+            await board.invoke("worker", Order(number=1, total=1))
+
+    play(test)

@@ -57,8 +57,8 @@ class Application:
         """
         if not isinstance(obj, self.input):
             raise UsageError(f"the application takes {self.input.__name__}, not {obj!r:.60}")
-        made = await self.board.publish(obj)
         host = await self.board.host()
+        made = await self.board.publish(obj, correlation_id=host.new_id())
         try:
             async with asyncio.timeout(self.deadline):
                 row = await host.settled(made.run, scope=self._scope)

@@ -2,8 +2,10 @@
 
 import asyncio
 import inspect
+from collections import ChainMap
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -106,7 +108,8 @@ class Board:
         )
         self._host: Host | None = None
         self._opening = asyncio.Lock()
-        self._correlation: str | None = None
+        self._correlation: ContextVar[str | None] = ContextVar("correlation", default=None)
+        self._closed = False
         #: The runs that were published to here, in order.
         self._runs: dict[str, None] = {}
 
@@ -206,9 +209,9 @@ class Board:
             type_,
             content,
             scope=self._scope,
-            tags=tuple(sorted(tags)) if isinstance(tags, set) else tuple(tags),
+            tags=sorted(tags) if isinstance(tags, set) else tags,
             visibility=visibility,
-            correlation=correlation_id or self._correlation,
+            correlation=correlation_id or self._correlation.get(),
             partition=partition,
             id=id,
             agent=agent,
@@ -220,6 +223,8 @@ class Board:
         self, obj: BaseModel | Mapping[str, Any] | str, payload: Mapping[str, Any] | None
     ) -> tuple[str, object]:
         types = self._builder.types
+        if isinstance(obj, type):
+            raise UsageError(f"{obj.__name__} is a class", hint=f"publish {obj.__name__}(...)")
         if isinstance(obj, BaseModel):
             kind = type(obj)
             if kind not in types and not getattr(kind, _MARK, False):
@@ -336,11 +341,12 @@ class Board:
     async def traced_run(self, name: str = "run") -> AsyncGenerator[Trace]:
         """Let everything that is published inside belong to one correlation."""
         host = await self._opened()
-        before, self._correlation = self._correlation, host.new_id()
+        correlation = host.new_id()
+        before = self._correlation.set(correlation)  # For this task, and those it begins.
         try:
-            yield Trace(name, self._correlation, self)
+            yield Trace(name, correlation, self)
         finally:
-            self._correlation = before
+            self._correlation.reset(before)
 
     def application(
         self,
@@ -363,6 +369,7 @@ class Board:
 
     async def close(self) -> None:
         """Let all runs go; those in a file go on some other time."""
+        self._closed = True
         host, self._host = self._host, None
         if host is not None:
             await host.close()
@@ -379,12 +386,14 @@ class Board:
         await self.close()
 
     async def _opened(self) -> Host:
+        if self._closed:
+            raise UsageError(f"the board {self.name} is closed", hint="make another one")
         async with self._opening:
             if self._host is None:
                 self._host = await open_code_host(
                     self.name,
                     self.build,
-                    self._builder.objects.table,
+                    ChainMap(self._builder.objects.table, self._builder.objects.given),
                     workspace=self._workspace,
                     journal=self._journal,
                     model=self._model,

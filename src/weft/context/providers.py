@@ -5,6 +5,7 @@ the identity it reads with.
 """
 
 import asyncio
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -151,13 +152,14 @@ class CompositeProvider:
     async def __call__(self, request: ContextRequest) -> ContextSlice:
         """Ask all of them; the order is that of the providers, whoever is faster."""
         if self.parallel:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(_asked(it, request)) for it in self.providers]
-            slices = [it.result() for it in tasks]
+            slices = await asyncio.gather(*(_asked(it, request) for it in self.providers))
         else:
             slices = [await _asked(it, request) for it in self.providers]
         items = unique(item for it in slices for item in it.items)
-        metadata = {"providers": [it.metadata for it in slices]}
+        metadata: dict[str, Any] = {"providers": [it.metadata for it in slices]}
+        redacted = {key for it in slices for key in it.metadata.get("redacted", ())}
+        if redacted:
+            metadata["redacted"] = sorted(redacted)
         return ContextSlice(items[: self.limit or MAX_LIMIT], metadata)
 
     def declared(self, provider: Declare, name: Name) -> Provider:  # noqa: ARG002 - as all
@@ -185,6 +187,9 @@ class RedactingProvider:
 
     async def __call__(self, request: ContextRequest) -> ContextSlice:
         """Ask it, and change every payload, however deep the keys stand."""
+        inside = self._inside(self.inner)
+        if inside is not None:
+            return await _asked(inside, request)
         given = await _asked(self.inner, request)
         changed: set[str] = set()
         items = [
@@ -200,6 +205,18 @@ class RedactingProvider:
         return providers.RedactingProvider(
             provider=provider(self.inner), drop=self.drop, transform=transform
         )
+
+    def _inside(self, provider: ContextProvider) -> ContextProvider | None:
+        """Return a provider that redacts before it summarises: what is summarised has no keys."""
+        if isinstance(provider, SummarisingProvider):
+            return SummarisingProvider(self._over(provider.inner), provider.templates)
+        if isinstance(provider, CompositeProvider):
+            several = map(self._over, provider.providers)
+            return CompositeProvider(*several, parallel=provider.parallel, limit=provider.limit)
+        return None
+
+    def _over(self, provider: ContextProvider) -> ContextProvider:
+        return RedactingProvider(provider, drop=self.drop, transform=self.transform)
 
     def _redacted(self, value: Any, changed: set[str]) -> Any:  # noqa: ANN401 - JSON
         if isinstance(value, list):
@@ -251,10 +268,16 @@ class SummarisingProvider:
 
 
 async def _asked(provider: ContextProvider, request: ContextRequest) -> ContextSlice:
-    given = await provider(request)
+    given = await answer_of(provider, request)
     if not isinstance(given, ContextSlice):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"{name_of(provider)} returned {type(given).__name__}, no ContextSlice")
     return given
+
+
+async def answer_of(provider: ContextProvider, request: ContextRequest) -> ContextSlice:
+    """Ask a provider, which may be a plain function as well."""
+    given: Any = provider(request)
+    return await given if inspect.isawaitable(given) else given
 
 
 def unique(items: Iterable[Item]) -> list[Item]:
@@ -299,5 +322,5 @@ def _require_tree(provider: object) -> None:
         raise UsageError(f"a provider cannot be used: {fault}")
 
 
-#: What a provider that was given no time limit of its own may take, in seconds.
+#: How long a provider may take, in seconds.
 PROVIDER_SECONDS: Final = 10.0

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
-from typing import Any, Final, Literal, Self, cast, get_args
+from typing import Any, Final, Generic, Literal, Self, cast, get_args
 
 from pydantic import BaseModel
 
@@ -12,6 +12,7 @@ from weft.dsl.board_parts import (
     FunctionEngine,
     JoinSpec,
     ModelEngine,
+    PartT,
     TypeNames,
     valid,
 )
@@ -69,6 +70,12 @@ class BoardBuilder:
             ),
         )
 
+    def known(self, it: "type[BaseModel] | str") -> "type[BaseModel] | str":
+        """Let a class be a type of the board; what it is called is settled when that is built."""
+        if not isinstance(it, str):
+            self.types.add(it)
+        return it
+
     def type_name(self, it: "type[BaseModel] | str") -> str:
         """Return what a type is called; a class that is new becomes one of the board."""
         if isinstance(it, str):
@@ -118,6 +125,23 @@ def _is_written(it: object, hook: str) -> bool:
     return callable(getattr(it, hook, None))
 
 
+class _Declared(Generic[PartT]):
+    """A part that names types: two classes of one name are told apart only when all are known."""
+
+    def __init__(self, part: type[PartT], named: tuple[str, Any], **fields: Any) -> None:  # noqa: ANN401 - of the part
+        self._part = part
+        self._named = named
+        self._fields = fields
+        self.built(str)  # What is wrong is told now.
+
+    def built(self, name: "Callable[[type[BaseModel] | str], str]") -> PartT:
+        """Return the part with the names as they are now."""
+        field_, types = self._named
+        several = isinstance(types, list)
+        said = tuple(map(name, cast("list[Any]", types))) if several else name(types)
+        return valid(self._part, **{field_: said}, **self._fields)
+
+
 class AgentBuilder:
     """An agent of a board while it is written; every method returns it."""
 
@@ -126,8 +150,8 @@ class AgentBuilder:
         self.name: Final = name
         self._about = ""
         self._prompt: list[PromptSection] = []
-        self._consumes: list[spec.Subscription] = []
-        self._publishes: list[spec.Publication] = []
+        self._consumes: list[_Declared[spec.Subscription]] = []
+        self._publishes: list[_Declared[spec.Publication]] = []
         self._engines: list[spec.Engine] = []
         self._components: list[spec.Component] = []
         self._said: dict[str, Any] = {}
@@ -160,9 +184,9 @@ class AgentBuilder:
     ) -> Self:
         """Wake the agent when artifacts come: one of each type; called again, others as well."""
         self._consumes.append(
-            valid(
+            _Declared(
                 spec.Subscription,
-                types=tuple(self._board.type_name(it) for it in types),
+                ("types", [self._board.known(it) for it in types]),
                 where=self._board.test(where),
                 tags=_names(tags),
                 from_agents=_names(from_agents),
@@ -192,9 +216,9 @@ class AgentBuilder:
             seen = self._board.objects.name(visibility)
         for it in types:
             self._publishes.append(
-                valid(
+                _Declared(
                     spec.Publication,
-                    type=self._board.type_name(it),
+                    ("type", self._board.known(it)),
                     visibility=seen or PUBLIC,
                     tags=_names(tags),
                     fan_out=fan_out,
@@ -307,8 +331,8 @@ class AgentBuilder:
         return valid(
             spec.BoardAgent,
             agent=self.name,
-            consumes=tuple(self._consumes),
-            publishes=tuple(self._publishes),
+            consumes=tuple(it.built(self._board.type_name) for it in self._consumes),
+            publishes=tuple(it.built(self._board.type_name) for it in self._publishes),
             engines=tuple(self._engines),
             components=tuple(self._components),
             **self._said,

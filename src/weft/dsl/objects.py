@@ -1,8 +1,10 @@
 """Objects given in code: how a spec refers to them, and the table of those it cannot import."""
 
+import hashlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import CodeType
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
@@ -20,11 +22,18 @@ class Reference(NamedTuple):
     options: dict[str, Json]
 
 
+def given_key(name: str, options: Mapping[str, Json]) -> str:
+    """Return what an object that was made with options is kept under."""
+    return f"{name} {sorted(options.items())!r}"
+
+
 class LocalObjects:
     """Objects that only this process has, by the names under which a spec refers to them."""
 
     def __init__(self) -> None:
         self.table: dict[str, object] = {}
+        #: Objects that can be made anywhere, as they were given here.
+        self.given: dict[str, object] = {}
 
     def refer(self, it: object) -> Reference:
         """Return how a spec refers to an object: importable by name, or as one of this process."""
@@ -34,6 +43,8 @@ class LocalObjects:
         name = importable_name(type(it))
         options = _options(it) if name else None
         if name and options is not None:
+            # Here it is the object itself that is called; elsewhere one that is made like it.
+            self.given[given_key(name, options)] = it
             return Reference(name, options)
         return Reference(self._kept(it), {})
 
@@ -47,13 +58,26 @@ class LocalObjects:
             return known
         own = getattr(it, "__qualname__", None) or type(it).__qualname__
         plain = "".join(one if one.isalnum() else "_" for one in own.rpartition(">.")[2])
-        base = f"{_LOCAL}{plain.strip('_') or 'function'}"
+        # By its code: another function under the same name is another object.
+        code = getattr(it, "__code__", None)
+        mark = f"_{_hash(code)}" if code is not None else ""
+        base = f"{_LOCAL}{plain.strip('_') or 'function'}{mark}"
         name, number = base, 1
         while name in self.table:
             number += 1
             name = f"{base}_{number}"
         self.table[name] = it
         return name
+
+
+def _hash(code: CodeType) -> str:
+    parts = (code.co_code, code.co_names, [it for it in code.co_consts if not _is_code(it)])
+    inner = [_hash(it) for it in code.co_consts if _is_code(it)]
+    return hashlib.sha256(repr((parts, inner)).encode()).hexdigest()[:8]
+
+
+def _is_code(it: object) -> bool:
+    return isinstance(it, CodeType)
 
 
 def importable_name(it: Any) -> str | None:  # noqa: ANN401 - any object

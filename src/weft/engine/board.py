@@ -85,7 +85,6 @@ def on_artifact_published(
         board.correlation, event.at,
     )  # fmt: skip
     board = board.changed(
-        counts={**board.counts, data.type: board.counts.get(data.type, 0) + 1},
         outside=board.outside + data.by.startswith(OUTSIDE),
         last_at=event.at,
     )
@@ -99,7 +98,10 @@ def on_artifact_published(
     elsewhere = frozenset(data.letters.values())
     wakes = {name: key for name, key in data.wakes.items() if name not in elsewhere}
     direct = bool(data.direct)
-    commands += _deliver(compiled, state, event, it, wakes, event.at + data.delay, direct=direct)
+    visible_at = event.at + data.delay
+    commands += _deliver(
+        compiled, state, event, it, wakes, visible_at, direct=direct, counts=data.counts
+    )
     return [*commands, *start_next(compiled, state)]
 
 
@@ -113,7 +115,6 @@ def on_artifact_arrived(
         data.correlation, data.created_at,
     )  # fmt: skip
     state.board = board.changed(
-        counts={**board.counts, data.type: board.counts.get(data.type, 0) + 1},
         outside=board.outside + 1,
         ids=board.ids.added(data.letter),
         last_at=event.at,
@@ -132,12 +133,18 @@ def _deliver(
     visible_at: int,
     *,
     direct: bool = False,
+    counts: tuple[str, ...] = (),
 ) -> list[Command]:
     board, rules = board_of(state), rules_of(compiled)
-    if wakes and visible_at > event.at:
+    if (wakes or counts) and visible_at > event.at:
         timer = f"visible:{event.seq}"
-        state.board = board.changed(delayed={**board.delayed, timer: Delayed(it, wakes)})
+        delayed = Delayed(it, wakes, direct, counts)
+        state.board = board.changed(delayed={**board.delayed, timer: delayed})
         return [Record(TimerSet(timer, visible_at, "board"), turn=0)]
+    for name in counts:
+        counted = board.counts.get(name, {})
+        counted = {**counted, it.type: counted.get(it.type, 0) + 1}
+        board = board.changed(counts={**board.counts, name: counted})
     commands: list[Command] = []
     if direct:  # It is given to the agent, whatever that would wait for.
         for name in list(wakes)[:1]:
@@ -235,7 +242,7 @@ def _is_activated(it: SubscriptionRules, board: BoardState) -> bool:
     if it.activation is None:
         return True
     try:
-        return evaluate(it.activation, Counter(board.counts))
+        return evaluate(it.activation, Counter(board.counts.get(it.name, {})))
     except ExpressionError:
         return False
 
@@ -253,7 +260,7 @@ def _when_quiet(compiled: CompiledWorkflow, state: State) -> list[Command]:
     if state.stopping:
         return over(compiled, state, "cancelled", "stopped on request after the turn")
     if board.schedule and not state.timers:
-        return [end_run(compiled, "completed", "its schedule is over")]
+        return over(compiled, state, "completed", "its schedule is over")
     state.board = board.changed(outside=0, woken={})
     unwanted = board.queues or board.pools or board.batches or board.deferred or state.timers
     if state.seq >= LONG and not unwanted:
@@ -277,7 +284,8 @@ def fired(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) 
         case "visible":
             delayed = board.delayed[timer.id]
             state.board = board.changed(delayed=without(board.delayed, timer.id))
-            commands = _deliver(compiled, state, event, delayed.artifact, delayed.wakes, 0)
+            it, wakes, direct, counts = delayed
+            commands = _deliver(compiled, state, event, it, wakes, 0, direct=direct, counts=counts)
         case "defer":
             name, delivery = board.deferred[timer.id]
             board = board.changed(deferred=without(board.deferred, timer.id))
@@ -293,7 +301,7 @@ def _when_idle(compiled: CompiledWorkflow, state: State, event: Event) -> list[C
     """End a correlation in which nothing has happened for long; else look again later."""
     board, seconds = board_of(state), rules_of(compiled).spec.idle_seconds
     due = board.last_at + round(seconds * 1000)
-    busy = state.active or board.deferred or board.delayed
+    busy = state.active or any(it != _IDLE for it in state.timers)
     if due > event.at or busy:
         return [Record(TimerSet(_IDLE, max(due, event.at + 1000), "board"), turn=0)]
     return over(compiled, state, "completed", f"nothing has happened for {seconds:g} seconds")

@@ -35,6 +35,8 @@ class ArtifactPublished:
     wakes: dict[str, str] = field(default_factory=dict[str, str])
     #: The runs that collect it beyond its correlation, each with the subscription it does that for.
     letters: dict[str, str] = field(default_factory=dict[str, str])
+    #: The subscriptions that wait for a number of artifacts, and whose agents may see this one.
+    counts: tuple[str, ...] = ()
     #: The subscriptions that could not be asked, and why.
     faults: dict[str, str] = field(default_factory=dict[str, str])
     #: The agent it is given to, whatever else it would wake; empty for all.

@@ -16,6 +16,8 @@ class ArtifactRow(NamedTuple):
     """An artifact as it is looked up; its payload stays in its event."""
 
     app: str
+    run: str
+    seq: int
     board: str
     id: str
     type: str
@@ -27,8 +29,6 @@ class ArtifactRow(NamedTuple):
     policy: Policy
     names: tuple[str, ...]
     tags: tuple[str, ...]
-    run: str
-    seq: int
 
 
 class ConsumedRow(NamedTuple):

@@ -33,6 +33,8 @@ class Delayed(NamedTuple):
 
     artifact: Artifact
     wakes: Mapping[str, str]
+    direct: bool = False
+    counts: tuple[str, ...] = ()
 
 
 class Pool(NamedTuple):
@@ -55,7 +57,7 @@ class BoardChanges(TypedDict, total=False):
     """What changes in the course of a run."""
 
     correlation: str
-    counts: Mapping[str, int]
+    counts: Mapping[str, Mapping[str, int]]
     queues: Mapping[str, Fifo[Delivery]]
     pools: Mapping[tuple[str, str], Pool]
     batches: Mapping[str, Groups]
@@ -74,8 +76,8 @@ class BoardState:
     """Everything of a board that is not in its index: it ends with the run."""
 
     correlation: str
-    #: How many artifacts of each type there were.
-    counts: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: For each subscription that waits for a number: how many of each type its agent may see.
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
     #: What is ready, by subscription.
     queues: Mapping[str, Fifo[Delivery]] = field(default_factory=dict[str, Fifo[Delivery]])
     #: What is not complete, by subscription and key.

@@ -259,8 +259,7 @@ def returned(
     match point:
         case "board:engine":
             made = cast("Mapping[str, Any]", value)
-            if made["state"]:
-                active = active.changed(fetched={**(active.fetched or {}), "state": made["state"]})
+            active = active.changed(fetched={**(active.fetched or {}), "state": made["state"]})
             return evaluated(compiled, state, active, made["artifacts"], event)
         case "board:publish":
             return _publish(compiled, state, active, drafts)

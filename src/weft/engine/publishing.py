@@ -48,9 +48,15 @@ def published(board: BoardRules, tenant: str, draft: Draft) -> ArtifactPublished
     wakes: dict[str, str] = {}
     letters: dict[str, str] = {}
     faults: dict[str, str] = {}
+    seen_at_once = seen._replace(visible_at=0)
+    counts = tuple(
+        it.name
+        for it in board.subscriptions.values()
+        if it.activation is not None and may_see(seen_at_once, board.identity(it.agent, tenant), 0)
+    )
     for rules in _concerned(board, draft):
         # Whoever may not see it is not woken, and never told that there is something.
-        if not may_see(seen._replace(visible_at=0), board.identity(rules.agent, tenant), 0):
+        if not may_see(seen_at_once, board.identity(rules.agent, tenant), 0):
             continue
         wanted = _wanted(rules, draft)
         if isinstance(wanted, str):
@@ -67,6 +73,7 @@ def published(board: BoardRules, tenant: str, draft: Draft) -> ArtifactPublished
         delay=seen.visible_at,
         wakes=wakes,
         letters=letters,
+        counts=counts,
         faults=faults,
         direct=draft.direct,
         id=draft.id,
@@ -235,7 +242,7 @@ def read_draft(
         by=by,
         tags=tuple(dict.fromkeys(given.get("tags") or ())),
         partition=given.get("partition") or partition,
-        visibility=VISIBILITY.validate_python(given.get("visibility") or {"kind": "public"}),
+        visibility=VISIBILITY.validate_python(given.get("visibility", {"kind": "public"})),
         verdicts=given.get("verdicts") or {},
         keys=given.get("keys") or {},
         direct=direct,

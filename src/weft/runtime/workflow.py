@@ -117,9 +117,29 @@ def link(
         it.function: linking.objects[it.file] for it in spec.tools if it.file in linking.objects
     }
     tools = loader.load(name, code, functions, linked_functions(compiled.points), given)
+    try:
+        workflow = _linked(declared, spec, code, compiled, tools, loader, linking)
+    except LinkError:
+        loader.unload(name)
+        raise
+    # Every workflow lets go of the code it has loaded when nothing needs it any more.
+    finalize(workflow, loader.unload, name)
+    return workflow
+
+
+def _linked(
+    declared: WorkflowSpec,
+    spec: WorkflowSpec,
+    code: Mapping[str, bytes],
+    compiled: CompiledWorkflow,
+    tools: Tools,
+    loader: ToolLoader,
+    linking: Linking,
+) -> Workflow:
+    name = digest(declared, code)
     board = spec.board
     types = None if board is None else artifact_types(spec, board)
-    workflow = Workflow(
+    return Workflow(
         digest=name,
         spec=spec,
         compiled=compiled,
@@ -135,9 +155,6 @@ def link(
         types=types or NO_TYPES,
         output_misfits=dict(_misfits(spec, types)),
     )
-    # Every workflow lets go of the code it has loaded when nothing needs it any more.
-    finalize(workflow, loader.unload, name)
-    return workflow
 
 
 def _views(

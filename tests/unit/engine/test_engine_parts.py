@@ -127,7 +127,7 @@ CHANGES = {
     "edits": ({"last": "x"},),
     "asked": {"a": 1},
     "route": Route("B", "chosen"),
-    "fetched": {"slices": []},
+    "fetched": {"engines": [0]},
     "candidates": ([],),
 }
 

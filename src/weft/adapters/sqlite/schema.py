@@ -112,11 +112,13 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     # with what is missing of the key, so that run and number decide among those of one time.
     (
         """
+        -- The key first: else some versions of SQLite take a sound table for a damaged one.
         CREATE TABLE artifacts (
-            app TEXT NOT NULL, board TEXT NOT NULL, id TEXT NOT NULL, type TEXT NOT NULL,
-            producer TEXT NOT NULL, correlation TEXT NOT NULL, partition TEXT NOT NULL,
-            created_at INTEGER NOT NULL, visible_at INTEGER NOT NULL, policy TEXT NOT NULL,
-            names TEXT NOT NULL, tags TEXT NOT NULL, run TEXT NOT NULL, seq INTEGER NOT NULL,
+            app TEXT NOT NULL, run TEXT NOT NULL, seq INTEGER NOT NULL, board TEXT NOT NULL,
+            id TEXT NOT NULL, type TEXT NOT NULL, producer TEXT NOT NULL,
+            correlation TEXT NOT NULL, partition TEXT NOT NULL, created_at INTEGER NOT NULL,
+            visible_at INTEGER NOT NULL, policy TEXT NOT NULL, names TEXT NOT NULL,
+            tags TEXT NOT NULL,
             PRIMARY KEY (app, run, seq)
         ) WITHOUT ROWID
         """,

@@ -1,9 +1,8 @@
 """Calling the code of a board: before an agent works, its engines, and around what it publishes."""
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from weft.context.slices import AgentInfo, Envelope, Item, utc
 from weft.engine.board import rules_of
@@ -24,6 +23,7 @@ from weft.ports.clock import Clock
 from weft.ports.tools import ToolCall
 from weft.runtime.board.code import BoardCode, payload_for
 from weft.runtime.board.evaluation import (
+    CONTINUE,
     EvalContext,
     EvalInputs,
     EvalResult,
@@ -35,11 +35,6 @@ from weft.runtime.board.reading import reader_for
 from weft.runtime.context_variables import Context
 from weft.runtime.json_values import own_copy, plain_json
 from weft.runtime.workflow import Workflow
-
-_log: Final = logging.getLogger("weft.runtime")
-
-#: Calls code in time: which, and with what.
-Invoke = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +202,8 @@ async def _after_evaluation(board: BoardCall, drafts: list[JsonDraft]) -> list[J
     agent = board.active.agent
     publishes = rules_of(board.workflow.compiled).agents[agent].publishes
     for hook in board.code.hooks_of(agent, "post_evaluate"):
-        ctx = board.context(envelopes(inputs_of(board.active), board), _state_of(board))
+        inputs = envelopes(inputs_of(board.active), board)
+        ctx = board.context(inputs, _state_of(board), _items(board))
         result = EvalResult([_output(it, board) for it in drafts])
         given = await board.invoke(hook.name, hook.call, ctx, result)
         if given is not None:
@@ -236,11 +232,14 @@ async def consulted(board: "BoardCall | OutsideCall", agent: str, draft: JsonDra
     for hook in board.code.hooks_of(agent, "artifact_published"):
         (it,) = envelopes([draft], board)
         given = await board.invoke(hook.name, hook.call, it)
-        if isinstance(given, Verdict) and given.kind != "continue":
+        if isinstance(given, Verdict) and given.kind == "block":
             return {**draft, "blocked": given.reason or f"by {hook.name}"}
-        if given is not None and not isinstance(given, Verdict):
-            (changed,), _ = drafts_of(given, board.workflow.types, ())
-            draft = {**draft, **changed}
+        if given is None or given == CONTINUE:
+            continue
+        changed, _ = drafts_of(given, board.workflow.types, ())
+        if len(changed) != 1 or changed[0]["type"] != draft["type"]:
+            raise ToolError(f"{hook.name} returns another {draft['type']}, BLOCK or None")
+        draft = {**draft, **changed[0]}
     verdicts: dict[str, Json] = {}
     keys: dict[str, Json] = {}
     rules = rules_of(board.workflow.compiled)

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from weft.context import providers
 from weft.context.providers import nesting_fault
 from weft.context.slices import ContextProvider
+from weft.dsl.objects import given_key
 from weft.errors import LinkError
 from weft.findings import Finding, Place
 from weft.ids import OBJECT_REF
@@ -62,9 +63,6 @@ class BoardCode:
         return tuple(it for name in names for it in self.hooks.get((agent, name), ()))
 
 
-NO_CODE: Final = BoardCode({}, {}, {}, {}, {}, {}, {})
-
-
 def link_board(
     board: Board, digest: str, loader: ToolLoader, local: Mapping[str, object]
 ) -> BoardCode:
@@ -75,7 +73,7 @@ def link_board(
     if missing:
         raise LinkError(_not_here(missing), tuple(map(_local_finding, missing)))
     objects |= loader.objects(digest, (it for it in names if it not in objects))
-    made = _Maker(objects)
+    made = _Maker(objects, local)
     contexts = {it.agent: made.provider(it.context or CorrelatedProvider()) for it in board.agents}
     engines = {
         (agent.agent, index): made.engine(it)
@@ -118,15 +116,16 @@ def _local_finding(name: str) -> Finding:
 class _Maker:
     """Makes objects from what is declared; one that is declared twice is made once."""
 
-    def __init__(self, objects: Mapping[str, Any]) -> None:
+    def __init__(self, objects: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         self._objects = objects
-        self._made: dict[tuple[str, str], Any] = {}
+        #: What was given in code, or made already, by its name and its options.
+        self._made: dict[str, Any] = dict(given)
 
     def instance(self, name: str, options: JsonMap) -> Any:  # noqa: ANN401 - an author's object
         found = self._objects[name]
         if not isinstance(found, type):
             return found
-        key = (name, repr(sorted(options.items())))
+        key = given_key(name, options)
         if key not in self._made:
             try:
                 self._made[key] = found(**options)
@@ -136,7 +135,7 @@ class _Maker:
 
     def engine(self, engine: FunctionEngine) -> Callable[..., Any]:
         made = self.instance(engine.function, engine.options)
-        return cast("Callable[..., Any]", getattr(made, "evaluate_inputs", made))
+        return cast("Callable[..., Any]", made)
 
     def provider(self, spec: Provider) -> ContextProvider:
         made = self._provider(spec)

@@ -7,7 +7,7 @@ from typing import Final
 
 from weft.engine.board_rows import Letter
 from weft.engine.events import ArtifactPublished, Event
-from weft.errors import WeftError
+from weft.engine.rows import RunRow
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
 from weft.runtime.decision import NewEvent
@@ -16,6 +16,10 @@ _log: Final = logging.getLogger("weft.runtime")
 
 #: How many letters go into a run at once.
 PAGE: Final = 100
+
+#: How often it is tried again to bring letters, and after how many seconds.
+TRIES: Final = 3
+PAUSE: Final = 0.5
 
 #: Tenant and collection.
 Address = tuple[str, str]
@@ -27,15 +31,28 @@ Take = Callable[[str, Letter, Sequence[NewEvent]], Awaitable[None]]
 async def open_run(journal: Journal, app: str, name: str) -> tuple[str, bool]:
     """Return the run that goes by a name now, and whether it has begun.
 
-    A name is used again when the run of that name has ended: NAME, NAME.2, NAME.3 and so on.
+    A name is used again when the run of that name has ended: NAME, NAME#2, NAME#3 and so on.
     """
-    number = 1
-    while True:
-        run = name if number == 1 else f"{name}.{number}"
-        row = await journal.run(Scope(app), run)
-        if row is None or row.status != "ended":
-            return run, row is not None
-        number += 1
+    number, last = await _last(journal, app, name)
+    if last is not None and last.status != "ended":
+        return last.run, True
+    return _numbered(name, number + 1), False
+
+
+async def last_run(journal: Journal, app: str, name: str) -> RunRow | None:
+    """Return the newest run that went by a name."""
+    return (await _last(journal, app, name))[1]
+
+
+async def _last(journal: Journal, app: str, name: str) -> tuple[int, RunRow | None]:
+    number, last = 0, None
+    while (row := await journal.run(Scope(app), _numbered(name, number + 1))) is not None:
+        number, last = number + 1, row
+    return number, last
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}#{number}"
 
 
 class Collector:
@@ -85,16 +102,22 @@ class Collector:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _bring_all(self, address: Address) -> None:
+    async def _bring_all(self, address: Address, tries: int = TRIES) -> None:
         app, to = address
+        self._more.add(address)
+        this = asyncio.current_task()
         try:
             while address in self._more:
                 self._more.discard(address)
                 while letters := await self._journal.letters(app, to, limit=PAGE):
                     news = [NewEvent("letter", it.data) for it in letters]
                     await self._take(to, letters[0], news)
-        except WeftError:
+        except Exception:  # noqa: BLE001 - whatever it is, they are brought another time
             # They stay where they are: the next look, or the next process, brings them.
             _log.exception("letters to %s cannot be brought", to)
+            if tries:
+                await asyncio.sleep(PAUSE)
+                self._tasks[address] = asyncio.create_task(self._bring_all(address, tries - 1))
         finally:
-            self._tasks.pop(address, None)
+            if self._tasks.get(address) is this:
+                del self._tasks[address]

@@ -1,9 +1,9 @@
 """What engines and components get and give: inputs, results, and the context of an activation."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,7 +17,7 @@ from weft.context.slices import (
     Item,
 )
 from weft.engine.publishing import VISIBILITY, JsonDraft, dumped
-from weft.errors import ToolError
+from weft.errors import ToolError, UsageError
 from weft.findings import Json
 from weft.runtime.board.types import ArtifactTypes
 from weft.runtime.context_variables import Context
@@ -30,6 +30,10 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 VerdictKind = Literal["continue", "skip", "defer", "block"]
 
 
+#: The longest time that something may be put off, in seconds: a year.
+LONGEST: Final = 31_536_000
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What a component decides before an agent works; `seconds` is how long defer puts it off."""
@@ -37,6 +41,15 @@ class Verdict:
     kind: VerdictKind = "continue"
     seconds: float = 1.0
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be done."""
+        if self.kind not in get_args(VerdictKind):
+            raise UsageError(
+                f"{self.kind!r} is no verdict", hint="use CONTINUE, SKIP, DEFER, BLOCK"
+            )
+        if not 0 <= self.seconds <= LONGEST:
+            raise UsageError(f"nothing can be put off by {self.seconds} seconds")
 
 
 CONTINUE: Final = Verdict()
@@ -88,10 +101,6 @@ class EvalResult:
     def empty(cls) -> "EvalResult":
         """Return a result without anything to publish."""
         return cls()
-
-
-#: Gives the items of the slice of the engine that works.
-GetContext = Callable[[], Awaitable[list[Item]]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,18 @@ from weft.engine.board_rows import Letter
 from weft.engine.events import ArtifactPublished, BatchesFlushed, Event, RunStarted
 from weft.engine.state import State
 from weft.engine.visibility import Identity, denial
-from weft.errors import RunError, StoreConflict, UsageError
+from weft.errors import RunError, StoreConflict, UsageError, WeftError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.ports.board import ArtifactQuery, Consumption, StoredArtifact
 from weft.ports.scope import Scope
 from weft.runtime.arguments import require_scope, require_text, require_user
-from weft.runtime.board.collecting import Collector, open_run
+from weft.runtime.board.collecting import Collector, last_run, open_run
 from weft.runtime.board.publish import Offer, Publication, event_of, judged
 from weft.runtime.board.reading import reader_for
 from weft.runtime.decision import NewEvent
 from weft.runtime.gateway import Gateway
+from weft.runtime.signals import Stop
 from weft.runtime.workflow import Workflow
 from weft.spec.providers import FilterConfig
 from weft.spec.visibility import Visibility
@@ -110,13 +111,21 @@ class BoardGateway(Gateway):
         offer = Offer(type, payload, tags, visibility, correlation, partition, id, agent)
         judged(linked, offer)
         self._require_models(linked, model, scope)
-        if id:
-            known = await self._journal.artifacts(
-                ArtifactQuery(scope.app, workflow, None, self._clock.now(), ids=(id,), limit=1)
+        if not id:
+            return await self._publish(linked, offer, scope, model)
+        key = (scope.app, f"{linked.name} {id}")
+        async with self._beginning.setdefault(key, asyncio.Lock()):  # An id counts once.
+            query = ArtifactQuery(
+                scope.app, linked.name, None, self._clock.now(), ids=(id,), limit=1
             )
-            for it in known.items:
+            for it in (await self._journal.artifacts(query)).items:
                 return Publication(id, it.run, it.artifact.correlation)
-        name = correlation or self._clock.new_id()
+            return await self._publish(linked, offer, scope, model)
+
+    async def _publish(
+        self, linked: Workflow, offer: Offer, scope: Scope, model: str | None
+    ) -> Publication:
+        name = offer.correlation or self._clock.new_id()
         for _ in range(MAX_TRIES):
             try:
                 # Of many who publish at once, one begins the correlation.
@@ -126,10 +135,10 @@ class BoardGateway(Gateway):
                     if not there:
                         seq = await self._begin_board(run, linked, offer, scope, name, model)
                 if there:
-                    seq = await self._add(run, workflow, offer, scope)
+                    seq = await self._add(run, linked.name, offer, scope)
             except (StoreConflict, _Begun):  # Another process has begun or ended it meanwhile.
                 continue
-            return Publication(id or f"{run}.{seq}", run, name)
+            return Publication(offer.id or f"{run}.{seq}", run, name)
         raise RunError(f"the correlation {name} could not be written to; try again")
 
     async def _begin_board(
@@ -178,7 +187,10 @@ class BoardGateway(Gateway):
         """Put an artifact into a run that is there."""
         opened = await self._open(run, Scope(scope.app))
         if opened.workflow.name != workflow:
-            raise UsageError(f"{run} is a run of {opened.workflow.name}, not of {workflow}")
+            raise UsageError(
+                f"the correlation {run} belongs to {opened.workflow.name}, not to {workflow}",
+                hint="choose another correlation",
+            )
         if offer.type not in opened.workflow.types.schemas:
             raise UsageError(
                 f"the correlation began before the board had the type {offer.type}",
@@ -218,15 +230,18 @@ class BoardGateway(Gateway):
         for agent in linked.spec.board.agents if linked.spec.board else ():
             if agent.schedule is None:
                 continue
-            name = f"{workflow}~schedule~{agent.agent}"
-            run, there = await open_run(self._journal, scope.app, name)
-            if not there:
-                begun = await self._board_start(
-                    linked, scope, correlation=run, schedule=agent.agent
-                )
-                new = (NewEvent(f"user:{scope.user}", begun),)
-                with suppress(UsageError, StoreConflict):  # Another process was quicker.
-                    await self._begin(scope, linked, run, new, streamed=False)
+            name = f"{linked.name}~schedule~{agent.agent}"
+            last = await last_run(self._journal, scope.app, name)
+            if last is not None and last.digest == linked.digest:
+                runs.append(last.run)  # Under way, or over: it is not begun again.
+                continue
+            if last is not None and last.status != "ended":  # Of a board that has changed.
+                await self.deliver(last.run, Stop("now"), scope=Scope(scope.app))
+            run, _ = await open_run(self._journal, scope.app, name)
+            begun = await self._board_start(linked, scope, correlation=run, schedule=agent.agent)
+            new = (NewEvent(f"user:{scope.user}", begun),)
+            with suppress(UsageError, StoreConflict):  # Another process was quicker.
+                await self._begin(scope, linked, run, new, streamed=False)
             runs.append(run)
         return runs
 
@@ -264,7 +279,11 @@ class BoardGateway(Gateway):
         require_scope(scope)
         identity = None if agent is None else await self._identity(workflow, agent, scope)
         reader = reader_for(
-            self._journal, app=scope.app, board=workflow, reader=identity, now=self._clock.now()
+            self._journal,
+            app=scope.app,
+            board=await self._board_name(workflow),
+            reader=identity,
+            now=self._clock.now(),
         )
         return await reader.query_artifacts(filters, embed_meta=embed_meta)
 
@@ -272,11 +291,19 @@ class BoardGateway(Gateway):
         """Return an artifact with its visibility and where it stands in the journal."""
         require_scope(scope)
         now = self._clock.now()
-        query = ArtifactQuery(scope.app, workflow, None, now, ids=(artifact,), limit=1)
+        name = await self._board_name(workflow)
+        query = ArtifactQuery(scope.app, name, None, now, ids=(artifact,), limit=1)
         page = await self._journal.artifacts(query)
         if not page.items:
             raise UsageError(f"there is no artifact {artifact} on the board {workflow}")
         return page.items[0]
+
+    async def _board_name(self, workflow: str) -> str:
+        """Return the name of a board, which may be another than that of its folder."""
+        try:
+            return (await self._workflows.named(workflow)).name
+        except WeftError:  # What was published can be read though the package cannot run now.
+            return workflow
 
     async def _identity(self, workflow: str, agent: str, scope: Scope) -> Identity:
         """Return as whom an agent reads. Raises UsageError if the board has no such agent."""
@@ -295,7 +322,8 @@ class BoardGateway(Gateway):
     ) -> list[Consumption]:
         """Return which artifacts have woken which agents, newest first."""
         require_scope(scope)
-        return await self._journal.consumed(scope.app, workflow, agent=agent, artifact=artifact)
+        name = await self._board_name(workflow)
+        return await self._journal.consumed(scope.app, name, agent=agent, artifact=artifact)
 
     async def why(self, workflow: str, artifact: str, agent: str, *, scope: Scope) -> str | None:
         """Say why an agent may not see an artifact now, or None if it may."""

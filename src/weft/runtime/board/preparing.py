@@ -3,10 +3,11 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, cast
 
-from weft.context.providers import PROVIDER_SECONDS, name_of
+from weft.context.providers import PROVIDER_SECONDS, answer_of, name_of
 from weft.context.slices import ContextProvider, ContextRequest, ContextSlice, Envelope, Item
 from weft.engine.board import rules_of
 from weft.engine.board_turn import inputs_of
@@ -21,6 +22,7 @@ from weft.runtime.board.evaluation import (
 from weft.runtime.board.reading import hidden_ids
 from weft.runtime.json_values import plain_json
 from weft.spec.board import HookName
+from weft.spec.providers import MAX_LIMIT
 
 
 async def prepared(board: BoardCall) -> tuple[dict[str, Json], str]:
@@ -130,27 +132,32 @@ async def _asked(
 ) -> dict[str, Any]:
     """Ask a provider, in time, and let through only what its agent may see."""
     served: set[str] = set()
-    ctx = board.context(inputs, dict(state), served=served)
+    # Copies: what a provider does with them changes nothing for others.
+    own_inputs = [replace(it, payload=deepcopy(it.payload)) for it in inputs]
+    ctx = board.context(own_inputs, deepcopy(state), served=served)
     request = ContextRequest(ctx.agent, ctx, ctx.inputs, ctx.board, ctx.correlation_id)
     name, begun, clock = name_of(provider), time.perf_counter(), board.clock.now()
+    limit = asyncio.timeout(PROVIDER_SECONDS)
     try:
-        async with asyncio.timeout(PROVIDER_SECONDS):
-            given = await provider(request)
+        async with limit:
+            given = await answer_of(provider, request)
         if not isinstance(given, ContextSlice):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"it returned {type(given).__name__}, no ContextSlice")  # noqa: TRY301
         items, metadata = _plain_slice(given)
-    except TimeoutError as error:
-        told = f"the provider {name} took longer than {PROVIDER_SECONDS:g} seconds"
-        raise ToolError(told) from error
     except Exception as error:  # whatever an author's provider raises
+        if limit.expired():
+            told = f"the provider {name} took longer than {PROVIDER_SECONDS:g} seconds"
+            raise ToolError(told) from error
         raise ToolError(f"the provider {name} failed: {type(error).__name__}: {error}") from error
     foreign = await _foreign(board, items, served)
     own = [it for it in items if str(it.get("id")) not in foreign]
+    bounded = own[:MAX_LIMIT]
     return {
         "provider": name,
-        "items": own,
+        "items": bounded,
         "metadata": metadata,
         "foreign": len(items) - len(own),
+        "dropped": len(own) - len(bounded),
         "started_at": clock,
         "ms": round((time.perf_counter() - begun) * 1000, 1),
     }

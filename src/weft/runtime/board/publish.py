@@ -20,6 +20,9 @@ from weft.spec.visibility import Visibility
 #: How long the name of an artifact, a correlation, a partition or a tag may be.
 MAX_NAME = 200
 
+#: What the names of runs have beside those of correlations.
+_MARKS = frozenset("#~")
+
 
 class Publication(NamedTuple):
     """An artifact that is on the board: what it is called, and where it went."""
@@ -46,6 +49,13 @@ class Offer(NamedTuple):
 def judged(workflow: Workflow, offer: Offer) -> JsonDraft:
     """Return what is offered as a draft. Raises UsageError with the field that does not fit."""
     _require_board(workflow)
+    if isinstance(offer.tags, str):
+        raise UsageError(f"tags are several texts, not {offer.tags!r}", hint="write them as a list")
+    if _MARKS.intersection(offer.correlation or ""):
+        raise UsageError(
+            f"{offer.correlation!r} cannot be a correlation: # and ~ mean something in runs",
+            hint="leave these two characters out",
+        )
     workflow.types.require(offer.type)
     for what, text in (
         ("correlation", offer.correlation or ""),
@@ -57,7 +67,7 @@ def judged(workflow: Workflow, offer: Offer) -> JsonDraft:
     try:
         payload = plain_json(offer.payload)
     except ValueError as error:
-        raise UsageError(f"the payload is {error}") from error
+        raise UsageError(f"the payload cannot be kept: {error}") from error
     fault = workflow.types.fault(offer.type, payload)
     if fault:
         raise UsageError(f"the payload is no {offer.type}: {fault}")
@@ -66,9 +76,10 @@ def judged(workflow: Workflow, offer: Offer) -> JsonDraft:
         "payload": payload,
         "tags": list(offer.tags),
         "partition": offer.partition,
-        "visibility": _visibility(offer.visibility),
         "id": offer.id,
     }
+    if offer.visibility is not None:
+        draft["visibility"] = _visibility(offer.visibility)
     if offer.agent:
         _require_consumer(workflow, offer)
     return draft
@@ -84,16 +95,17 @@ def _require_board(workflow: Workflow) -> None:
 
 def _require_name(what: str, text: str) -> None:
     if not isinstance(text, str) or len(text) > MAX_NAME or "\0" in text:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"{text!r:.60} cannot be a {what}: it is a text of {MAX_NAME} characters")
+        told = f"it must be a text of at most {MAX_NAME} characters"
+        raise UsageError(f"{text!r:.60} cannot be used as {what}: {told}")
+    if what == "tag" and not text:
+        raise UsageError("a tag cannot be empty")
     try:
         text.encode()
     except UnicodeEncodeError:
         raise UsageError(f"the {what} is not valid Unicode") from None
 
 
-def _visibility(given: Visibility | Mapping[str, Any] | None) -> Json:
-    if given is None:
-        return None
+def _visibility(given: Visibility | Mapping[str, Any]) -> Json:
     try:
         read = VISIBILITY.validate_python(given)
     except ValidationError as error:
@@ -140,4 +152,8 @@ async def event_of(
     if "blocked" in draft:
         raise UsageError(f"{offer.type} was not published: blocked {draft['blocked']}")
     read = read_draft(draft, by=f"user:{user}", direct=offer.agent)
-    return published(rules_of(workflow.compiled), app, read)
+    made = published(rules_of(workflow.compiled), app, read)
+    if offer.agent and not made.wakes:
+        why = next(iter(made.faults.values()), "its where or its visibility says no")
+        raise UsageError(f"{offer.agent} does not take this {offer.type}: {why}")
+    return made

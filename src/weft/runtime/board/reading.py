@@ -62,14 +62,18 @@ def reader_for(
         if served is not None:
             served.update(it.id for it in found)
         if meta:
-            found = [await _with_consumers(store, app, board, it) for it in found]
+            # Who else was woken may follow from what this reader may not see.
+            own = None if reader is None else reader.agent
+            found = [await _with_consumers(store, app, board, it, own) for it in found]
         return found, page.total or 0
 
     return BoardReader(query)
 
 
-async def _with_consumers(store: BoardStore, app: str, board: str, it: Envelope) -> Envelope:
-    used = await store.consumed(app, board, artifact=it.id)
+async def _with_consumers(
+    store: BoardStore, app: str, board: str, it: Envelope, agent: str | None
+) -> Envelope:
+    used = await store.consumed(app, board, agent=agent, artifact=it.id)
     agents = tuple(dict.fromkeys(found.agent for found in reversed(used)))
     return Envelope(
         it.id, it.type, it.payload, it.produced_by, it.correlation_id, it.partition_key, it.tags,
