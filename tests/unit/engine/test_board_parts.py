@@ -15,6 +15,7 @@ from weft.engine.events import (
     ContextFetched,
     Event,
     RunEnded,
+    StopAsked,
     TimerFired,
     ToolCalled,
     ToolFailed,
@@ -357,3 +358,14 @@ def test_a_board_whose_run_is_prepared_begins_when_that_is_done():
     (name,) = world.effects
     world.finish(name, ContextFetched({}, {}))
     assert list(world.effects) == ["engine-1-0-0"]
+
+
+def test_a_board_that_is_to_stop_after_the_turn_begins_no_other():
+    world = world_of({"max_concurrency": 1})
+    first, second = world.publish(NOTE), world.publish(NOTE)
+    world.write(NewEvent("user:ada", StopAsked("after_turn", "ada")))
+    assert world.state.status == "running"
+    world.finish("engine-1-0-0", ToolReturned("engine-1-0-0", engine_result([])))
+    assert world.state.reason == "stopped on request after the turn"
+    assert list(world.started) == [("Ann.0", first)]
+    assert world.lost == {("Ann.0", second): 1}
