@@ -215,7 +215,7 @@ def test_nothing_is_lost_in_silence_when_a_correlation_is_stopped(board, story, 
         take(world, step)
     if world.state.status == "ended":
         return
-    world.write(NewEvent("user:ada", StopAsked("ada", mode)))
+    world.write(NewEvent("user:ada", StopAsked(mode, "ada")))
     work_off(world)
     assert world.state.outcome == "cancelled"
     for want in world.wanted:

@@ -207,7 +207,7 @@ class World:
             if handled and state.status == "ended" and self.lost[want] == 1:
                 continue  # It was being handled when the run was ended from outside.
             assert sum_ == self.wanted[want] == 1, f"{want}: {waiting[want]} {handled}"
-        at_work = Counter(it.agent for it in state.active.values())
+        at_work = Counter(it.agent for it in state.active.values() if it.agent)
         assert sum(at_work.values()) <= self.rules.spec.max_concurrency
         assert all(n <= self.rules.agents[it].concurrency for it, n in at_work.items())
         if state.status != "ended":
@@ -218,14 +218,16 @@ class World:
         """Return what could be started now, as priority, order and subscription."""
         board = state.board
         at_work = Counter(it.agent for it in state.active.values())
-        if board is None or state.stopping or len(state.active) >= self.rules.spec.max_concurrency:
+        if board is None or state.stopping or 0 in state.active:
+            return []
+        if len(state.active) >= self.rules.spec.max_concurrency:
             return []
         return [
             (-it.priority, queue[0].order, name)
             for name, queue in board.queues.items()
             for it in [self.rules.subscriptions[name]]
             if at_work[it.agent] < self.rules.agents[it.agent].concurrency
-            and _is_activated(it, board.counts)
+            and _is_activated(it, board.counts.get(name, {}))
         ]
 
     def _expect_most_urgent(self, state: State, data: TurnStarted) -> None:

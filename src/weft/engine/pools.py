@@ -30,7 +30,7 @@ def collect(
         return board, [*commands, *more]
     place = (rules.name, key)
     pool = board.pools.get(place)
-    if pool is not None and _is_late(state, pool, event):
+    if pool is not None and _is_late(state, pool.timer, event):
         commands.append(missed(rules.name, pool, TOO_LATE))
         state.timers, pool = without(state.timers, pool.timer), None
     pool = pool or Pool({}, seen=board.seen.get(rules.name, 0))
@@ -65,9 +65,9 @@ def _opened(rules: SubscriptionRules, pool: Pool, event: Event) -> tuple[Pool, l
     return pool, [Record(TimerSet(pool.timer, due, "board"), turn=0)]
 
 
-def _is_late(state: State, pool: Pool, event: Event) -> bool:
-    """Tell whether a window is over whose timer has not fired yet: nobody may have been there."""
-    timer = state.timers.get(pool.timer)
+def _is_late(state: State, id_: str, event: Event) -> bool:
+    """Tell whether a time is over whose timer has not fired yet: nobody may have been there."""
+    timer = state.timers.get(id_)
     return timer is not None and timer.at <= event.at
 
 
@@ -107,7 +107,11 @@ def _complete(
     batch = rules.batch
     if batch is None:
         return enqueue(board, rules.name, group, event.seq), []
-    held = board.batches.get(rules.name) or Groups(Fifo())
+    held = board.batches.get(rules.name)
+    if held is not None and _is_late(state, held.timer, event):
+        state.timers = without(state.timers, held.timer)
+        board, held = _flush(board, rules.name, held, event), None
+    held = held or Groups(Fifo())
     held = held._replace(groups=held.groups.added(group))
     commands: list[Command] = []
     if batch.size is not None and len(held.groups) >= batch.size:

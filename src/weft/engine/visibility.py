@@ -13,7 +13,6 @@ from weft.spec.visibility import (
     LabelledVisibility,
     PrivateVisibility,
     PublicVisibility,
-    TenantVisibility,
     Visibility,
 )
 
@@ -58,8 +57,8 @@ def audience(visibility: Visibility, *, created_at: int, tenant: str) -> Audienc
             return Audience(visible_at, "private", agents)
         case LabelledVisibility(labels=labels):
             return Audience(visible_at, "labelled", labels)
-        case TenantVisibility(tenant=named):
-            return Audience(visible_at, "tenant", (named or tenant,))
+        case _:
+            return Audience(visible_at, "tenant", (visibility.tenant or tenant,))
 
 
 def denial(seen: Audience, reader: Identity, now: int) -> str | None:

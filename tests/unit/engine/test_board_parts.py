@@ -10,7 +10,17 @@ from weft.engine import pools
 from weft.engine.board_events import ArtifactPublished, DeliveryMissed
 from weft.engine.board_rules import holds
 from weft.engine.board_state import Artifact, BoardState, Delayed, Delivery
-from weft.engine.events import Event, RunEnded, TimerFired, ToolCalled, ToolFailed, ToolReturned
+from weft.engine.commands import Fetch
+from weft.engine.events import (
+    ContextFetched,
+    Event,
+    RunEnded,
+    StopAsked,
+    TimerFired,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+)
 from weft.engine.log import Fifo
 from weft.engine.publishing import VISIBILITY, Draft
 from weft.engine.reduce import fold, pending
@@ -42,9 +52,10 @@ class Around:
 OBJECTS = {"local:never": never, "local:Around": Around}
 
 
-def world_of(agent, **run):
+def world_of(agent, variables=None, **run):
     """Return a world with one agent, which consumes and publishes notes."""
     spec = {
+        "variables": variables or {},
         "orchestrator": {"workflow_name": "Board"},
         "agents": [{"agent_name": "Ann"}],
         "board": {
@@ -304,3 +315,57 @@ def test_nothing_happens_on_a_board_that_is_over():
     before = len(world.events)
     world.publish(NOTE)
     assert len(world.events) == before
+
+
+def test_a_window_that_nobody_closed_in_time_is_over_all_the_same():
+    """Its timer may fire late: no process was there."""
+    pair = {"types": ["Note", "Note"], "join": {"by": "text", "within_seconds": 2}}
+    world = world_of({"consumes": [pair]})
+    first = world.publish(NOTE)
+    (timer,) = set(world.timers) - {"idle"}
+    world.now += 2000
+    world.publish(NOTE)
+    missed = [it.data for it in world.events if isinstance(it.data, DeliveryMissed)]
+    assert [(it.artifacts, it.why) for it in missed] == [((first,), "expired")]
+    assert timer not in world.timers
+    assert not world.effects, "the second waits for another"
+
+
+def test_a_batch_that_nobody_closed_in_time_is_closed_by_what_comes_later():
+    world = world_of({"consumes": [{"types": ["Note"], "batch": {"timeout_seconds": 2}}]})
+    first = world.publish(NOTE)
+    world.now += 2000
+    world.publish(NOTE)
+    assert list(world.started) == [("Ann.0", first)]
+    world.pass_time(2000)
+    assert len(world.started) == 2
+
+
+def test_the_time_of_one_batch_is_not_that_of_another():
+    slow, quick = ({"types": ["Note"], "batch": {"timeout_seconds": it}} for it in (5, 1))
+    world = world_of({"consumes": [slow, quick]})
+    world.publish(NOTE)
+    world.pass_time(1000)
+    assert [it for it, _ in world.started] == ["Ann.1"]
+
+
+def test_a_board_whose_run_is_prepared_begins_when_that_is_done():
+    """What is published before waits for it."""
+    source = {"type": "file", "path": "a.json"}
+    world = world_of({}, variables={"a": {"type": "any", "source": source}})
+    world.publish(NOTE)
+    assert [type(it) for it in world.effects.values()] == [Fetch]
+    (name,) = world.effects
+    world.finish(name, ContextFetched({}, {}))
+    assert list(world.effects) == ["engine-1-0-0"]
+
+
+def test_a_board_that_is_to_stop_after_the_turn_begins_no_other():
+    world = world_of({"max_concurrency": 1})
+    first, second = world.publish(NOTE), world.publish(NOTE)
+    world.write(NewEvent("user:ada", StopAsked("after_turn", "ada")))
+    assert world.state.status == "running"
+    world.finish("engine-1-0-0", ToolReturned("engine-1-0-0", engine_result([])))
+    assert world.state.reason == "stopped on request after the turn"
+    assert list(world.started) == [("Ann.0", first)]
+    assert world.lost == {("Ann.0", second): 1}
