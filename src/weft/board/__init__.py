@@ -7,7 +7,7 @@ await board.run_until_idle()
 """
 
 from weft.board.application import Application, ApplicationResult, Missed
-from weft.board.board import Board, Trace, artifact
+from weft.board.board import Board, Trace
 from weft.context.providers import (
     CompositeProvider,
     DefaultCorrelationProvider,
@@ -28,7 +28,7 @@ from weft.context.slices import (
     Envelope,
 )
 from weft.dsl.board import AgentBuilder
-from weft.dsl.board_parts import BatchSpec, FunctionEngine, JoinSpec, ModelEngine
+from weft.dsl.board_parts import BatchSpec, FunctionEngine, JoinSpec, ModelEngine, artifact
 from weft.inspect.spans import Span
 from weft.runtime.board.evaluation import (
     BLOCK,

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self
 
 from pydantic import BaseModel
 
@@ -20,6 +20,7 @@ from weft.context.slices import (
     Envelope,
 )
 from weft.dsl.board import AgentBuilder, BoardBuilder
+from weft.dsl.board_parts import ARTIFACT_MARK
 from weft.engine.events import DeliveryMissed
 from weft.errors import UsageError
 from weft.inspect.spans import Span, spans_of
@@ -37,27 +38,11 @@ from weft.spec.visibility import (
 )
 from weft.spec.workflow import WorkflowSpec
 
-ModelT = TypeVar("ModelT", bound=type[BaseModel])
-
-#: Set on classes that may be published although no agent of the board names them.
-_MARK: Final = "__weft_artifact__"
-
 #: How many runs are listed at once.
 _PAGE: Final = 500
 
 #: Asks whether a board has come far enough.
 Condition = Callable[["Board"], bool | Awaitable[bool]]
-
-
-def artifact(model: ModelT) -> ModelT:
-    """Mark a class as a type of artifacts: it may be published on every board."""
-    if not (isinstance(model, type) and issubclass(model, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(
-            f"{model!r} cannot be a type of artifacts",
-            hint="decorate a class of pydantic.BaseModel",
-        )
-    setattr(model, _MARK, True)
-    return model
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +212,7 @@ class Board:
             raise UsageError(f"{obj.__name__} is a class", hint=f"publish {obj.__name__}(...)")
         if isinstance(obj, BaseModel):
             kind = type(obj)
-            if kind not in types and not getattr(kind, _MARK, False):
+            if kind not in types and not getattr(kind, ARTIFACT_MARK, False):
                 raise UsageError(
                     f"{kind.__name__} is no type of the board",
                     hint="decorate it with @artifact, or let an agent consume or publish it",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -13,6 +13,23 @@ from weft.spec import board as spec
 from weft.spec.part import Part
 
 PartT = TypeVar("PartT", bound=Part)
+
+
+ModelT = TypeVar("ModelT", bound=type[BaseModel])
+
+#: Set on classes that may be published although no agent of the board names them.
+ARTIFACT_MARK: Final = "__weft_artifact__"
+
+
+def artifact(model: ModelT) -> ModelT:
+    """Mark a class as a type of artifacts: it may be published on every board."""
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(
+            f"{model!r} cannot be a type of artifacts",
+            hint="decorate a class of pydantic.BaseModel",
+        )
+    setattr(model, ARTIFACT_MARK, True)
+    return model
 
 
 @dataclass(frozen=True, slots=True)
