@@ -59,7 +59,7 @@ def match(inputs: EvalInputs):
 
 
 def ship(inputs: EvalInputs):
-    return Shipment(items=[it.item for it in inputs.all_as(Paid)])
+    return Shipment(items=sorted(it.item for it in inputs.all_as(Paid)))
 
 
 def add_up(inputs: EvalInputs):

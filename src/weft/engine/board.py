@@ -207,10 +207,11 @@ def start_next(compiled: CompiledWorkflow, state: State) -> list[Command]:
         woken = board.woken.get(chosen.agent, 0) + starts[chosen.agent]
         if woken >= rules.spec.breaker * max(1, board.outside):
             # More often than what came from outside explains.
-            ids = tuple(it.id for it in board.queues[chosen.name][0].artifacts)
+            waiting = board.queues[chosen.name][taken.get(chosen.name, 0)]
+            ids = tuple(it.id for it in waiting.artifacts)
             told = f"{chosen.agent} was woken {woken} times"
             trips = Record(DeliveryMissed(chosen.name, ids, "breaker", told), turn=0)
-            return commands or [trips]
+            return [*commands, trips]
         starts[chosen.agent] += 1
         taken[chosen.name] = taken.get(chosen.name, 0) + 1
         running[chosen.agent] += 1
