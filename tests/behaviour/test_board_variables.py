@@ -130,3 +130,10 @@ def test_functions_of_variables_are_refused_on_a_board(source, told):
     variables = {**SPEC["variables"], "ready": {"type": "bool", "source": source}}
     spec = WorkflowSpec.model_validate({**SPEC, "variables": variables})
     assert [it.what for it in not_performed(spec)] == [told]
+
+
+def test_what_is_called_around_the_run_itself_is_called_on_a_board_too():
+    hooks = [{"hook_type": "on_start", "file": "h.py", "function": "f"}]
+    tools = [{"trigger": "after_chat", "file": "h.py", "function": "g"}]
+    spec = WorkflowSpec.model_validate({**SPEC, "hooks": hooks, "lifecycle_tools": tools})
+    assert not_performed(spec) == ()
