@@ -167,7 +167,9 @@ def _in_context(problem: Problem) -> str:
     """Lead a message with the path, so that it can be understood without the file at hand."""
     steps = problem.path[:-1] if problem.code in {"SCHEMA008", "SCHEMA009"} else problem.path
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    return f"{text.lstrip('.')}: {problem.message}" if text else problem.message
+    # A damaged file may have keys of several lines.
+    message = " ".join(problem.message.split("\n"))
+    return f"{text.lstrip('.')}: {message}" if text else message
 
 
 def _look_alikes(folder: Path, contents: Contents) -> dict[str, str]:

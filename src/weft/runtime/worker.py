@@ -265,8 +265,8 @@ class Worker:
         for task in filter(None, (self._beating, self._watching)):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        running = {it.key for it in held if it.state.status == "running"}
-        await self._release(running | self._given_up.keys())
+        # All of them: what was broken off while it was written may be there, and run, all the same.
+        await self._release({it.key for it in held} | self._given_up.keys())
         self._resting.clear()
 
     async def _release(self, runs: Collection[RunKey]) -> None:
