@@ -20,26 +20,12 @@ from weft.errors import CheckFailed, UsageError
 from weft.ports.clock import Clock
 from weft.ports.journal import Journal
 from weft.ports.model import Model
-from weft.ports.scope import Scope
 from weft.runtime.host import Host
 from weft.runtime.outside import Outside
 from weft.runtime.workflow import Workflow, link
 from weft.spec.canonical import digest
 from weft.spec.workflow import WorkflowSpec
-
-
-class OneModel:
-    """Gives one model to every agent of every run."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-
-    def __call__(self, name: str, workflow: Workflow, scope: Scope) -> Model:  # noqa: ARG002 - one for all
-        """Return the model, whatever name is asked for."""
-        return self._model
-
-    async def close(self) -> None:
-        """Nothing is open."""
+from weft.testing.hosts import OneModel
 
 
 def _refuse_errors(name: str, spec: WorkflowSpec) -> None:

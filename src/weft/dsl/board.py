@@ -39,7 +39,6 @@ class BoardBuilder:
     """A board while it is written."""
 
     name: str = "board"
-    model: str | None = None
     types: TypeNames = field(default_factory=TypeNames)
     objects: LocalObjects = field(default_factory=LocalObjects)
     agents: dict[str, "AgentBuilder"] = field(default_factory=dict[str, "AgentBuilder"])
@@ -58,7 +57,7 @@ class BoardBuilder:
         agents = list(self.agents.values())
         return valid(
             WorkflowSpec,
-            orchestrator=Orchestrator(workflow_name=self.name, model=self.model),
+            orchestrator=Orchestrator(workflow_name=self.name),
             agents=tuple(it.declared_agent() for it in agents),
             tools=tuple(tool for it in agents for tool in it.tools),
             board=valid(

@@ -86,7 +86,7 @@ class TypeNames:
     def name(self, model: type[BaseModel]) -> str:
         """Return what a class is called on the board."""
         alike = [it for it in self._classes if it.__name__ == model.__name__]
-        return model.__name__ if len(alike) < 2 else _qualified(model)
+        return model.__name__ if len(alike) < 2 else qualified_name(model)
 
     def __contains__(self, model: type[BaseModel]) -> bool:
         return model in self._classes
@@ -120,7 +120,8 @@ class TypeNames:
         )
 
 
-def _qualified(model: type) -> str:
+def qualified_name(model: type) -> str:
+    """Return the name of a class that no other has."""
     return f"{model.__module__}.{model.__qualname__}".replace(".<locals>", "")
 
 

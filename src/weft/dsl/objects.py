@@ -5,14 +5,13 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from types import CodeType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from weft.findings import Json
-
-_LOCAL: Final = "local:"
+from weft.spec.tools import LOCAL
 
 
 class Reference(NamedTuple):
@@ -61,7 +60,7 @@ class LocalObjects:
         # By its code: another function under the same name is another object.
         code = getattr(it, "__code__", None)
         mark = f"_{_hash(code)}" if code is not None else ""
-        base = f"{_LOCAL}{plain.strip('_') or 'function'}{mark}"
+        base = f"{LOCAL}{plain.strip('_') or 'function'}{mark}"
         name, number = base, 1
         while name in self.table:
             number += 1

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast, get_type_hints
+from typing import Any, cast, get_type_hints
 
 from pydantic import BaseModel
 
@@ -30,9 +30,7 @@ from weft.spec.providers import (
     SummaryProvider,
     WindowProvider,
 )
-
-#: What begins the name of an object that only the process has that defines the workflow.
-LOCAL: Final = "local:"
+from weft.spec.tools import LOCAL
 
 
 @dataclass(frozen=True, slots=True)

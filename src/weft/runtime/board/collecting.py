@@ -8,6 +8,7 @@ from typing import Final
 from weft.engine.board_rows import Letter
 from weft.engine.events import ArtifactPublished, Event
 from weft.engine.rows import RunRow
+from weft.errors import WeftError
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
 from weft.runtime.decision import NewEvent
@@ -112,7 +113,7 @@ class Collector:
                 while letters := await self._journal.letters(app, to, limit=PAGE):
                     news = [NewEvent("letter", it.data) for it in letters]
                     await self._take(to, letters[0], news)
-        except Exception:  # noqa: BLE001 - whatever it is, they are brought another time
+        except WeftError:
             # They stay where they are: the next look, or the next process, brings them.
             _log.exception("letters to %s cannot be brought", to)
             if tries:

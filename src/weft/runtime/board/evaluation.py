@@ -1,5 +1,6 @@
 """What engines and components get and give: inputs, results, and the context of an activation."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +17,7 @@ from weft.context.slices import (
     Envelope,
     Item,
 )
+from weft.dsl.board_parts import qualified_name
 from weft.engine.publishing import VISIBILITY, JsonDraft, dumped
 from weft.errors import ToolError, UsageError
 from weft.findings import Json
@@ -134,15 +136,15 @@ class EvalContext:
         return await self.variables.ask(instruction, output=output)
 
 
-class Engine:
+class Engine(ABC):
     """The base of engines written as classes."""
 
     #: Instead of the agent's provider.
     context_provider: ContextProvider | None = None
 
+    @abstractmethod
     async def evaluate(self, ctx: EvalContext, inputs: EvalInputs) -> Any:  # noqa: ANN401
         """Return an artifact, several, an EvalResult or None."""
-        raise NotImplementedError
 
     async def fetch_conversation_context(self, ctx: EvalContext) -> list[Item]:
         """Return the context of the activation: what its provider gave, asked once and recorded."""
@@ -163,11 +165,6 @@ class Component:
     """
 
     priority: int = 0
-
-
-def qualified_name(kind: type) -> str:
-    """Return the name of a class that no other has."""
-    return f"{kind.__module__}.{kind.__qualname__}".replace(".<locals>", "")
 
 
 def drafts_of(
