@@ -105,7 +105,9 @@ class FlowPlay:
         """Do one of the things that are open."""
         effect = self.open.pop(at)
         if isinstance(effect, Fetch):
-            self.take(ContextFetched({"flow": {"messages": None, "context": None}}, {}), turn=effect.turn)
+            self.take(
+                ContextFetched({"flow": {"messages": None, "context": None}}, {}), turn=effect.turn
+            )
             return
         assert isinstance(effect, CallTool)
         if effect.turn not in self.state.active:

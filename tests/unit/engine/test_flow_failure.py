@@ -369,9 +369,7 @@ def test_a_stop_while_something_is_undone():
 
 
 def test_a_stop_in_the_middle_of_paths_undoes_each_once():
-    flow = Flow(
-        steps=(paid("first"), side(undone=True)), compensate_on_cancel=True
-    )
+    flow = Flow(steps=(paid("first"), side(undone=True)), compensate_on_cancel=True)
     run = FlowPlay(flow_spec(flow), {"a": BAD}, go=False)
     while "undo:a" not in run.calls:
         run.perform(0)

@@ -177,7 +177,10 @@ def test_paths_have_the_state_for_themselves_until_they_join():
 
 @pytest.mark.parametrize("order", [(0, 0), (1, 0)])
 def test_whoever_is_faster_the_state_is_the_same(order):
-    variables = {"notes": variable("list[str]", ["0"], "append"), "n": variable("dict", {}, "merge")}
+    variables = {
+        "notes": variable("list[str]", ["0"], "append"),
+        "n": variable("dict", {}, "merge"),
+    }
     does = {"a": {"notes": ["a"], "n": {"a": 1}}, "b": {"notes": ["b"], "n": {"b": 2}}}
     spec = flow_spec(Flow(steps=(fork("a", "b"),)), **variables)
     run = FlowPlay(spec, does, go=False)
