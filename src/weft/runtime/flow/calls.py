@@ -1,0 +1,233 @@
+"""Calling the code of a flow: the functions of steps, and what agents' steps make of replies."""
+
+import math
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final, cast
+
+from pydantic import BaseModel, ValidationError
+
+from weft.context.agent_step import (
+    Failure,
+    PathResult,
+    Response,
+    StepContext,
+    StepResult,
+    Undone,
+)
+from weft.context.assembled import AssembledContext, from_record
+from weft.context.slices import BoardReader, utc
+from weft.context.values import values_of
+from weft.context.view import is_visible
+from weft.engine.events import Usage
+from weft.engine.flow_reading import failure_of, paths_of, step_of, undone_of, work_of
+from weft.engine.flow_state import StepRun
+from weft.engine.flow_turn import STEP
+from weft.engine.state import Activation, State
+from weft.engine.visibility import Identity
+from weft.errors import ToolError
+from weft.findings import Json
+from weft.ports.board import BoardStore
+from weft.ports.clock import Clock
+from weft.ports.tools import ToolCall
+from weft.runtime.board.reading import reader_for
+from weft.runtime.flow.code import FlowCode
+from weft.runtime.flow.retrieval import RunSearches
+from weft.runtime.flow.states import GivenState, given_state, said
+from weft.runtime.tool_options import options_of, tool
+from weft.runtime.workflow import Workflow
+from weft.spec.flow import AgentWork, FunctionWork, Step, Work
+
+#: How much of a traceback is kept: its end, where the error is.
+MOST_STACK: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class FlowCall:
+    """One activation while its code is called."""
+
+    store: BoardStore
+    clock: Clock
+    searches: RunSearches
+    workflow: Workflow
+    state: State
+    active: Activation
+    call: ToolCall
+    #: Variables that were read just now and that the state does not have yet.
+    fresh: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+    @property
+    def code(self) -> FlowCode:
+        return cast("FlowCode", self.workflow.flow_code)
+
+    @property
+    def run(self) -> StepRun:
+        return cast("StepRun", self.active.flow)
+
+    @property
+    def step(self) -> Step:
+        return step_of(self.workflow.compiled, self.active)
+
+    @property
+    def work(self) -> Work:
+        return work_of(self.workflow.compiled, self.active)
+
+    @property
+    def agent(self) -> str:
+        """As whom variables and boards are read."""
+        work = self.work
+        return work.agent if isinstance(work, AgentWork) else self.step.name
+
+    def given(self) -> GivenState:
+        """Return the state as the step sees it."""
+        values = {**self.state.values_of(self.active.number), **self.fresh}
+        return self._given(values)
+
+    def _given(self, values: Mapping[str, Json]) -> GivenState:
+        return given_state(self.workflow.compiled, self.code.state, values)
+
+    async def invoke(self, name: str, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - whatever it returns
+        """Call code in time; raises ToolError with its name."""
+        seconds = self.step.timeout_seconds
+        if seconds and options_of(function).timeout is None:
+            function = tool(timeout=seconds)(partial(function))
+        call = replace(self.call, tool=name)
+        return await self.workflow.tools.invoke(call, function, *arguments)
+
+    def context(self, assembly: AssembledContext | None = None) -> StepContext:
+        """Return what the step is given beside its state."""
+        undone = undone_of(self.state, self.active)
+        return StepContext(
+            run=self.state.run,
+            step=self.step.name,
+            attempt=self.run.attempt,
+            key=self.call.key,
+            failure=self._failure(failure_of(self.state, self.active)),
+            paths={
+                name: PathResult(cast("Any", it["status"]), self._failure(it.get("failure")))
+                for name, it in paths_of(self.workflow.compiled, self.state, self.active).items()
+            },
+            undoes=None
+            if undone is None
+            else Undone(
+                str(undone["step"]), cast("int", undone["turn"]), self._given(undone["state"]).state
+            ),
+            assembly=assembly or from_record(cast("Any", (self.active.fetched or {}).get("context"))),
+            variables=self._variables(),
+        )
+
+    def _failure(self, given: Any) -> Failure | None:  # noqa: ANN401 - as it was recorded
+        if given is None:
+            return None
+        try:
+            state = self._given(given.get("input") or {}).state
+        except ToolError:  # That may be what has failed.
+            state = given.get("input")
+        return Failure(
+            step=given["step"],
+            attempt=given["attempt"],
+            type=given["type"],
+            message=given["message"],
+            stack=given.get("stack") or "",
+            at=utc(given["at"]),
+            input=state,
+        )
+
+    def _variables(self) -> dict[str, Json]:
+        values = {**values_of(self.state, self.active.number), **self.fresh}
+        spec, agent = self.workflow.spec, self.agent
+        return {name: it for name, it in values.items() if is_visible(spec, agent, name)}
+
+    def board(self, name: str) -> BoardReader:
+        """Return a board of the tenant as the step's agent sees it."""
+        return reader_for(
+            self.store,
+            app=self.state.app,
+            board=name,
+            reader=Identity(self.agent, frozenset(), self.state.app),
+            now=self.clock.now(),
+        )
+
+
+async def called(call: FlowCall, point: str) -> Json:
+    """Call the code of a point of an activation, and return what its event says."""
+    given, work = call.given(), call.work
+    if point == STEP:
+        function = call.code.function(cast("FunctionWork", work))
+        arguments = [given.state] if function.alone else [given.state, call.context()]
+        returned = await call.invoke(function.name, function.call, *arguments)
+        return _result(function.name, given, returned)
+    name, reply = _name(cast("AgentWork", work)), cast("Mapping[str, Any]", call.active.result)
+    step = call.code.agent(cast("AgentWork", work))
+    response = _response(step.output_type, reply)
+    assembly = call.context().assembly
+    returned = await call.invoke(f"{name}.apply", step.apply, given.state, response, assembly)
+    return _result(f"{name}.apply", given, returned, _confidence(reply.get("output")))
+
+
+def _name(work: AgentWork) -> str:
+    return str(work.step).rpartition(":")[2]
+
+
+def _response(kind: type[BaseModel] | None, reply: Mapping[str, Any]) -> Response:
+    output, usage = reply.get("output"), reply.get("usage")
+    if kind is not None:
+        try:
+            output = kind.model_validate(output)
+        except ValidationError as error:
+            raise ToolError(f"the reply does not fit {kind.__name__}: {said(error)}") from error
+    return Response(str(reply.get("text") or ""), output, Usage(**(usage or {})))
+
+
+def _result(name: str, given: GivenState, returned: object, sure: float | None = None) -> Json:
+    """Return what a step has changed, and how sure it is; raises ToolError naming its code."""
+    changes = cast("object", returned)
+    if isinstance(returned, StepResult):
+        changes = cast("StepResult[Any]", returned).changes
+        sure = _sure(name, returned.confidence, sure)
+    try:
+        return {"set": given.changes(changes), "confidence": sure}
+    except ToolError as error:
+        raise ToolError(f"{name}: {error}") from error.__cause__
+
+
+def _sure(name: str, given: object, otherwise: float | None) -> float | None:
+    if given is None:
+        return otherwise
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
+        raise ToolError(f"{name} returned the confidence {given!r}; it is a number from 0 to 1")
+    return float(given)
+
+
+def _confidence(output: object) -> float | None:
+    """Return how sure a model says it is, in a field of that name."""
+    value = cast("dict[str, Any]", output).get("confidence") if isinstance(output, dict) else None
+    number = not isinstance(value, bool) and isinstance(value, int | float)
+    return float(value) if number and math.isfinite(value) else None
+
+
+def exception_of(error: Exception) -> dict[str, Json] | None:
+    """Return what is known of an exception in code of a step: its type, its message, its stack."""
+    cause = error.__cause__
+    if cause is None:
+        return None
+    lines = traceback.format_exception(type(cause), cause, _own_frames(cause))
+    text = "".join(lines).strip()
+    return {"type": type(cause).__name__, "message": _message(cause), "stack": text[-MOST_STACK:]}
+
+
+def _own_frames(cause: BaseException) -> Any:  # noqa: ANN401 - a traceback, or none
+    """Skip the frames of the platform, down to the first that is the author's."""
+    trace = cause.__traceback__
+    while trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith("weft."):
+        trace = trace.tb_next
+    return trace
+
+
+def _message(cause: BaseException) -> str:
+    try:
+        return str(cause)[:MOST_STACK]
+    except Exception:  # noqa: BLE001 - the author's own text fails to be made
+        return "its message cannot be read"
