@@ -1,4 +1,4 @@
-"""What authors of steps write and are given: agents with their own prompts, assemblers, contexts."""
+"""What authors of steps write, and what they are given: agents with own prompts, assemblers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable, Mapping
@@ -30,8 +30,8 @@ class Failure:
     message: str
     stack: str
     at: datetime
-    #: The state it was given.
-    input: Any = None
+    #: The hash of the state it was given: the same for each attempt.
+    input: str = ""
 
 
 @dataclass(frozen=True, slots=True)

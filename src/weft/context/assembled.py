@@ -38,7 +38,8 @@ def state_value(state: object, path: str) -> Any:  # noqa: ANN401 - a field, or 
         if found is None:
             return None
         try:
-            found = found[part] if isinstance(found, Mapping) else getattr(found, part)
+            keys = cast("Mapping[str, Any] | None", found if isinstance(found, Mapping) else None)
+            found = getattr(found, part) if keys is None else keys[part]
         except (AttributeError, KeyError):
             raise ToolError(f"the state has no {path}: there is no {part} in it") from None
     return found
@@ -307,7 +308,9 @@ class AssembledContextBuilder:
 # -- as a journal keeps it
 
 
-def recorded(assembled: AssembledContext, left_out: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+def recorded(
+    assembled: AssembledContext, left_out: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
     """Return a context as a journal keeps it; `from_record` makes an equal one of it."""
     made: dict[str, Any] = {
         "text": assembled.to_prompt_string(),
@@ -325,7 +328,10 @@ def _entry(segment: ContextSegment) -> dict[str, Any]:
         case StateContextSegment() | VariableContextSegment():
             entry |= {"name": segment.name, "value": segment.value}
         case RetrievalContextSegment():
-            entry |= {"collection": segment.collection, "hits": [_hit(it) for it in segment.results]}
+            entry |= {
+                "collection": segment.collection,
+                "hits": [_hit(it) for it in segment.results],
+            }
         case ArtifactsContextSegment():
             entry |= {"board": segment.board, "artifacts": list(segment.artifacts)}
         case LiteralContextSegment():

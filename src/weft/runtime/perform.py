@@ -11,7 +11,6 @@ from weft.context.assembly import Assembly, assemble
 from weft.context.values import shown, values_of
 from weft.engine.activations import read_output
 from weft.engine.board_turn import BOARD
-from weft.engine.flow_turn import FLOW
 from weft.engine.codec import read_json, unfenced
 from weft.engine.commands import CallModel, CallTool, Effect, Fetch, Judge, WriteDocument
 from weft.engine.compiled import refreshed
@@ -26,6 +25,7 @@ from weft.engine.events import (
     ToolRequest,
     VariableSet,
 )
+from weft.engine.flow_turn import FLOW
 from weft.errors import ModelError, PortError, RunError, ToolError, UsageError
 from weft.findings import Json
 from weft.ports.clock import Clock

@@ -7,7 +7,6 @@ from itertools import count
 from typing import Final, cast
 
 from weft.engine.board_turn import POINTS
-from weft.engine.flow_turn import POINTS as STEP_POINTS
 from weft.engine.call_events import FailureKind
 from weft.engine.commands import CallTool
 from weft.engine.events import (
@@ -18,6 +17,7 @@ from weft.engine.events import (
     ToolFailed,
     ToolReturned,
 )
+from weft.engine.flow_turn import POINTS as STEP_POINTS
 from weft.engine.offered import Offered, offered_tools
 from weft.errors import Ask, ModelError, PortError, Refuse, RetryModel, ToolError, UsageError
 from weft.findings import Json

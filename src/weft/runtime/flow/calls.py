@@ -1,6 +1,5 @@
 """Calling the code of a flow: the functions of steps, and what agents' steps make of replies."""
 
-import math
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -98,7 +97,9 @@ class FlowCall:
 
     def context(self, assembly: AssembledContext | None = None) -> StepContext:
         """Return what the step is given beside its state."""
-        undone = undone_of(self.state, self.active)
+        if assembly is None:
+            assembly = from_record(cast("Any", (self.active.fetched or {}).get("context")))
+        paths = paths_of(self.workflow.compiled, self.state, self.active)
         return StepContext(
             run=self.state.run,
             step=self.step.name,
@@ -107,24 +108,22 @@ class FlowCall:
             failure=self._failure(failure_of(self.state, self.active)),
             paths={
                 name: PathResult(cast("Any", it["status"]), self._failure(it.get("failure")))
-                for name, it in paths_of(self.workflow.compiled, self.state, self.active).items()
+                for name, it in paths.items()
             },
-            undoes=None
-            if undone is None
-            else Undone(
-                str(undone["step"]), cast("int", undone["turn"]), self._given(undone["state"]).state
-            ),
-            assembly=assembly or from_record(cast("Any", (self.active.fetched or {}).get("context"))),
+            undoes=self._undone(),
+            assembly=assembly,
             variables=self._variables(),
         )
+
+    def _undone(self) -> Undone | None:
+        found = cast("Mapping[str, Any] | None", undone_of(self.state, self.active))
+        if found is None:
+            return None
+        return Undone(found["step"], found["turn"], self._given(found["state"]).state)
 
     def _failure(self, given: Any) -> Failure | None:  # noqa: ANN401 - as it was recorded
         if given is None:
             return None
-        try:
-            state = self._given(given.get("input") or {}).state
-        except ToolError:  # That may be what has failed.
-            state = given.get("input")
         return Failure(
             step=given["step"],
             attempt=given["attempt"],
@@ -132,7 +131,7 @@ class FlowCall:
             message=given["message"],
             stack=given.get("stack") or "",
             at=utc(given["at"]),
-            input=state,
+            input=given["input"],
         )
 
     def _variables(self) -> dict[str, Json]:
@@ -172,23 +171,23 @@ def _name(work: AgentWork) -> str:
 
 
 def _response(kind: type[BaseModel] | None, reply: Mapping[str, Any]) -> Response:
-    output, usage = reply.get("output"), reply.get("usage")
+    output: Any = reply.get("output")
+    usage: Mapping[str, Any] = reply.get("usage") or {}
     if kind is not None:
         try:
             output = kind.model_validate(output)
         except ValidationError as error:
             raise ToolError(f"the reply does not fit {kind.__name__}: {said(error)}") from error
-    return Response(str(reply.get("text") or ""), output, Usage(**(usage or {})))
+    return Response(str(reply.get("text") or ""), output, Usage(**usage))
 
 
 def _result(name: str, given: GivenState, returned: object, sure: float | None = None) -> Json:
     """Return what a step has changed, and how sure it is; raises ToolError naming its code."""
-    changes = cast("object", returned)
     if isinstance(returned, StepResult):
-        changes = cast("StepResult[Any]", returned).changes
-        sure = _sure(name, returned.confidence, sure)
+        result = cast("StepResult[Any]", returned)
+        returned, sure = result.changes, _sure(name, result.confidence, sure)
     try:
-        return {"set": given.changes(changes), "confidence": sure}
+        return {"set": given.changes(returned), "confidence": sure}
     except ToolError as error:
         raise ToolError(f"{name}: {error}") from error.__cause__
 
@@ -204,8 +203,9 @@ def _sure(name: str, given: object, otherwise: float | None) -> float | None:
 def _confidence(output: object) -> float | None:
     """Return how sure a model says it is, in a field of that name."""
     value = cast("dict[str, Any]", output).get("confidence") if isinstance(output, dict) else None
-    number = not isinstance(value, bool) and isinstance(value, int | float)
-    return float(value) if number and math.isfinite(value) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
 
 
 def exception_of(error: Exception) -> dict[str, Json] | None:

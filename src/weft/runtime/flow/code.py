@@ -73,9 +73,7 @@ class FlowCode:
         return self.assemblers[given_key(context.assembler, context.options)]
 
 
-def link_flow(
-    flow: Flow, digest: str, loader: ToolLoader, local: Mapping[str, object]
-) -> FlowCode:
+def link_flow(flow: Flow, digest: str, loader: ToolLoader, local: Mapping[str, object]) -> FlowCode:
     """Find all code of a flow. Raises LinkError naming what is missing or cannot be used."""
     objects = find_objects(_references(flow), digest, loader, local)
     maker = ObjectMaker(objects, local)

@@ -82,7 +82,8 @@ async def _assembled(
 def _refuse_nonsense(name: str, given: object) -> None:
     if not isinstance(given, AssembledContext):
         raise ToolError(f"{name} returned {type(given).__name__}; return an AssembledContext")
-    strange = [it for it in given.segments if not isinstance(it, SEGMENTS)]
+    pieces = cast("tuple[object, ...]", given.segments)
+    strange = [it for it in pieces if not isinstance(it, SEGMENTS)]
     if strange:
         raise ToolError(f"{name} returned a segment that is none: {type(strange[0]).__name__}")
 
@@ -171,8 +172,8 @@ def _checked(name: str, given: object) -> list[ChatMessage]:
     if not messages or len(messages) >= _MOST_MESSAGES:
         raise ToolError(f"{name} returned no list of messages: {{'role': ..., 'content': ...}}")
     for it in messages:
-        known = isinstance(it, Mapping) and cast("Mapping[str, Any]", it).get("role") in _ROLES
-        if not known or not isinstance(it.get("content"), str):
+        message: Mapping[str, Any] = cast("Any", it) if isinstance(it, Mapping) else {}
+        if message.get("role") not in _ROLES or not isinstance(message.get("content"), str):
             raise ToolError(
                 f"{name} returned what is no message; a message is a dict with a `role`, "
                 f"one of {', '.join(_ROLES)}, and a text as its `content`"

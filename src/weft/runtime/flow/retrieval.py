@@ -13,8 +13,8 @@ from weft.findings import Json
 from weft.ports.retriever import (
     MIN_RELEVANCE,
     TOP_K,
-    Retrievers,
     RetrievalResult,
+    Retrievers,
     VectorSearchAdapter,
 )
 from weft.runtime.json_values import plain_json
@@ -55,7 +55,8 @@ class RunSearches:
 
     def adapter(self, collection: str) -> "RunAdapter":
         """Return what searches a collection. Raises ToolError if there is none."""
-        found = self.retrievers and self.retrievers.adapter(self.app, collection)
+        known = self.retrievers
+        found = None if known is None else known.adapter(self.app, collection)
         if found is None:
             raise ToolError(f"there is no collection {collection} here")
         return RunAdapter(self, collection, found)

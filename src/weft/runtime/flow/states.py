@@ -18,7 +18,7 @@ from weft.spec.variables import DerivedSource, Merge
 
 
 class StateView(dict[str, Any]):
-    """A state that no class stands for: its fields are keys and attributes, and stay as they are."""
+    """A state that no class stands for: its fields are keys and attributes, and stay so."""
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a field
         if name not in self:
@@ -164,29 +164,30 @@ def _joined(merge: Merge | None, held: Any, new: Any) -> Any:  # noqa: ANN401 - 
     if merge == "merge":
         if not isinstance(new, Mapping):
             raise ToolError("a field that is merged gets a mapping of the new keys")
-        return {**(held or {}), **cast("Mapping[Any, Any]", new)}
+        kept: Mapping[Any, Any] = held or {}
+        return {**kept, **cast("Mapping[Any, Any]", new)}
     return new
 
 
-def _part(merge: Merge | None, patch: Any, whole: Json) -> Json:  # noqa: ANN401 - as above
+def _part(merge: Merge | None, patch: Any, whole: Any) -> Json:  # noqa: ANN401 - as above
     """Return what a patch has added, out of the whole value as its class has made it."""
-    if merge == "append" and isinstance(whole, list):
+    if merge == "append":
         return whole[len(whole) - len(patch) :]
-    if merge == "merge" and isinstance(whole, dict):
+    if merge == "merge":
         keys = cast("dict[str, Json]", _plain(dict.fromkeys(patch)))
         return {it: whole[it] for it in keys}
     return whole
 
 
-def _added(name: str, merge: Merge | None, held: Json, value: Json) -> Json:
+def _added(name: str, merge: Merge | None, held: Any, value: Any) -> Json:  # noqa: ANN401
     """Return what a whole value has more than the one before; raises ToolError if it has less."""
-    if merge == "append" and isinstance(value, list):
-        old = held if isinstance(held, list) else []
+    if merge == "append" and value is not None:
+        old: list[Json] = held or []
         if not same(value[: len(old)], old):
             raise ToolError(f"{name} is appended to, and an entry that was there has changed")
         return value[len(old) :]
-    if merge == "merge" and isinstance(value, dict):
-        kept = held if isinstance(held, dict) else {}
+    if merge == "merge" and value is not None:
+        kept: dict[str, Json] = held or {}
         gone = [it for it in kept if it not in value]
         if gone:
             raise ToolError(f"{name} is merged, and {', '.join(gone)} was removed")
