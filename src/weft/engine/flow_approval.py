@@ -11,11 +11,11 @@ from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import Event, RequestOpened, TurnEnded, TurnFailed, VariableSet
 from weft.engine.flow_lanes import plan_of
 from weft.engine.flow_plan import APPROVAL, ApprovalPlan
+from weft.engine.flow_reading import filled
 from weft.engine.state import Activation, Request, State
 from weft.engine.writes import write_error
 from weft.findings import Json
 from weft.spec.flow import Approval
-from weft.spec.templates import parse_template
 
 
 def ask(state: State, event: Event, active: Activation, approval: Approval) -> list[Command]:
@@ -25,7 +25,7 @@ def ask(state: State, event: Event, active: Activation, approval: Approval) -> l
     asked = approval.escalate[level - 1] if level else approval
     payload: dict[str, Json] = {
         "step": approval.name,
-        "text": _text(approval.text, state.values_of(active.number)),
+        "text": filled(approval.text, state.values_of(active.number)),
         "options": [it.name for it in approval.options],
     }
     bound = json.dumps([state.run, active.number, asked.approver, payload], sort_keys=True)
@@ -44,15 +44,6 @@ def ask(state: State, event: Event, active: Activation, approval: Approval) -> l
         addressee=asked.approver,
     )
     return [Record(request, active.number)]
-
-
-def _text(template: str, values: Mapping[str, Json]) -> str:
-    parts = parse_template(template)
-    return "".join(it if isinstance(it, str) else _shown(values.get(it.name)) for it in parts)
-
-
-def _shown(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def answered(

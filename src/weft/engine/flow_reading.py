@@ -1,5 +1,6 @@
 """What code of a step is told: what it is part of, what has failed, what it joins or undoes."""
 
+import json
 from collections.abc import Mapping
 from typing import cast
 
@@ -10,6 +11,7 @@ from weft.engine.flow_state import StepRun
 from weft.engine.state import Activation, State
 from weft.findings import Json
 from weft.spec.flow import Step, Work
+from weft.spec.templates import parse_template
 
 
 def step_of(compiled: CompiledWorkflow, active: Activation) -> Step:
@@ -22,6 +24,16 @@ def work_of(compiled: CompiledWorkflow, active: Activation) -> Work:
     step = step_of(compiled, active)
     run = cast("StepRun", active.flow)
     return cast("Work", step.compensate) if run.undoes else step.work
+
+
+def filled(template: str, values: Mapping[str, Json]) -> str:
+    """Return a text with the values of variables in their places."""
+    parts = parse_template(template)
+    return "".join(it if isinstance(it, str) else _shown(values.get(it.name)) for it in parts)
+
+
+def _shown(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def failure_of(state: State, active: Activation) -> Mapping[str, Json] | None:

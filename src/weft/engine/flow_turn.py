@@ -26,7 +26,7 @@ from weft.engine.events import (
 )
 from weft.engine.flow_lanes import lane_of, plan_of, put_lane, set_values, values_in
 from weft.engine.flow_plan import ApprovalPlan, StepPlan, role_of
-from weft.engine.flow_reading import step_of, work_of
+from weft.engine.flow_reading import filled, step_of, work_of
 from weft.engine.flow_state import Done, StepRun
 from weft.engine.log import Log
 from weft.engine.state import Activation, Message, OwnValues, State, without
@@ -304,7 +304,8 @@ def ended(compiled: CompiledWorkflow, state: State, active: Activation) -> list[
         done = Done(active.number, active.step, values_in(state, key))
         lane = replace(lane, done=(*lane.done, done))
     if active.agent in plan_of(compiled).remembered and not run.undoes:
-        lane = replace(lane, threads={**lane.threads, active.agent: _kept(state, active)})
+        kept = _kept(compiled, state, active)
+        lane = replace(lane, threads={**lane.threads, active.agent: kept})
     put_lane(state, lane)
     state.drop(active.number)
     if run.undoes:
@@ -321,14 +322,16 @@ def _onward(
     return flow.go(compiled, state, key, cast("StepPlan | ApprovalPlan", node).next)
 
 
-def _kept(state: State, active: Activation) -> Log[Message]:
+def _kept(compiled: CompiledWorkflow, state: State, active: Activation) -> Log[Message]:
     """Return the conversation of an agent with what it was asked and has said in this step."""
     run = cast("StepRun", active.flow)
     thread = lane_of(state, run.lane).threads.get(active.agent) or Log[Message]()
     sent = cast("list[dict[str, str]]", (active.fetched or {}).get("messages") or [])
     prompts = [it["content"] for it in sent if it["role"] == "user"]
-    said = [Message("user", "", prompts[-1], active.seq)] if prompts else []
-    return thread.added(*said, *state.threads[active.number])
+    work = cast("AgentWork", work_of(compiled, active))
+    told = prompts[-1] if prompts else filled(work.prompt, values_in(state, run.lane))
+    asked = Message("user", "", told, active.seq)
+    return thread.added(asked, *state.threads[active.number])
 
 
 def failed(

@@ -67,7 +67,7 @@ def _put(
     rule = compiled.variables[name].merge
     joined, fault = joined_value(rule, base.get(name), values.get(name), value)
     if fault:
-        return f"{first} has set it as well: {fault}"
+        return f"{first} has set it side by side; {fault}"
     values[name] = joined
     return None
 
