@@ -38,8 +38,10 @@ def state_value(state: object, path: str) -> Any:  # noqa: ANN401 - a field, or 
         if found is None:
             return None
         try:
-            keys = cast("Mapping[str, Any] | None", found if isinstance(found, Mapping) else None)
-            found = getattr(found, part) if keys is None else keys[part]
+            if isinstance(found, Mapping):
+                found = cast("Mapping[str, Any]", found)[part]
+            else:
+                found = getattr(cast("Any", found), part)
         except (AttributeError, KeyError):
             raise ToolError(f"the state has no {path}: there is no {part} in it") from None
     return found
@@ -323,17 +325,15 @@ def recorded(
 
 
 def _entry(segment: ContextSegment) -> dict[str, Any]:
-    entry: dict[str, Any] = {"kind": segment.kind, "text": segment.to_prompt_string()}
+    text = segment.to_prompt_string()
+    entry: dict[str, Any] = {"kind": segment.kind, "name": segment.name, "text": text}
     match segment:
         case StateContextSegment() | VariableContextSegment():
-            entry |= {"name": segment.name, "value": segment.value}
+            entry["value"] = segment.value
         case RetrievalContextSegment():
-            entry |= {
-                "collection": segment.collection,
-                "hits": [_hit(it) for it in segment.results],
-            }
+            entry["hits"] = [_hit(it) for it in segment.results]
         case ArtifactsContextSegment():
-            entry |= {"board": segment.board, "artifacts": list(segment.artifacts)}
+            entry["artifacts"] = list(segment.artifacts)
         case LiteralContextSegment():
             pass
     return entry
@@ -365,8 +365,8 @@ def _segment(entry: Mapping[str, Any]) -> ContextSegment:
             return VariableContextSegment(entry["name"], entry["value"])
         case "retrieval":
             hits = tuple(RetrievalResult(**it) for it in entry["hits"])
-            return RetrievalContextSegment(entry["collection"], hits)
+            return RetrievalContextSegment(entry["name"], hits)
         case "board":
-            return ArtifactsContextSegment(entry["board"], tuple(entry["artifacts"]))
+            return ArtifactsContextSegment(entry["name"], tuple(entry["artifacts"]))
         case _:
             return LiteralContextSegment(entry["text"])
