@@ -41,7 +41,7 @@ def state_value(state: object, path: str) -> Any:  # noqa: ANN401 - a field, or 
             if isinstance(found, Mapping):
                 found = cast("Mapping[str, Any]", found)[part]
             else:
-                found = getattr(cast("Any", found), part)
+                found = getattr(found, part)
         except (AttributeError, KeyError):
             raise ToolError(f"the state has no {path}: there is no {part} in it") from None
     return found

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
@@ -15,6 +15,8 @@ from weft.findings import Json
 from weft.ids import nearest
 from weft.runtime.json_values import own_copy, plain_json
 from weft.spec.variables import DerivedSource, Merge
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class StateView(dict[str, Any]):
@@ -120,12 +122,17 @@ def given_state(
             if isinstance(it.source, DerivedSource)
         }
         return GivenState(compiled, None, StateView(cast("Any", own_copy(derived))), derived)
-    fields = {it: values[it] for it in kind.model_fields if it in values}
     try:
-        state = kind.model_validate_json(to_json(fields), by_name=True)
+        state = read_state(kind, values)
     except ValidationError as error:
         raise ToolError(f"the state does not fit {kind.__name__}: {said(error)}") from error
     return GivenState(compiled, kind, state, dumped(state))
+
+
+def read_state(kind: type[ModelT], values: Mapping[str, Json]) -> ModelT:
+    """Return a state of its fields as JSON; raises ValidationError."""
+    fields = {it: values[it] for it in kind.model_fields if it in values}
+    return kind.model_validate_json(to_json(fields), by_name=True)
 
 
 def dumped(state: BaseModel) -> dict[str, Json]:
