@@ -22,7 +22,7 @@ from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.model import Model
 from weft.ports.scope import Scope
-from weft.runtime.flow.states import dumped, said
+from weft.runtime.flow.states import dumped, read_state, said
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer
 from weft.spec.variables import DerivedSource
