@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.adapters.memory import MemoryJournal
 from weft.dsl.objects import LocalObjects
-from weft.engine.events import ContextFetched, Event, ToolFailed
+from weft.engine.events import ContextFetched, Event, ToolFailed, ToolReturned
 from weft.engine.state import State
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
@@ -84,6 +84,10 @@ class FlowPlay:
 
     def failures(self) -> list[ToolFailed]:
         return [it.data for it in self.events if isinstance(it.data, ToolFailed)]
+
+    def returned(self) -> list[Any]:
+        """Return what code has returned, as its events say it."""
+        return [it.data.value for it in self.events if isinstance(it.data, ToolReturned)]
 
     def fetched(self) -> list[Any]:
         found = [it.data for it in self.events if isinstance(it.data, ContextFetched)]

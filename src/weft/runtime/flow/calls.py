@@ -158,16 +158,12 @@ async def called(call: FlowCall, point: str) -> Json:
         arguments = [given.state] if function.alone else [given.state, call.context()]
         returned = await call.invoke(function.name, function.call, *arguments)
         return _result(function.name, given, returned)
-    name, reply = _name(cast("AgentWork", work)), cast("Mapping[str, Any]", call.active.result)
     step = call.code.agent(cast("AgentWork", work))
+    name, reply = f"{type(step).__name__}.apply", cast("Mapping[str, Any]", call.active.result)
     response = _response(step.output_type, reply)
     assembly = call.context().assembly
-    returned = await call.invoke(f"{name}.apply", step.apply, given.state, response, assembly)
-    return _result(f"{name}.apply", given, returned, _confidence(reply.get("output")))
-
-
-def _name(work: AgentWork) -> str:
-    return str(work.step).rpartition(":")[2]
+    returned = await call.invoke(name, step.apply, given.state, response, assembly)
+    return _result(name, given, returned, _confidence(reply.get("output")))
 
 
 def _response(kind: type[BaseModel] | None, reply: Mapping[str, Any]) -> Response:

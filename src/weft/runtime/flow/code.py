@@ -141,7 +141,13 @@ def _function(maker: ObjectMaker, work: FunctionWork) -> LinkedFunction:
             f"takes {count} parameters",
             "let it take the state, and a StepContext if it wants one",
         )
-    return LinkedFunction(work.function.rpartition(":")[2], call, count == 1)
+    return LinkedFunction(_called(made, work.function), call, count == 1)
+
+
+def _called(made: object, name: str) -> str:
+    """Return what an author calls a function or an object, for messages."""
+    own = getattr(made, "__name__", None) or type(made).__name__
+    return own if own.isidentifier() else name.rpartition(":")[2]
 
 
 def _taken(call: Callable[..., Any]) -> int:
@@ -173,7 +179,7 @@ def _assembler(maker: ObjectMaker, name: str, options: JsonMap) -> LinkedAssembl
         raise unusable(
             name, "assembles no context", "give it `async def assemble(self, state, context)`"
         )
-    return LinkedAssembler(name.rpartition(":")[2], made, options, adapters)
+    return LinkedAssembler(_called(made, name), made, options, adapters)
 
 
 def _adapters(kind: type) -> Iterator[tuple[str, str]]:
