@@ -10,7 +10,7 @@ from datetime import date
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from support.flow_play import FlowPlay, derived, step
+from support.flow_hosts import FlowPlay, derived, step
 from weft import tool
 from weft.context.agent_step import AgentStep, Response, StepContext, StepResult
 from weft.engine.events import ToolCalled

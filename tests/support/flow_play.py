@@ -1,107 +1,178 @@
-"""Flows in the hands of tests: declared with functions and classes as they stand in a test."""
+"""Flows without a host: steps are functions of a script, and time passes when told.
 
-import asyncio
-from dataclasses import replace
+Everything the engine decides is decided as in a run; what code would do is in `does`, by the name
+of the step (`undo:NAME` for its compensation): a dict of changes, an exception to raise, or a
+function of the values. Each call is kept in `calls`.
+"""
+
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
-from weft.adapters.memory import MemoryJournal
-from weft.dsl.objects import LocalObjects
-from weft.engine.events import ContextFetched, Event, ToolFailed, ToolReturned
+from weft.engine.commands import CallTool, Fetch
+from weft.engine.compiled import compile_workflow
+from weft.engine.events import (
+    ContextFetched,
+    Event,
+    RequestAnswered,
+    RequestExpired,
+    RunStarted,
+    StopAsked,
+    TimerFired,
+    ToolFailed,
+    ToolReturned,
+)
+from weft.engine.reduce import fold, is_wanted, pending
 from weft.engine.state import State
-from weft.ports.scope import Scope
-from weft.runtime.host import Host
-from weft.runtime.outside import Outside
-from weft.runtime.retrievers import RetrieverRegistry
-from weft.runtime.workflow import Linking
+from weft.runtime.decision import NewEvent, decide
+from weft.spec.flow import Flow, FunctionWork, Step
+from weft.spec.orchestrator import Orchestrator
+from weft.spec.type_parser import parse_type
+from weft.spec.variables import DerivedSource, Variable
 from weft.spec.workflow import WorkflowSpec
-from weft.testing import ScriptedModel, host_for
 
-SCOPE = Scope("app", "ada")
+Outcome = Any
+
+
+def work(name: str) -> FunctionWork:
+    return FunctionWork(function=f"steps:{name}")
+
+
+def step(name: str, **options: Any) -> Step:
+    return Step(name=name, work=work(name), **options)
+
+
+def variable(type_: str = "any", default: Any = None, merge: Any = None) -> Variable:
+    return Variable(type=parse_type(type_), source=DerivedSource(default=default), merge=merge)
+
+
+def flow_spec(flow: Flow, **variables: Variable) -> WorkflowSpec:
+    return WorkflowSpec(
+        orchestrator=Orchestrator(workflow_name="Flow"), variables=variables, flow=flow
+    )
 
 
 class FlowPlay:
-    """One flow, its host and its runs."""
+    """A run of a flow, from its start to wherever it rests."""
 
-    def __init__(self, *, agents=(), model=None, collections=None, **spec: Any) -> None:
-        self.objects = LocalObjects()
-        self.agents = agents
-        self.given = spec
-        self.model = model or ScriptedModel([])
-        self.journal = MemoryJournal()
-        self.registry = RetrieverRegistry()
-        for collection, adapter in (collections or {}).items():
-            self.registry.register(collection, adapter)
+    def __init__(
+        self,
+        spec: WorkflowSpec,
+        does: Mapping[str, Outcome] | None = None,
+        values: Mapping[str, Any] | None = None,
+        *,
+        go: bool = True,
+    ) -> None:
+        self.spec = spec
+        self.does = dict(does or {})
+        self.workflow: Any = SimpleNamespace(compiled=compile_workflow(spec), views={})
+        self.state = State("run")
+        self.events: list[Event] = []
+        self.calls: list[str] = []
+        self.now = 0
+        self.open: list[Any] = []
+        self.take(RunStarted("Flow", "digest", "app", "me", dict(values or {})))
+        if go:
+            self.work()
 
-    def ref(self, it: object) -> str:
-        return self.objects.refer(it).name
+    # -- the loop
 
-    def function(self, it: object) -> dict[str, Any]:
-        name, options = self.objects.refer(it)
-        return {"kind": "function", "function": name, "options": options}
+    def take(self, *data: Any, turn: int = 0, actor: str = "x") -> None:
+        new = [NewEvent(actor, it, 0, turn) for it in data]
+        new = [it for it in new if is_wanted(self.state, it.turn, it.data)]
+        self._keep(decide(self.workflow, self.state, new, self.now))
 
-    def agent(self, agent: str, it: object) -> dict[str, Any]:
-        name, options = self.objects.refer(it)
-        return {"kind": "agent", "agent": agent, "step": name, "options": options}
+    def _keep(self, decision: Any) -> None:
+        self.events += decision.events
+        self.state = decision.state
+        self.open += decision.effects
 
-    def spec(self, *steps: Any, state: object = None, variables=None, **flow: Any) -> WorkflowSpec:
-        declared = {"steps": list(steps), **flow}
-        if state is not None:
-            declared["state"] = self.ref(state)
-        return WorkflowSpec.model_validate(
-            {
-                "orchestrator": {"workflow_name": "F"},
-                "agents": [{"agent_name": it} for it in self.agents],
-                "variables": {
-                    name: it if isinstance(it, dict) else derived(it)
-                    for name, it in (variables or {}).items()
-                },
-                "flow": declared,
-                **self.given,
-            }
-        )
+    def restart(self) -> None:
+        """Forget everything but the journal, and do again what has no result."""
+        self.open = []
+        self.state = fold(self.workflow.compiled, "run", self.events)
+        if self.state.status != "ended":
+            commands = list(pending(self.workflow.compiled, self.state))
+            self._keep(decide(self.workflow, self.state, (), self.now, commands))
 
-    def host(self, spec: WorkflowSpec) -> Host:
-        objects = {**self.objects.table, **self.objects.given}
-        return host_for(
-            spec,
-            self.model,
-            journal=self.journal,
-            outside=replace(Outside(), retrievers=self.registry),
-            linking=Linking(objects=objects),
-        )
+    def work(self) -> "FlowPlay":
+        """Do what is open until nothing is."""
+        while self.open:
+            self.perform(0)
+        return self
 
-    def run(self, spec: WorkflowSpec, **values: Any) -> State:
-        """Let a run go on until it rests or has ended."""
+    def perform(self, at: int) -> None:
+        """Do one of the things that are open."""
+        effect = self.open.pop(at)
+        if isinstance(effect, Fetch):
+            self.take(
+                ContextFetched({"flow": {"messages": None, "context": None}}, {}), turn=effect.turn
+            )
+            return
+        assert isinstance(effect, CallTool)
+        if effect.turn not in self.state.active:
+            return
+        active = self.state.active[effect.turn]
+        name = f"undo:{active.step}" if active.flow.undoes else active.step
+        self.calls.append(name)
+        self.take(self._result(effect, name), turn=effect.turn)
 
-        async def whole() -> State:
-            async with self.host(spec) as host:
-                run = await host.start("F", scope=SCOPE, values=values, run="r1")
-                await host.settled(run, scope=SCOPE)
-                self.events: list[Event] = await self.journal.read(SCOPE, run)
-                return await host.state(run, scope=SCOPE)
+    def _result(self, effect: CallTool, name: str) -> ToolReturned | ToolFailed:
+        outcome = self.does.get(name, {})
+        values = self.state.values_of(effect.turn)
+        if isinstance(outcome, list):
+            outcome = outcome.pop(0) if outcome else {}
+        if isinstance(outcome, Callable) and not isinstance(outcome, type):
+            outcome = outcome(values)
+        if isinstance(outcome, Exception):
+            told = {"type": type(outcome).__name__, "message": str(outcome), "stack": "here"}
+            return ToolFailed(effect.id, str(outcome), "error", told)
+        confidence = None
+        if isinstance(outcome, tuple):
+            outcome, confidence = outcome
+        return ToolReturned(effect.id, {"set": outcome, "confidence": confidence})
 
-        return asyncio.run(whole())
+    # -- the world
 
-    def failures(self) -> list[ToolFailed]:
-        return [it.data for it in self.events if isinstance(it.data, ToolFailed)]
+    def wait(self, seconds: float) -> "FlowPlay":
+        """Let time pass; whatever is due then happens, in order."""
+        until = self.now + round(seconds * 1000)
+        while due := self._next_due(until):
+            at, data, turn = due
+            self.now = max(self.now, at)
+            self.take(data, turn=turn, actor="clock")
+            self.work()
+        self.now = until
+        return self
 
-    def returned(self) -> list[Any]:
-        """Return what code has returned, as its events say it."""
-        return [it.data.value for it in self.events if isinstance(it.data, ToolReturned)]
+    def _next_due(self, until: int) -> tuple[int, Any, int] | None:
+        found = [(it.at, TimerFired(it.id), 0) for it in self.state.timers.values()]
+        found += [
+            (it.expires_at, RequestExpired(it.id), it.turn)
+            for it in self.state.requests.values()
+            if it.expires_at is not None
+        ]
+        ready = sorted((it for it in found if it[0] <= until), key=lambda it: it[0])
+        return ready[0] if ready else None
 
-    def fetched(self) -> list[Any]:
-        found = [it.data for it in self.events if isinstance(it.data, ContextFetched)]
-        return [it.found.get("flow") for it in found if "flow" in it.found]
+    def answer(self, decision: str, user: str = "boss") -> "FlowPlay":
+        request = next(iter(self.state.requests.values()))
+        self.take(RequestAnswered(request.id, {"decision": decision}, user), turn=request.turn)
+        return self.work()
 
-    def faults(self) -> list[str]:
-        found = [it.data for it in self.events if isinstance(it.data, ContextFetched)]
-        return [it.faults["flow"] for it in found if "flow" in it.faults]
+    def stop(self, mode: Any = "now") -> "FlowPlay":
+        self.take(StopAsked(mode, "me"))
+        return self.work()
 
+    # -- what came of it
 
-def derived(type_: str, default: Any = None, merge: str | None = None) -> dict[str, Any]:
-    made = {"type": type_, "source": {"type": "derived", "default": default}}
-    return {**made, "merge": merge} if merge else made
+    @property
+    def outcome(self) -> str | None:
+        return self.state.outcome
 
+    @property
+    def values(self) -> Mapping[str, Any]:
+        return self.state.variables
 
-def step(name: str, work: dict[str, Any], **rest: Any) -> dict[str, Any]:
-    return {"kind": "step", "name": name, "work": work, **rest}
+    def of(self, kind: type) -> list[Any]:
+        return [it.data for it in self.events if isinstance(it.data, kind)]
