@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
+from support.effort import TIMES
 from support.flow_play import FlowPlay
 from support.random_flows import FlowMaker, outcome_of
-from support.effort import TIMES
 from weft.engine.events import RequestAnswered, RunEnded, TurnEnded, TurnFailed, TurnStarted
 from weft.engine.flow_plan import StepPlan
 from weft.engine.reduce import fold
