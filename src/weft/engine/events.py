@@ -92,9 +92,13 @@ class TurnStarted:
     agent: str
     #: The event that started this turn side by side with others; 0 for a turn of its own.
     fork: int = 0
-    #: Of a board: the subscription that woke the agent, and the artifacts it got by it.
+    #: Of a board: the subscription that woke the agent, and the artifacts it got by it. Of a flow:
+    #: the step, the path of a fork it stands in, which attempt it is, and the turn that it undoes.
     step: str = ""
     inputs: tuple[str, ...] = ()
+    lane: str = ""
+    attempt: int = 1
+    undoes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +222,11 @@ class TurnFailed:
 
     agent: str
     error: str
-    kind: Literal["model", "output", "tool", "deadline", "source", "hook"]
+    kind: Literal[
+        "model", "output", "tool", "deadline", "source", "hook", "guard", "unsure", "rejected"
+    ]
+    #: Of a step: which, the attempt, type, message and stack of the error, and a hash of its input.
+    failure: Values | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +235,8 @@ class Forked:
 
     name: str
     members: tuple[str, ...]
+    #: Of a flow: the line of steps in which its paths begin.
+    lane: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +248,30 @@ class Joined:
     turns: tuple[int, ...]
     #: What the group says as one, in place of what its members said.
     text: str | None = None
+    #: Of a flow: how each path ended.
+    results: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Branched:
+    """A flow goes on elsewhere than with the next step, and why."""
+
+    source: str
+    target: str
+    why: Literal[
+        "case",
+        "otherwise",
+        "again",
+        "done",
+        "limit",
+        "unsure",
+        "failure",
+        "recovery",
+        "rejected",
+        "late",
+    ]
+    #: The line of steps; empty for the main one.
+    lane: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +280,7 @@ class TimerSet:
 
     id: str
     at: int
-    why: Literal["deadline", "trigger", "board"]
+    why: Literal["deadline", "trigger", "board", "flow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +357,7 @@ EventData: TypeAlias = (
     | HandedOff
     | Forked
     | Joined
+    | Branched
     | TimerSet
     | TimerFired
     | ArtifactPublished
@@ -364,6 +399,7 @@ KINDS: Final[dict[str, type[EventData]]] = {
     "HandedOff": HandedOff,
     "Forked": Forked,
     "Joined": Joined,
+    "Branched": Branched,
     "TimerSet": TimerSet,
     "TimerFired": TimerFired,
     "ArtifactPublished": ArtifactPublished,

@@ -100,6 +100,11 @@ class Gateway:
                 f"{workflow} is a board: it begins with an artifact",
                 hint=f"publish one with weft board publish {workflow} TYPE key=value",
             )
+        if linked.compiled.flow is not None and message is not None:
+            raise UsageError(
+                f"{workflow} is a flow: it begins with values, not with a message",
+                hint=f"give them: weft run {workflow} --set NAME=VALUE",
+            )
         name = run or self._clock.new_id()
         self._require_models(linked, model, scope)
         brought = start_input(linked, input)

@@ -8,9 +8,10 @@ from weakref import finalize
 
 from pydantic_core import from_json, to_json
 
-from weft.context.view import EngineView, View, make_view
+from weft.context.view import EngineView, View, make_step_view, make_view
 from weft.engine.board_rules import role_of
 from weft.engine.compiled import ActivationRules, CompiledWorkflow, compile_workflow
+from weft.engine.flow_plan import roles
 from weft.engine.not_performed import not_performed, refusal
 from weft.engine.points import linked_functions
 from weft.engine.publishing import output_schema
@@ -169,6 +170,9 @@ def _views(
         name = agent.agent_name
         schemas = tuple(_schemas(spec, tools, compiled.agents[name]))
         declared = board.get(name)
+        for role, step, work in roles(spec.flow) if spec.flow else ():
+            if work.agent == name:
+                yield role, make_step_view(spec, agent, schemas, role, step)
         if declared is None or types is None:
             yield name, make_view(spec, agent, schemas)
             continue
@@ -201,6 +205,8 @@ def _models(spec: WorkflowSpec) -> Iterator[tuple[str, str | None]]:
         for index, engine in enumerate(agent.engines):
             own = engine.model if isinstance(engine, ModelEngine) else None
             yield role_of(agent.agent, index), own or usual.get(agent.agent)
+    for role, _, work in roles(spec.flow) if spec.flow else ():
+        yield role, usual.get(work.agent)
 
 
 def _has_secrets(spec: WorkflowSpec) -> bool:
