@@ -42,7 +42,7 @@ class WorkflowBuilder(Steps[S], Generic[S]):
         return cls(name, state, description=description)
 
     def start_with(
-        self, step: StepLike[S], configure: Configure[S] | None = None, *, name: str | None = None
+        self, step: StepLike[S], configure: "Configure[S] | None" = None, *, name: str | None = None
     ) -> Self:
         """Do a step first."""
         if self._nodes:
@@ -50,13 +50,13 @@ class WorkflowBuilder(Steps[S], Generic[S]):
         self._nodes.append(self._step(step, configure, name))
         return self
 
-    def on_failure(self, path: PathFunction[S]) -> Self:
+    def on_failure(self, path: "PathFunction[S]") -> Self:
         """Say what is done before a run ends as failed."""
         self._said["on_failure"] = built_path(Path[S](self._shared), path)
         return self
 
     def finally_(
-        self, step: StepLike[S], configure: Configure[S] | None = None, *, name: str | None = None
+        self, step: StepLike[S], configure: "Configure[S] | None" = None, *, name: str | None = None
     ) -> Self:
         """Do a step last, if the run has not failed and no path has completed it."""
         if self._last is not None:

@@ -28,7 +28,7 @@ class Steps(Generic[S]):
         self._nodes: list[spec.Node] = []
 
     def then(
-        self, step: StepLike[S], configure: Configure[S] | None = None, *, name: str | None = None
+        self, step: StepLike[S], configure: "Configure[S] | None" = None, *, name: str | None = None
     ) -> Self:
         """Do a step next."""
         return self._add(self._step(step, configure, name))
@@ -60,7 +60,7 @@ class Steps(Generic[S]):
         )
 
     def join(
-        self, step: StepLike[S], configure: Configure[S] | None = None, *, name: str | None = None
+        self, step: StepLike[S], configure: "Configure[S] | None" = None, *, name: str | None = None
     ) -> Self:
         """Do a step when all paths of the fork have come to their ends."""
         last = self._nodes[-1] if self._nodes else None
