@@ -36,11 +36,6 @@ class WorkflowBuilder(Steps[S], Generic[S]):
         self._said: dict[str, Any] = {}
         self._findings: tuple[Finding, ...] = ()
 
-    @classmethod
-    def create(cls, name: str, state: type[S], *, description: str = "") -> Self:
-        """Begin a workflow whose steps share a state."""
-        return cls(name, state, description=description)
-
     def start_with(
         self, step: StepLike[S], configure: "Configure[S] | None" = None, *, name: str | None = None
     ) -> Self:

@@ -54,10 +54,9 @@ class Steps(Generic[S]):
 
     def fork(self, *paths: "Callable[[ForkPath[S]], object]", name: str | None = None) -> Self:
         """Go several paths side by side; `join` follows. A path is called like its first step."""
+        named = self._shared.numbered("fork", name)  # Before those inside of it.
         built = [self._fork_path(number, path) for number, path in enumerate(paths, 1)]
-        return self._add(
-            made(spec.Fork, name=self._shared.numbered("fork", name), paths=tuple(built))
-        )
+        return self._add(made(spec.Fork, name=named, paths=tuple(built)))
 
     def join(
         self, step: StepLike[S], configure: "Configure[S] | None" = None, *, name: str | None = None
@@ -97,11 +96,11 @@ class Steps(Generic[S]):
         name: str | None = None,
     ) -> Self:
         """Wait for a person: a role, or user:NAME, role:NAME, group:NAME."""
+        named = self._shared.numbered("approval", name)
         approval: ApprovalBuilder[S] = ApprovalBuilder(self._shared)
         if configure is not None:
             example = 'lambda a: a.text("Pay {total}?")'
             require_function(configure, "what configures an approval", example)(approval)
-        named = self._shared.numbered("approval", name)
         return self._add(
             made(spec.Approval, name=named, approver=addressee(approver), **approval.declared())
         )

@@ -10,10 +10,16 @@ from weft.errors import UsageError
 from weft.packages.writer import write_package
 
 S = TypeVar("S", bound=BaseModel)
+T = TypeVar("T", bound=BaseModel)
 
 
 class Workflow(WorkflowBuilder[S], Generic[S]):
     """Typed steps over a shared state, which is an object of a class of pydantic."""
+
+    @classmethod
+    def create(cls, name: str, state: type[T], *, description: str = "") -> "Workflow[T]":
+        """Begin a workflow whose steps share a state: go on with `start_with`."""
+        return Workflow(name, state, description=description)
 
     def save(self, folder: str | Path) -> None:
         """Write the flow as a new package. Raises UsageError if it has what no file can say."""
