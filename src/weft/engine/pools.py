@@ -132,11 +132,15 @@ def _flush(board: BoardState, subscription: str, held: Groups, event: Event) -> 
 
 
 def enqueue(
-    board: BoardState, subscription: str, artifacts: tuple[Artifact, ...], order: int
+    board: BoardState,
+    subscription: str,
+    artifacts: tuple[Artifact, ...],
+    order: int,
+    tries: int = 0,
 ) -> BoardState:
     """Let artifacts wake their agent when its time comes."""
     queue = board.queues.get(subscription) or Fifo[Delivery]()
-    queue = queue.added(Delivery(artifacts, order))
+    queue = queue.added(Delivery(artifacts, order, tries))
     return board.changed(queues={**board.queues, subscription: queue})
 
 
