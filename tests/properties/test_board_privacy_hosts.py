@@ -1,8 +1,9 @@
 """Non-interference where everything works: what is hidden happens beside what an agent sees.
 
 Ann and Eve work on one board, in one correlation. What only Eve may see wakes her, she publishes
-more of it, and along with what everybody may see. All that Ann, her model, her tool, her provider
-and her component get to see must be the same to the byte, whatever there was of the other.
+more of it, and along with what everybody may see. Cas collects for all correlations. All that Ann,
+her model, her tool, her provider and her component get to see must be the same to the byte, and all
+that Cas does, whatever there was of the other.
 """
 
 import asyncio
@@ -10,13 +11,14 @@ import json
 from random import Random
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from support.effort import TIMES
 from weft.board import (
     AfterVisibility,
+    BatchSpec,
     Board,
     Component,
     CompositeProvider,
@@ -26,6 +28,7 @@ from weft.board import (
     EvalInputs,
     FilterConfig,
     FunctionEngine,
+    JoinSpec,
     LabelledVisibility,
     Output,
     PrivateVisibility,
@@ -111,8 +114,9 @@ def altered(chance, story):
 class Watch:
     """Everything that Ann and what belongs to her get to see, in order, as text."""
 
-    def __init__(self):
+    def __init__(self, *types):
         self.seen = []
+        self.types = types
 
     def note(self, who, *things):
         self.seen.append((who, *map(repr, things)))
@@ -143,13 +147,19 @@ class Watch:
 
     async def provider(self, request):
         self.note_context("provider", request.ctx, request.inputs)
-        found, total = await request.board.query_artifacts(embed_meta=True)
-        page, _ = await request.board.query_artifacts(FilterConfig(limit=2), offset=1)
-        north = await request.board.find(FilterConfig(partition="north"))
+        board, types = request.board, self.types
+        found, total = await board.query_artifacts(FilterConfig(types=types), embed_meta=True)
+        page, _ = await board.query_artifacts(FilterConfig(types=types, limit=2), offset=1)
+        north = await board.find(FilterConfig(types=types, partition="north"))
         self.note("board", found, total, page, north)
         if request.inputs.artifacts[0].payload["text"] == "fail":
             raise ValueError(f"{total} of them")
         return ContextSlice([it.item() for it in found], {"total": total})
+
+    async def engine(self, inputs: EvalInputs, ctx: EvalContext):
+        self.note_context("engine", ctx, inputs)
+        self.note("context", await ctx.context())
+        return Note(text="collected")
 
     def reply(self, request):
         self.note("model", request.messages, request.tools, request.output)
@@ -170,7 +180,7 @@ def eve(steps):
         (it,) = inputs.artifacts
         step = steps[it.id]
         visible = 2 if step.hidden is None else 0
-        shown = [Plan(text=f"{it.payload['text']} {n}") for n in range(visible)]
+        shown = [Plan(text=it.payload["text"]) for _ in range(visible)]
         made = []
         for at, count in enumerate(step.secrets):
             made += [
@@ -191,11 +201,19 @@ async def told(story, journal=IN_MEMORY):
         max_concurrency=1,
     )  # fmt: skip
     ann = board.agent("Ann").consumes(Idea, priority=5).consumes(Plan).publishes(Note)
+    ann.consumes(Idea, batch=BatchSpec(size=2)).consumes(Idea, activation="Plan >= 3")
+    ann.consumes(Idea, Plan, join=JoinSpec("text", within=4))
     ann.with_context(
         CompositeProvider(watch.provider, DefaultCorrelationProvider()),
         fallback=DefaultCorrelationProvider(limit=3),
     )
     ann.with_tools(watch.look).with_utilities(watch.component)
+    # What others publish meanwhile, and when, is no secret and no matter: Cas looks at ideas alone.
+    collected = Watch("Idea")
+    cas = board.agent("Cas").consumes(Idea, scope="all", batch=BatchSpec(size=2))
+    cas.publishes(Note, visibility=PrivateVisibility(agents=("Cas",)))
+    cas.with_context(CompositeProvider(collected.provider, DefaultCorrelationProvider()))
+    cas.with_engines(FunctionEngine(collected.engine))
     work = FunctionEngine(eve({it.id: it for it in story}))
     board.agent("Eve").labels("dark").consumes(Idea).publishes(Plan, fan_out=20).with_engines(work)
     async with board:
@@ -213,7 +231,7 @@ async def told(story, journal=IN_MEMORY):
         visible = await host.artifacts(board.name, scope=board.scope, agent="Ann")
         scope = Scope(board.scope.app)
         events = [it async for it in host.events("c", scope=scope) if isinstance(it, Event)]
-    return watch.seen, repr(visible), of_ann(events)
+    return watch.seen, repr(visible), of_ann(events), collected.seen
 
 
 def of_ann(events):
@@ -234,13 +252,14 @@ def of_ann(events):
 SEEDS = st.integers(0, 2**48)
 
 
-@settings(max_examples=100 * TIMES, phases=[Phase.explicit, Phase.generate], deadline=None)
+@settings(max_examples=50 * TIMES, phases=[Phase.explicit, Phase.generate], deadline=None)
 @given(SEEDS)
+@example(524)  # Timers of one time, of which one has a number with a digit more.
 def test_nothing_that_happens_beside_an_agent_changes_what_it_gets_to_see(seed):
     asyncio.run(asyncio.wait_for(alike(seed), 30))
 
 
-@settings(max_examples=15 * TIMES, phases=[Phase.explicit, Phase.generate], deadline=None)
+@settings(max_examples=8 * TIMES, phases=[Phase.explicit, Phase.generate], deadline=None)
 @given(seed=SEEDS)
 def test_nor_where_the_board_is_in_a_file(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("boards")

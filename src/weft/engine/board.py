@@ -15,7 +15,7 @@ from weft.engine.board_events import (
     BatchesFlushed,
     DeliveryMissed,
 )
-from weft.engine.board_ids import tick_name
+from weft.engine.board_ids import tick_name, timer_name
 from weft.engine.board_rules import BoardAgentRules, BoardRules, SubscriptionRules
 from weft.engine.board_state import Artifact, BoardState, Delayed, Delivery
 from weft.engine.commands import Command, Record, Start
@@ -138,7 +138,7 @@ def _deliver(
 ) -> list[Command]:
     board, rules = board_of(state), rules_of(compiled)
     if (wakes or counts) and visible_at > event.at:
-        timer = f"visible:{event.seq}"
+        timer = timer_name("visible", event.seq)
         delayed = Delayed(it, wakes, direct, counts)
         state.board = board.changed(delayed={**board.delayed, timer: delayed})
         return [Record(TimerSet(timer, visible_at, "board"), turn=0)]

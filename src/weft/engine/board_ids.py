@@ -41,5 +41,14 @@ def tick_name(correlation: str, iteration: int) -> str:
     return _name("tick", correlation, iteration)
 
 
+def timer_name(what: str, seq: int) -> str:
+    """Return what a timer is called that an event sets; nobody but operators sees it.
+
+    Those of one time fire in the order of their names as texts. With numbers of one length that is
+    the order they were set in, however many events there were before.
+    """
+    return f"{what}:{seq:012}"
+
+
 def _name(*parts: Json) -> str:
     return blake2b(to_json(parts), digest_size=_BYTES).hexdigest()

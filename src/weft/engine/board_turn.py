@@ -11,7 +11,7 @@ from weft.engine.board_events import (
     DeliveryDeferred,
     DeliveryMissed,
 )
-from weft.engine.board_ids import activation_name, product_name
+from weft.engine.board_ids import activation_name, product_name, timer_name
 from weft.engine.board_state import BoardState, Delivery
 from weft.engine.codec import read_json, unfenced
 from weft.engine.commands import Assemble, Command, Fetch, Record
@@ -135,7 +135,7 @@ def on_delivery_deferred(
     _compiled: CompiledWorkflow, state: State, event: Event, data: DeliveryDeferred
 ) -> list[Command]:
     """Keep a delivery until it is tried again."""
-    board, timer = board_of(state), f"defer:{event.seq}"
+    board, timer = board_of(state), timer_name("defer", event.seq)
     active = state.active[event.turn]
     delivery = Delivery(active.inputs, event.seq, active.tries + 1)
     state.board = board.changed(deferred={**board.deferred, timer: (data.subscription, delivery)})

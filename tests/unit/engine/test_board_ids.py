@@ -2,7 +2,7 @@
 
 import re
 
-from weft.engine.board_ids import activation_name, product_name, tick_name
+from weft.engine.board_ids import activation_name, product_name, tick_name, timer_name
 
 
 def test_names_are_short_and_always_the_same():
@@ -36,3 +36,8 @@ def test_whatever_differs_is_called_differently():
         tick_name("d", 1),
     ]
     assert len(set(names)) == len(names)
+
+
+def test_timers_of_one_time_fire_in_the_order_they_were_set_in():
+    names = [timer_name("defer", seq) for seq in (9, 10, 99, 100, 123_456_789)]
+    assert sorted(names) == names
