@@ -21,6 +21,7 @@ from weft.engine.events import (
     ModelReplied,
     TimerSet,
     ToolCalled,
+    ToolFailed,
     TurnEnded,
     TurnFailed,
     TurnStarted,
@@ -36,7 +37,7 @@ from weft.engine.publishing import (
     reviewed,
 )
 from weft.engine.state import Activation, Message, State
-from weft.engine.triggers import agent_turn_count, fire, lifecycle
+from weft.engine.triggers import agent_text, agent_turn_count, fire, lifecycle
 from weft.findings import Json
 from weft.spec.board import BoardAgent
 
@@ -171,9 +172,19 @@ def read_reply(
     return read_json(unfenced(data.text).encode()), None
 
 
-def drafts_of(compiled: CompiledWorkflow, active: Activation, output: Json) -> list[JsonDraft]:
-    """Return what a model has made as drafts."""
-    return parse_output(spec_of(compiled, active.agent), output)
+def replied(
+    compiled: CompiledWorkflow,
+    state: State,
+    event: Event,
+    active: Activation,
+    data: ModelReplied,
+    output: Json,
+) -> list[Command]:
+    """Go on with what a model has made."""
+    drafts = [] if output is None else parse_output(spec_of(compiled, active.agent), output)
+    writes = agent_text(compiled, state.variables, active.agent, data.text)
+    fired, _ = fire(compiled, state, event.turn, writes)
+    return [*fired, *evaluated(compiled, state, active, drafts, event)]
 
 
 def _evaluate(
@@ -287,7 +298,7 @@ def returned(
 
 
 def call_failed(
-    compiled: CompiledWorkflow, state: State, active: Activation, point: str, error: str
+    compiled: CompiledWorkflow, state: State, active: Activation, point: str, data: ToolFailed
 ) -> list[Command]:
     """Let the activation fail with its code; what was published stays, whatever came after."""
     if point == ERROR:
@@ -296,7 +307,7 @@ def call_failed(
     state.put(active.changed(missing=frozenset()))
     if point == AFTER:
         return _end(state, state.active[active.number])
-    return [Record(TurnFailed(active.agent, error, "tool"), active.number)]
+    return [Record(TurnFailed(active.agent, data.error, "tool"), active.number)]
 
 
 def _publish(
@@ -351,7 +362,7 @@ def ended(compiled: CompiledWorkflow, state: State, active: Activation) -> list[
 
 
 def failed(
-    compiled: CompiledWorkflow, state: State, active: Activation, data: TurnFailed
+    compiled: CompiledWorkflow, state: State, _event: Event, active: Activation, data: TurnFailed
 ) -> list[Command]:
     """Put down what has come to nothing, and go on with the others."""
     ids = tuple(it.id for it in active.inputs)
