@@ -28,6 +28,21 @@ from weft.spec.workflow import WorkflowSpec
 #: The names of parameters and variables that a class has anyway.
 _OWN: Final = frozenset({"self", "state", "context", "builder"})
 
+#: Everything that a module may import, beside the class of the state.
+_IMPORTED: Final = frozenset(
+    {
+        "Any",
+        "AssembledContext",
+        "AssembledContextBuilder",
+        "Collection",
+        "ContextFormatOptions",
+        "FilterConfig",
+        "StepContext",
+        "VectorSearchAdapter",
+        "state_value",
+    }
+)
+
 _STATE: Final = "state"
 
 
@@ -62,7 +77,8 @@ class _Module:
     """What the classes of a module have in common."""
 
     state: str | None
-    names: set[str] = field(default_factory=set[str])
+    #: The names that are taken: those that may be imported are, from the beginning.
+    names: set[str] = field(default_factory=lambda: set(_IMPORTED))
     #: Where the names come from that are used.
     used: dict[str, set[str]] = field(default_factory=dict[str, "set[str]"])
     #: The classes that stand for collections.
