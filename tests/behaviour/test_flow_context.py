@@ -246,12 +246,17 @@ def test_another_question_or_another_run_searches_anew():
 
 
 def test_only_so_many_searches_are_remembered():
-    memory = retrieval.SearchMemory(size=2)
-    for key in ("a", "b"):
-        memory.put(key, ())
-    assert memory.get("a") == ()
-    memory.put("c", ())
-    assert (memory.get("a"), memory.get("b"), memory.get("c")) == ((), None, ())
+    memory = retrieval.SearchMemory(runs=2, searches=2)
+    for question in ("x", "y", "z"):
+        memory.put("app", "a", question, ())
+    assert [memory.get("app", "a", it) for it in ("x", "y", "z")] == [None, (), ()]
+    memory.put("app", "b", "x", ())
+    memory.put("app", "a", "x", ())
+    memory.put("app", "c", "x", ())
+    assert [memory.get("app", it, "x") for it in ("a", "b", "c")] == [(), None, ()]
+    memory.forget("app", "a")
+    assert memory.get("app", "a", "x") is None
+    assert memory.get("other", "c", "x") is None
 
 
 class Broken:
@@ -288,7 +293,7 @@ def test_an_adapter_that_fails_fails_the_attempt(adapter, told):
 
 
 def test_an_adapter_that_hangs_is_given_up(monkeypatch):
-    monkeypatch.setattr(retrieval, "PROVIDER_SECONDS", 0.05)
+    monkeypatch.setattr(retrieval, "SEARCH_SECONDS", 0.05)
     play = Play(Broken(seconds=30))
     play.shown(SEED)
     assert play.faults() == [

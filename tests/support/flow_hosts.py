@@ -23,10 +23,13 @@ SCOPE = Scope("app", "ada")
 class FlowPlay:
     """One flow, its host and its runs."""
 
-    def __init__(self, *, agents=(), model=None, collections=None, **spec: Any) -> None:
+    def __init__(
+        self, *, agents=(), model=None, collections=None, environment=None, **spec: Any
+    ) -> None:
         self.objects = LocalObjects()
         self.agents = agents
         self.run_id = "r1"
+        self.environment = environment or {}
         self.given = spec
         self.model = model or ScriptedModel([])
         self.journal: Journal = MemoryJournal()
@@ -69,6 +72,7 @@ class FlowPlay:
             self.model,
             journal=self.journal,
             outside=replace(Outside(), retrievers=self.registry),
+            environment=self.environment,
             linking=Linking(objects=objects),
         )
 
