@@ -37,7 +37,8 @@ class SearchMemory:
         self._runs: OrderedDict[tuple[str, str], OrderedDict[str, _Found]] = OrderedDict()
 
     def get(self, app: str, run: str, question: str) -> _Found | None:
-        return self._runs.get((app, run), {}).get(question)
+        searches = self._runs.get((app, run))
+        return None if searches is None else searches.get(question)
 
     def put(self, app: str, run: str, question: str, found: _Found) -> None:
         searches = self._runs.setdefault((app, run), OrderedDict())
