@@ -347,8 +347,8 @@ def test_TOOL007_file_that_a_setting_names():
         },
         flow={
             "steps": [
-                {"kind": "agent", "name": "one", "agent": "RouterAgent"},
-                {"kind": "function", "name": "two", "function": "tools.f:f"},
+                {"name": "one", "work": {"kind": "agent", "agent": "RouterAgent"}},
+                {"name": "two", "work": {"kind": "function", "function": "tools.f:f"}},
             ]
         },
     )
