@@ -6,7 +6,7 @@ opposite order, and each activation is undone at most once.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final, Literal, cast
 
@@ -16,8 +16,8 @@ from weft.engine.conversation import stopped
 from weft.engine.ending import end_run, let_go
 from weft.engine.events import Branched, Event, TimerSet, TurnFailed
 from weft.engine.flow_lanes import flow_of, lane_of, plan_of, put_lane, values_in
-from weft.engine.flow_plan import JOIN, ForkPlan, PathPlan, StepPlan
-from weft.engine.flow_state import Failing, FailureStage, FlowState, Lane, StepRun, Wait
+from weft.engine.flow_plan import JOIN, ForkPlan, NodePlan, PathPlan, StepPlan
+from weft.engine.flow_state import Done, Failing, FailureStage, FlowState, Lane, StepRun, Wait
 from weft.engine.state import Activation, State, without
 from weft.findings import Json
 from weft.spec.flow import AgentWork, Retry
@@ -28,6 +28,9 @@ JITTER: Final = 0.5
 
 #: Why a lane goes where it goes.
 Why = Literal["failure", "recovery"]
+
+#: What begins the timer of the next attempt, with the turn of the last.
+_RETRY: Final = "retry:"
 
 #: What no second attempt would change.
 _FINAL: Final = ("deadline", "guard")
@@ -76,7 +79,7 @@ def _retry(
     pause = round(delay * 1000 * (1 - JITTER * _draw(state.run, active.step, run.attempt)))
     if pause <= 0:
         return [start(plan_of(compiled).step(active.step), wait)]
-    timer = f"retry:{active.number}"
+    timer = f"{_RETRY}{active.number}"
     at = flow_of(state)
     state.flow = replace(at, waits={**at.waits, timer: wait})
     return [Record(TimerSet(timer, event.at + pause, "flow"), turn=0)]
@@ -141,7 +144,7 @@ def _next_stage(
         case "undo":
             _at(state, lane, replace(failing, undo=failing.undo[1:]), "undo")
             return _undo_next(compiled, state, lane.key)
-        case "workflow":
+        case _:
             return over(compiled, state, lane.key)
 
 
@@ -156,7 +159,7 @@ def after_path(compiled: CompiledWorkflow, state: State, key: str) -> list[Comma
     lane = lane_of(state, key)
     failing = cast("Failing", lane.failing)
     node = plan_of(compiled).nodes.get(failing.step)
-    if failing.turn and isinstance(node, StepPlan) and node.step.compensate is not None:
+    if failing.turn and isinstance(node, StepPlan) and _is_undone(node):
         _at(state, lane, failing, "own")
         return [start(node, Wait(key, failing.step, 1, failing.turn))]
     return _after_own(compiled, state, key)
@@ -217,15 +220,37 @@ def cancel(compiled: CompiledWorkflow, state: State, reason: str = "") -> list[C
     if not plan_of(compiled).spec.compensate_on_cancel:
         return [end_run(compiled, "cancelled", reason)] if reason else [stopped(compiled)]
     told = reason or "stopped on request after the turn"
-    lanes = flow_of(state).lanes.values()
-    begun = {it.flow.undoes for it in state.active.values() if it.flow is not None}
-    waiting = (it for lane in lanes if lane.failing is not None for it in lane.failing.undo)
-    done = [it for lane in lanes for it in lane.done]
-    done += [it for it in waiting if it.turn not in begun]
+    plan = plan_of(compiled)
+    found = (it for it in _undoable(state) if _is_undone(plan.nodes[it.step]))
+    done = sorted((it for it in found if it.turn), key=lambda it: it.turn)
     let_go(state)
-    state.flow = FlowState({"": Lane(done=tuple(sorted(done, key=lambda it: it.turn)))})
+    state.flow = FlowState({"": Lane(done=tuple(done))})
     failing = Failing("", 0, told, {"message": told}, outcome="cancelled")
     return _undo_all(compiled, state, lane_of(state, ""), failing)
+
+
+def _is_undone(node: NodePlan) -> bool:
+    return isinstance(node, StepPlan) and node.step.compensate is not None
+
+
+def _undoable(state: State) -> Iterator[Done]:
+    """Yield what was done, or may have been, and whose undoing has not begun."""
+    at = flow_of(state)
+    begun = {it.flow.undoes for it in state.active.values() if it.flow is not None}
+    for lane in at.lanes.values():
+        yield from lane.done
+        failing = lane.failing
+        if failing is not None:
+            yield from (it for it in failing.undo if it.turn not in begun)
+        if failing is not None and failing.stage == "path":
+            yield Done(failing.turn, failing.step, values_in(state, lane.key))
+    for active in state.active.values():
+        run = cast("StepRun", active.flow)
+        if not run.undoes:
+            yield Done(active.number, active.step, values_in(state, run.lane))
+    for timer, wait in at.waits.items():
+        turn = int(timer.removeprefix(_RETRY))
+        yield Done(turn, wait.step, values_in(state, wait.lane))
 
 
 def stop(compiled: CompiledWorkflow, state: State, user: str) -> list[Command]:

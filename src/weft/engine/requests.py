@@ -64,7 +64,7 @@ def on_request_answered(
             state.put(ready.changed(result=request.agent))
             return fired
         return [*fired, start_turn(compiled, state, request.agent, seen)]
-    if request.call is None:
+    if state.flow is not None and request.call is None:
         return flow_approval.answered(compiled, state, request, data.value, data.user)
     return _answered(compiled, state, request, data.value)
 
@@ -74,7 +74,7 @@ def on_request_expired(
 ) -> list[Command]:
     """Go on with what was declared for this case, as if it were an answer; else the tool fails."""
     request = _close(state, data.id)
-    if request.call is None:
+    if state.flow is not None and request.call is None:
         return flow_approval.expired(compiled, state, event, request)
     if request.otherwise is None:
         error = ToolFailed(request.call or "", "nobody answered in time", "timeout")
