@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from pydantic import BaseModel
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind, models_json_schema
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from weft.check.spelling import pascal_case
@@ -48,7 +48,10 @@ def require_class(it: object, what: str) -> type[BaseModel]:
 class _Silent(GenerateJsonSchema):
     """Says nothing of defaults: those that cannot be written are refused where they are read."""
 
-    ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
+    ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {  # pyright: ignore[reportIncompatibleVariableOverride]
+        *GenerateJsonSchema.ignored_warning_kinds,
+        "non-serializable-default",
+    }
 
 
 class StateTypes:

@@ -224,16 +224,12 @@ def _idle_options(subject: Subject) -> Iterator[tuple[Path, str, str]]:
         if retry and retry.attempts == 1:
             fact = f"{step.name} is tried once, as it is without a retry"
             yield (*path, "retry"), fact, "write 2 or more attempts, or remove the retry"
-        if context and context.assembler and (context.sources or context.format != _PLAIN):
+        if context and context.assembler and context.sources:
             fact = f"an assembler puts the context of {step.name} together, so this is not read"
-            key = "sources" if context.sources else "format"
-            yield (*path, "context", key), fact, "remove it, or remove the assembler"
+            yield (*path, "context", "sources"), fact, "remove it, or remove the assembler"
         if context and context.options and not context.assembler:
             fact = f"the context of {step.name} has options, and no assembler that gets them"
             yield (*path, "context", "options"), fact, "name the assembler, or remove the options"
-
-
-_PLAIN: Final = spec.ContextFormat()
 
 
 def _idle_works(subject: Subject) -> Iterator[tuple[Path, str, str]]:
@@ -254,6 +250,9 @@ def _idle_approvals(subject: Subject) -> Iterator[tuple[Path, str, str]]:
         if it.on_rejection and it.options and not any(one.rejects for one in it.options):
             fact = f"no answer to {it.name} rejects anything"
             yield (*path, "on_rejection"), fact, "let an option say rejects, or remove the path"
+        if it.on_timeout and it.default is not None:
+            fact = f'when nobody answers {it.name}, "{it.default}" counts as the answer'
+            yield (*path, "on_timeout"), fact, "remove the default, or remove the path"
 
 
 @rule("FLOW017", "flow")
