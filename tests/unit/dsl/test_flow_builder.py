@@ -20,8 +20,8 @@ WRITE = {"kind": "function", "function": "support.flows:write"}
 CHECK = {"kind": "function", "function": "support.flows:check"}
 
 
-def begun(**options) -> Workflow[Draft]:
-    return Workflow.create("Review", Draft, **options).start_with(write)
+def begun() -> Workflow[Draft]:
+    return Workflow.create("Review", Draft).start_with(write)
 
 
 def flow_of(workflow: Workflow[Draft]) -> Flow:
@@ -61,7 +61,7 @@ def step(name: str, work=CHECK, **options) -> dict:
 
 
 def test_create_names_the_workflow_and_its_state():
-    spec = begun(description="Reviews drafts.").build()
+    spec = Workflow.create("Review", Draft, description="Reviews drafts.").start_with(write).build()
     assert spec.orchestrator.workflow_name == "Review"
     assert spec.orchestrator.description == "Reviews drafts."
     assert spec.flow
@@ -150,6 +150,12 @@ def test_a_declared_agent_does_a_step():
         "output": "document",
     }
     assert nodes(workflow) == [step("Editor", work), step("again", work)]
+
+
+def test_an_agent_may_be_declared_by_its_name_alone():
+    spec = begun().agent("Editor").then(agent("Editor", output="topic")).build()
+    assert [it.agent_name for it in spec.agents] == ["Editor"]
+    assert (spec.tools, spec.registry) == ((), ())
 
 
 # -- order

@@ -125,4 +125,4 @@ def test_a_function_of_c_may_be_a_step():
     class State(BaseModel):
         topic: str = ""
 
-    Workflow.create("Review", State).start_with(dict.fromkeys, name="keys").build()
+    Workflow.create("Review", State).start_with(max, name="greatest").build()
