@@ -12,6 +12,10 @@ from weft.findings import Json
 #: Where a passage ends best: after a paragraph, a line, a sentence, a word.
 _BREAKS: Final = ("\n\n", "\n", ". ", " ")
 
+#: About as much as an embedding model takes in at once, and a sentence or two of it.
+SIZE: Final = 1000
+OVERLAP: Final = 150
+
 _MOST_SIZE: Final = 20_000
 
 
@@ -19,17 +23,18 @@ _MOST_SIZE: Final = 20_000
 class Chunking:
     """How long passages are, and how much of one is in the next as well, in characters."""
 
-    #: About as much as an embedding model takes in at once.
-    size: int = 1000
-    overlap: int = 150
+    size: int = SIZE
+    overlap: int = OVERLAP
 
     def __post_init__(self) -> None:
         """Refuse what would never come to an end."""
         if not 50 <= self.size <= _MOST_SIZE:
-            raise RetrievalError(f"passages of {self.size} characters", hint="take 50 to 20000")
+            raise RetrievalError(
+                f"a passage cannot have {self.size} characters", hint="take 50 to 20000"
+            )
         if not 0 <= self.overlap <= self.size // 2:
             raise RetrievalError(
-                f"an overlap of {self.overlap} characters",
+                f"passages cannot overlap by {self.overlap} characters",
                 hint=f"take 0 to {self.size // 2}, half of a passage",
             )
 

@@ -117,14 +117,18 @@ class EmbeddedCollection:
         """
         vectors = None
         if self._embedder is not None:
-            await self._write(self._expect_vectors)
             texts = [it.content for source in sources for it in source.passages]
             vectors = await self._embed(self._embedder, texts, on_embedded)
-        await self._write(partial(put_sources, sources=sources, vectors=vectors))
+
+        def put_all(connection: sqlite3.Connection) -> None:
+            self._expect_vectors(connection)
+            put_sources(connection, sources, vectors)
+
+        await self._write(put_all)
 
     async def embed_missing(self, on_embedded: Callable[[int], None] | None = None) -> int:
         """Embed what has no vector yet, or one of another model; return how many passages."""
-        if self._embedder is None:
+        if self._embedder is None or not self._place.exists():
             return 0
         await self._write(self._expect_vectors)
         count = 0
@@ -138,7 +142,7 @@ class EmbeddedCollection:
 
     async def build_index(self) -> bool:
         """Make or extend the index, if there are so many vectors that one is needed."""
-        return await self._do(self._build_index)
+        return self._place.exists() and await self._do(self._build_index)
 
     async def remove(self, sources: Sequence[str]) -> None:
         """Remove sources and their passages."""

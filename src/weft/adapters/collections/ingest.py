@@ -87,6 +87,9 @@ class Ingestion:
         """Put files, and all files in folders; what is gone from a folder is removed."""
         known = await self._collection.sources()
         files = [it for path in paths for it in self._found(path, root)]
+        if paths and not files and not known:
+            kinds = "text, Markdown, HTML, PDF and DOCX"
+            raise RetrievalError("there is no file that can be read", hint=f"name files of {kinds}")
         self._all_files = len(files)
         self._all_bytes = sum(it.path.stat().st_size for it in files) or 1
         for file in files:
@@ -167,8 +170,6 @@ class Ingestion:
         waiting, self._waiting = self._waiting, []
         if waiting:
             await self._collection.put(waiting, self._embedded)
-            if not await self._collection.embeds():
-                self._embedded(sum(len(it.passages) for it in waiting))
 
     async def _drop(
         self, known: Mapping[str, str], found: set[str], folders: Sequence[str]
