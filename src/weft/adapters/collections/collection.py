@@ -18,6 +18,7 @@ from weft.adapters.collections.file import (
 )
 from weft.adapters.collections.keywords import keyword_search
 from weft.adapters.collections.rows import (
+    About,
     Source,
     begin_vectors,
     delete_sources,
@@ -94,15 +95,17 @@ class EmbeddedCollection:
         Without an embedder, or where nothing was embedded, by keywords alone.
         """
         _require_request(query, top_k, min_relevance)
+        if not self._place.exists():
+            raise unknown_collection(self._place.name)
         vector = None
-        if self._embedder is not None and await self._do(self._embedded):
+        if self._embedder is not None:
             vector = (await self._embedder.embed([query]))[0]
         find = partial(self._find, query, vector, top_k, min_relevance, filters or {})
         return await self._do(find)
 
     async def embeds(self) -> bool:
         """Tell whether a search compares meanings, or keywords alone."""
-        return self._embedder is not None and await self._do(self._embedded)
+        return self._embedded(await self._do(read_about))
 
     async def sources(self) -> dict[str, str]:
         """Return the digest of every source; of a new collection there are none."""
@@ -171,19 +174,19 @@ class EmbeddedCollection:
             "min_relevance": min_relevance,
             "filters": filters,
         }
-        if vector is None:
+        about = read_about(connection)
+        if vector is None or not self._embedded(about):
             require_filters(filters, known_keys(connection) if filters else [], self._place.name)
             found = keyword_search(connection, query, **asked)
         else:
-            snapshot = self._fresh(connection)
+            snapshot = self._fresh(connection, about)
             require_filters(filters, snapshot.keys, self._place.name)
             found = snapshot.search(query, vector, **asked)
         return read_passages(connection, found)
 
-    def _fresh(self, connection: sqlite3.Connection) -> "Snapshot":
+    def _fresh(self, connection: sqlite3.Connection, about: About) -> "Snapshot":
         """Return the vectors as they are now, mapped into memory."""
         known = self._snapshot
-        about = read_about(connection)
         if known is not None and known.generation == about.generation:
             return known
         # They need numpy, which is there where something was embedded.
@@ -201,9 +204,8 @@ class EmbeddedCollection:
         self._snapshot = Snapshot(connection, about.generation, vectors, index)
         return self._snapshot
 
-    def _embedded(self, connection: sqlite3.Connection) -> bool:
+    def _embedded(self, about: About) -> bool:
         """Tell whether there are vectors; raise RetrievalError if they are another model's."""
-        about = read_about(connection)
         if self._embedder is None or about.embedder is None:
             return False
         if about.embedder != self._embedder.name:
@@ -241,7 +243,7 @@ class EmbeddedCollection:
             return False
         from weft.adapters.collections.index import build_index  # noqa: PLC0415 - needs usearch
 
-        vectors = self._fresh(connection).vectors
+        vectors = self._fresh(connection, read_about(connection)).vectors
         built = build_index(self._place.index, vectors, self._index_from)
         if built:
             self._snapshot = None
@@ -253,7 +255,11 @@ class EmbeddedCollection:
             connection.execute(f"SELECT count(*) FROM {it}").fetchone()[0]  # noqa: S608 - our own
             for it in ("sources", "passages", "vectors")
         )
-        index = self._fresh(connection).index if self._place.index.exists() else None
+        index = (
+            self._fresh(connection, read_about(connection)).index
+            if self._place.index.exists()
+            else None
+        )
         place = self._place
         return Stats(
             place.name,

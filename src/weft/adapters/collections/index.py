@@ -96,7 +96,7 @@ def build_index(path: Path, vectors: "MappedVectors", least: int) -> bool:
 
 def _empty(vectors: "MappedVectors") -> Any:  # noqa: ANN401 - the library has few types
     return Index(
-        ndim=vectors.matrix.shape[1],
+        ndim=vectors.size,
         metric="cos",
         dtype="i8",
         connectivity=_CONNECTIVITY,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Final, cast
 
+from pydantic_core import from_json
+
 from weft.adapters.collections.chunks import Passage
 from weft.errors import RetrievalError
 from weft.findings import Json
@@ -145,7 +147,7 @@ def read_passages(
 
 def _result(row: list[str], score: float) -> RetrievalResult:
     content, place, source, metadata = row
-    return RetrievalResult(content, score, source, {**json.loads(metadata), **json.loads(place)})
+    return RetrievalResult(content, score, source, {**from_json(metadata), **from_json(place)})
 
 
 def known_keys(connection: sqlite3.Connection) -> list[str]:
