@@ -118,7 +118,7 @@ class Place:
         """Return what tells the database from another of the same name; None if there is none."""
         try:
             return self.database.stat().st_ino
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def size(self) -> int:
