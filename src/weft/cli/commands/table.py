@@ -1,27 +1,9 @@
 """The commands of `weft`, as a table: what a help page says without loading any of them."""
 
-from dataclasses import dataclass
 from typing import Final
 
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One command: its name, what is written after it, what it does, and how it is used."""
-
-    name: str
-    usage: str
-    help: str
-    examples: tuple[str, ...]
-    #: Its module in this folder and its function, unless both have its name.
-    place: str = ""
-    #: The commands it consists of; then it does nothing itself.
-    parts: "tuple[Command, ...]" = ()
-
-    @property
-    def target(self) -> str:
-        """Where the function stands that carries the command out."""
-        return f"weft.cli.commands.{self.place or f'{self.name}:{self.name}'}"
-
+from weft.cli.commands.command import Command
+from weft.cli.commands.table_retrieval import COLLECTION, EMBEDDINGS
 
 _RUNS: Final = (
     Command(
@@ -285,6 +267,20 @@ COMMANDS: Final = (
         "List, print, find, put, import and remove documents.",
         ("weft documents list", "weft documents get Customers ada"),
         parts=_DOCUMENTS,
+    ),
+    Command(
+        "collection",
+        "COMMAND [OPTIONS]",
+        "Make collections of passages from files, and search them.",
+        ("weft collection add Handbook docs", "weft collection search Handbook 'days off'"),
+        parts=COLLECTION,
+    ),
+    Command(
+        "embeddings",
+        "COMMAND [OPTIONS]",
+        "Install the model that collections compare meanings with.",
+        ("weft embeddings install",),
+        parts=EMBEDDINGS,
     ),
     Command(
         "inspect",
