@@ -13,20 +13,23 @@ from weft.findings import Finding, Path, Place
 #: The modules with rules, `weft.check.rules.<name>`.
 _MODULES: Final = (
     "auto", "bind", "board", "board_waiting", "conditions", "environment", "explored", "exposure",
-    "groups", "handoffs", "hooks", "ingredients", "names", "outputs", "secrets", "servers",
-    "sources", "start", "states", "tools", "triggers", "ui", "usage", "variables", "writes",
+    "flow", "flow_state", "groups", "handoffs", "hooks", "ingredients", "names", "outputs",
+    "secrets", "servers", "sources", "start", "states", "tools", "triggers", "ui", "usage",
+    "variables", "writes",
 )  # fmt: skip
 
 RULES: Final[tuple[CheckRule, ...]] = rules_of(
     *(import_module(f"weft.check.rules.{name}") for name in _MODULES)
 )
 
-#: Rules about what a board does not have, beside those about handoffs: fixed targets, groups,
-#: replies that call tools. BOARD001 speaks where it is declared all the same. And fields of
-#: artifacts may be called like variables, which agents are not shown then.
-_NOT_OF_BOARDS: Final = frozenset(
-    {"BIND007", "EXPO004", "EXPO005", "NAME008", "NAME010", "TOOL008", "TOOL009", "TOOL012"}
+#: Rules about what boards and flows do not have, beside those about handoffs: fixed targets,
+#: groups, replies that call tools. BOARD001 and FLOW001 speak where it is declared all the same.
+#: And fields of artifacts may be called like variables, which agents are not shown then.
+_OF_CONVERSATIONS: Final = frozenset(
+    {"EXPO004", "EXPO005", "NAME008", "NAME010", "TOOL008", "TOOL009", "TOOL012"}
 )
+#: Replies on a board are artifacts.
+_NOT_OF_BOARDS: Final = _OF_CONVERSATIONS | {"BIND007"}
 
 
 class Locate(Protocol):
@@ -58,8 +61,11 @@ def check(
 
 
 def _applies(rule: CheckRule, subject: Subject) -> bool:
-    of_conversations = rule.code.startswith("HAND") or rule.code in _NOT_OF_BOARDS
-    return subject.spec.board is None or not of_conversations
+    spec = subject.spec
+    if spec.board is None and spec.flow is None:
+        return True
+    left_out = _OF_CONVERSATIONS if spec.board is None else _NOT_OF_BOARDS
+    return not rule.code.startswith("HAND") and rule.code not in left_out
 
 
 def findings_of(code: str, hits: Iterable[Hit], locate: Locate) -> Iterator[Finding]:

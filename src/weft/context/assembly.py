@@ -9,8 +9,18 @@ from pydantic_core import to_json
 
 from weft.context.history import HistoryLimits, Window, window
 from weft.context.segment import LeftOut, Segment, over_budget
+from weft.context.steps import step_messages
 from weft.context.values import shown, value_of
-from weft.context.view import BoardSlice, Section, VariableList, View, extras, headed, schemas
+from weft.context.view import (
+    BoardSlice,
+    Section,
+    StepMessages,
+    VariableList,
+    View,
+    extras,
+    headed,
+    schemas,
+)
 from weft.engine.offered import offered_tools
 from weft.engine.state import Activation, State
 from weft.findings import Json
@@ -95,6 +105,13 @@ def assemble(view: View, state: State, turn: int) -> Assembly:
             if made.messages:
                 pieces.append(made)
             continue
+        if isinstance(piece, StepMessages):
+            _flush(texts, messages)
+            told = step_messages(piece, state, turn, values)
+            messages += told.messages
+            pieces += told.pieces
+            left_out += told.left_out
+            continue
         if isinstance(piece, BoardSlice):
             text = _slice(piece, active, left_out)
         else:
@@ -146,10 +163,12 @@ def _flush(texts: list[str], messages: list[ChatMessage]) -> None:
 
 def _window(view: View, state: State, turn: int, past: HistoryLimits) -> Window:
     thread = state.thread_of(turn)
+    active = state.active.get(turn)
+    # What an agent is shown depends on its role; what it has said is said under its name.
+    agent = active.agent if active is not None and active.step else view.agent
     if past.kind == "history":
-        return window(thread, view.agent, past)
-    replies = state.active[turn].call - 1 if turn in state.active else 0
-    return window(thread, view.agent, past, replies)
+        return window(thread, agent, past)
+    return window(thread, agent, past, active.call - 1 if active is not None else 0)
 
 
 def _text(

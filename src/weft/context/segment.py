@@ -8,7 +8,17 @@ from weft.findings import Json
 
 #: turn: what an agent did in the turn under way, where its context has no history.
 Kind: TypeAlias = Literal[
-    "prompt", "variables", "literal", "board", "history", "turn", "tools", "output"
+    "prompt",
+    "variables",
+    "literal",
+    "board",
+    "history",
+    "turn",
+    "tools",
+    "output",
+    "state",
+    "variable",
+    "retrieval",
 ]
 
 #: What was not sent, and why: kind, origin, reason, and which names or messages it is.

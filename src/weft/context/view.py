@@ -9,9 +9,11 @@ from pydantic_core import to_json
 from weft.context.history import HistoryLimits
 from weft.context.segment import HIDDEN, Kind, LeftOut, Segment
 from weft.engine.compiled import servers_of
+from weft.engine.flow_plan import role_of
 from weft.engine.writes import may_read
 from weft.ports.model import OutputSchema, ToolSchema
 from weft.spec.agents import Agent, PromptSection
+from weft.spec.flow import AgentWork, Step
 from weft.spec.ingredients import (
     BoardIngredient,
     HistoryIngredient,
@@ -62,6 +64,20 @@ class BoardSlice:
 
 
 @dataclass(frozen=True, slots=True)
+class StepMessages:
+    """What an agent is told at a step of a flow.
+
+    What its code wrote, or the context that was put together and the prompt that is declared; in
+    between, what it was told and has said in earlier steps.
+    """
+
+    prompt: tuple[str | Reference, ...]
+    #: Whether its code wrote the messages.
+    coded: bool = False
+    history: HistoryLimits | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class EngineView:
     """What the model of an engine of a board sees beside what its agent declares."""
 
@@ -71,7 +87,7 @@ class EngineView:
 
 
 #: What is put together at every call, in order. A segment is the same every time.
-Piece: TypeAlias = Segment | Section | VariableList | BoardSlice | HistoryLimits
+Piece: TypeAlias = Segment | Section | VariableList | BoardSlice | HistoryLimits | StepMessages
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +144,45 @@ def make_view(
     )
 
 
+def make_step_view(
+    spec: WorkflowSpec, agent: Agent, tools: tuple[ToolSchema, ...], role: str, step: Step
+) -> View:
+    """Work out what an agent sees at a step of a flow, once for all runs of a workflow."""
+    name, output = agent.agent_name, _output(spec, agent.agent_name)
+    undoes = role == role_of(name, step.name, undoes=True)
+    work = step.compensate if undoes else step.work
+    sources = step.context.sources if step.context is not None and not undoes else ()
+    limits = [it for it in (*sources, *agent.context) if isinstance(it, HistoryIngredient)]
+    coded = isinstance(work, AgentWork) and work.step is not None
+    left_out: list[LeftOut] = []
+    pieces: list[Piece] = []
+    if not coded:
+        pieces += [_section(spec, name, it, left_out) for it in agent.prompt_sections]
+        for index, ingredient in enumerate(agent.context or (VariablesIngredient(),)):
+            if not isinstance(ingredient, HistoryIngredient):
+                origin = f"context[{index}]" if agent.context else "standard"
+                pieces += _ingredient(spec, name, origin, ingredient, left_out)
+    told = work.prompt if isinstance(work, AgentWork) else ""
+    history = next((_history("context", it) for it in limits), None)
+    prompt = parse_template(told or f"Do the step {step.name}.")
+    pieces.append(StepMessages(prompt, coded, history))
+    pieces.append(HistoryLimits("turn", "standard", HISTORY_TOKENS))
+    return View(
+        agent=role,
+        pieces=tuple(pieces),
+        left_out=tuple(left_out),
+        tools=tools,
+        output=output,
+        schemas=tuple(schemas(tools, output)),
+        extras=extras(tools, output),
+        servers=servers_of(spec, name),
+    )
+
+
+def _history(origin: str, it: HistoryIngredient) -> HistoryLimits:
+    return HistoryLimits("history", origin, it.max_tokens or HISTORY_TOKENS, it.max_messages)
+
+
 def extras(tools: tuple[ToolSchema, ...], output: OutputSchema | None) -> bytes:
     """Return what is sent beside the messages, as it counts in the hash of all that is sent."""
     return to_json((tools, output))
@@ -169,8 +224,8 @@ def _ingredient(
             yield _fixed("literal", origin, text)
         case BoardIngredient(max_tokens=tokens):
             yield BoardSlice(origin, tokens)
-        case HistoryIngredient(max_tokens=tokens, max_messages=messages):
-            yield HistoryLimits("history", origin, tokens or HISTORY_TOKENS, messages)
+        case HistoryIngredient():
+            yield _history(origin, ingredient)
         case _:
             exposed = spec.exposure.get(agent, ())
             wanted = dict.fromkeys(ingredient.names or exposed)

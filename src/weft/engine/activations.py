@@ -5,7 +5,7 @@ from typing import Final, cast
 
 from pydantic_core import to_json
 
-from weft.engine import board, board_turn
+from weft.engine import board, flow, flow_failure
 from weft.engine.boundaries import arrive, cut_short, leave, prepare, reply, send
 from weft.engine.codec import read_json, unfenced
 from weft.engine.commands import CallModel, Command, Record
@@ -39,6 +39,7 @@ from weft.engine.offered import offered_tools
 from weft.engine.points import HANDOFF
 from weft.engine.state import Activation, Message, Spent, State
 from weft.engine.triggers import agent_text, agent_turn_count, fire, lifecycle, model_failed
+from weft.engine.ways import steps_of
 from weft.findings import Json
 from weft.spec.type_meaning import mismatch
 from weft.spec.types import TypeExpr
@@ -75,6 +76,9 @@ def on_run_started(
     if compiled.board is not None:
         commands += board.begin(compiled, state, event, data)
         return [*commands, *prepare(compiled, state)] if compiled.prepares else commands
+    if compiled.flow is not None:
+        begin = prepare if compiled.prepares else flow.begin
+        return [*commands, *begin(compiled, state)]
     agent = compiled.orchestrator.initial_agent
     asks = compiled.startup == "UserDriven" or data.with_message
     if asks:
@@ -115,7 +119,7 @@ def on_turn_started(
 ) -> list[Command]:
     """Put together what the agent is to see, or call the function that works in its place."""
     if data.step:
-        return board_turn.start(compiled, state, event, data)
+        return steps_of(compiled).start(compiled, state, event, data)
     agent, number = data.agent, event.turn
     phase = state.last_agent != agent
     state.turns = number
@@ -164,7 +168,7 @@ def on_model_replied(
         return [Record(_tool_event(compiled, state, active, it)) for it in data.tool_requests]
     rules = compiled.agents[active.agent]
     if active.step:
-        output, fault = board_turn.read_reply(compiled, active, data)
+        output, fault = steps_of(compiled).read_reply(compiled, active, data)
     else:
         output, fault = read_output(compiled, rules.output, data.text)
     if fault is not None:
@@ -177,10 +181,7 @@ def on_model_replied(
         return send(compiled, state, active, data.text)
     _say(state, event, active.agent, data.text)
     if active.step:
-        drafts = [] if output is None else board_turn.drafts_of(compiled, active, output)
-        writes = agent_text(compiled, state.variables, active.agent, data.text)
-        fired, _ = fire(compiled, state, event.turn, writes)
-        return [*fired, *board_turn.evaluated(compiled, state, active, drafts, event)]
+        return steps_of(compiled).replied(compiled, state, event, active, data, output)
     return _final(compiled, state, active, data.text, cast("dict[str, Json] | None", output))
 
 
@@ -307,7 +308,7 @@ def on_turn_ended(
     """Hand off, or wait for the others of the group."""
     active = state.active[event.turn]
     if active.step:
-        return board_turn.ended(compiled, state, active)
+        return steps_of(compiled).ended(compiled, state, active)
     values = state.values_of(event.turn)
     count = state.turn_counts.get(data.agent, 0)
     writes = agent_turn_count(compiled, values, data.agent, count)
@@ -328,7 +329,7 @@ def on_turn_failed(
     """A run fails with its turn, unless the others of a group go on without it."""
     active = state.active[event.turn]
     if active.step:
-        return board_turn.failed(compiled, state, active, data)
+        return steps_of(compiled).failed(compiled, state, event, active, data)
     if active.fork:
         return member_failed(compiled, state, active, data.error)
     return [end_run(compiled, "failed", data.error)]
@@ -340,9 +341,16 @@ def on_stop_asked(
     """Stop now, or remember to stop when the turn is over. A run that is ending goes on to."""
     if state.ending is not None:
         return cut_short(compiled, state) if data.mode == "now" else []
-    if data.mode == "after_turn" and (state.active or state.judging):
+    if data.mode == "after_turn" and (_is_taken(state) or state.judging):
         state.stopping = True
         return []
     if state.board is not None:
         return board.over(compiled, state, "cancelled", f"stopped by {data.user}")
+    if state.flow is not None:
+        return flow_failure.stop(compiled, state, data.user)
     return [end_run(compiled, "cancelled", f"stopped by {data.user}")]
+
+
+def _is_taken(state: State) -> bool:
+    """Tell whether a turn is under way that a run may wait for; a person may take for ever."""
+    return any(it.stage != "approval" for it in state.active.values())

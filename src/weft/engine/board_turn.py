@@ -1,6 +1,7 @@
 """What an agent of a board does when it is woken: get ready, work, publish, come to an end."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -10,7 +11,8 @@ from weft.engine.board_events import (
     DeliveryDeferred,
     DeliveryMissed,
 )
-from weft.engine.board_state import Delivery
+from weft.engine.board_ids import activation_name, product_name, timer_name
+from weft.engine.board_state import BoardState, Delivery
 from weft.engine.codec import read_json, unfenced
 from weft.engine.commands import Assemble, Command, Fetch, Record
 from weft.engine.compiled import CompiledWorkflow
@@ -19,6 +21,7 @@ from weft.engine.events import (
     ModelReplied,
     TimerSet,
     ToolCalled,
+    ToolFailed,
     TurnEnded,
     TurnFailed,
     TurnStarted,
@@ -27,13 +30,14 @@ from weft.engine.log import Log
 from weft.engine.publishing import (
     JsonDraft,
     Unpublishable,
+    dumped,
     parse_output,
     published,
     read_draft,
     reviewed,
 )
 from weft.engine.state import Activation, Message, State
-from weft.engine.triggers import agent_turn_count, fire, lifecycle
+from weft.engine.triggers import agent_text, agent_turn_count, fire, lifecycle
 from weft.findings import Json
 from weft.spec.board import BoardAgent
 
@@ -65,7 +69,7 @@ def start(
     queue = board.queues[data.step]
     woken = {**board.woken, data.agent: board.woken.get(data.agent, 0) + 1}
     state.board = board.changed(queues=queued(board, data.step, queue.rest()), woken=woken)
-    active = Activation(data.agent, number, step=data.step, inputs=queue[0].artifacts)
+    active = _woken(board, event, data, queue[0])
     state.turns = number
     state.turn_counts = {
         **state.turn_counts,
@@ -80,6 +84,18 @@ def start(
         state.put(active)
         return [*fired, fetch]
     return [*fired, *_evaluate(compiled, state, active, event)]
+
+
+def _woken(board: BoardState, event: Event, data: TurnStarted, delivery: Delivery) -> Activation:
+    inputs = delivery.artifacts
+    return Activation(
+        data.agent,
+        event.turn,
+        step=data.step,
+        inputs=inputs,
+        name=activation_name(board.correlation, data.step, inputs, delivery.tries),
+        tries=delivery.tries,
+    )
 
 
 def fetch_of(compiled: CompiledWorkflow, active: Activation) -> Fetch:
@@ -120,8 +136,9 @@ def on_delivery_deferred(
     _compiled: CompiledWorkflow, state: State, event: Event, data: DeliveryDeferred
 ) -> list[Command]:
     """Keep a delivery until it is tried again."""
-    board, timer = board_of(state), f"defer:{event.seq}"
-    delivery = Delivery(state.active[event.turn].inputs, event.seq)
+    board, timer = board_of(state), timer_name("defer", event.seq)
+    active = state.active[event.turn]
+    delivery = Delivery(active.inputs, event.seq, active.tries + 1)
     state.board = board.changed(deferred={**board.deferred, timer: (data.subscription, delivery)})
     return [Record(TimerSet(timer, data.at, "board"), turn=0)]
 
@@ -155,9 +172,19 @@ def read_reply(
     return read_json(unfenced(data.text).encode()), None
 
 
-def drafts_of(compiled: CompiledWorkflow, active: Activation, output: Json) -> list[JsonDraft]:
-    """Return what a model has made as drafts."""
-    return parse_output(spec_of(compiled, active.agent), output)
+def replied(
+    compiled: CompiledWorkflow,
+    state: State,
+    event: Event,
+    active: Activation,
+    data: ModelReplied,
+    output: Json,
+) -> list[Command]:
+    """Go on with what a model has made."""
+    drafts = [] if output is None else parse_output(spec_of(compiled, active.agent), output)
+    writes = agent_text(compiled, state.variables, active.agent, data.text)
+    fired, _ = fire(compiled, state, event.turn, writes)
+    return [*fired, *evaluated(compiled, state, active, drafts, event)]
 
 
 def _evaluate(
@@ -166,7 +193,7 @@ def _evaluate(
     """Let the next engine work: a model that is asked, or a function that is called."""
     engine = rules_of(compiled).agents[active.agent].engines[active.at]
     if engine.function:
-        id_ = f"engine-{active.number}-{active.at}-{len(active.candidates)}"
+        id_ = f"engine-{active.name}-{active.at}-{len(active.candidates)}"
         state.put(active.changed(stage="tools", missing=frozenset({id_})))
         return [Record(ToolCalled(id_, engine.function, {}, point=ENGINE), active.number)]
     told = Message("user", "", inputs_text(active), event.seq)
@@ -240,7 +267,7 @@ def spec_of(compiled: CompiledWorkflow, agent: str) -> BoardAgent:
 
 
 def _call(state: State, active: Activation, point: str) -> list[Command]:
-    id_ = f"{point.removeprefix('board:')}-{active.number}"
+    id_ = f"{point.removeprefix('board:')}-{active.name}"
     state.put(active.changed(stage="after", missing=frozenset({id_})))
     return [Record(ToolCalled(id_, point, {}, point=point), active.number)]
 
@@ -271,7 +298,7 @@ def returned(
 
 
 def call_failed(
-    compiled: CompiledWorkflow, state: State, active: Activation, point: str, error: str
+    compiled: CompiledWorkflow, state: State, active: Activation, point: str, data: ToolFailed
 ) -> list[Command]:
     """Let the activation fail with its code; what was published stays, whatever came after."""
     if point == ERROR:
@@ -280,7 +307,7 @@ def call_failed(
     state.put(active.changed(missing=frozenset()))
     if point == AFTER:
         return _end(state, state.active[active.number])
-    return [Record(TurnFailed(active.agent, error, "tool"), active.number)]
+    return [Record(TurnFailed(active.agent, data.error, "tool"), active.number)]
 
 
 def _publish(
@@ -291,6 +318,9 @@ def _publish(
 ) -> list[Command]:
     rules, made = rules_of(compiled), list[Command]()
     partition = active.inputs[0].partition if active.inputs else ""
+    correlation = board_of(state).correlation
+    places = Counter[str]()
+    done: list[Json] = []
     for draft in drafts:
         if "blocked" in draft:
             told = f"{draft['type']} {draft['blocked']}"
@@ -302,9 +332,14 @@ def _publish(
             state.put(active)
             told = f"the visibility of an artifact of the type {draft['type']} cannot be used"
             return [Record(TurnFailed(active.agent, told, "output"), active.number)]
-        made.append(Record(published(rules, state.app, read), active.number))
+        seen = dumped(read.visibility)
+        policy = json.dumps(seen)
+        name = product_name(active.name, correlation, seen, places[policy])
+        places[policy] += 1
+        done.append({**draft, "id": name})
+        made.append(Record(published(rules, state.app, read._replace(id=name)), active.number))
     if rules.agents[active.agent].after_code:
-        return [*made, *_call(state, active.changed(result=cast("Json", list(drafts))), AFTER)]
+        return [*made, *_call(state, active.changed(result=done), AFTER)]
     return [*made, *_end(state, active)]
 
 
@@ -327,7 +362,7 @@ def ended(compiled: CompiledWorkflow, state: State, active: Activation) -> list[
 
 
 def failed(
-    compiled: CompiledWorkflow, state: State, active: Activation, data: TurnFailed
+    compiled: CompiledWorkflow, state: State, _event: Event, active: Activation, data: TurnFailed
 ) -> list[Command]:
     """Put down what has come to nothing, and go on with the others."""
     ids = tuple(it.id for it in active.inputs)

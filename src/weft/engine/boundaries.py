@@ -7,7 +7,7 @@ Functions of one boundary are called one after the other: what the first sets, t
 from collections.abc import Mapping
 from typing import Literal, cast
 
-from weft.engine import board, board_turn, computed, documents
+from weft.engine import board, computed, documents, flow
 from weft.engine.commands import Assemble, Command, Fetch, Record
 from weft.engine.compiled import BEFORE_RUN, CompiledWorkflow
 from weft.engine.conversation import pre_route, start_turn, stopped, unanswerable
@@ -28,6 +28,7 @@ from weft.engine.points import COMPUTED, TRIGGER, PointCall, at_point, called, o
 from weft.engine.state import Activation, Ending, OpenCall, State, without
 from weft.engine.triggers import Writes, answered, fire, lifecycle
 from weft.engine.variables import persisted
+from weft.engine.ways import FETCHED, POINTS, role_of, steps_of
 from weft.engine.writes import value_error
 from weft.errors import ExpressionError
 from weft.findings import Json
@@ -72,7 +73,7 @@ def reply(
     rules = compiled.agents[active.agent]
     if rules.reply:
         return _next_point(compiled, state, active.changed(stage="reply", at=0, edits=()), values)
-    return _assemble(state, active)
+    return _assemble(compiled, state, active)
 
 
 def send(compiled: CompiledWorkflow, state: State, active: Activation, text: str) -> list[Command]:
@@ -117,7 +118,7 @@ def on_context_fetched(
     if failing is not None:
         return [Record(TurnFailed(active.agent, failing, "source"))]
     if active.step:
-        return board_turn.fetched(compiled, state, event, data.found)
+        return steps_of(compiled).fetched(compiled, state, event, data.found)
     going_on = _proceed(compiled, state, active, state.values_of(event.turn))
     if active.agent or not compiled.computed.persist_to:
         return going_on
@@ -129,8 +130,8 @@ def _unread(compiled: CompiledWorkflow, data: ContextFetched) -> str | None:
     for origin, fault in data.faults.items():
         variable = compiled.variables.get(origin)
         if variable is None or getattr(variable.source, "default", None) is None:
-            # What providers and components of a board say names them already.
-            return fault if origin == board_turn.BOARD else f"{origin} could not be read: {fault}"
+            # What providers, components and the code of steps say names them already.
+            return fault if origin in FETCHED else f"{origin} could not be read: {fault}"
     return None
 
 
@@ -157,8 +158,9 @@ def point_returned(
 ) -> list[Command]:
     """Take what a function at a boundary returned, and go on with the next."""
     active = _done(state, event, call)
-    if call.point in board_turn.POINTS:
-        return board_turn.returned(compiled, state, active, call.point, data.value, event)
+    if call.point in POINTS:
+        way = steps_of(compiled)
+        return way.returned(compiled, state, active, call.point, data.value, event)
     values = state.values_of(event.turn)
     writes: Writes = ()
     if call.point.startswith(COMPUTED):
@@ -184,8 +186,8 @@ def point_failed(
 ) -> list[Command]:
     """Go on without a function, or let the turn fail with it, as is declared."""
     active = _done(state, event, call)
-    if call.point in board_turn.POINTS:
-        return board_turn.call_failed(compiled, state, active, call.point, data.error)
+    if call.point in POINTS:
+        return steps_of(compiled).call_failed(compiled, state, active, call.point, data)
     stops = call.point.startswith(COMPUTED) or _points(compiled, state, active)[active.at].stops
     if not stops:
         return _proceed(
@@ -259,7 +261,7 @@ def _next_point(
         case "before" if active.agent:
             return _fetch(compiled, state, active, values)
         case "reply":
-            return _assemble(state, active)
+            return _assemble(compiled, state, active)
         case "sending":
             state.put(active)
             return [Record(MessageSent(active.agent, _sent(active)), active.number)]
@@ -273,7 +275,7 @@ def reopened(compiled: CompiledWorkflow, state: State, active: Activation) -> li
         return [Record(TurnEnded(active.agent), active.number)]
     waiting = [it for it in active.missing if it not in state.calls]
     if active.step:
-        return board_turn.reopened(compiled, active, waiting)
+        return steps_of(compiled).reopened(compiled, active, waiting)
     if not waiting or active.stage == "tools":
         return []
     if active.stage in ("computing", "settling"):
@@ -318,7 +320,7 @@ def _fetch(
 def needed(compiled: CompiledWorkflow, active: Activation) -> Fetch:
     """Return what an activation needs from outside."""
     if active.step:
-        return board_turn.fetch_of(compiled, active)
+        return steps_of(compiled).fetch_of(compiled, active)
     if not active.agent:
         return Fetch("", 0, compiled.once, bool(compiled.servers), active.seq)
     phased = compiled.per_phase if active.phase else ()
@@ -367,6 +369,8 @@ def _begin(
         return [stopped(compiled)]
     if compiled.board is not None:
         return board.start_next(compiled, state)
+    if compiled.flow is not None:
+        return flow.begin(compiled, state)
     if state.requests:
         return []
     agent = active.result if isinstance(active.result, str) else None
@@ -384,9 +388,10 @@ def _flush(compiled: CompiledWorkflow, state: State) -> list[Command]:
     return [Record(RunEnded(state.ending.outcome, state.ending.reason), turn=0)]
 
 
-def _assemble(state: State, active: Activation) -> list[Command]:
+def _assemble(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
     state.put(active if active.stage == "assembling" else active.changed(stage="assembling"))
-    return [Assemble(active.agent, active.number, active.call)]
+    role = role_of(compiled, active) if active.step else active.agent
+    return [Assemble(role, active.number, active.call)]
 
 
 def _sent(active: Activation) -> str:

@@ -41,6 +41,8 @@ class ToolFailed:
     id: str
     error: str
     kind: FailureKind = "error"
+    #: Of the code of a step: type, message and stack of what it raised.
+    exception: Values | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,12 @@ class Start(NamedTuple):
 
     agent: str
     fork: int = 0
-    #: The subscription of a board whose next artifacts wake it.
+    #: The subscription of a board whose next artifacts wake it, or the step of a flow: in which
+    #: line, which attempt, and the turn that it undoes.
     step: str = ""
+    lane: str = ""
+    attempt: int = 1
+    undoes: int = 0
 
 
 class Assemble(NamedTuple):
@@ -65,8 +69,9 @@ class Fetch(NamedTuple):
     names: tuple[str, ...]
     servers: bool
     seq: int
-    #: Whether providers and components of the board are asked as well.
+    #: Whether providers and components of the board are asked as well, or the code of a step.
     board: bool = False
+    flow: bool = False
 
 
 class WriteDocument(NamedTuple):

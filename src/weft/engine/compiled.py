@@ -7,6 +7,7 @@ from typing import Final
 from weft.engine.board_rules import BoardRules, compile_board, role_of
 from weft.engine.computed import ComputedRules, link_computed
 from weft.engine.defaults import reply_limit, startup_mode
+from weft.engine.flow_plan import FlowPlan, compile_flow, roles
 from weft.engine.points import (
     REPLY_HOOKS,
     SEND_HOOK,
@@ -99,8 +100,10 @@ class CompiledWorkflow:
     #: Whether there is something to do before a run begins, and before it is over.
     prepares: bool = False
     finishes: bool = False
-    #: What wakes the agents of a board; None for a conversation.
+    #: What wakes the agents of a board, and the order of the steps of a flow; None for a
+    #: conversation.
     board: BoardRules | None = None
+    flow: FlowPlan | None = None
 
 
 def compile_workflow(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> CompiledWorkflow:
@@ -145,6 +148,7 @@ def compile_workflow(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> Comp
             or any(event == "after_chat" for event, _ in triggers.lifecycle)
         ),
         board=compile_board(spec.orchestrator.workflow_name, spec.board) if spec.board else None,
+        flow=compile_flow(spec.flow) if spec.flow else None,
     )
 
 
@@ -206,6 +210,8 @@ def _agents(spec: WorkflowSpec, points: Sequence[PointCall]) -> dict[str, Activa
     for it in spec.board.agents if spec.board else ():
         for engine in range(1, len(it.engines)):
             rules[role_of(it.agent, engine)] = rules[it.agent]
+    for role, _, work in roles(spec.flow) if spec.flow else ():
+        rules[role] = rules[work.agent]
     for group in spec.orchestrator.parallel:
         if group.merge == "custom":
             rules[group.name] = ActivationRules(limit=1, tools={}, function=group.function)

@@ -103,7 +103,25 @@ def _operand(operand: Name | Value | ListOf, values: Values) -> object:
     try:
         return values[operand.name]
     except KeyError:
-        raise _missing(operand.name, values) from None
+        return value_at(values, operand.name)
+
+
+def value_at(values: Values, path: str) -> object:
+    """Return a variable or a part of it; raise ExpressionError if there is none.
+
+    What is nothing, or not known, has nothing, or not known, as its parts.
+    """
+    name, *parts = path.split(".")
+    if name not in values:
+        raise _missing(name, values)
+    found = values[name]
+    for part in parts:
+        if found is None or found is UNKNOWN:
+            return found
+        if not isinstance(found, Mapping) or part not in found:
+            raise ExpressionError(f"'{path}' is not there: there is no '{part}' in it")
+        found = cast("Values", found)[part]
+    return found
 
 
 def _missing(name: str, values: Values) -> ExpressionError:

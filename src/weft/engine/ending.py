@@ -23,6 +23,7 @@ def let_go(state: State) -> None:
     """Nothing is open any more: neither turns nor questions nor timers."""
     state.active, state.calls, state.groups, state.threads, state.own = {}, {}, {}, {}, {}
     state.requests, state.timers, state.dirty, state.judging = {}, {}, {}, None
+    state.flow = None
 
 
 def on_run_ended(

@@ -33,6 +33,7 @@ from weft.engine.context_events import (
     VariableRefused,
     VariableSet,
 )
+from weft.engine.order_events import Branched, Forked, Joined, TimerFired, TimerSet
 
 #: The format of the events of a run, as its first event records it.
 FORMAT: Final = 1
@@ -92,9 +93,13 @@ class TurnStarted:
     agent: str
     #: The event that started this turn side by side with others; 0 for a turn of its own.
     fork: int = 0
-    #: Of a board: the subscription that woke the agent, and the artifacts it got by it.
+    #: Of a board: the subscription that woke the agent, and the artifacts it got by it. Of a flow:
+    #: the step, the path of a fork it stands in, which attempt it is, and the turn that it undoes.
     step: str = ""
     inputs: tuple[str, ...] = ()
+    lane: str = ""
+    attempt: int = 1
+    undoes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,42 +223,11 @@ class TurnFailed:
 
     agent: str
     error: str
-    kind: Literal["model", "output", "tool", "deadline", "source", "hook"]
-
-
-@dataclass(frozen=True, slots=True)
-class Forked:
-    """The members of a group take their turns side by side from here on."""
-
-    name: str
-    members: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """A group is done: what these of its turns said and set counts from here on."""
-
-    name: str
-    fork: int
-    turns: tuple[int, ...]
-    #: What the group says as one, in place of what its members said.
-    text: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TimerSet:
-    """Something is due at a time."""
-
-    id: str
-    at: int
-    why: Literal["deadline", "trigger", "board"]
-
-
-@dataclass(frozen=True, slots=True)
-class TimerFired:
-    """The time of a timer has come."""
-
-    id: str
+    kind: Literal[
+        "model", "output", "tool", "deadline", "source", "hook", "guard", "unsure", "rejected"
+    ]
+    #: Of a step: which, the attempt, type, message and stack of the error, and a hash of its input.
+    failure: Values | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +297,7 @@ EventData: TypeAlias = (
     | HandedOff
     | Forked
     | Joined
+    | Branched
     | TimerSet
     | TimerFired
     | ArtifactPublished
@@ -364,6 +339,7 @@ KINDS: Final[dict[str, type[EventData]]] = {
     "HandedOff": HandedOff,
     "Forked": Forked,
     "Joined": Joined,
+    "Branched": Branched,
     "TimerSet": TimerSet,
     "TimerFired": TimerFired,
     "ArtifactPublished": ArtifactPublished,

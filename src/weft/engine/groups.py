@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+from weft.engine import flow
 from weft.engine.commands import Command, Record, Start
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conversation import stopped
@@ -24,6 +25,8 @@ def on_forked(
     compiled: CompiledWorkflow, state: State, event: Event, data: Forked
 ) -> list[Command]:
     """Start the turns of all members, and the time they have."""
+    if state.flow is not None:
+        return flow.forked(compiled, state, event, data)
     group = Group(event.seq, data.name, data.members, len(state.messages))
     state.groups = {**state.groups, event.seq: group}
     state.handoffs_since_turn = 0
@@ -80,6 +83,8 @@ def on_joined(
     compiled: CompiledWorkflow, state: State, event: Event, data: Joined
 ) -> list[Command]:
     """Let count what the turns said and set, and hand off."""
+    if state.flow is not None:
+        return flow.joined(compiled, state, data)
     group = state.groups[data.fork]
     turns = [it for it in data.turns if it in state.own]
     if data.text is None:

@@ -16,7 +16,7 @@ from weft.engine.conditions import same
 from weft.engine.events import VariableRefused
 from weft.engine.state import State
 from weft.findings import Json
-from weft.spec.variables import DerivedSource, EntitySource, Variable
+from weft.spec.variables import DerivedSource, EntitySource, Merge, Variable
 
 
 def join_values(compiled: CompiledWorkflow, state: State, turns: Sequence[int]) -> list[Command]:
@@ -61,26 +61,35 @@ def _put(
     first: str | None,
 ) -> str | None:
     """Put what a member has set beside what others have; say why it cannot be."""
-    held, was = values.get(name), base.get(name)
-    rule = compiled.variables[name].merge
     if first is None:
         values[name] = value
-    elif rule == "append":
+        return None
+    rule = compiled.variables[name].merge
+    joined, fault = joined_value(rule, base.get(name), values.get(name), value)
+    if fault:
+        return f"{first} has set it side by side; {fault}"
+    values[name] = joined
+    return None
+
+
+def joined_value(rule: Merge | None, was: Json, held: Json, value: Json) -> tuple[Json, str]:
+    """Return what two have made of a value side by side, or say why that cannot be."""
+    if rule == "append":
         added = _added(was, value)
         if added is None:
-            return f"{first} has set it as well, and this is no longer list than it was before"
-        values[name] = [*cast("list[Json]", held), *added]
-    elif rule == "merge" and isinstance(held, dict) and isinstance(value, dict):
+            return None, "this is no longer list than it was before"
+        return [*cast("list[Json]", held), *added], ""
+    if rule == "merge" and isinstance(held, dict) and isinstance(value, dict):
         before = cast("dict[str, Json]", was) if isinstance(was, dict) else {}
         news = {
             key: it
             for key, it in cast("dict[str, Json]", value).items()
             if key not in before or not same(before[key], it)
         }
-        values[name] = {**cast("dict[str, Json]", held), **news}
-    elif not same(cast("Json", held), value):
-        return f"{first} has set it side by side; declare merge for it, or let only one set it"
-    return None
+        return {**cast("dict[str, Json]", held), **news}, ""
+    if not same(cast("Json", held), value):
+        return None, "declare merge for it, or let only one set it"
+    return value, ""
 
 
 def _added(was: Json, value: Json) -> list[Json] | None:

@@ -14,8 +14,8 @@ from weft.spec.variables import ComputedSource, DerivedSource
 from weft.spec.workflow import WorkflowSpec
 
 _NOT_YET: Final = "which this version of Weft does not perform"
-_NOT_HERE: Final = "which a board does not call"
-_COMPONENT: Final = "write a component with the hooks of a board in its place"
+_ON_BOARDS: Final = ("which a board does not call", "write a component in its place")
+_IN_FLOWS: Final = ("which a flow does not call", "write a step in its place")
 
 #: The boundaries of a run itself, which every way has.
 _RUN_POINTS: Final = (*BEFORE_RUN, *AFTER_RUN)
@@ -36,8 +36,7 @@ def not_performed(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> tuple[L
     return (
         *_of_orchestrator(spec),
         *_of_variables(spec, kinds),
-        *_of_board(spec),
-        *_of_others(spec),
+        *_of_steps(spec),
     )
 
 
@@ -93,27 +92,27 @@ def _custom_fault(trigger: CustomTrigger, kinds: TriggerKinds) -> tuple[str, str
     return None
 
 
-def _of_board(spec: WorkflowSpec) -> Iterator[Left]:
-    """Yield what is called around turns: on a board components do that."""
-    if spec.board is None:
+def _of_steps(spec: WorkflowSpec) -> Iterator[Left]:
+    """Yield what is called around turns: on a board components do that, in a flow steps."""
+    if spec.board is None and spec.flow is None:
         return
+    why = _IN_FLOWS if spec.board is None else _ON_BOARDS
+    for index, agent in enumerate(spec.agents):
+        if agent.auto_tool_mode and spec.board is None:
+            told = f"the automatic tool of {agent.agent_name}"
+            yield Left(("agents", index, "auto_tool_mode"), told, *why)
     for index, hook in enumerate(spec.hooks):
         if hook.hook_type not in _RUN_POINTS:
-            yield Left(("hooks", index), f"the hook {hook.function}", _NOT_HERE, _COMPONENT)
+            yield Left(("hooks", index), f"the hook {hook.function}", *why)
     for index, tool in enumerate(spec.lifecycle_tools):
         if tool.trigger not in _RUN_POINTS:
             what = f"the lifecycle tool {tool.function}"
-            yield Left(("lifecycle_tools", index), what, _NOT_HERE, _COMPONENT)
+            yield Left(("lifecycle_tools", index), what, *why)
     for call in function_triggers(spec.variables):
         name = call.point.removeprefix(TRIGGER)
-        yield Left(("variables", name), f"a function trigger of {name}", _NOT_HERE, _COMPONENT)
+        yield Left(("variables", name), f"a function trigger of {name}", *why)
     for name, variable in spec.variables.items():
         source = variable.source
         if isinstance(source, ComputedSource) and is_function(source.computation):
             what = f"{name}, computed by a function"
-            yield Left(("variables", name, "source"), what, _NOT_HERE, _COMPONENT)
-
-
-def _of_others(spec: WorkflowSpec) -> Iterator[Left]:
-    if spec.flow is not None:
-        yield Left(("flow",), "the flow")
+            yield Left(("variables", name, "source"), what, *why)

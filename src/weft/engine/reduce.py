@@ -17,6 +17,7 @@ from weft.engine import (
     conversation,
     ending,
     events,
+    flow,
     groups,
     requests,
     timers,
@@ -27,6 +28,7 @@ from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import Event, EventData
 from weft.engine.state import Activation, State
 from weft.engine.triggers import custom
+from weft.engine.ways import role_of
 
 #: Takes an event into a state it may write on, and says what is to be done.
 Handler: TypeAlias = Callable[[CompiledWorkflow, State, Event, Any], list[Command]]
@@ -62,6 +64,7 @@ HANDLERS: Final[dict[type[EventData], Handler]] = {
     events.HandedOff: conversation.on_handed_off,
     events.Forked: groups.on_forked,
     events.Joined: groups.on_joined,
+    events.Branched: flow.on_branched,
     events.TimerSet: timers.on_timer_set,
     events.TimerFired: timers.on_timer_fired,
     events.ArtifactPublished: board.on_artifact_published,
@@ -86,6 +89,8 @@ def _at(stage: str) -> Wanted:
 
 
 def _may_start(state: State, _turn: int, data: events.TurnStarted) -> bool:
+    if state.flow is not None:
+        return data.lane in state.flow.lanes
     if data.step:
         return state.board is not None and data.step in state.board.queues
     return not data.fork or data.fork in state.groups
@@ -125,12 +130,20 @@ def _is_asked(state: State, _turn: int, data: events.RequestAnswered) -> bool:
 
 def _may_expire(state: State, _turn: int, data: events.RequestExpired) -> bool:
     request = state.requests.get(data.id)
-    return request is not None and request.call is not None  # A chat waits as long as it takes.
+    return request is not None and request.kind != "chat"  # That waits as long as it takes.
 
 
 def _is_set(state: State, _turn: int, data: events.TimerFired) -> bool:
     timer = state.timers.get(data.id)
     return timer is not None and (not timer.owner or timer.owner in state.groups)
+
+
+def _is_forked(state: State, _turn: int, data: events.Joined) -> bool:
+    return data.fork in (state.groups if state.flow is None else state.flow.forks)
+
+
+def _is_going(state: State, _turn: int, data: events.Branched) -> bool:
+    return state.flow is not None and data.lane in state.flow.lanes
 
 
 def _is_at(stage: str) -> Wanted:
@@ -170,7 +183,8 @@ WANTED: Final[dict[type[EventData], Wanted]] = {
     events.RequestExpired: _may_expire,
     events.TurnEnded: _is_active,
     events.TurnFailed: _is_active,
-    events.Joined: lambda state, _, data: data.fork in state.groups,
+    events.Joined: _is_forked,
+    events.Branched: _is_going,
     events.TimerFired: _is_set,
     events.ModelConsulted: _is_open,
     events.SurfaceShown: _is_open,
@@ -209,7 +223,9 @@ def advance(compiled: CompiledWorkflow, state: State, event: Event) -> list[Comm
     else:
         commands = HANDLERS[kind](compiled, state, event, data)
     if state.outcome is None:
-        rests = (state.requests or state.board is not None) and not _is_busy(state)
+        rests = (state.requests or state.board is not None or _is_paused(state)) and not _is_busy(
+            state
+        )
         state.status = "waiting" if rests else "running"
     return commands
 
@@ -237,9 +253,9 @@ def pending(compiled: CompiledWorkflow, state: State) -> Iterator[Command]:
         yield from groups.start_members(group)
     for active in state.active.values():
         if active.stage == "assembling":
-            yield Assemble(_role(compiled, active), active.number, active.call)
+            yield Assemble(role_of(compiled, active), active.number, active.call)
         elif active.stage == "model":
-            role = _role(compiled, active)
+            role = role_of(compiled, active)
             yield CallModel(role, active.number, active.call, active.seq)
         elif active.stage == "fetching":
             yield boundaries.needed(compiled, active)
@@ -250,15 +266,17 @@ def pending(compiled: CompiledWorkflow, state: State) -> Iterator[Command]:
             yield calls.call_of(state.active[call.turn].agent, call)
     if state.board is not None:
         yield from board.start_next(compiled, state)
+    if state.flow is not None:
+        yield from flow.resting(compiled, state)
     for name, seq in state.writing.items():
         yield WriteDocument(name, seq)
     if state.judging is not None:
         yield Judge(state.judging.agent, state.judging.rule, state.judging.seq)
 
 
-def _role(compiled: CompiledWorkflow, active: Activation) -> str:
-    """Return as what an agent asks its model: an agent of a board may have several engines."""
-    return board_turn.role(compiled, active) if active.step else active.agent
+def _is_paused(state: State) -> bool:
+    """Tell whether a flow only waits for the time of its next attempt."""
+    return state.flow is not None and bool(state.flow.waits)
 
 
 def _is_busy(state: State) -> bool:
@@ -272,4 +290,4 @@ def _works(state: State, active: Activation) -> bool:
     if active.missing:
         found = (state.calls.get(it) for it in active.missing)
         return any(call is None or call.asks is None for call in found)
-    return active.stage != "done"
+    return active.stage not in ("done", "approval")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from weft.engine import flow_approval
 from weft.engine.calls import call_of
 from weft.engine.commands import Command, Record
 from weft.engine.compiled import CompiledWorkflow
@@ -63,14 +64,18 @@ def on_request_answered(
             state.put(ready.changed(result=request.agent))
             return fired
         return [*fired, start_turn(compiled, state, request.agent, seen)]
+    if state.flow is not None and request.call is None:
+        return flow_approval.answered(compiled, state, request, data.value, data.user)
     return _answered(compiled, state, request, data.value)
 
 
 def on_request_expired(
-    compiled: CompiledWorkflow, state: State, _event: Event, data: RequestExpired
+    compiled: CompiledWorkflow, state: State, event: Event, data: RequestExpired
 ) -> list[Command]:
     """Go on with what was declared for this case, as if it were an answer; else the tool fails."""
     request = _close(state, data.id)
+    if state.flow is not None and request.call is None:
+        return flow_approval.expired(compiled, state, event, request)
     if request.otherwise is None:
         error = ToolFailed(request.call or "", "nobody answered in time", "timeout")
         return [Record(error, request.turn)]

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypedDict, TypeVa
 
 from weft.engine.board_state import Artifact, BoardState
 from weft.engine.events import Outcome, ToolRequest, Usage
+from weft.engine.flow_state import FlowState, StepRun
 from weft.engine.log import KeyLog, Log
 from weft.engine.routing import Route
 from weft.findings import Json
@@ -67,7 +68,8 @@ class OpenCall:
 #: before, reply, sending, after: functions are called at these boundaries, one after the other;
 #: fetching: what comes from outside; computing, settling: functions of variables that changed;
 #: assembling: what is sent is put together; model: it answers; tools: they work; flushing:
-#: documents are written; ending: its end is being recorded; done: it waits for others of its group.
+#: documents are written; ending: its end is being recorded; done: it waits for others of its
+#: group; approval: it waits for a person to decide.
 Stage: TypeAlias = Literal[
     "before",
     "fetching",
@@ -82,6 +84,7 @@ Stage: TypeAlias = Literal[
     "flushing",
     "ending",
     "done",
+    "approval",
 ]
 
 
@@ -139,8 +142,14 @@ class Activation:
     #: and what it came to, as often as it has worked.
     step: str = ""
     inputs: tuple[Artifact, ...] = ()
+    #: And what it is called; its number counts what others do, which the agent may not know.
+    name: str = ""
+    #: How often what woke it was put off before.
+    tries: int = 0
     fetched: Mapping[str, Json] | None = None
     candidates: tuple[Json, ...] = ()
+    #: In a flow: where it stands there; `step` is the step, `fetched` what was put together for it.
+    flow: StepRun | None = None
 
     def changed(self, **changes: Unpack[ActivationChanges]) -> "Activation":
         """Return the activation as it is afterwards. `replace` would set every field one by one."""
@@ -326,6 +335,7 @@ class State:
     offered: Mapping[str, list[dict[str, Json]]] = field(default_factory=_nothing)
     judging: Judging | None = None
     board: BoardState | None = None
+    flow: FlowState | None = None
     stopping: bool = False
     ending: Ending | None = None
     outcome: Outcome | None = None

@@ -1,6 +1,6 @@
 """Timers: set, due, and gone with what they belong to."""
 
-from weft.engine import board
+from weft.engine import board, flow
 from weft.engine.commands import Command
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import Event, TimerFired, TimerSet
@@ -28,5 +28,7 @@ def on_timer_fired(
         return overdue(compiled, state, timer)
     if state.board is not None and data.id not in compiled.triggers.timers:
         return board.fired(compiled, state, event, timer)
+    if state.flow is not None and data.id not in compiled.triggers.timers:
+        return flow.late(compiled, state, timer)
     fired, _ = fire(compiled, state, 0, timer_expired(compiled, state.variables, data.id))
     return fired

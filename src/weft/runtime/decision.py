@@ -149,9 +149,9 @@ def assembled(command: Assemble, assembly: Assembly, cause: int) -> NewEvent:
 
 def started(state: State, due: PendingStart) -> NewEvent:
     """Return the event that starts a turn, with the next number there is."""
-    agent, fork, step = due.command
+    agent, fork, step, lane, attempt, undoes = due.command
     inputs: tuple[str, ...] = ()
     if step and state.board is not None:
         inputs = tuple(it.id for it in state.board.queues[step][0].artifacts)
-    turn = TurnStarted(agent, fork, step, inputs)
+    turn = TurnStarted(agent, fork, step, inputs, lane, attempt, undoes)
     return NewEvent(ENGINE, turn, due.cause, state.turns + 1)

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
+from weft.engine.flow_plan import APPROVAL as STEP_APPROVAL
+from weft.engine.flow_plan import nodes_of
 from weft.engine.triggers import dig
 from weft.findings import Json
 from weft.runtime.masking import MASK
+from weft.spec.flow import Approval
 from weft.spec.part import JsonMap
 from weft.spec.tools import Surface, UiTool
 from weft.spec.workflow import WorkflowSpec
@@ -98,7 +101,25 @@ def make_forms(spec: WorkflowSpec) -> Mapping[str, Form]:
             component=("ToolApproval", "inline"),
             addressee=server.for_ or "",
         )
+    for node in nodes_of(spec.flow) if spec.flow else ():
+        if isinstance(node, Approval):
+            forms[f"{STEP_APPROVAL}{node.name}"] = _step_approval(node)
     return forms
+
+
+def _step_approval(node: Approval) -> Form:
+    """Return the form by which a person decides whether a flow goes on."""
+    schema: JsonMap = {
+        "type": "object",
+        "properties": {
+            "decision": {"enum": [it.name for it in node.options]},
+            "comment": {"type": "string"},
+        },
+        "required": ["decision"],
+        "additionalProperties": False,
+    }
+    shown: tuple[str, Surface] = ("Approval", "inline")
+    return Form(partial(_payload_fault, _none), misfits_of(schema), schema, component=shown)
 
 
 def approval_form(server: str) -> str:

@@ -5,6 +5,7 @@ import json
 from typing import Any, Final
 
 from weft.engine.board_rules import role_of
+from weft.engine.flow_plan import roles
 from weft.spec.model_settings import CACHE_SEED, ModelSettings
 from weft.spec.workflow import WorkflowSpec
 
@@ -18,6 +19,7 @@ def settings_by_agent(spec: WorkflowSpec) -> dict[str, ModelSettings | None]:
     own = {it.agent_name: _merged(usual, it.model_settings) for it in spec.agents}
     for it in spec.board.agents if spec.board else ():
         own |= {role_of(it.agent, engine): own.get(it.agent) for engine in range(len(it.engines))}
+    own |= {role: own.get(it.agent) for role, _, it in (roles(spec.flow) if spec.flow else ())}
     return own
 
 

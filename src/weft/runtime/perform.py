@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
@@ -23,7 +23,9 @@ from weft.engine.events import (
     ModelFailed,
     ModelReplied,
     ToolRequest,
+    VariableSet,
 )
+from weft.engine.flow_turn import FLOW
 from weft.errors import ModelError, PortError, RunError, ToolError, UsageError
 from weft.findings import Json
 from weft.ports.clock import Clock
@@ -42,6 +44,9 @@ from weft.runtime.consulting import (
 from weft.runtime.decision import Decision, NewEvent
 from weft.runtime.deltas import ModelRetry, Speech
 from weft.runtime.fetching import fetch, hidden_settings, read_variable, without_secrets
+from weft.runtime.flow.calls import FlowCall
+from weft.runtime.flow.preparing import prepared as prepared_step
+from weft.runtime.flow.retrieval import RunSearches, SearchMemory
 from weft.runtime.forms import first_fault
 from weft.runtime.holding import Holding
 from weft.runtime.json_values import plain_json
@@ -55,6 +60,9 @@ from weft.runtime.tool_calls import ToolCaller
 from weft.runtime.workflow import Workflow
 from weft.spec.model_settings import ModelSettings
 from weft.spec.variables import EntitySource
+
+#: How much of the name of a turn stands in the id of a tool call: no provider takes long ones.
+_NAME_CHARACTERS: Final = 20
 
 _log: Final = logging.getLogger("weft.runtime")
 
@@ -95,6 +103,8 @@ class Performer:
     context: contextvars.Context = field(default_factory=contextvars.copy_context)
     pace: Pace = field(default_factory=Pace)
     holding: Holding = field(default_factory=Holding)
+    #: What runs have found in collections.
+    searches: SearchMemory = field(default_factory=SearchMemory)
     tools: ToolCaller = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,6 +117,7 @@ class Performer:
             secrets_of=self.secrets_of,
             tell=lambda run, told: self.speech.tell((run.scope.app, told.run), told),
             secret_answers=self.secret_answers,
+            searches=self.searches,
         )
 
     def perform(
@@ -161,7 +172,7 @@ class Performer:
             if listener is not None:  # Its words are heard before the whole takes their place.
                 await asyncio.sleep(0)
             await self.pace.turn()
-            result = _replied(workflow, command, reply)
+            result = _replied(workflow, command, reply, _turn_name(run, command.turn))
         except ModelError as error:
             result = ModelFailed(command.call, str(error), error.attempts, error.retries)
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
@@ -175,13 +186,15 @@ class Performer:
 
     async def call_tool(self, run: CallingRun, command: CallTool) -> tuple[NewEvent, ...]:
         """Call a tool, a hook or a tool of a server."""
-        return await self.tools.call(run, command, _key(run, command))
+        return await self.tools.call(run, command, _call_key(run, command))
 
     async def fetch(self, run: CallingRun, command: Fetch) -> tuple[NewEvent, ...]:
         """Read what comes from outside."""
         found = await fetch(self.outside, run.workflow, run.state, command)
         if command.board:
             found = [*found[:-1], await self._with_board(run, command, found[-1])]
+        if command.flow:
+            found = [*found[:-1], await self._with_step(run, command, found)]
         hidden = hidden_settings(run.workflow, self.outside.environment)
         return tuple(
             NewEvent(SOURCE, it, command.seq, command.turn) for it in without_secrets(found, hidden)
@@ -189,19 +202,39 @@ class Performer:
 
     async def _with_board(self, run: CallingRun, command: Fetch, read: EventData) -> EventData:
         """Add what providers and components of a board give to what was read."""
-        key = f"{run.scope.app}/{run.state.run}:{command.seq}"
+        active = run.state.active[command.turn]
         call = BoardCall(
             store=self.journal,
             clock=self.clock,
             workflow=run.workflow,
             state=run.state,
-            active=run.state.active[command.turn],
-            call=code_call(run.state.run, command.agent, key),
+            active=active,
+            call=code_call(run.state.run, command.agent, _named_key(run, f"fetch-{active.name}")),
         )
         given, fault = await prepared(call)
         fetched = cast("ContextFetched", read)
         faults = {**fetched.faults, BOARD: fault} if fault else fetched.faults
         return ContextFetched({**fetched.found, BOARD: given}, faults, fetched.tools)
+
+    async def _with_step(
+        self, run: CallingRun, command: Fetch, read: Sequence[EventData]
+    ) -> EventData:
+        """Add what the step of a flow is shown to what was read."""
+        state = run.state
+        call = FlowCall(
+            store=self.journal,
+            clock=self.clock,
+            searches=RunSearches(state.app, state.run, self.outside.retrievers, self.searches),
+            workflow=run.workflow,
+            state=state,
+            active=state.active[command.turn],
+            call=code_call(state.run, command.agent, f"{run.scope.app}/{state.run}:{command.seq}"),
+            fresh={it.name: it.value for it in read if isinstance(it, VariableSet)},
+        )
+        given, fault = await prepared_step(call)
+        fetched = cast("ContextFetched", read[-1])
+        faults = {**fetched.faults, FLOW: fault} if fault else fetched.faults
+        return ContextFetched({**fetched.found, FLOW: given}, faults, fetched.tools)
 
     async def write_document(self, run: CallingRun, command: WriteDocument) -> tuple[NewEvent, ...]:
         """Write the document of an entity variable as it is now."""
@@ -305,7 +338,27 @@ def _key(run: CallingRun, command: CallModel | CallTool) -> str:
     return f"{run.scope.app}/{run.state.run}:{command.seq}"
 
 
-def _replied(workflow: Workflow, command: CallModel, reply: ModelReply) -> ModelReplied:
+def _call_key(run: CallingRun, command: CallTool) -> str:
+    """Return the same of a call, which code gets to see.
+
+    On a board the number of an event would tell of what the agent may not see.
+    """
+    active = run.state.active.get(command.turn)
+    named = active is not None and active.name
+    return _named_key(run, command.id) if named else _key(run, command)
+
+
+def _named_key(run: CallingRun, name: str) -> str:
+    return f"{run.scope.app}/{run.state.run}:{name}"
+
+
+def _turn_name(run: CallingRun, turn: int) -> str:
+    """Return what a turn is called in the ids of its tool calls, which its model gets to see."""
+    active = run.state.active.get(turn)
+    return (active.name if active else "")[:_NAME_CHARACTERS] or str(turn)
+
+
+def _replied(workflow: Workflow, command: CallModel, reply: ModelReply, turn: str) -> ModelReplied:
     """Return a reply as it is written down; raises ModelError if no journal could hold it.
 
     Tool calls get ids of our own: what a provider calls them may come again in another turn.
@@ -316,7 +369,7 @@ def _replied(workflow: Workflow, command: CallModel, reply: ModelReply) -> Model
             text.encode()
         requests: list[ToolRequest] = []
         for number, asked in enumerate(reply.tool_requests):
-            id_ = f"call_{command.turn}_{command.call}_{number}"
+            id_ = f"call_{turn}_{command.call}_{number}"
             arguments = {name: plain_json(value) for name, value in asked.arguments.items()}
             fault = workflow.tools.misfit(asked.tool, arguments) or ""
             requests.append(ToolRequest(id_, asked.tool, arguments, fault))

@@ -8,9 +8,10 @@ from weakref import finalize
 
 from pydantic_core import from_json, to_json
 
-from weft.context.view import EngineView, View, make_view
+from weft.context.view import EngineView, View, make_step_view, make_view
 from weft.engine.board_rules import role_of
 from weft.engine.compiled import ActivationRules, CompiledWorkflow, compile_workflow
+from weft.engine.flow_plan import roles
 from weft.engine.not_performed import not_performed, refusal
 from weft.engine.points import linked_functions
 from weft.engine.publishing import output_schema
@@ -23,6 +24,7 @@ from weft.ports.model import OutputSchema, ToolSchema
 from weft.ports.tools import ToolLoader, Tools
 from weft.runtime.board.code import BoardCode, link_board
 from weft.runtime.board.types import NO_TYPES, ArtifactTypes, artifact_types
+from weft.runtime.flow.code import FlowCode, link_flow
 from weft.runtime.forms import Form, Misfits, make_forms, misfits_of
 from weft.runtime.model_settings import settings_by_agent
 from weft.spec.agents import Handoff
@@ -64,6 +66,8 @@ class Workflow:
     #: Of a board: its code, and the types of its artifacts.
     board_code: BoardCode | None = None
     types: ArtifactTypes = NO_TYPES
+    #: Of a flow: its code.
+    flow_code: FlowCode | None = None
     #: By agent: what does not fit in what its model is to publish.
     output_misfits: Mapping[str, Misfits] = field(default_factory=dict[str, Misfits])
 
@@ -153,6 +157,9 @@ def _linked(
         suppressed=frozenset(declared.variables.keys() - spec.variables.keys()),
         board_code=None if board is None else link_board(board, name, loader, linking.objects),
         types=types or NO_TYPES,
+        flow_code=None
+        if spec.flow is None
+        else link_flow(spec.flow, name, loader, linking.objects),
         output_misfits=dict(_misfits(spec, types)),
     )
 
@@ -169,6 +176,9 @@ def _views(
         name = agent.agent_name
         schemas = tuple(_schemas(spec, tools, compiled.agents[name]))
         declared = board.get(name)
+        for role, step, work in roles(spec.flow) if spec.flow else ():
+            if work.agent == name:
+                yield role, make_step_view(spec, agent, schemas, role, step)
         if declared is None or types is None:
             yield name, make_view(spec, agent, schemas)
             continue
@@ -201,6 +211,8 @@ def _models(spec: WorkflowSpec) -> Iterator[tuple[str, str | None]]:
         for index, engine in enumerate(agent.engines):
             own = engine.model if isinstance(engine, ModelEngine) else None
             yield role_of(agent.agent, index), own or usual.get(agent.agent)
+    for role, _, work in roles(spec.flow) if spec.flow else ():
+        yield role, usual.get(work.agent)
 
 
 def _has_secrets(spec: WorkflowSpec) -> bool:

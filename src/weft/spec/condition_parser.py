@@ -9,7 +9,7 @@
                |  ["not"] "in" (operand | "[" [value {"," value}] "]")
                |  ("is" ["not"] | "equals") (operand | word)
     operand    =  name | value
-    name       =  word | "${" word "}"
+    name       =  word | "${" word "}"           in flows also of a part: word {"." word}
     value      =  'text' | "text" | number | "true" | "false" | "null" | "none"
 
 Keywords are read in any case. `is`, `equals` and `when` make up the English form, where a bare word
@@ -54,18 +54,21 @@ class _Reading:
     mentions: tuple[tuple[str, int], ...]
 
 
-def parse_condition(text: str) -> Condition:
-    """Read a condition, or raise ExpressionError with the offset of what is wrong."""
-    return _read(text).condition
+def parse_condition(text: str, *, paths: bool = False) -> Condition:
+    """Read a condition, or raise ExpressionError with the offset of what is wrong.
+
+    With `paths`, names may be those of parts: `document.score`.
+    """
+    return _read(text, paths=paths).condition
 
 
-def mentions(text: str) -> tuple[tuple[str, int], ...]:
+def mentions(text: str, *, paths: bool = False) -> tuple[tuple[str, int], ...]:
     """Return every variable a condition's text mentions, with the 0-based offset of its name."""
-    return _read(text).mentions
+    return _read(text, paths=paths).mentions
 
 
 @lru_cache(maxsize=1024)
-def _read(text: str) -> _Reading:
+def _read(text: str, *, paths: bool) -> _Reading:
     if len(text) > MAX_LENGTH:
         raise ExpressionError(
             f"the condition is longer than {MAX_LENGTH} characters",
@@ -74,14 +77,16 @@ def _read(text: str) -> _Reading:
         )
     if not text.strip():
         raise ExpressionError("the condition is empty", hint="write a test such as x == 5")
-    reader = _Reader(text)
+    reader = _Reader(text, paths=paths)
     return _Reading(reader.whole(), tuple(reader.mentions))
 
 
 class _Reader:
     """Reads one text from left to right, looking at one token at a time."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, paths: bool) -> None:
+        self._text = text
+        self._paths = paths
         self._tokens = tokens(text)
         self._token = next(self._tokens)
         self._depth = 0
@@ -198,14 +203,23 @@ class _Reader:
         token = self._token
         if token.kind in ("word", "braced"):
             name = token.text.removeprefix("${").removesuffix("}").strip()
-            self.mentions.append((name, token.offset + token.text.index(name)))
+            offset = token.offset + token.text.index(name)
             self._take()
+            while self._paths and self._is_part():
+                self._take()
+                name += f".{self._take().text}"
+            self.mentions.append((name, offset))
             return Name(name)
         if token.key in CONSTANTS or token.kind in ("number", "string"):
             value = _value(token)
             self._take()
             return value
         raise _no_operand(token)
+
+    def _is_part(self) -> bool:
+        """Tell whether a name goes on after a full stop, which else ends an English sentence."""
+        after = self._text[self._token.offset + 1 : self._token.offset + 2]
+        return self._token.key == "." and (after.isalpha() or after == "_")
 
     def _list(self) -> ListOf:
         opening = self._take()

@@ -19,13 +19,16 @@ Scalar: TypeAlias = str | int | float | bool | None
 #: Longest whole number, in digits: far beyond any use, and cheap to read and print.
 MAX_DIGITS: Final = 100
 
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A variable; on its own it asks whether the variable's value counts as true."""
+    """A variable; on its own it asks whether the variable's value counts as true.
+
+    In flows it may be a part of one: `document.score`.
+    """
 
     name: str
 

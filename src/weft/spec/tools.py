@@ -15,17 +15,17 @@ Surface: TypeAlias = Literal["inline", "artifact"]
 
 def _addressed(value: object) -> object:
     """Refuse what names nobody; the pattern below says it to editors."""
-    if isinstance(value, str) and not re.fullmatch(_ADDRESSEE, value):
+    if isinstance(value, str) and not re.fullmatch(ADDRESSEE, value):
         raise PydanticCustomError(
             "addressee", "it names nobody to ask: write user:NAME, role:NAME or group:NAME"
         )
     return value
 
 
-_ADDRESSEE: Final = r"^(user|role|group):\S(.*\S)?$"
+ADDRESSEE: Final = r"^(user|role|group):\S(.*\S)?$"
 Addressee: TypeAlias = Annotated[
     str,
-    StringConstraints(pattern=_ADDRESSEE, max_length=200),
+    StringConstraints(pattern=ADDRESSEE, max_length=200),
     BeforeValidator(_addressed),
 ]
 #: Ends of a run beside the boundaries that triggers know: it starts, completes, or fails.

@@ -212,9 +212,9 @@ def test_every_kind_of_event_has_one_name_for_ever():
         "ModelReplied", "ModelFailed", "OutputRefused", "ToolCalled", "ToolReturned", "ToolFailed",
         "ModelConsulted", "SurfaceShown", "MessageSent", "ContextFetched", "DocumentWritten",
         "ConditionJudged", "VariableSet", "VariableRefused", "RequestOpened", "RequestAnswered",
-        "RequestExpired", "TurnEnded", "TurnFailed", "HandedOff", "Forked", "Joined", "TimerSet",
-        "TimerFired", "ArtifactPublished", "ArtifactArrived", "DeliveryMissed", "DeliveryDeferred",
-        "BatchesFlushed", "StopAsked", "RunEnding", "RunEnded",
+        "RequestExpired", "TurnEnded", "TurnFailed", "HandedOff", "Forked", "Joined", "Branched",
+        "TimerSet", "TimerFired", "ArtifactPublished", "ArtifactArrived", "DeliveryMissed",
+        "DeliveryDeferred", "BatchesFlushed", "StopAsked", "RunEnding", "RunEnded",
     ]  # fmt: skip
 
 

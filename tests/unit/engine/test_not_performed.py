@@ -37,7 +37,6 @@ STEP = {"from": False, "to": True}
     ("fields", "place", "what"),
     [
         ({"orchestrator": {"loop_guard": {}}}, ("orchestrator", "loop_guard"), "loop_guard"),
-        ({"flow": {"steps": []}}, ("flow",), "the flow"),
         (
             derived(triggers=[{"type": "handoff"}, PLUGGED]),
             ("variables", "v", "source", "triggers", 1),

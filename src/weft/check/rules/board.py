@@ -16,7 +16,7 @@ from weft.check.board_parts import (
     references,
     subscriptions,
 )
-from weft.check.code.facts import missing_function, module_file, module_names
+from weft.check.code.facts import Missing, missing_function, module_file, module_names
 from weft.check.rule import rule
 from weft.check.spelling import did_you_mean, listed, unknown_name
 from weft.check.subject import Hit, Subject
@@ -54,10 +54,10 @@ def one_way_to_work_together(subject: Subject) -> Iterator[Hit]:
     if spec.flow is not None:
         hint = "remove board.json or flow.json"
         yield Hit(("flow",), "the workflow has a flow, and a board as well", hint=(hint,))
-    parts = [*_changed(spec.orchestrator, _OF_WORKFLOW, ("orchestrator",))]
+    parts = [*changed(spec.orchestrator, _OF_WORKFLOW, ("orchestrator",))]
     parts += [(("handoffs", 0), "handoffs")] if spec.handoffs else []
     for index, agent in enumerate(spec.agents):
-        parts += _changed(agent, _OF_AGENTS, ("agents", index))
+        parts += changed(agent, _OF_AGENTS, ("agents", index))
     bound = [index for index, it in enumerate(spec.registry) if it.model]
     parts += [(("registry", index), "the registry") for index in bound[:1]]
     for path, name in parts:
@@ -68,7 +68,7 @@ def one_way_to_work_together(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _changed(part: Part, names: Iterable[str], path: Path) -> Iterator[tuple[Path, str]]:
+def changed(part: Part, names: Iterable[str], path: Path) -> Iterator[tuple[Path, str]]:
     """Yield what is declared of some fields."""
     for name in names:
         if getattr(part, name) != type(part).model_fields[name].default:
@@ -223,13 +223,18 @@ def something_wakes_it(subject: Subject) -> Iterator[Hit]:
 @rule("BOARD013", "board", "code")
 def code_is_there(subject: Subject) -> Iterator[Hit]:
     for path, reference in references(subject):
-        module, _, name = reference.partition(":")
-        if reference.startswith(LOCAL) or not _is_own(subject, module):
-            continue  # of what is installed, the code here says nothing
-        missing = missing_function(subject, f"{module}:{name.partition('.')[0]}")
+        missing = missing_code(subject, reference)
         if missing:
             fact = f"{reference} cannot be found: {missing.fact}"
             yield Hit(path, fact, hint=missing.hint)
+
+
+def missing_code(subject: Subject, reference: str) -> Missing | None:
+    """Say why an object cannot be found in the package; of what is installed nothing is said."""
+    module, _, name = reference.partition(":")
+    if reference.startswith(LOCAL) or not _is_own(subject, module):
+        return None
+    return missing_function(subject, f"{module}:{name.partition('.')[0]}")
 
 
 def _is_own(subject: Subject, module: str) -> bool:

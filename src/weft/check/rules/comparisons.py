@@ -44,10 +44,12 @@ class Objection:
     length: int
 
 
-def objections(text: str, types: Mapping[str, TypeExpr], models: Models) -> Iterator[Objection]:
+def objections(
+    text: str, types: Mapping[str, TypeExpr], models: Models, *, paths: bool = False
+) -> Iterator[Objection]:
     """Yield what the types say against a condition; variables without a type are passed over."""
-    places = (offset for _, offset in mentions(text))
-    for compare, offsets in _comparisons(parse_condition(text), places):
+    places = (offset for _, offset in mentions(text, paths=paths))
+    for compare, offsets in _comparisons(parse_condition(text, paths=paths), places):
         names = [side.name for side in (compare.left, compare.right) if isinstance(side, Name)]
         if any(name not in types for name in names):
             continue

@@ -56,10 +56,10 @@ def _rules(subject: Subject) -> Iterator[_Rule]:
         yield _Rule(index, handoff, handoff.condition or "", condition)
 
 
-def first_mentions(text: str) -> dict[str, int]:
+def first_mentions(text: str, *, paths: bool = False) -> dict[str, int]:
     """Return the variables of a condition with the place where each stands first."""
     places: dict[str, int] = {}
-    for name, offset in mentions(text):
+    for name, offset in mentions(text, paths=paths):
         places.setdefault(name, offset)
     return places
 

@@ -8,13 +8,13 @@ from weft.check.board_parts import references as board_references
 from weft.check.code.facts import code_of, module_file, module_names, path_in
 from weft.check.code.modules import Module
 from weft.check.code.signatures import PLAIN_NAME, Function, not_given
+from weft.check.flow_parts import references as flow_references
 from weft.check.rules.trigger_places import placed_triggers
 from weft.check.spelling import did_you_mean, listed
 from weft.check.subject import Hit, Subject, listed_once
 from weft.engine.compiled import AFTER_RUN, BEFORE_RUN
 from weft.findings import Fix, Path, Place, SetValue
 from weft.ids import FUNCTION_REF, nearest, slug
-from weft.spec.flow import FunctionStep
 from weft.spec.tools import (
     BUILT_IN_TOOLS,
     AgentTool,
@@ -261,7 +261,5 @@ def _references(subject: Subject) -> Iterator[str]:
     for placed in placed_triggers(subject):
         if isinstance(placed.trigger, FunctionTrigger):
             yield placed.trigger.function
-    for step in subject.spec.flow.steps if subject.spec.flow else ():
-        if isinstance(step, FunctionStep):
-            yield step.function
+    yield from (reference for _, reference in flow_references(subject))
     yield from (reference for _, reference in board_references(subject))

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.check.code.facts import code_of, function_named
+from weft.check.flow_parts import sources, tested
+from weft.check.flow_parts import texts as flow_texts
 from weft.check.rule import rule
 from weft.check.rules.declared import all_entries
 from weft.check.rules.needs import needs_of
@@ -12,7 +14,9 @@ from weft.check.rules.trigger_places import placed_triggers
 from weft.check.spelling import variable_meant
 from weft.check.subject import Hit, Subject
 from weft.engine.writes import may_read
+from weft.errors import ExpressionError
 from weft.spec.conditions import names
+from weft.spec.flow import VariableIngredient
 from weft.spec.ingredients import VariablesIngredient
 from weft.spec.starts import DatabaseStart, FormStart, WebhookStart
 from weft.spec.templates import references
@@ -23,12 +27,14 @@ from weft.spec.variables import ComputedSource, DerivedSource, EntitySource, Sou
 #: Where a variable may be set or read.
 _READS: Final = (
     "variables", "agents", "exposure", "handoffs", "tools", "lifecycle_tools", "hooks", "code",
-    "mcp_servers",
+    "mcp_servers", "flow",
 )  # fmt: skip
 
 
 @rule("VAR011", *_READS)
 def something_sets_it(subject: Subject) -> Iterator[Hit]:
+    if subject.spec.flow:
+        return  # any step may set any field of the state
     variables = subject.spec.variables
     still = [
         name
@@ -124,6 +130,7 @@ def read_variables(subject: Subject) -> frozenset[str]:
     for server in spec.mcp_servers:
         read.update(it.name for it in references(server.for_ or ""))
     read |= set(_taken_by_functions(subject))
+    read |= set(_read_by_steps(subject))
     meant = {variable_meant(subject, name) for name in read}
     return frozenset(meant.union(*(quoted_words(text) for text in subject.code.values())))
 
@@ -132,6 +139,20 @@ def _read_by(source: Source) -> set[str]:
     if isinstance(source, ComputedSource):
         return {*source.inputs, source.persist_to or ""}
     return {need.name for need in needs_of(source)}
+
+
+def _read_by_steps(subject: Subject) -> Iterator[str]:
+    """Yield what a flow reads: its state is given to every step, and the rest is asked for."""
+    if subject.spec.flow:
+        yield from (name for name, _ in subject.sources(DerivedSource))
+        for _, _, it in sources(subject):
+            if isinstance(it, VariableIngredient):
+                yield it.name
+        for it in tested(subject):
+            if not isinstance(it.condition, ExpressionError):
+                yield from (name.partition(".")[0] for name in names(it.condition))
+        for _, text in flow_texts(subject):
+            yield from (it.name for it in references(text))
 
 
 def _taken_by_functions(subject: Subject) -> Iterator[str]:

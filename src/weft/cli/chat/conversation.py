@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from weft.app.hosts import LOCAL
+from weft.app.places import LOCAL
 from weft.cli.chat.form import ask_form, shown_payload
 from weft.cli.chat.person import Person, UserLeft, stdin_is_terminal
 from weft.cli.chat.slash_commands import Inspecting, is_command, run_command, said
@@ -260,7 +260,7 @@ def view_for(
     """Return the view for a program, or for a person."""
     if session.streams.settings.json:
         return JsonLines(session.streams, workflow, session.run)
-    return TerminalView(session.streams, workflow, run=session.run, model=model or "", echo=echo)
+    return TerminalView(session.streams, workflow, model=model or "", echo=echo)
 
 
 def _anything(_value: object) -> str | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from cyclopts import Parameter
 
-from weft.app.hosts import LOCAL
+from weft.app.places import LOCAL
 from weft.cli.chat.conversation import PATIENCE, not_moving
 from weft.cli.chat.person import read_line, stdin_is_terminal
 from weft.cli.chat.subscription import subscribed
@@ -248,7 +248,7 @@ def _print(
     else:
         kind = KIND_NAMES[type(event.data)]
         head = clean(f"{event.seq:>4}  {at_time(event.at, '%H:%M:%S')}  {kind:<17}  ")
-        line = head + clean(summary(event, workflow, run))
+        line = head + clean(summary(event, workflow))
         terminal = streams.settings.terminal
         streams.result((shortened(line, streams.settings.columns) if terminal else line).rstrip())
     finish()

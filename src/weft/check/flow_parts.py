@@ -1,0 +1,226 @@
+"""A flow as the rules see it: nodes and paths, each with its place, and what the state holds."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from weft.check.subject import Subject, listed_once
+from weft.check.values import variable_types
+from weft.errors import ExpressionError
+from weft.findings import Path
+from weft.spec import flow as spec
+from weft.spec.condition_parser import parse_condition
+from weft.spec.conditions import Condition
+from weft.spec.type_meaning import Models
+from weft.spec.types import ANY, DictOf, OptionalOf, Ref, Scalar, TypeExpr, UnionOf
+from weft.spec.variables import DerivedSource
+
+NO_FLOW: Final = spec.Flow()
+
+#: What belongs to the order of a flow: a node, or steps aside of the main line.
+FlowPart: TypeAlias = spec.Node | spec.Path
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A node or path of a flow. `role` is the key a path stands under."""
+
+    path: Path
+    part: FlowPart
+    in_fork: bool
+    role: str = ""
+
+
+def flow_of(subject: Subject) -> spec.Flow:
+    """Return the flow of a workflow; one without steps where it has none."""
+    return subject.spec.flow or NO_FLOW
+
+
+@listed_once
+def placed_parts(subject: Subject) -> Iterator[Placed]:
+    """Yield every node and path, those inside others too, in the order of the file."""
+    flow = flow_of(subject)
+    yield from _sequence(("flow", "steps"), flow.steps, in_fork=False)
+    if flow.finally_:
+        yield from _node(("flow", "finally"), flow.finally_, in_fork=False)
+    yield from _aside(("flow", "on_failure"), flow.on_failure, "on_failure", in_fork=False)
+
+
+def _sequence(path: Path, nodes: tuple[spec.Node, ...], *, in_fork: bool) -> Iterator[Placed]:
+    for index, node in enumerate(nodes):
+        yield from _node((*path, index), node, in_fork=in_fork)
+
+
+def _aside(path: Path, aside: spec.Path | None, role: str, *, in_fork: bool) -> Iterator[Placed]:
+    if aside is not None:
+        yield Placed(path, aside, in_fork, role)
+        yield from _sequence((*path, "steps"), aside.steps, in_fork=in_fork)
+
+
+def _node(path: Path, node: spec.Node, *, in_fork: bool) -> Iterator[Placed]:
+    yield Placed(path, node, in_fork)
+    match node:
+        case spec.Step():
+            if node.confidence:
+                unsure = (*path, "confidence", "path")
+                yield from _aside(unsure, node.confidence.path, "confidence", in_fork=in_fork)
+            yield from _aside((*path, "on_failure"), node.on_failure, "on_failure", in_fork=in_fork)
+        case spec.Branch():
+            for index, case in enumerate(node.cases):
+                yield from _aside((*path, "cases", index, "path"), case.path, "", in_fork=in_fork)
+            yield from _aside((*path, "otherwise"), node.otherwise, "", in_fork=in_fork)
+        case spec.Fork():
+            for index, it in enumerate(node.paths):
+                inner: Path = (*path, "paths", index)
+                yield from _sequence((*inner, "steps"), it.steps, in_fork=True)
+                yield from _aside((*inner, "on_failure"), it.on_failure, "", in_fork=True)
+            if node.join:
+                yield from _node((*path, "join"), node.join, in_fork=in_fork)
+        case spec.Repeat():
+            yield from _sequence((*path, "steps"), node.steps, in_fork=in_fork)
+        case _:
+            yield from _aside((*path, "on_timeout"), node.on_timeout, "", in_fork=in_fork)
+            yield from _aside((*path, "on_rejection"), node.on_rejection, "", in_fork=in_fork)
+
+
+@listed_once
+def steps(subject: Subject) -> Iterator[tuple[Path, spec.Step]]:
+    for it in placed_parts(subject):
+        if isinstance(it.part, spec.Step):
+            yield it.path, it.part
+
+
+@listed_once
+def works(subject: Subject) -> Iterator[tuple[Path, spec.Step, spec.Work]]:
+    """Yield what does the work of each step, and what undoes it."""
+    for path, step in steps(subject):
+        yield (*path, "work"), step, step.work
+        if step.compensate:
+            yield (*path, "compensate"), step, step.compensate
+
+
+@listed_once
+def sources(subject: Subject) -> Iterator[tuple[Path, spec.Step, spec.StepIngredient]]:
+    for path, step in steps(subject):
+        for index, it in enumerate(step.context.sources if step.context else ()):
+            yield (*path, "context", "sources", index), step, it
+
+
+def references(subject: Subject) -> Iterator[tuple[Path, str]]:
+    """Yield every `module:name` of a flow."""
+    flow = flow_of(subject)
+    if flow.state:
+        yield ("flow", "state"), flow.state
+    for path, _, work in works(subject):
+        if isinstance(work, spec.FunctionWork):
+            yield (*path, "function"), work.function
+        elif work.step:
+            yield (*path, "step"), work.step
+    for path, step in steps(subject):
+        if step.context and step.context.assembler:
+            yield (*path, "context", "assembler"), step.context.assembler
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A condition over the state: parsed, or why it cannot be."""
+
+    path: Path
+    text: str
+    condition: Condition | ExpressionError
+
+
+@listed_once
+def tested(subject: Subject) -> Iterator[Tested]:
+    for it in placed_parts(subject):
+        match it.part:
+            case spec.Branch(on=text):
+                yield _tested((*it.path, "on"), text)
+            case spec.Repeat(until=text):
+                yield _tested((*it.path, "until"), text)
+            case spec.Step(validate_=guards):
+                for index, guard in enumerate(guards):
+                    yield _tested((*it.path, "validate", index, "condition"), guard.condition)
+            case _:
+                pass
+
+
+def _tested(path: Path, text: str) -> Tested:
+    try:
+        return Tested(path, text, parse_condition(text, paths=True))
+    except ExpressionError as error:
+        return Tested(path, text, error)
+
+
+def texts(subject: Subject) -> Iterator[tuple[Path, str]]:
+    """Yield the texts that fields of the state are inserted into."""
+    for path, _, work in works(subject):
+        if isinstance(work, spec.AgentWork):
+            yield (*path, "prompt"), work.prompt
+    for it in placed_parts(subject):
+        if isinstance(it.part, spec.Approval):
+            yield (*it.path, "text"), it.part.text
+
+
+# -- the state
+
+
+def state_fields(subject: Subject) -> tuple[str, ...]:
+    """Return the fields of the state: what steps may set."""
+    return tuple(name for name, _ in subject.sources(DerivedSource))
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Where a dotted name leaves the state: the step, its offset, and the names there are."""
+
+    step: str
+    offset: int
+    known: tuple[str, ...]
+
+
+def type_at(subject: Subject, name: str) -> TypeExpr | Lost:
+    """Return the type of a variable or of a part of it; `any` where that is left open."""
+    first, *rest = name.split(".")
+    if first not in subject.variable_names:
+        return Lost(first, 0, tuple(sorted(subject.variable_names)))
+    type_: TypeExpr = subject.once(variable_types).get(first, ANY)
+    offset = len(first) + 1
+    for step in rest:
+        found = _part(type_, step, subject.models)
+        if found is None:
+            return Lost(step, offset, tuple(_keys(type_, subject.models)))
+        type_, offset = found, offset + len(step) + 1
+    return type_
+
+
+def _part(type_: TypeExpr, key: str, models: Models) -> TypeExpr | None:
+    """Return the type of what stands under a key, or None if nothing does."""
+    match type_:
+        case OptionalOf(of):
+            inner = _part(of, key, models)
+            return inner if inner is None or isinstance(inner, OptionalOf) else OptionalOf(inner)
+        case UnionOf(members):
+            found = [inner for it in members if (inner := _part(it, key, models)) is not None]
+            return ANY if len(found) > 1 else next(iter(found), None)
+        case DictOf(of):
+            return of
+        case Ref(name):
+            return models[name].get(key)
+        case Scalar("any"):
+            return type_
+        case _:
+            return None
+
+
+def _keys(type_: TypeExpr, models: Models) -> Iterator[str]:
+    match type_:
+        case OptionalOf(of):
+            yield from _keys(of, models)
+        case UnionOf(members):
+            for member in members:
+                yield from _keys(member, models)
+        case Ref(name):
+            yield from models[name]
+        case _:
+            return

@@ -1,0 +1,317 @@
+"""Family FLOW, second part: what steps read and set, who does them, and where their code is."""
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from weft.check.bindings import bound_model
+from weft.check.board_parts import LOCAL
+from weft.check.flow_parts import (
+    Lost,
+    placed_parts,
+    references,
+    sources,
+    state_fields,
+    steps,
+    tested,
+    texts,
+    type_at,
+    works,
+)
+from weft.check.rule import rule
+from weft.check.rules.board import missing_code
+from weft.check.rules.comparisons import instead, objections
+from weft.check.rules.conditions import first_mentions
+from weft.check.rules.flow import approvals
+from weft.check.spelling import agent_meant, did_you_mean, listed, unknown_name
+from weft.check.subject import Hit, Subject
+from weft.check.values import key_of, misfit, told
+from weft.errors import ExpressionError
+from weft.findings import Path
+from weft.spec import flow as spec
+from weft.spec import templates
+from weft.spec.conditions import Name
+from weft.spec.type_meaning import finite_values
+from weft.spec.types import Scalar, TypeExpr
+
+_BOOL: Final = Scalar("bool")
+#: Braces around a part of a value: a template inserts whole variables only.
+_PART: Final = re.compile(r"(?<!\{)\{([A-Za-z_]\w*(?:\.\w+)+)\}(?!\})")
+
+
+@rule("FLOW018", "flow", "agents")
+def agent_is_declared(subject: Subject) -> Iterator[Hit]:
+    for path, step, work in works(subject):
+        if isinstance(work, spec.AgentWork) and work.agent not in subject.agents:
+            fact = f'the step {step.name} is done by "{work.agent}", which is no agent'
+            otherwise = f'add {{"agent_name": "{work.agent}"}} to agents.json'
+            place = (*path, "agent")
+            yield unknown_name(place, work.agent, subject.agents, fact, otherwise)
+
+
+class _Asked(NamedTuple):
+    """A variable that something asks for, or a part of one.
+
+    `state`: it must be a field of the state. `whole`: it is set, which only whole fields can be.
+    """
+
+    path: Path
+    name: str
+    what: str
+    offset: int = 0
+    state: bool = False
+    whole: bool = False
+
+
+@rule("FLOW019", "flow", "variables", "models")
+def field_is_there(subject: Subject) -> Iterator[Hit]:
+    fields = state_fields(subject)
+    for it in (*_read(subject), *_set(subject), *_inserted(subject)):
+        first = it.name.partition(".")[0]
+        found = type_at(subject, it.name)
+        if isinstance(found, Lost):
+            known = found.known if found.offset else fields
+            meant = f"its fields are {listed(known)}" if known else "it has no fields"
+            yield Hit(
+                it.path,
+                f'{it.what} "{it.name}", and there is no "{found.step}"',
+                hint=did_you_mean(found.step, found.known) or (meant,),
+                offset=it.offset + found.offset,
+                length=len(found.step),
+            )
+        elif it.state and first not in fields:
+            fact = f'{it.what} "{it.name}", which is no field of the state'
+            yield Hit(it.path, fact, hint=("name a field of the state: a derived variable",))
+        elif it.whole and first != it.name:
+            fact = f'{it.what} "{it.name}", and only whole fields can be set'
+            yield Hit(it.path, fact, hint=(f"set {first}, or write a function as the step",))
+    yield from _parts_inserted(subject)
+
+
+def _read(subject: Subject) -> Iterator[_Asked]:
+    for it in tested(subject):
+        if not isinstance(it.condition, ExpressionError):
+            for name, offset in first_mentions(it.text, paths=True).items():
+                yield _Asked(it.path, name, "the condition asks for", offset)
+    for path, step, it in sources(subject):
+        what = f"the context of {step.name} reads"
+        if isinstance(it, spec.StateIngredient):
+            yield _Asked((*path, "path"), it.path, what, state=True)
+        elif isinstance(it, spec.RetrievalIngredient):
+            if it.query_path:
+                yield _Asked((*path, "query_path"), it.query_path, what, state=True)
+            for index, one in enumerate(it.filters):
+                if one.path:
+                    yield _Asked((*path, "filters", index, "path"), one.path, what, state=True)
+
+
+def _set(subject: Subject) -> Iterator[_Asked]:
+    for path, step, work in works(subject):
+        if isinstance(work, spec.AgentWork) and work.output:
+            yield _Asked(
+                (*path, "output"), work.output, f"{step.name} sets", state=True, whole=True
+            )
+    for path, it in approvals(subject):
+        if it.output:
+            yield _Asked((*path, "output"), it.output, f"{it.name} sets", state=True, whole=True)
+
+
+def _inserted(subject: Subject) -> Iterator[_Asked]:
+    for path, text in texts(subject):
+        for found in templates.references(text):
+            yield _Asked(path, found.name, f"{path[-1]} inserts", found.offset)
+
+
+def _parts_inserted(subject: Subject) -> Iterator[Hit]:
+    for path, text in texts(subject):
+        for found in _PART.finditer(text):
+            if found[1].partition(".")[0] in subject.variable_names:
+                yield Hit(
+                    path,
+                    f'{path[-1]} inserts "{found[1]}", and only whole fields can be inserted',
+                    hint=("let a step set a field of its own to it, and insert that",),
+                    offset=found.start(1),
+                    length=len(found[1]),
+                )
+
+
+@rule("FLOW020", "flow")
+def condition_can_be_read(subject: Subject) -> Iterator[Hit]:
+    for it in tested(subject):
+        if isinstance(it.condition, ExpressionError):
+            hint = it.condition.hint or 'write a condition such as status == "open"'
+            fact = f"{it.path[-1]} cannot be read: {it.condition}"
+            yield Hit(it.path, fact, hint=(hint,), offset=it.condition.offset)
+
+
+@rule("FLOW021", "flow", "variables", "models")
+def comparison_makes_sense(subject: Subject) -> Iterator[Hit]:
+    for it in tested(subject):
+        if isinstance(it.condition, ExpressionError):
+            continue
+        asked = {name: type_at(subject, name) for name in first_mentions(it.text, paths=True)}
+        types = {name: found for name, found in asked.items() if not isinstance(found, Lost)}
+        for objection in objections(it.text, types, subject.models, paths=True):
+            yield Hit(
+                it.path,
+                f"in this condition, {objection.fact}",
+                hint=objection.hint,
+                offset=objection.offset,
+                length=objection.length,
+            )
+
+
+def _branches(subject: Subject) -> Iterator[tuple[Path, spec.Branch]]:
+    for it in placed_parts(subject):
+        if isinstance(it.part, spec.Branch):
+            yield it.path, it.part
+
+
+@rule("FLOW022", "flow")
+def branch_has_cases(subject: Subject) -> Iterator[Hit]:
+    for path, branch in _branches(subject):
+        met: set[str] = set()
+        if not branch.cases:
+            fact = f"the branch {branch.name} has no cases"
+            yield Hit(path, fact, hint=("add a case for each value that leads somewhere else",))
+        for index, case in enumerate(branch.cases):
+            key = key_of(case.value)
+            if key in met:
+                fact = f"the branch {branch.name} has two cases for {told('', case.value)}"
+                place = (*path, "cases", index, "value")
+                yield Hit(place, fact, hint=("keep one of them",))
+            met.add(key)
+
+
+@rule("FLOW023", "flow", "variables", "models")
+def case_can_come(subject: Subject) -> Iterator[Hit]:
+    for path, branch, type_ in _typed_branches(subject):
+        for index, case in enumerate(branch.cases):
+            if case.value is not None and misfit(type_, case.value, subject.models):
+                yield Hit(
+                    (*path, "cases", index, "value"),
+                    f"{branch.on} is never {told('', case.value)}, so this case never comes",
+                    hint=_meant(type_, case.value),
+                )
+
+
+def _meant(type_: TypeExpr, value: object) -> tuple[str, ...]:
+    scalar = value if isinstance(value, str | int | float) else None
+    return instead(type_, scalar) or ("write a value of its type, or remove the case",)
+
+
+@rule("FLOW024", "flow", "variables", "models")
+def every_value_has_a_case(subject: Subject) -> Iterator[Hit]:
+    for path, branch, type_ in _typed_branches(subject):
+        all_values = finite_values(type_)
+        if branch.otherwise is not None or all_values is None or not branch.cases:
+            continue
+        met = {key_of(case.value) for case in branch.cases}
+        left = [told("", value) for value in all_values if key_of(value) not in met]
+        if left:
+            fact = f"the branch {branch.name} has no case for {listed(left)}: the run fails then"
+            yield Hit(path, fact, hint=("add the case, or say what is done otherwise",))
+
+
+def _typed_branches(subject: Subject) -> Iterator[tuple[Path, spec.Branch, TypeExpr]]:
+    conditions = {it.path: it.condition for it in tested(subject)}
+    for path, branch in _branches(subject):
+        condition = conditions[*path, "on"]
+        if isinstance(condition, ExpressionError):
+            continue
+        found = type_at(subject, condition.name) if isinstance(condition, Name) else _BOOL
+        if not isinstance(found, Lost):
+            yield path, branch, found
+
+
+@rule("FLOW027", "flow")
+def retrieval_can_be_made(subject: Subject) -> Iterator[Hit]:
+    for path, step, it in sources(subject):
+        if not isinstance(it, spec.RetrievalIngredient):
+            continue
+        for key, fact, hint in _faults(it):
+            place = (*path, *key) if key else path
+            yield Hit(place, f"the retrieval of {step.name} {fact}", hint=(hint,))
+
+
+def _faults(it: spec.RetrievalIngredient) -> Iterator[tuple[Path, str, str]]:
+    has_text = bool(it.query and it.query.strip())
+    if has_text == (it.query_path is not None):
+        many = "two queries" if has_text else "no query"
+        yield (), f"has {many}", "write query or query_path, and not both"
+    if it.top_k < 1:
+        yield ("top_k",), f"asks for {it.top_k} passages", "write 1 or more"
+    if not 0 <= it.min_relevance <= 1:
+        fact = f"wants a relevance of {it.min_relevance:g}, not of 0 to 1"
+        yield ("min_relevance",), fact, "write a share such as 0.7"
+    for index, one in enumerate(it.filters):
+        if one.path is not None and one.value is not None:
+            fact = f"filters {one.key} by a value and by a field"
+            yield ("filters", index), fact, "write value or path, and not both"
+
+
+@rule("FLOW028", "flow", "variables", "orchestrator")
+def source_is_there(subject: Subject) -> Iterator[Hit]:
+    own = subject.spec.orchestrator.workflow_name
+    for path, step, it in sources(subject):
+        if isinstance(it, spec.VariableIngredient) and it.name not in subject.variable_names:
+            fact = f'the context of {step.name} reads "{it.name}", which is no variable'
+            known, place = subject.variable_names, (*path, "name")
+            yield unknown_name(place, it.name, known, fact, "declare the variable")
+        elif isinstance(it, spec.ArtifactsIngredient) and it.board == own:
+            fact = f"the context of {step.name} reads the board of {own}, which is a flow"
+            yield Hit((*path, "board"), fact, hint=("name a workflow that is a board",))
+
+
+@rule("FLOW029", "flow", "agents", "registry", "variables", "models")
+def reply_sets_something(subject: Subject) -> Iterator[Hit]:
+    fields = state_fields(subject)
+    for path, step in steps(subject):
+        work = step.work
+        if not isinstance(work, spec.AgentWork) or work.output or work.step:
+            continue
+        model = bound_model(subject, work.agent)
+        if work.agent not in subject.agents or (model and model not in subject.models):
+            continue
+        known = subject.models.get(model or "", {})
+        if not model or not set(known).intersection(fields):
+            what = f"no field of {model} is one of the state" if model else "it is free text"
+            yield Hit(
+                (*path, "work"),
+                f"the reply of {work.agent} changes nothing in the state: {what}",
+                hint=("say under output which field gets the reply",),
+            )
+
+
+@rule("FLOW030", "flow", "agents")
+def agent_has_a_step(subject: Subject) -> Iterator[Hit]:
+    if subject.spec.flow is None:
+        return
+    works_of = (work.agent for _, _, work in works(subject) if isinstance(work, spec.AgentWork))
+    busy = {agent_meant(subject, name) for name in works_of}
+    for index, agent in enumerate(subject.spec.agents):
+        if agent.agent_name not in busy:
+            fact = f"{agent.agent_name} does no step of the flow"
+            place = ("agents", index, "agent_name")
+            yield Hit(place, fact, hint=("let it do a step, or remove it",))
+
+
+@rule("FLOW031", "flow", "code")
+def code_is_there(subject: Subject) -> Iterator[Hit]:
+    for path, reference in references(subject):
+        missing = missing_code(subject, reference)
+        if missing:
+            fact = f"{reference} cannot be found: {missing.fact}"
+            yield Hit(path, fact, hint=missing.hint)
+
+
+@rule("FLOW032", "flow")
+def package_has_its_code(subject: Subject) -> Iterator[Hit]:
+    if not subject.folder:
+        return  # the workflow is defined in code, which alone may say it
+    for path, reference in references(subject):
+        if reference.startswith(LOCAL):
+            name = reference.removeprefix(LOCAL)
+            fact = f"{reference} is only there in a program that defines it, not in a package"
+            hint = f"write {name} into a file of the package: tools.code:{name}"
+            yield Hit(path, fact, hint=(hint,))

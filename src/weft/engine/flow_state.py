@@ -1,0 +1,115 @@
+"""What a run of a flow remembers beside its variables: its lines of steps, and what goes on there.
+
+A lane is one line of steps: the main line, or a path of a fork. In each, one thing is done at a
+time; a path has the variables for itself until its fork joins.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from weft.engine.log import Log
+from weft.findings import Json
+
+#: How a path of a fork came to its end.
+PathStatus: TypeAlias = Literal["success", "failed", "recovered"]
+
+#: path: the failure path of the step; own: the failed step itself is undone; recovery: the
+#: failure path of a path of a fork; undo: completed steps are undone; workflow: its failure path.
+FailureStage: TypeAlias = Literal["path", "own", "recovery", "undo", "workflow"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """What an activation is in its flow: in which lane, which attempt, what it undoes."""
+
+    lane: str = ""
+    attempt: int = 1
+    #: The turn whose step it undoes; 0 where it does a step.
+    undoes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A step that was done and can be undone, and the values right after it."""
+
+    turn: int
+    step: str
+    values: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A failure that is being handled."""
+
+    step: str
+    turn: int
+    reason: str
+    failure: Mapping[str, Json]
+    stage: FailureStage = "path"
+    #: What is still to be undone, in order.
+    undo: tuple[Done, ...] = ()
+    outcome: Literal["failed", "cancelled"] = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One line of steps."""
+
+    key: str = ""
+    #: Where it is, or goes next.
+    at: str = ""
+    #: The fork it is a path of, and which.
+    fork: int = 0
+    path: str = ""
+    #: Of a path: the variables as it has them, and the event that set each that it has set.
+    values: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    set_by: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: How often each loop was gone through that it is in.
+    loops: Mapping[str, int] = field(default_factory=dict[str, int])
+    done: tuple[Done, ...] = ()
+    #: The timer of the step under way.
+    deadline: str = ""
+    failing: Failing | None = None
+    #: Of a path: how it ended, and why if it failed.
+    result: PathStatus | None = None
+    failure: Mapping[str, Json] | None = None
+    #: How the paths of the last fork ended, by name.
+    joined: Mapping[str, Mapping[str, Json]] = field(default_factory=dict[str, Mapping[str, Json]])
+    #: What agents have been told and said in earlier steps, by agent.
+    threads: Mapping[str, Log[Any]] = field(default_factory=dict[str, Log[Any]])
+
+
+@dataclass(frozen=True, slots=True)
+class ForkRun:
+    """Paths that are gone side by side: of which fork, from which lane."""
+
+    name: str
+    lane: str
+    lanes: tuple[str, ...]
+    #: The variables when they began.
+    base: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """An attempt that is made when its time has come."""
+
+    lane: str
+    step: str
+    attempt: int
+    undoes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FlowState:
+    """Everything that is open in the order of steps."""
+
+    lanes: Mapping[str, Lane] = field(default_factory=lambda: {"": Lane()})
+    forks: Mapping[int, ForkRun] = field(default_factory=dict[int, ForkRun])
+    #: What waits for a timer, by its id.
+    waits: Mapping[str, Wait] = field(default_factory=dict[str, Wait])
+
+    def with_lane(self, lane: Lane) -> "FlowState":
+        """Return the state with a lane as it is now."""
+        return replace(self, lanes={**self.lanes, lane.key: lane})
