@@ -12,6 +12,8 @@ import pytest
 from support.retrieval_play import INSECTS, by_keywords, by_words
 from weft.adapters.collections.collection import EmbeddedCollection
 from weft.adapters.collections.file import Place
+from weft.adapters.system_clock import SystemClock
+from weft.app.outside import open_outside
 from weft.errors import RetrievalError, SetupError
 from weft.retrieval import Chunking, Collection, Progress, RetrieverRegistry, open_collections
 from weft.testing import InMemoryVectorAdapter, WordEmbedder
@@ -693,6 +695,42 @@ def test_an_adapter_for_tests_knows_scores_filters_and_what_it_was_asked():
     assert library.searches[1].top_k == 1
     assert library.searches[2].min_relevance == 0.8
     assert library.searches[3].filters == {"year": 2026}
+
+
+def test_hosts_of_a_workspace_search_its_collections(tmp_path):
+    library = InMemoryVectorAdapter[Insects]()
+    library.seed(("Given.", 1.0))
+
+    async def work():
+        async with by_keywords(tmp_path) as collections:
+            await collections.add_texts(Insects, INSECTS, app="shop")
+        outside = open_outside(
+            tmp_path, {"WEFT_EMBEDDINGS": "none"}, SystemClock(), {"Library": library}
+        )
+        assert outside.retrievers is not None
+        kept = outside.retrievers.adapter("shop", "Insects")
+        given = outside.retrievers.adapter("shop", "Library")
+        assert outside.retrievers.adapter("local", "Insects") is None
+        assert kept is not None
+        assert given is not None
+        found = [(await it.search("bees"))[0].content for it in (kept, given)]
+        await outside.close()
+        return found
+
+    assert play(work()) == [INSECTS["bees"], "Given."]
+
+
+def test_a_wrong_setting_is_told_to_who_searches(tmp_path):
+    async def work():
+        async with by_keywords(tmp_path) as collections:
+            await collections.add_texts(Insects, INSECTS)
+        async with open_collections(tmp_path, environment={"WEFT_EMBEDDINGS": "x:y"}) as wrong:
+            adapter = wrong.adapter("local", "Insects")
+            assert adapter is not None
+            await adapter.search("bees")
+
+    with pytest.raises(RetrievalError, match="there is no model provider x"):
+        play(work())
 
 
 def test_a_collection_is_a_class_and_no_object():
