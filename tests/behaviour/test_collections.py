@@ -128,6 +128,7 @@ def test_a_filter_that_cannot_be(opened):
     ("asked", "said"),
     [
         ({"query": " "}, "the query is empty"),
+        ({"query": "b\ud800"}, "the query has characters that are none"),
         ({"top_k": 0}, "top_k is 0"),
         ({"min_relevance": 1.5}, "min_relevance is 1.5"),
     ],
@@ -265,6 +266,20 @@ def test_what_cannot_be_added(tmp_path, opened):
     assert not list(tmp_path.glob(".weft/collections/*/*.db"))
 
 
+def test_names_and_texts_that_are_no_unicode(tmp_path, opened):
+    (tmp_path / os.fsdecode(b"bees-\xff.txt")).write_text("Bees dance.")
+
+    async def work():
+        async with opened() as collections:
+            await collections.add(Insects, [tmp_path])
+            for wrong in ({"a": "b\ud800"}, {"b\ud800": "a"}):
+                with pytest.raises(RetrievalError, match="characters that are none"):
+                    await collections.add_texts(Insects, wrong)
+            return await collections.sources(Insects)
+
+    assert play(work()) == ["bees-\ufffd.txt"]
+
+
 def test_progress_is_told(tmp_path, opened):
     for it in range(3):
         (tmp_path / f"{it}.txt").write_text("Bees dance. " * 40)
@@ -390,6 +405,23 @@ def test_another_model_needs_new_vectors(tmp_path):
             return await collections.search(Insects, "bees")
 
     assert play(without())[0].score == 1
+
+
+def test_while_something_is_not_embedded_search_is_by_keywords(tmp_path):
+    async def work():
+        async with by_words(tmp_path) as collections:
+            await collections.add_texts(Insects, INSECTS)
+            assert await collections.compares_meanings(Insects)
+        async with by_keywords(tmp_path) as collections:
+            await collections.add_texts(Insects, {"wasps": "Wasps sting."})
+        async with by_words(tmp_path) as collections:
+            assert not await collections.compares_meanings(Insects)
+            [found] = await collections.search(Insects, "wasps")
+            assert (found.source_id, found.score) == ("wasps", 1)
+            assert (await collections.add(Insects)).embedded == 1
+            return await collections.compares_meanings(Insects)
+
+    assert play(work())
 
 
 def test_another_model_of_the_same_name_is_refused(tmp_path):

@@ -74,10 +74,8 @@ def open_index(path: Path, vectors: "MappedVectors") -> VectorIndex | None:
     return VectorIndex(index)
 
 
-def build_index(path: Path, vectors: "MappedVectors", least: int) -> bool:
-    """Make an index of the vectors or extend the one there is; False if none is needed."""
-    if len(vectors) < least:
-        return False
+def build_index(path: Path, vectors: "MappedVectors") -> bool:
+    """Make an index of the vectors, or extend the one there is; False if that is not needed."""
     old = open_index(path, vectors)
     if old is not None and len(vectors) - old.rows <= _MOST_MISSING * len(vectors):
         return False
