@@ -678,6 +678,12 @@ def test_an_index_finds_almost_all_of_the_nearest_and_is_extended(tmp_path):
     assert min(found) > 0.95
 
 
+def test_an_index_and_the_local_model_are_in_one_process():
+    code = "import weft.adapters.collections.index, onnxruntime; print('alive')"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert said.stdout == "alive\n"
+
+
 def test_adapters_are_swapped_without_touching_who_uses_them(tmp_path):
     ours, theirs = InMemoryVectorAdapter[Insects](), InMemoryVectorAdapter[Insects]()
     ours.seed(("Bees dance.", 0.9), ("Ants smell.", 0.7), ("Moths fly.", 0.5))
