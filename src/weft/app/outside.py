@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from weft.adapters.files import WorkspaceFiles
 from weft.adapters.mcp.servers import McpToolServers
 from weft.adapters.services.http_services import HttpServices
+from weft.app.collections import open_collections
 from weft.app.documents import open_documents
 from weft.app.settings import allowed_hosts
 from weft.errors import UsageError
@@ -25,9 +26,9 @@ from weft.runtime.retrievers import RetrieverRegistry
 Adapters: TypeAlias = Mapping[type[searched.Collection] | str, VectorSearchAdapter[Any]]
 
 
-def retrievers_of(collections: Adapters | None) -> Retrievers:
-    """Return what searches the collections of a host."""
-    registry = RetrieverRegistry()
+def retrievers_of(collections: Adapters | None, others: Retrievers | None = None) -> Retrievers:
+    """Return what searches the collections of a host; what is not given is one of the others."""
+    registry = RetrieverRegistry(others)
     for collection, adapter in (collections or {}).items():
         if not callable(getattr(adapter, "search", None)):
             raise UsageError(
@@ -54,7 +55,7 @@ def open_outside(
         services=HttpServices(clock, allowed_hosts(settings)),
         files=WorkspaceFiles(workspace),
         servers=McpToolServers(clock=clock, environment=settings),
-        retrievers=retrievers_of(collections),
+        retrievers=retrievers_of(collections, open_collections(workspace, environment=settings)),
         folder=str(workspace),
         environment=settings,
     )
