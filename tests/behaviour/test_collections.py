@@ -390,6 +390,23 @@ def test_another_model_needs_new_vectors(tmp_path):
     assert play(without())[0].score == 1
 
 
+def test_another_model_of_the_same_name_is_refused(tmp_path):
+    async def work():
+        async with by_words(tmp_path) as collections:
+            await collections.add_texts(Insects, INSECTS)
+        async with by_words(tmp_path, dimensions=32) as collections:
+            for again in (
+                collections.search(Insects, "bees"),
+                collections.add_texts(Insects, {"wasps": "Wasps sting."}),
+            ):
+                with pytest.raises(RetrievalError, match="vectors of 32 numbers") as raised:
+                    await again
+                assert "weft collection remove Insects" in str(raised.value.hint)
+            return await collections.sources(Insects)
+
+    assert play(work()) == sorted(INSECTS)
+
+
 class Failing(WordEmbedder):
     """Fails from some text on."""
 

@@ -88,3 +88,8 @@ class Gather:
 
     async def assemble(self, state: Draft) -> str:
         return state.topic
+
+
+class Letter(BaseModel):
+    text: str = ""
+    tries: int = 0

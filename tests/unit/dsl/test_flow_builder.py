@@ -5,7 +5,19 @@ from datetime import timedelta
 
 import pytest
 
-from support.flows import Count, Critic, Draft, Gather, Mood, Publish, Verdict, check, undo, write
+from support.flows import (
+    Count,
+    Critic,
+    Draft,
+    Gather,
+    Letter,
+    Mood,
+    Publish,
+    Verdict,
+    check,
+    undo,
+    write,
+)
 from weft.errors import CheckFailed, UsageError
 from weft.flow import ContextFormatOptions, Workflow, agent
 from weft.packages.reader import read_package
@@ -512,3 +524,54 @@ def test_save_refuses_what_only_this_process_has(tmp_path):
     with pytest.raises(UsageError, match="only this process has local:lambda_"):
         workflow.save(tmp_path / "Review")
     assert not (tmp_path / "Review").exists()
+
+
+BY_HAND = {
+    "orchestrator.json": {"workflow_name": "Post"},
+    "agents.json": {"agents": [{"agent_name": "Writer"}]},
+    "context_variables.json": {
+        "context_variables": {
+            "definitions": {
+                "text": {"type": "str", "source": {"type": "derived", "default": ""}},
+                "tries": {"type": "int", "source": {"type": "derived", "default": 0}},
+            }
+        }
+    },
+    "flow.json": {
+        "state": "support.flows:Letter",
+        "steps": [
+            {
+                "kind": "step",
+                "name": "Writer",
+                "work": {"kind": "agent", "agent": "Writer", "prompt": "Write.", "output": "text"},
+                "retry": {"attempts": 3},
+            },
+            {
+                "kind": "branch",
+                "name": "branch_1",
+                "on": 'text == "" and tries < 3',
+                "cases": [
+                    {"value": True, "path": {"ends": True}},
+                    {"value": False, "path": {"steps": []}},
+                ],
+            },
+        ],
+    },
+}
+
+
+def test_files_written_by_hand_have_the_digest_of_the_same_flow_in_code(tmp_path):
+    for name, data in BY_HAND.items():
+        (tmp_path / name).write_text(json.dumps(data))
+    workflow = (
+        Workflow.create("Post", Letter)
+        .agent("Writer")
+        .start_with(
+            agent("Writer", prompt="Write.", output=lambda s: s.text), lambda o: o.with_retry(3)
+        )
+        .branch(
+            lambda s: (s.text == "") & (s.tries < 3),
+            {True: lambda p: p.complete(), False: lambda p: p},
+        )
+    )
+    assert digest(read_package(tmp_path).spec, {}) == digest(workflow.build(), {})

@@ -29,6 +29,7 @@ from weft.adapters.collections.rows import (
     read_about,
     read_passages,
     require_filters,
+    vector_size,
     without_vectors,
 )
 from weft.errors import RetrievalError, SetupError
@@ -116,15 +117,18 @@ class EmbeddedCollection:
     ) -> None:
         """Write sources, all or none of them, in place of what they were before.
 
-        `on_embedded` is told how many passages were embedded since it was last called.
+        `on_embedded` is told how many passages were embedded since it was last called, or, without
+        an embedder, are about to be written.
         """
         vectors = None
+        texts = [it.content for source in sources for it in source.passages]
         if self._embedder is not None:
-            texts = [it.content for source in sources for it in source.passages]
             vectors = await self._embed(self._embedder, texts, on_embedded)
+        elif on_embedded:
+            on_embedded(len(texts))
 
         def put_all(connection: sqlite3.Connection) -> None:
-            self._expect_vectors(connection)
+            self._expect_vectors(connection, vectors)
             put_sources(connection, sources, vectors)
 
         await self._write(put_all)
@@ -139,9 +143,13 @@ class EmbeddedCollection:
             texts = [text for _, text in rows]
             vectors = await self._embed(self._embedder, texts, on_embedded)
             ids = [id_ for id_, _ in rows]
-            await self._write(partial(put_vectors, vectors=list(zip(ids, vectors, strict=True))))
+            await self._write(partial(self._put_missing, list(zip(ids, vectors, strict=True))))
             count += len(rows)
         return count
+
+    def _put_missing(self, new: list[tuple[int, bytes]], connection: sqlite3.Connection) -> None:
+        self._expect_vectors(connection, [it for _, it in new])
+        put_vectors(connection, new)
 
     async def build_index(self) -> bool:
         """Make or extend the index, if there are so many vectors that one is needed."""
@@ -181,6 +189,8 @@ class EmbeddedCollection:
         else:
             snapshot = self._fresh(connection, about)
             require_filters(filters, snapshot.keys, self._place.name)
+            if len(snapshot.vectors) and len(vector) != snapshot.vectors.size:
+                raise self._other_size(len(vector), snapshot.vectors.size)
             found = snapshot.search(query, vector, **asked)
         return read_passages(connection, found)
 
@@ -217,10 +227,23 @@ class EmbeddedCollection:
             )
         return True
 
-    def _expect_vectors(self, connection: sqlite3.Connection) -> None:
+    def _expect_vectors(
+        self, connection: sqlite3.Connection, new: Sequence[bytes] | None = None
+    ) -> None:
         """Prepare for the vectors of our embedder; those of another cannot stay beside them."""
         if self._embedder and read_about(connection).embedder != self._embedder.name:
             begin_vectors(connection, self._embedder.name)
+        size = vector_size(connection)
+        if new and size and len(new[0]) // 4 != size:
+            raise self._other_size(len(new[0]) // 4, size)
+
+    def _other_size(self, found: int, expected: int) -> RetrievalError:
+        name = self._place.name
+        return RetrievalError(
+            f"the embedder gives vectors of {found} numbers, and collection {name} has those of "
+            f"{expected}: it is another model of the same name",
+            hint=f"remove it and add its sources again: weft collection remove {name}",
+        )
 
     async def _embed(
         self,

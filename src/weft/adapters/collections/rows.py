@@ -105,6 +105,12 @@ def put_vectors(connection: sqlite3.Connection, vectors: Iterable[tuple[int, byt
     _changed(connection)
 
 
+def vector_size(connection: sqlite3.Connection) -> int:
+    """Return how many numbers a vector has; 0 if there is none."""
+    found = connection.execute("SELECT length(vector) / 4 FROM vectors LIMIT 1").fetchone()
+    return found[0] if found else 0
+
+
 def without_vectors(connection: sqlite3.Connection, limit: int) -> list[tuple[int, str]]:
     """Return passages that have no vector, and their texts."""
     return connection.execute(

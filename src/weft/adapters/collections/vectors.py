@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.adapters.collections.rows import About, renew_epoch
+from weft.adapters.collections.rows import About, renew_epoch, vector_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,8 +129,7 @@ def _checked(
 
 def _written_anew(connection: sqlite3.Connection, path: Path, epoch: str) -> MappedVectors:
     """Write a file beside the old one and put it in its place: others may still have that open."""
-    sizes = connection.execute("SELECT length(vector) / 4 FROM vectors LIMIT 1").fetchone()
-    size = sizes[0] if sizes else 0
+    size = vector_size(connection)
     empty = MappedVectors(
         epoch,
         np.zeros(0, np.int64),
