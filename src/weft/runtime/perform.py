@@ -47,6 +47,7 @@ from weft.runtime.model_settings import in_run
 from weft.runtime.outside import Outside
 from weft.runtime.pacing import Pace
 from weft.runtime.questions import CallingRun
+from weft.runtime.replies import recorded
 from weft.runtime.secrets import SecretAnswers, secret_values
 from weft.runtime.sources import write_entity
 from weft.runtime.tool_calls import ToolCaller
