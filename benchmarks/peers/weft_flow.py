@@ -1,7 +1,7 @@
 """The flow with Weft: three functions over a state that is a class of pydantic, durability `full`.
 
 Plain functions may block, so they are called in threads; `--async-steps` measures functions that
-are awaited instead. The result is read back from the journal, as `run_flow` does.
+are awaited instead. A run and its result are waited for as `run_flow` does.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Any, Final
 from flow_job import Play, Run, main, parcel_of, place_of, price_of
 from pydantic import BaseModel, ConfigDict
 
-from weft.app.flows import open_flow
+from weft.app.flows import open_flow, until_rest
 from weft.app.places import LOCAL
 from weft.flow import Workflow
 from weft.runtime.host import Host
@@ -82,8 +82,8 @@ def open_play() -> Iterator[Play]:
         runs: list[Run] = []
         for number in numbers:
             begun = time.perf_counter()
-            run = await completed(host, number)
-            state = await host.state(run, scope=LOCAL)
+            run = await host.start(NAME, scope=LOCAL, values={"number": number})
+            state = await until_rest(host, run, None)
             runs.append(Run(number, time.perf_counter() - begun, dict(state.variables)))
         return runs
 

@@ -142,9 +142,8 @@ async def until_rest(host: Host, run: str, answer: AnswerPerson | None) -> State
     """Return when a run has ended, or when only a person can bring it on and nobody answers."""
     everybody = Scope(LOCAL.app)
     while True:
-        row = await host.settled(run, scope=LOCAL)
-        state = await host.state(run, scope=LOCAL)
-        if row.status == "ended":
+        state = await host.settled_state(run, scope=LOCAL)
+        if state.status == "ended":
             return state
         asked = await host.requests(scope=everybody, run=run)
         if asked and answer is not None:

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter
 from types import TracebackType
@@ -162,15 +162,18 @@ class PythonTools:
         )
         work: Callable[..., Any] = on_loop if awaited else in_thread
         tool = LinkedTool(call.tool, work, None, options_of(function), awaited)
-        given = await self._attempt(tool, replace(call, given={}))
+        given = await self._perform(tool, work, call)
         return cast("_Raw", given).value
 
     async def _attempt(self, tool: LinkedTool, call: ToolCall) -> Json:
-        arguments = _arguments(tool, call)
+        return await self._perform(tool, partial(tool.function, **_arguments(tool, call)), call)
+
+    async def _perform(self, tool: LinkedTool, work: Callable[[], Any], call: ToolCall) -> Json:
+        """Do the work of a call in time."""
         with TimeLimit(self._timeout(tool)) as limit, asking(limit.pausing(call.ask), call.show):
             if tool.on_loop:
-                return await self._on_loop(tool, partial(tool.function, **arguments), limit)
-            returned = await self._in_thread(tool, arguments, limit)
+                return await self._on_loop(tool, work, limit)
+            returned = await self._in_thread(tool, work, limit)
             if inspect.isawaitable(returned):
                 return await self._on_loop(tool, lambda: returned, limit)
             return returned
@@ -210,11 +213,10 @@ class PythonTools:
                 task.cancel()
 
     async def _in_thread(
-        self, tool: LinkedTool, arguments: dict[str, Any], limit: TimeLimit
+        self, tool: LinkedTool, work: Callable[[], object], limit: TimeLimit
     ) -> object:
         """Call a function that may block; what it returns is JSON, or still to be awaited."""
-        work = partial(_called, tool.name, tool.function, arguments)
-        job = self._threads.start(partial(copy_context().run, work))
+        job = self._threads.start(partial(copy_context().run, _called, tool.name, work))
         begun = True
         try:
             in_time = await _ended(job.result, limit)
@@ -295,10 +297,10 @@ async def _awaited(tool: str, begin: Callable[[], Awaitable[object]]) -> Json:
         return _json(tool, await begin())
 
 
-def _called(tool: str, function: Callable[..., object], arguments: dict[str, Any]) -> object:
+def _called(tool: str, work: Callable[[], object]) -> object:
     with explained(tool):
         try:
-            returned = function(**arguments)
+            returned = work()
         except asyncio.CancelledError as error:  # in a thread nobody cancels it but itself
             raise ToolError(f"{tool} cancelled itself and gave no result") from error
         return returned if inspect.isawaitable(returned) else _json(tool, returned)
