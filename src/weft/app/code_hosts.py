@@ -8,6 +8,7 @@ from weft.adapters.memory import MemoryJournal
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
+from weft.app.embeddings import find_embedder
 from weft.app.linking import linking_of
 from weft.app.models import NO_MODEL, ModelChoice
 from weft.app.outside import open_outside
@@ -18,6 +19,7 @@ from weft.check.subject import Subject
 from weft.environment import read_environment
 from weft.errors import CheckFailed, UsageError
 from weft.ports.clock import Clock
+from weft.ports.embeddings import Embedder
 from weft.ports.journal import Journal
 from weft.ports.model import Model
 from weft.runtime.host import Host
@@ -45,11 +47,13 @@ async def open_code_host(
     journal: str | Path = ":memory:",
     model: str | Model | None = None,
     clock: Clock | None = None,
+    embedder: Embedder | None = None,
 ) -> Host:
     """Open a host for a workflow as it is whenever a run begins.
 
     `objects` is what only this process has, by name; `model` answers for every agent that names
-    none, or is a model itself and answers for all.
+    none, or is a model itself and answers for all. Meanings are compared with `embedder`, or with
+    what the settings say.
     """
     settings = read_environment()
     time = clock or SystemClock()
@@ -60,9 +64,10 @@ async def open_code_host(
         kept = MemoryJournal()
     else:
         kept = await SqliteJournal.open(Path(journal), durability=durability_of(settings, None))
-    outside = Outside(environment=settings)
+    outside = Outside(environment=settings, embedder=find_embedder(settings))
     if workspace is not None:
         outside = open_outside(Path(workspace), settings, time)
+    outside = replace(outside, embedder=embedder or outside.embedder)
     if model is None or isinstance(model, str):
         registry, fallbacks = open_registry(settings, time, person=None, prices=None)
         default = model or settings.get("WEFT_MODEL") or NO_MODEL

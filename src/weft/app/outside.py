@@ -9,6 +9,7 @@ from weft.adapters.files import WorkspaceFiles
 from weft.adapters.mcp.servers import McpToolServers
 from weft.adapters.services.http_services import HttpServices
 from weft.app.documents import open_documents
+from weft.app.embeddings import find_embedder
 from weft.app.settings import allowed_hosts
 from weft.findings import Json
 from weft.ports.clock import Clock
@@ -28,6 +29,7 @@ def open_outside(workspace: Path, settings: Mapping[str, str], clock: Clock) -> 
         services=HttpServices(clock, allowed_hosts(settings)),
         files=WorkspaceFiles(workspace),
         servers=McpToolServers(clock=clock, environment=settings),
+        embedder=find_embedder(settings),
         folder=str(workspace),
         environment=settings,
     )

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from weft.context.similarity import Similarity
 from weft.engine.events import Event, RunStarted
 from weft.engine.reduce import fold
 from weft.engine.rows import RequestRow, RunRow
@@ -21,6 +22,7 @@ from weft.runtime.arguments import (
     require_user,
     require_values,
 )
+from weft.runtime.comparing import require_embeddings
 from weft.runtime.decision import CallCheck, NewEvent
 from weft.runtime.deltas import Delta, Speech
 from weft.runtime.following import Follower
@@ -55,6 +57,7 @@ class Gateway:
         speech: Speech,
         environment: Mapping[str, str],
         secret_answers: SecretAnswers,
+        similarity: Similarity | None,
     ) -> None:
         self._journal = journal
         self._models = models
@@ -66,6 +69,7 @@ class Gateway:
         self._speech = speech
         self._environment = environment
         self._secret_answers = secret_answers
+        self._similarity = similarity
 
     async def start(
         self,
@@ -371,6 +375,7 @@ class Gateway:
         """Raise what is wrong with the models of a run now, before anything is written."""
         for name in {model} if model else set(workflow.models.values()):
             self._models(name or "", workflow, scope)
+        require_embeddings(workflow, self._similarity)
 
 
 def _taken(run: str) -> UsageError:

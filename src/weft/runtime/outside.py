@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from weft.ports.documents import Documents
+from weft.ports.embeddings import Embedder
 from weft.ports.files import Files
 from weft.ports.services import Services
 from weft.ports.tool_servers import ToolServers
@@ -18,6 +19,8 @@ class Outside:
     services: Services | None = None
     files: Files | None = None
     servers: ToolServers | None = None
+    #: What handoffs, subscriptions and providers compare meanings with.
+    embedder: Embedder | None = None
     #: Where programs of tool servers are started; empty: where this process was.
     folder: str = ""
     #: Where secrets are looked up that packages refer to by name.
@@ -26,6 +29,6 @@ class Outside:
     async def close(self) -> None:
         """Close what is open."""
         async with AsyncExitStack() as stack:
-            for port in (self.servers, self.services, self.documents):
+            for port in (self.servers, self.services, self.documents, self.embedder):
                 if port is not None:
                     stack.push_async_callback(port.close)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
 from weft.context.assembly import Assembly, assemble
+from weft.context.similarity import GET_EMBEDDINGS, NO_EMBEDDINGS, Similarity
 from weft.context.values import shown, values_of
 from weft.engine.activations import read_output
 from weft.engine.board_turn import BOARD
@@ -32,6 +33,7 @@ from weft.ports.model import ChatMessage, Model, ModelReply, ModelRequest, Outpu
 from weft.ports.scope import Scope
 from weft.runtime.board.calls import BoardCall, code_call
 from weft.runtime.board.preparing import prepared
+from weft.runtime.comparing import compare
 from weft.runtime.consulting import (
     JUDGEMENT,
     judge_messages,
@@ -92,6 +94,8 @@ class Performer:
     speech: Speech
     outside: Outside
     secret_answers: SecretAnswers
+    #: What compares the meanings of texts; None where there are no embeddings.
+    similarity: Similarity | None = None
     #: Called when something was written to a run.
     tell: Callable[[Decision], None] = _nothing
     #: What all runs go on in, whoever has begun them.
@@ -110,6 +114,7 @@ class Performer:
             secrets_of=self.secrets_of,
             tell=lambda run, told: self.speech.tell((run.scope.app, told.run), told),
             secret_answers=self.secret_answers,
+            similarity=self.similarity,
         )
 
     def perform(
@@ -200,6 +205,7 @@ class Performer:
             state=run.state,
             active=active,
             call=code_call(run.state.run, command.agent, _named_key(run, f"fetch-{active.name}")),
+            similarity=self.similarity,
         )
         given, fault = await prepared(call)
         fetched = cast("ContextFetched", read)
@@ -225,7 +231,9 @@ class Performer:
         return (NewEvent(SOURCE, DocumentWritten(command.name, command.seq, fault), command.seq),)
 
     async def judge(self, run: CallingRun, command: Judge) -> tuple[NewEvent, ...]:
-        """Let the model of an agent judge whether a condition holds."""
+        """Find out whether a condition in words holds: by a model, or by what it is nearest to."""
+        if run.workflow.spec.handoffs[command.rule].condition_type == "nearest":
+            return await self._compare(run, command)
         messages = judge_messages(run.workflow, run.state, command)
         try:
             reply = await self._ask(run, command.agent, command.seq, messages, JUDGEMENT)
@@ -237,6 +245,12 @@ class Performer:
         else:
             facts = {"usage": reply.usage, "model": reply.model, "answerer": reply.answerer}
             result = judged(command, reply.text, facts)
+        return (NewEvent(f"agent:{command.agent}", result, command.seq),)
+
+    async def _compare(self, run: CallingRun, command: Judge) -> tuple[NewEvent, ...]:
+        if self.similarity is None:  # It is not the run's fault: it goes on where embeddings are.
+            raise RunError(f"{NO_EMBEDDINGS}; {GET_EMBEDDINGS}")
+        result = await compare(self.similarity, run.workflow, run.state, command)
         return (NewEvent(f"agent:{command.agent}", result, command.seq),)
 
     async def consult(
