@@ -124,9 +124,7 @@ def test_other_rules_are_asked_in_their_order_and_nothing_is_compared_in_vain():
     assert spoke == ["A", "C"]
     assert embedder.texts == []
     between = {**known, "priority": 1}
-    spec = routed(
-        TO_B, between, {**TO_C, "priority": 2}, variables={"done": derived("bool", True)}
-    )
+    spec = routed(TO_B, between, {**TO_C, "priority": 2}, variables={"done": derived("bool", True)})
     spoke, run = played(spec, "the app crashes")
     assert spoke == ["A", "C"]
     assert [it.rule for it in of(run, HandedOff) if it.source == "A"] == [1]
@@ -184,7 +182,9 @@ def test_embeddings_that_fail_end_the_run_explained(error):
 def test_without_embeddings_no_run_begins():
     async def scenario():
         async with host_for(routed(TO_B), Speaker()) as host:
-            with pytest.raises(SetupError, match="a handoff of A is of the type nearest") as refused:
+            with pytest.raises(
+                SetupError, match="a handoff of A is of the type nearest"
+            ) as refused:
                 await host.start("W", scope=ADA, message="refund")
             assert "weft embeddings install" in refused.value.hint
             assert "WEFT_EMBEDDINGS" in refused.value.hint

@@ -34,9 +34,7 @@ from weft.ports.scope import Scope
 from weft.runtime.board.publish import Publication
 from weft.runtime.host import Host
 from weft.spec.providers import FilterConfig
-from weft.spec.visibility import (
-    Visibility,
-)
+from weft.spec.visibility import Visibility
 from weft.spec.workflow import WorkflowSpec
 
 #: How many runs are listed at once.
@@ -63,8 +61,8 @@ class Board:
     """A board of typed artifacts, and the agents they wake.
 
     Runs are kept in memory unless `journal` names a file. `model` is a name such as `sample`, or
-    a model of `weft.testing`. `embedder` compares meanings; without it, what the settings say does.
-    Close it, or use it as an async context manager.
+    a model of `weft.testing`. `embedder` compares meanings, or else what the settings say. Close
+    it, or use it as an async context manager.
     """
 
     def __init__(  # noqa: PLR0913 - where it runs, and what holds for all of it

@@ -6,7 +6,7 @@ from weft.engine.commands import Judge
 from weft.engine.events import ConditionJudged
 from weft.engine.routing import compared_with, nearest_rule
 from weft.engine.state import State
-from weft.errors import RetrievalError, SetupError
+from weft.errors import RetrievalError, RunError, SetupError
 from weft.runtime.consulting import worded
 from weft.runtime.workflow import Workflow
 
@@ -23,9 +23,11 @@ def require_embeddings(workflow: Workflow, similarity: Similarity | None) -> Non
 
 
 async def compare(
-    similarity: Similarity, workflow: Workflow, state: State, command: Judge
+    similarity: Similarity | None, workflow: Workflow, state: State, command: Judge
 ) -> ConditionJudged:
     """Compare what was said with the descriptions of all nearest rules that are asked together."""
+    if similarity is None:  # It is not the run's fault: it goes on where embeddings are.
+        raise RunError(f"{NO_EMBEDDINGS}; {GET_EMBEDDINGS}")
     rules = compared_with(workflow.compiled.routing, command.agent, command.rule)
     handoffs = workflow.spec.handoffs
     words = [worded(workflow, state, command.agent, handoffs[it].condition or "") for it in rules]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
 from weft.context.assembly import Assembly, assemble
-from weft.context.similarity import GET_EMBEDDINGS, NO_EMBEDDINGS, Similarity
+from weft.context.similarity import Similarity
 from weft.context.values import shown, values_of
 from weft.engine.activations import read_output
 from weft.engine.board_turn import BOARD
@@ -34,13 +34,7 @@ from weft.ports.scope import Scope
 from weft.runtime.board.calls import BoardCall, code_call
 from weft.runtime.board.preparing import prepared
 from weft.runtime.comparing import compare
-from weft.runtime.consulting import (
-    JUDGEMENT,
-    judge_messages,
-    judged,
-    question_of,
-    tool_messages,
-)
+from weft.runtime.consulting import JUDGEMENT, judge_messages, judged, question_of, tool_messages
 from weft.runtime.decision import Decision, NewEvent
 from weft.runtime.deltas import ModelRetry, Speech
 from weft.runtime.fetching import fetch, hidden_settings, read_variable, without_secrets
@@ -233,7 +227,8 @@ class Performer:
     async def judge(self, run: CallingRun, command: Judge) -> tuple[NewEvent, ...]:
         """Find out whether a condition in words holds: by a model, or by what it is nearest to."""
         if run.workflow.spec.handoffs[command.rule].condition_type == "nearest":
-            return await self._compare(run, command)
+            compared = await compare(self.similarity, run.workflow, run.state, command)
+            return (NewEvent(f"agent:{command.agent}", compared, command.seq),)
         messages = judge_messages(run.workflow, run.state, command)
         try:
             reply = await self._ask(run, command.agent, command.seq, messages, JUDGEMENT)
@@ -245,12 +240,6 @@ class Performer:
         else:
             facts = {"usage": reply.usage, "model": reply.model, "answerer": reply.answerer}
             result = judged(command, reply.text, facts)
-        return (NewEvent(f"agent:{command.agent}", result, command.seq),)
-
-    async def _compare(self, run: CallingRun, command: Judge) -> tuple[NewEvent, ...]:
-        if self.similarity is None:  # It is not the run's fault: it goes on where embeddings are.
-            raise RunError(f"{NO_EMBEDDINGS}; {GET_EMBEDDINGS}")
-        result = await compare(self.similarity, run.workflow, run.state, command)
         return (NewEvent(f"agent:{command.agent}", result, command.seq),)
 
     async def consult(
