@@ -196,18 +196,23 @@ def test_without_embeddings_no_run_begins():
 class Hanging(WordEmbedder):
     """Never answers."""
 
+    def __init__(self):
+        super().__init__()
+        self.asked = asyncio.Event()
+
     async def embed(self, texts):
+        self.asked.set()
         await asyncio.Event().wait()
 
 
 def test_a_run_goes_on_only_where_there_are_embeddings():
     async def scenario():
         spec, journal = routed(TO_B), Kept()
-        hanging = Outside(embedder=Hanging())
+        embedder = Hanging()
+        hanging = Outside(embedder=embedder)
         async with host_for(spec, Speaker(), journal=journal, outside=hanging) as host:
             run = await host.start("W", scope=ADA, message="refund of an order")
-            while not (await host.state(run, scope=ADA)).judging:
-                await asyncio.sleep(0.01)
+            await embedder.asked.wait()
         async with host_for(spec, Speaker(), journal=journal) as host:
             with pytest.raises(SetupError):
                 await host.resume(run, scope=ADA)
@@ -231,7 +236,7 @@ def test_what_was_compared_is_shown():
         "compared what was said with the descriptions of B 0.17, C 1.00"
     )
     page = inspect_run(run.workflow, run.run, run.events)
-    asked = [it for turn in page.turns for it in turn.handoffs if it.source == "A"][0].asked
+    [asked] = [it.asked for turn in page.turns for it in turn.handoffs if it.source == "A"]
     assert [(it.target, it.verdict) for it in asked] == [
         ("B", "no, similarity 0.17"),
         ("C", "yes, similarity 1.00"),

@@ -134,9 +134,7 @@ def test_embeddings_that_fail_are_a_recorded_error_and_no_match(error):
         assert (missed.why, missed.artifacts) == ("predicate", (made.id,))
         assert "it could not be compared with semantic_match: " in missed.detail
         with pytest.raises(UsageError, match="it could not be compared"):
-            host = await board.host()
-            payload = {"text": "refund"}
-            await host.publish("board", "Note", payload, scope=board.scope, agent="worker")
+            await board.invoke("worker", Note(text="refund"))
 
     words(test, embedder=Failing(error))
 

@@ -11,7 +11,7 @@ from weft.adapters.system_clock import SystemClock
 from weft.app.embeddings import find_embedder
 from weft.app.linking import linking_of
 from weft.app.models import NO_MODEL, ModelChoice
-from weft.app.outside import open_outside
+from weft.app.outside import Adapters, open_outside, retrievers_of
 from weft.app.registries import open_registry
 from weft.app.settings import durability_of, tool_limits
 from weft.check.run import check
@@ -38,7 +38,7 @@ def _refuse_errors(name: str, spec: WorkflowSpec) -> None:
         raise CheckFailed(f"{name} cannot run: {told}", errors)
 
 
-async def open_code_host(
+async def open_code_host(  # noqa: PLR0913 - its settings, all by name
     name: str,
     build: Callable[[], WorkflowSpec],
     objects: Mapping[str, object],
@@ -48,12 +48,13 @@ async def open_code_host(
     model: str | Model | None = None,
     clock: Clock | None = None,
     embedder: Embedder | None = None,
+    collections: Adapters | None = None,
 ) -> Host:
     """Open a host for a workflow as it is whenever a run begins.
 
     `objects` is what only this process has, by name; `model` answers for every agent that names
-    none, or is a model itself and answers for all. Meanings are compared with `embedder`, or with
-    what the settings say.
+    none, or is a model itself and answers for all. Meanings are compared with `embedder`, or else
+    with what the settings say; `collections` says what searches which.
     """
     settings = read_environment()
     time = clock or SystemClock()
@@ -64,10 +65,11 @@ async def open_code_host(
         kept = MemoryJournal()
     else:
         kept = await SqliteJournal.open(Path(journal), durability=durability_of(settings, None))
-    outside = Outside(environment=settings, embedder=find_embedder(settings))
     if workspace is not None:
-        outside = open_outside(Path(workspace), settings, time)
-    outside = replace(outside, embedder=embedder or outside.embedder)
+        outside = open_outside(Path(workspace), settings, time, collections)
+    else:
+        outside = Outside(environment=settings, retrievers=retrievers_of(collections))
+    outside = replace(outside, embedder=embedder or find_embedder(settings))
     if model is None or isinstance(model, str):
         registry, fallbacks = open_registry(settings, time, person=None, prices=None)
         default = model or settings.get("WEFT_MODEL") or NO_MODEL

@@ -4,12 +4,13 @@ The numbers of events and turns count what an agent may not see as well, so none
 a name that an agent gets to see: whatever is hidden from it, all it sees is called the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final
 
 from pydantic_core import to_json
 
+from weft.engine.board_state import Artifact
 from weft.findings import Json
 
 #: 128 bits: no two things on all boards get the same name by chance.
@@ -17,13 +18,15 @@ _BYTES: Final = 16
 
 
 def activation_name(
-    correlation: str, subscription: str, inputs: Sequence[str], tries: int = 0
+    correlation: str, subscription: str, inputs: Iterable[Artifact], tries: int = 0
 ) -> str:
     """Return what an activation is called: after what woke it, and how often that was put off.
 
-    A delivery wakes an agent once, so no other activation of the correlation has the name.
+    A delivery wakes an agent once, so no other activation of the run has the name. Where artifacts
+    are collected beyond correlations, an id may be that of one in each of several.
     """
-    return _name("activation", correlation, subscription, list(inputs), tries)
+    woken_by: list[Json] = [[it.correlation, it.id] for it in inputs]
+    return _name("activation", correlation, subscription, woken_by, tries)
 
 
 def product_name(activation: str, correlation: str, visibility: Json, place: int) -> str:

@@ -87,12 +87,12 @@ def start(
 
 
 def _woken(board: BoardState, event: Event, data: TurnStarted, delivery: Delivery) -> Activation:
-    inputs = tuple(it.id for it in delivery.artifacts)
+    inputs = delivery.artifacts
     return Activation(
         data.agent,
         event.turn,
         step=data.step,
-        inputs=delivery.artifacts,
+        inputs=inputs,
         name=activation_name(board.correlation, data.step, inputs, delivery.tries),
         tries=delivery.tries,
     )

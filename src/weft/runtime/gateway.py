@@ -13,6 +13,7 @@ from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Journal, Pruned
+from weft.ports.retriever import Retrievers
 from weft.ports.scope import Scope
 from weft.runtime.active import ActiveRun
 from weft.runtime.arguments import (
@@ -58,6 +59,7 @@ class Gateway:
         environment: Mapping[str, str],
         secret_answers: SecretAnswers,
         similarity: Similarity | None,
+        retrievers: Retrievers | None = None,
     ) -> None:
         self._journal = journal
         self._models = models
@@ -70,6 +72,7 @@ class Gateway:
         self._environment = environment
         self._secret_answers = secret_answers
         self._similarity = similarity
+        self._retrievers = retrievers
 
     async def start(
         self,
@@ -111,6 +114,7 @@ class Gateway:
             )
         name = run or self._clock.new_id()
         self._require_models(linked, model, scope)
+        self._require_collections(linked, scope)
         brought = start_input(linked, input)
         named = {**values_of_input(linked, brought or {}), **(values or {})}
         given = await self._start_values(linked, scope, named)
@@ -377,11 +381,19 @@ class Gateway:
             self._models(name or "", workflow, scope)
         require_embeddings(workflow, self._similarity)
 
+    def _require_collections(self, workflow: Workflow, scope: Scope) -> None:
+        """Raise UsageError if the flow of a run searches what nothing is registered for."""
+        code, known = workflow.flow_code, self._retrievers
+        for name in sorted(code.collections) if code is not None else ():
+            if known is None or known.adapter(scope.app, name) is None:
+                raise UsageError(
+                    f"{workflow.name} searches the collection {name}, which is not there",
+                    hint=f"register an adapter for it: collections={{{name}: ...}}",
+                )
+
 
 def _taken(run: str) -> UsageError:
-    return UsageError(
-        f"run {run} was started before", hint="leave the identity out to get a new one"
-    )
+    return UsageError(f"run {run} was started before", hint="leave the identity out for a new one")
 
 
 def _is_new(state: State) -> bool:

@@ -85,6 +85,7 @@ class Host(BoardGateway):
             environment=environment or {},
             secret_answers=secret_answers,
             similarity=similarity,
+            retrievers=reached.retrievers,
         )
         self._loader = loader
         self._outside = reached

@@ -7,7 +7,7 @@ import pytest
 from support.board_world import RUN, World, engine_result, linked, never
 from weft.engine import board as board_module
 from weft.engine import pools
-from weft.engine.board_events import ArtifactPublished, DeliveryMissed
+from weft.engine.board_events import ArtifactArrived, ArtifactPublished, DeliveryMissed
 from weft.engine.board_rules import holds
 from weft.engine.board_state import Artifact, BoardState, Delayed, Delivery
 from weft.engine.commands import Fetch
@@ -242,6 +242,24 @@ def only_call(world, what):
     (name,) = world.effects
     assert name.startswith(f"{what}-")
     return name
+
+
+def test_an_id_that_was_given_in_two_correlations_is_worked_on_twice(monkeypatch):
+    """Of two processes that publish under one name at once, none sees the other."""
+    monkeypatch.setattr(World, "_check", lambda _: None)  # It tells artifacts apart by their ids.
+    world = world_of({"consumes": [{"types": ["Note"], "scope": "all"}]}, collects="Ann.0")
+    for correlation in ("c1", "c2"):
+        letter = ArtifactArrived(
+            f"{correlation}.3.Ann.0", "same", "Note", {"text": "tea"}, "user:ada", "Ann.0", "",
+            correlation, world.now,
+        )  # fmt: skip
+        world.write(NewEvent("letter", letter))
+    assert len(world.effects) == 2
+    made = engine_result([{"type": "Note", "payload": {"text": "made"}}])
+    for name in list(world.effects):
+        world.finish(name, ToolReturned(name, made))
+    published = [it.data.id for it in world.events if isinstance(it.data, ArtifactPublished)]
+    assert len(set(published)) == 2
 
 
 def artifact(id_):

@@ -18,6 +18,7 @@ from weft.adapters.collections.file import (
 )
 from weft.adapters.collections.keywords import keyword_search
 from weft.adapters.collections.rows import (
+    About,
     Source,
     begin_vectors,
     delete_sources,
@@ -28,6 +29,7 @@ from weft.adapters.collections.rows import (
     read_about,
     read_passages,
     require_filters,
+    vector_size,
     without_vectors,
 )
 from weft.errors import RetrievalError, SetupError
@@ -94,15 +96,17 @@ class EmbeddedCollection:
         Without an embedder, or where nothing was embedded, by keywords alone.
         """
         _require_request(query, top_k, min_relevance)
+        if not self._place.exists():
+            raise unknown_collection(self._place.name)
         vector = None
-        if self._embedder is not None and await self._do(self._embedded):
+        if self._embedder is not None:
             vector = (await self._embedder.embed([query]))[0]
         find = partial(self._find, query, vector, top_k, min_relevance, filters or {})
         return await self._do(find)
 
     async def embeds(self) -> bool:
         """Tell whether a search compares meanings, or keywords alone."""
-        return self._embedder is not None and await self._do(self._embedded)
+        return self._embedded(await self._do(read_about))
 
     async def sources(self) -> dict[str, str]:
         """Return the digest of every source; of a new collection there are none."""
@@ -113,15 +117,18 @@ class EmbeddedCollection:
     ) -> None:
         """Write sources, all or none of them, in place of what they were before.
 
-        `on_embedded` is told how many passages were embedded since it was last called.
+        `on_embedded` is told how many passages were embedded since it was last called, or, without
+        an embedder, are about to be written.
         """
         vectors = None
+        texts = [it.content for source in sources for it in source.passages]
         if self._embedder is not None:
-            texts = [it.content for source in sources for it in source.passages]
             vectors = await self._embed(self._embedder, texts, on_embedded)
+        elif on_embedded:
+            on_embedded(len(texts))
 
         def put_all(connection: sqlite3.Connection) -> None:
-            self._expect_vectors(connection)
+            self._expect_vectors(connection, vectors)
             put_sources(connection, sources, vectors)
 
         await self._write(put_all)
@@ -136,9 +143,13 @@ class EmbeddedCollection:
             texts = [text for _, text in rows]
             vectors = await self._embed(self._embedder, texts, on_embedded)
             ids = [id_ for id_, _ in rows]
-            await self._write(partial(put_vectors, vectors=list(zip(ids, vectors, strict=True))))
+            await self._write(partial(self._put_missing, list(zip(ids, vectors, strict=True))))
             count += len(rows)
         return count
+
+    def _put_missing(self, new: list[tuple[int, bytes]], connection: sqlite3.Connection) -> None:
+        self._expect_vectors(connection, [it for _, it in new])
+        put_vectors(connection, new)
 
     async def build_index(self) -> bool:
         """Make or extend the index, if there are so many vectors that one is needed."""
@@ -171,19 +182,21 @@ class EmbeddedCollection:
             "min_relevance": min_relevance,
             "filters": filters,
         }
-        if vector is None:
+        about = read_about(connection)
+        if vector is None or not self._embedded(about):
             require_filters(filters, known_keys(connection) if filters else [], self._place.name)
             found = keyword_search(connection, query, **asked)
         else:
-            snapshot = self._fresh(connection)
+            snapshot = self._fresh(connection, about)
             require_filters(filters, snapshot.keys, self._place.name)
+            if len(snapshot.vectors) and len(vector) != snapshot.vectors.size:
+                raise self._other_size(len(vector), snapshot.vectors.size)
             found = snapshot.search(query, vector, **asked)
         return read_passages(connection, found)
 
-    def _fresh(self, connection: sqlite3.Connection) -> "Snapshot":
+    def _fresh(self, connection: sqlite3.Connection, about: About) -> "Snapshot":
         """Return the vectors as they are now, mapped into memory."""
         known = self._snapshot
-        about = read_about(connection)
         if known is not None and known.generation == about.generation:
             return known
         # They need numpy, which is there where something was embedded.
@@ -201,9 +214,8 @@ class EmbeddedCollection:
         self._snapshot = Snapshot(connection, about.generation, vectors, index)
         return self._snapshot
 
-    def _embedded(self, connection: sqlite3.Connection) -> bool:
+    def _embedded(self, about: About) -> bool:
         """Tell whether there are vectors; raise RetrievalError if they are another model's."""
-        about = read_about(connection)
         if self._embedder is None or about.embedder is None:
             return False
         if about.embedder != self._embedder.name:
@@ -215,10 +227,23 @@ class EmbeddedCollection:
             )
         return True
 
-    def _expect_vectors(self, connection: sqlite3.Connection) -> None:
+    def _expect_vectors(
+        self, connection: sqlite3.Connection, new: Sequence[bytes] | None = None
+    ) -> None:
         """Prepare for the vectors of our embedder; those of another cannot stay beside them."""
         if self._embedder and read_about(connection).embedder != self._embedder.name:
             begin_vectors(connection, self._embedder.name)
+        size = vector_size(connection)
+        if new and size and len(new[0]) // 4 != size:
+            raise self._other_size(len(new[0]) // 4, size)
+
+    def _other_size(self, found: int, expected: int) -> RetrievalError:
+        name = self._place.name
+        return RetrievalError(
+            f"the embedder gives vectors of {found} numbers, and collection {name} has those of "
+            f"{expected}: it is another model of the same name",
+            hint=f"remove it and add its sources again: weft collection remove {name}",
+        )
 
     async def _embed(
         self,
@@ -241,7 +266,7 @@ class EmbeddedCollection:
             return False
         from weft.adapters.collections.index import build_index  # noqa: PLC0415 - needs usearch
 
-        vectors = self._fresh(connection).vectors
+        vectors = self._fresh(connection, read_about(connection)).vectors
         built = build_index(self._place.index, vectors, self._index_from)
         if built:
             self._snapshot = None
@@ -253,7 +278,11 @@ class EmbeddedCollection:
             connection.execute(f"SELECT count(*) FROM {it}").fetchone()[0]  # noqa: S608 - our own
             for it in ("sources", "passages", "vectors")
         )
-        index = self._fresh(connection).index if self._place.index.exists() else None
+        index = (
+            self._fresh(connection, read_about(connection)).index
+            if self._place.index.exists()
+            else None
+        )
         place = self._place
         return Stats(
             place.name,

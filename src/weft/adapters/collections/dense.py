@@ -31,7 +31,7 @@ _FUSION: Final = 60
 _MOST_PICKED: Final = 0.25
 
 #: A word that more passages have says little, and would be slow.
-_MOST_PASSAGES: Final = 0.1
+_MOST_PASSAGES: Final = 0.05
 _FEW_PASSAGES: Final = 1000
 
 #: How many places of words are remembered for each vector, and how many filters in all.
@@ -78,11 +78,10 @@ class Snapshot:
         among = self._filtered(filters) if filters else None
         alike = self._alike(vector, among, count)
         worded = self._worded(query, among, count)
-        rows, scores = self._fused(alike, worded, vector)
         kept: list[tuple[int, float]] = []
-        for row, score in zip(rows, scores, strict=True):
+        for row, cosine in self._fused(alike, worded, vector):
             # A float32 sum may be a little above 1, and what is opposite is not relevant at all.
-            relevance = min(1.0, max(0.0, score))
+            relevance = min(1.0, max(0.0, cosine))
             if relevance >= min_relevance:
                 kept.append((int(self.vectors.passages[row]), relevance))
                 if len(kept) == top_k:
@@ -91,48 +90,49 @@ class Snapshot:
 
     def _alike(
         self, vector: "Vectors", among: "NDArray[np.int64] | None", count: int
-    ) -> "NDArray[np.int64]":
-        """Return the rows most alike to a vector, the best first."""
+    ) -> dict[int, float]:
+        """Return the rows most alike to a vector and their cosines, the best first."""
         if among is None and self.index is not None:
             among = self.index.nearest(vector, count, self.vectors)
-        matrix = self.vectors.matrix
-        if among is None or len(among) > _MOST_PICKED * len(matrix):
-            scores: NDArray[np.float32] = matrix @ vector
+        if among is None or len(among) > _MOST_PICKED * len(self.vectors):
+            scores: NDArray[np.float32] = self.vectors.matrix @ vector
             if self._any_gone:
                 scores[self.vectors.gone] = -2.0
-            if among is None:
-                return _top(scores, count)
-            scores = scores[among]
+            if among is not None:
+                scores = scores[among]
         else:
-            scores = matrix[among] @ vector
-        return among[_top(scores, count)]
+            scores = self.vectors.picked(among) @ vector
+        best = _top(scores, count)
+        rows = best if among is None else among[best]
+        return dict(zip(rows.tolist(), scores[best].tolist(), strict=True))
 
-    def _worded(
-        self, query: str, among: "NDArray[np.int64] | None", count: int
-    ) -> "NDArray[np.int64]":
+    def _worded(self, query: str, among: "NDArray[np.int64] | None", count: int) -> list[int]:
         """Return the rows with the most of the query's words, the best first."""
-        terms = [it for it in map(self._term, terms_of(query)) if it is not None]
         scores = np.zeros(len(self.vectors) if among is None else len(among), np.float32)
-        for term in terms:
+        for term in map(self._term, terms_of(query)):
+            if term is None:
+                continue
             if among is None:
                 scores[term.rows] += term.weights
             else:
-                at = np.minimum(np.searchsorted(term.rows, among), len(term.rows) - 1)
-                scores += np.where(term.rows[at] == among, term.weights[at], 0)
-        found = np.flatnonzero(scores)
+                at = term.rows.searchsorted(among)
+                at[at == len(term.rows)] = 0
+                scores += term.weights[at] * (term.rows[at] == among)
+        found = scores.nonzero()[0]
         best = found[_top(scores[found], count)]
-        return best if among is None else among[best]
+        return (best if among is None else among[best]).tolist()
 
     def _fused(
-        self, alike: "NDArray[np.int64]", worded: "NDArray[np.int64]", vector: "Vectors"
-    ) -> tuple[list[int], list[float]]:
+        self, alike: dict[int, float], worded: list[int], vector: "Vectors"
+    ) -> list[tuple[int, float]]:
         """Return the rows of both ranks in their common order, and their cosines."""
-        points: dict[int, float] = {}
-        for ranked in (alike.tolist(), worded.tolist()):
-            for place, row in enumerate(ranked):
-                points[row] = points.get(row, 0.0) + 1 / (_FUSION + place)
-        rows = sorted(points, key=lambda row: -points[row])
-        return rows, (self.vectors.matrix[rows] @ vector).tolist()
+        points = {row: 1 / (_FUSION + place) for place, row in enumerate(alike)}
+        for place, row in enumerate(worded):
+            points[row] = points.get(row, 0.0) + 1 / (_FUSION + place)
+        others = [it for it in worded if it not in alike]
+        cosines: list[float] = (self.vectors.picked(others) @ vector).tolist()
+        known = {**alike, **dict(zip(others, cosines, strict=True))}
+        return [(row, known[row]) for row in sorted(points, key=points.__getitem__, reverse=True)]
 
     def _filtered(self, filters: Mapping[str, Json]) -> "NDArray[np.int64]":
         """Return the rows whose passages fit all filters."""

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -87,7 +88,7 @@ _PLAIN: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Place:
     """Where a collection of a tenant is: the files in a folder that have its name."""
 
@@ -95,9 +96,9 @@ class Place:
     app: str
     name: str
 
-    @property
+    @cached_property
     def database(self) -> Path:
-        """Passages, keywords and vectors."""
+        """Passages, keywords and vectors. Asked for in every search."""
         return self._file(".db")
 
     @property
@@ -117,7 +118,7 @@ class Place:
         """Return what tells the database from another of the same name; None if there is none."""
         try:
             return self.database.stat().st_ino
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def size(self) -> int:

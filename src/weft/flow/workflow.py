@@ -1,0 +1,54 @@
+"""A flow in a program."""
+
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel
+
+from weft.dsl.flow import WorkflowBuilder
+from weft.dsl.objects import LocalObjects, keep_objects
+from weft.errors import UsageError
+from weft.packages.writer import write_package
+from weft.spec.workflow import WorkflowSpec
+
+S = TypeVar("S", bound=BaseModel)
+T = TypeVar("T", bound=BaseModel)
+
+
+class Workflow(WorkflowBuilder[S], Generic[S]):
+    """Typed steps over a shared state, which is an object of a class of pydantic."""
+
+    @classmethod
+    def create(cls, name: str, state: type[T], *, description: str = "") -> "Workflow[T]":
+        """Begin a workflow whose steps share a state: go on with `start_with`."""
+        return Workflow(name, state, description=description)
+
+    @property
+    def objects(self) -> LocalObjects:
+        """What the flow refers to and only this process has."""
+        return self._shared.objects
+
+    @property
+    def state_type(self) -> type[S]:
+        """The class of its state."""
+        return self._state
+
+    def build(self) -> WorkflowSpec:
+        """Return the spec: the same that package files give. It runs here as the flow itself does.
+
+        Raises CheckFailed with all findings if it cannot run.
+        """
+        spec = super().build()
+        keep_objects(spec, self.objects)
+        return spec
+
+    def save(self, folder: str | Path) -> None:
+        """Write the flow as a new package. Raises UsageError if it has what no file can say."""
+        spec = self.build()
+        local = list(self._shared.objects.table)
+        if local:
+            raise UsageError(
+                f"only this process has {', '.join(local)}",
+                hint="move it into a module that can be imported",
+            )
+        write_package(Path(folder), spec, {})

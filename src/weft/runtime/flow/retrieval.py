@@ -1,0 +1,135 @@
+"""Searching collections for a run: what was found once is not searched for again."""
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
+
+from weft.errors import RetrievalError, ToolError
+from weft.findings import Json
+from weft.ports.retriever import (
+    MIN_RELEVANCE,
+    TOP_K,
+    RetrievalResult,
+    Retrievers,
+    VectorSearchAdapter,
+)
+from weft.runtime.json_values import plain_json
+
+#: How long one search may take: the first of all may load a model for it.
+SEARCH_SECONDS: Final = 30.0
+
+#: Of how many runs searches are remembered, and how many of each; the oldest go first.
+MOST_RUNS: Final = 500
+MOST_SEARCHES: Final = 100
+
+_Found: TypeAlias = tuple[RetrievalResult, ...]
+
+
+class SearchMemory:
+    """What searches have found, by tenant and run, until the run has ended."""
+
+    def __init__(self, runs: int = MOST_RUNS, searches: int = MOST_SEARCHES) -> None:
+        self._most_runs = runs
+        self._most_searches = searches
+        self._runs: OrderedDict[tuple[str, str], OrderedDict[str, _Found]] = OrderedDict()
+
+    def get(self, app: str, run: str, question: str) -> _Found | None:
+        searches = self._runs.get((app, run))
+        return None if searches is None else searches.get(question)
+
+    def put(self, app: str, run: str, question: str, found: _Found) -> None:
+        searches = self._runs.setdefault((app, run), OrderedDict())
+        searches[question] = found
+        self._runs.move_to_end((app, run))
+        if len(searches) > self._most_searches:
+            searches.popitem(last=False)
+        if len(self._runs) > self._most_runs:
+            self._runs.popitem(last=False)
+
+    def forget(self, app: str, run: str) -> None:
+        self._runs.pop((app, run), None)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSearches:
+    """The collections of a tenant, as a run searches them."""
+
+    app: str
+    run: str
+    retrievers: Retrievers | None
+    memory: SearchMemory
+
+    def adapter(self, collection: str) -> "RunAdapter":
+        """Return what searches a collection. Raises ToolError if there is none."""
+        known = self.retrievers
+        found = None if known is None else known.adapter(self.app, collection)
+        if found is None:
+            raise ToolError(f"there is no collection {collection} here")
+        return RunAdapter(self, collection, found)
+
+
+@dataclass(frozen=True, slots=True)
+class RunAdapter:
+    """An adapter whose answers are looked through and remembered for the run."""
+
+    searches: RunSearches
+    collection: str
+    adapter: VectorSearchAdapter[Any]
+
+    async def search(
+        self,
+        query: str,
+        *,
+        top_k: int = TOP_K,
+        min_relevance: float = MIN_RELEVANCE,
+        filters: Mapping[str, Json] | None = None,
+    ) -> list[RetrievalResult]:
+        """Search, in time. Raises ToolError saying which collection it was."""
+        if not isinstance(query, str) or not query.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ToolError(f"the query for the collection {self.collection} is empty or no text")
+        wanted = cast("dict[str, Json]", plain_json(dict(filters or {})))
+        asked = [self.collection, query, top_k, min_relevance, wanted]
+        question = json.dumps(asked, sort_keys=True)
+        app, run, memory = self.searches.app, self.searches.run, self.searches.memory
+        known = memory.get(app, run, question)
+        if known is None:
+            known = await self._searched(query, top_k, min_relevance, wanted)
+            memory.put(app, run, question, known)
+        return list(known)
+
+    async def _searched(
+        self, query: str, top_k: int, relevance: float, filters: Mapping[str, Json]
+    ) -> tuple[RetrievalResult, ...]:
+        limit = asyncio.timeout(SEARCH_SECONDS)
+        try:
+            async with limit:
+                found = await self.adapter.search(
+                    query, top_k=top_k, min_relevance=relevance, filters=filters or None
+                )
+            return _results(found)
+        except RetrievalError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            raise ToolError(f"{self._told}: {error}{hint}", retryable=error.retryable) from error
+        except Exception as error:  # whatever an author's adapter raises
+            if limit.expired():
+                told = f"{self._told}: it took longer than {SEARCH_SECONDS:g} seconds"
+                raise ToolError(told, retryable=True) from error
+            raise ToolError(f"{self._told}: {type(error).__name__}: {error}") from error
+
+    @property
+    def _told(self) -> str:
+        return f"the collection {self.collection} could not be searched"
+
+
+def _results(found: object) -> tuple[RetrievalResult, ...]:
+    """Return what an adapter gave if these are passages."""
+    given: list[Any] = list(found) if isinstance(found, list | tuple) else [found]  # pyright: ignore[reportUnknownArgumentType]
+    for it in given:
+        if not isinstance(it, RetrievalResult):
+            raise TypeError(f"its adapter returned {type(it).__name__}, no RetrievalResult")
+        if not isinstance(it.content, str) or not isinstance(it.score, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError("its adapter returned a passage without a text or a score")
+    return tuple(given)
