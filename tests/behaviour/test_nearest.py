@@ -5,7 +5,9 @@ import asyncio
 import pytest
 
 from support.boundary_play import Kept, declared, derived, of
+from support.retrieval_play import local_model
 from support.run_play import ADA, play, read
+from weft.app.embeddings import open_embedder
 from weft.check.run import check
 from weft.check.subject import Subject
 from weft.cli.pages.event_lines import summary
@@ -250,3 +252,31 @@ def codes(spec):
 def test_it_needs_no_llm_conditions_and_may_hold_as_far_as_the_checker_knows():
     found = codes(routed(TO_B, TO_C))
     assert not [it for it in found if it.startswith("HAND")]
+
+
+DESKS = {
+    "B": "I want a refund, or something is wrong with a payment or an invoice",
+    "C": "The app crashes, shows an error, or does not let me log in",
+    "D": "Where a shop is, and when it is open",
+}
+
+
+@pytest.mark.parametrize(
+    ("message", "next_"),
+    [
+        ("I was charged twice for my subscription", "B"),
+        ("Can I get my money back?", "B"),
+        ("The app closes as soon as I open it", "C"),
+        ("My password is not accepted any more", "C"),
+        ("When do you close on Sundays?", "D"),
+        ("How do I get to your store in the city?", "D"),
+        ("Tell me a joke about cats", "terminate"),
+    ],
+)
+def test_a_real_model_routes_messages_by_what_they_mean(message, next_):
+    embedder = open_embedder({**local_model(), "WEFT_EMBEDDINGS": "local"})
+    rules = [near(target, words) for target, words in DESKS.items()]
+    otherwise = {"source_agent": "A", "target_agent": "terminate"}
+    spec = declared(*"ABCD", handoffs=[*rules, otherwise, *ENDS], orchestrator=UNATTENDED)
+    _, run = played(spec, message, embedder)
+    assert [it.target for it in of(run, HandedOff) if it.source == "A"] == [next_]
