@@ -229,9 +229,11 @@ def _judged(event: Event, data: events.ConditionJudged, workflow: Workflow) -> s
 
 
 def judgement_text(record: Judgement) -> str:
-    """Say what a model judged and why."""
+    """Say what was judged and why."""
     if record.fault:
         return f"could not judge whether {record.condition}: {record.fault}"
+    if record.comparison:
+        return f"compared what was said with the descriptions of {record.comparison}"
     return f"judged whether {record.condition}: {record.verdict}"
 
 
