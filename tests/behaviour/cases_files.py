@@ -40,7 +40,7 @@ CASES: Final = [
     Case("SCHEMA011", "agents.yaml", None, (Add("agents.yaml", "agents: []\n"),)),
     Case("SCHEMA012", "agents.json", None, (Drop("agents.json"),)),
     Case("SCHEMA013", "flows.json", None, (Add("flows.json", '{"steps": []}\n'),)),
-    Case("LINK003", "flow.json", '{"steps"', (Add("flow.json", '{"steps": []}\n'),)),
+    _in_orchestrator("LINK003", '"max_turns"', '"loop_guard": {}, "max_turns"', '{}, "max_turns"'),
     # These two happen to a package on its way, after it was packed.
     Case("SCHEMA015", "desk.zip", None, (Swap("orchestrator.json", "30,", "31,"),)),
     Case("SCHEMA015", "desk.zip", None, (Add("../start.py", "print()\n"),)),

@@ -7,6 +7,7 @@ from typing import Final, Protocol, TypeAlias
 
 from behaviour.cases_base import PACKAGE, WORKSPACE
 from behaviour.cases_board_base import BOARD
+from behaviour.cases_flow_base import FLOW
 
 Files: TypeAlias = dict[str, bytes]
 
@@ -88,7 +89,7 @@ Mistake: TypeAlias = Swap | Rename | Add | Drop | Move
 
 @dataclass(frozen=True)
 class Case:
-    """One mistake, made in the package, or for PACK in the workspace and for BOARD in the board.
+    """One mistake, made in the package, or in the workspace, board or flow of its family.
 
     `mark` is the text that begins where the finding points. It stands once in the file, so that
     it tells exactly one place; None means that the finding is about the file as a whole. `mends`
@@ -107,7 +108,8 @@ class Case:
 
     def files(self) -> Files:
         """Return the files with the mistake in them."""
-        base = self.base or {"PACK": WORKSPACE, "BOARD": BOARD}.get(self.code[:-3], PACKAGE)
+        families = {"PACK": WORKSPACE, "BOARD": BOARD, "FLOW": FLOW}
+        base = self.base or families.get(self.code[:-3], PACKAGE)
         files = {name: text.encode() for name, text in base.items()}
         for mistake in self.mistakes:
             mistake.spoil(files)

@@ -17,6 +17,7 @@ from behaviour import (
     cases_consequences,
     cases_context,
     cases_files,
+    cases_flow,
     cases_names,
     cases_outside,
     cases_routing,
@@ -24,6 +25,7 @@ from behaviour import (
 )
 from behaviour.cases_base import NAME, PACKAGE, WORKSPACE
 from behaviour.cases_board_base import BOARD
+from behaviour.cases_flow_base import FLOW
 from behaviour.cases_mistake import END, Case, write_files
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.catalogue import CATALOGUE, FAMILIES
@@ -49,12 +51,15 @@ CASES = [
     *cases_outside.CASES,
     *cases_workspace.CASES,
     *cases_board.CASES,
+    *cases_flow.CASES,
     *cases_consequences.CASES,
 ]
 CODE = re.compile(rf"({'|'.join(FAMILIES)})\d{{3}}")
 ARCHIVE = "SCHEMA015"
 #: A fix is worked out on the text as it was read, so several take several rounds.
 MOST_ROUNDS = 3
+#: What only a program that builds a flow can do wrong: tests/unit/dsl/test_flow_refusals.py.
+BUILT = {"FLOW004", "FLOW011", "FLOW033", "FLOW034"}
 #: What the package, which has one of everything, has in any case.
 NOT_PERFORMED = "LINK003"
 
@@ -126,7 +131,7 @@ def codes(found: tuple[Finding, ...]) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("files", "name"), [(PACKAGE, NAME), (BOARD, NAME), (WORKSPACE, "Workspace")]
+    ("files", "name"), [(PACKAGE, NAME), (BOARD, NAME), (FLOW, NAME), (WORKSPACE, "Workspace")]
 )
 @pytest.mark.parametrize("profile", ["development", "production"])
 def test_nothing_is_found_before_the_mistake(files, name, profile, tmp_path):
@@ -194,7 +199,7 @@ def test_what_production_hides_is_an_error_there(case, tmp_path):
 
 def test_every_code_has_a_case():
     linked = {"LINK001", "LINK002", "LINK004"}
-    assert {case.code for case in CASES} | linked == set(CATALOGUE)
+    assert {case.code for case in CASES} | linked | BUILT == set(CATALOGUE)
 
 
 @pytest.mark.parametrize(
@@ -293,5 +298,5 @@ def codes_in_reader() -> list[str]:
 def test_every_code_is_raised_by_one_rule_by_the_reader_or_by_linking():
     by_rules = [rule.code for rule in RULES]
     linked = [it.code for it in FAMILIES["LINK"] if it.code not in by_rules]
-    raised = [*by_rules, *WORKSPACE_RULES, *codes_in_reader(), *linked]
+    raised = [*by_rules, *WORKSPACE_RULES, *codes_in_reader(), *linked, *BUILT]
     assert sorted(raised) == sorted(CATALOGUE)

@@ -14,9 +14,11 @@ from weft.dsl.board_parts import (
     ModelEngine,
     PartT,
     TypeNames,
+    seconds,
+    tool_of,
     valid,
 )
-from weft.dsl.objects import LocalObjects, importable_name
+from weft.dsl.objects import LocalObjects
 from weft.errors import UsageError
 from weft.spec import board as spec
 from weft.spec import providers
@@ -259,11 +261,7 @@ class AgentBuilder:
     def with_tools(self, *functions: Callable[..., Any]) -> Self:
         """Let the agent's model call functions."""
         for function in functions:
-            module = (importable_name(function) or "").rpartition(":")[0]
-            at_home = function.__qualname__ == function.__name__
-            local = self._board.objects.name if not (module and at_home) else None
-            file = f"python:{module}" if local is None else local(function)
-            self.tools.append(AgentTool(agent=self.name, file=file, function=function.__name__))
+            self.tools.append(tool_of(self._board.objects, self.name, function))
         return self
 
     def with_utilities(self, *components: Any) -> Self:  # noqa: ANN401 - an author's own
@@ -289,11 +287,11 @@ class AgentBuilder:
         """Wake the agent by the clock (UTC), with an artifact of the type Tick."""
         self._said["schedule"] = valid(
             spec.Schedule,
-            every_seconds=None if every is None else _seconds(every),
+            every_seconds=None if every is None else seconds(every),
             daily=daily.strftime("%H:%M") if isinstance(daily, time) else daily,
             at=at,
             cron=cron,
-            delay_seconds=_seconds(delay),
+            delay_seconds=seconds(delay),
             max_repeats=max_repeats,
         )
         return self
@@ -380,12 +378,8 @@ def _batch(batch: BatchSpec | Mapping[str, Any] | None) -> spec.Batch | None:
     if batch is None:
         return None
     given = batch if isinstance(batch, BatchSpec) else BatchSpec(**batch)
-    timeout = None if given.timeout is None else _seconds(given.timeout)
+    timeout = None if given.timeout is None else seconds(given.timeout)
     return valid(spec.Batch, size=given.size, timeout_seconds=timeout)
-
-
-def _seconds(span: timedelta | float) -> float:
-    return span.total_seconds() if isinstance(span, timedelta) else float(span)
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:

@@ -7,10 +7,12 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from weft.dsl.objects import LocalObjects, importable_name
 from weft.errors import UsageError
 from weft.ids import nearest
 from weft.spec import board as spec
 from weft.spec.part import Part
+from weft.spec.tools import INSTALLED, AgentTool
 
 PartT = TypeVar("PartT", bound=Part)
 
@@ -133,3 +135,16 @@ def valid(part: type[PartT], **fields: Any) -> PartT:  # noqa: ANN401 - the fiel
         first = error.errors()[0]
         place = ".".join(str(it) for it in first["loc"])
         raise UsageError(f"{part.__name__}: {place}: {first['msg']}") from error
+
+
+def tool_of(objects: LocalObjects, agent: str, function: Callable[..., Any]) -> AgentTool:
+    """Return a function as a tool of an agent."""
+    module = (importable_name(function) or "").rpartition(":")[0]
+    at_home = module and function.__qualname__ == function.__name__
+    file = f"{INSTALLED}{module}" if at_home else objects.name(function)
+    return AgentTool(agent=agent, file=file, function=function.__name__)
+
+
+def seconds(span: timedelta | float) -> float:
+    """Return a time in seconds."""
+    return span.total_seconds() if isinstance(span, timedelta) else float(span)

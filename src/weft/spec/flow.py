@@ -159,7 +159,7 @@ class Confidence(Part):
     """How sure the result of a step must be, and what is done with one that is not."""
 
     minimum: float
-    path: "Path | None" = Field(default=None, description="null: the step fails.")
+    path: "_FlowPath | None" = Field(default=None, description="null: the step fails.")
 
 
 class Step(Part):
@@ -176,7 +176,7 @@ class Step(Part):
     compensate: Work | None = Field(
         default=None, description="Undoes it if the run fails later; safe if nothing was done."
     )
-    on_failure: "Path | None" = None
+    on_failure: "_FlowPath | None" = None
 
 
 # -- the order of steps
@@ -185,7 +185,7 @@ class Step(Part):
 class Path(Part):
     """Steps aside of the main line. It goes on there where it left it, unless it ends the run."""
 
-    steps: tuple["Node", ...] = ()
+    steps: tuple["_FlowNode", ...] = ()
     ends: bool = Field(default=False, description="The run is over at its end.")
 
 
@@ -210,7 +210,7 @@ class ForkPath(Part):
     """One of several paths that are gone side by side."""
 
     name: Name
-    steps: tuple["Node", ...] = ()
+    steps: tuple["_FlowNode", ...] = ()
     on_failure: Path | None = Field(
         default=None, description="When it has run to its end, the path has recovered."
     )
@@ -231,7 +231,7 @@ class Repeat(Part):
     kind: Literal["repeat"] = "repeat"
     name: Name
     until: Words
-    steps: tuple["Node", ...] = ()
+    steps: tuple["_FlowNode", ...] = ()
     max_iterations: int = 10
 
 
@@ -272,6 +272,11 @@ class Approval(Part):
 
 
 Node: TypeAlias = Annotated[Step | Branch | Fork | Repeat | Approval, Field(discriminator="kind")]
+
+# Parts are built where they are first used, and pydantic looks up names there first: in a module
+# that imports another Path, that one would be taken.
+_FlowPath: TypeAlias = Path
+_FlowNode: TypeAlias = Node
 
 
 class Flow(Part):

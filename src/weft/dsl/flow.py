@@ -1,0 +1,133 @@
+"""The builder of flows: the same spec as flow.json and the files beside it say."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, Self, TypeVar
+
+from pydantic import BaseModel
+
+from weft.check.run import check
+from weft.check.subject import Subject
+from weft.dsl.flow_step import Configure, Path, PathFunction, Steps, built_path
+from weft.dsl.flow_work import Shared, StepLike, declared_agent
+from weft.dsl.refusals import failed, made, refusal
+from weft.dsl.state_type import StateTypes, require_class
+from weft.findings import Finding, is_error
+from weft.spec import flow as spec
+from weft.spec.orchestrator import Orchestrator
+from weft.spec.outputs import OutputBinding
+from weft.spec.variables import Variable
+from weft.spec.workflow import WorkflowSpec
+
+S = TypeVar("S", bound=BaseModel)
+
+
+class WorkflowBuilder(Steps[S], Generic[S]):
+    """A flow while it is written; every method returns it."""
+
+    def __init__(self, name: str, state: type[S], *, description: str = "") -> None:
+        if not isinstance(name, str) or not name.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise refusal("FLOW002", "the workflow has no name", 'write one: "InvoiceReview"')
+        super().__init__(Shared())
+        self.name = name
+        self._state = require_class(state, "the state")
+        self._description = description
+        self._variables: dict[str, Variable] = {}
+        self._last: spec.Step | None = None
+        self._said: dict[str, Any] = {}
+        self._findings: tuple[Finding, ...] = ()
+
+    def start_with(
+        self, step: StepLike[S], configure: "Configure[S] | None" = None, *, name: str | None = None
+    ) -> Self:
+        """Do a step first."""
+        if self._nodes:
+            raise refusal("FLOW004", "the flow has begun already", "call then for the next step")
+        self._nodes.append(self._step(step, configure, name))
+        return self
+
+    def on_failure(self, path: "PathFunction[S]") -> Self:
+        """Say what is done before a run ends as failed."""
+        self._said["on_failure"] = built_path(Path[S](self._shared), path)
+        return self
+
+    def finally_(
+        self, step: StepLike[S], configure: "Configure[S] | None" = None, *, name: str | None = None
+    ) -> Self:
+        """Do a step last, if the run has not failed and no path has completed it."""
+        if self._last is not None:
+            raise refusal("FLOW004", "finally_ is called twice", "call then for the first of both")
+        self._last = self._step(step, configure, name)
+        return self
+
+    def compensate_on_cancel(self) -> Self:
+        """Undo what was done when the run is stopped."""
+        self._said["compensate_on_cancel"] = True
+        return self
+
+    def agent(
+        self,
+        name: str,
+        *,
+        prompt: str = "",
+        description: str = "",
+        model: str | None = None,
+        tools: Iterable[Callable[..., Any]] = (),
+        output_type: type[BaseModel] | None = None,
+    ) -> Self:
+        """Declare an agent, which `weft.flow.agent(name)` lets do a step."""
+        declared = declared_agent(name, prompt, description, model)
+        self._shared.add_agent(declared, tools, output_type)
+        return self
+
+    def variables(self, variables: Mapping[str, Variable]) -> Self:
+        """Declare variables that are no part of the state: read from files, databases, services."""
+        taken = [name for name in variables if name in self._state.model_fields]
+        if taken:
+            fact = f"{', '.join(taken)} is a field of the state already"
+            raise refusal("FLOW034", fact, "give the variable another name")
+        self._variables |= variables
+        return self
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the last build has found that keeps nothing from running."""
+        return self._findings
+
+    def build(self) -> WorkflowSpec:
+        """Return the spec. Raises CheckFailed with all findings if it cannot run."""
+        built = self._declared()
+        found = check(Subject(built))
+        self._findings = tuple(it for it in found if not is_error(it))
+        errors = [it for it in found if is_error(it)]
+        if errors:
+            count = f"{len(errors)} error{'s' if len(errors) > 1 else ''}"
+            raise failed(f"the workflow {self.name} has {count} and cannot run", errors)
+        return built
+
+    def _declared(self) -> WorkflowSpec:
+        shared = self._shared
+        types = StateTypes([self._state, *shared.outputs.values()])
+        variables = {**types.variables(self._state), **self._variables}
+        bound = {agent: types.name(output) for agent, output in shared.outputs.items()}
+        return made(
+            WorkflowSpec,
+            orchestrator=made(Orchestrator, workflow_name=self.name, description=self._description),
+            agents=tuple(shared.agents),
+            variables=variables,
+            tools=tuple(shared.tools),
+            models=tuple(types.models()),
+            registry=tuple(OutputBinding(agent=it, model=model) for it, model in bound.items()),
+            flow=made(
+                spec.Flow,
+                state=shared.objects.name(self._state),
+                steps=self.nodes(),
+                **{"finally": self._last, **self._said},
+            ),
+        )
+
+    def _add(self, node: spec.Node) -> Self:
+        if not self._nodes:
+            raise refusal("FLOW004", "the flow does not begin", "call start_with first")
+        if self._last is not None:
+            raise refusal("FLOW004", "nothing is done after finally_", "call finally_ last")
+        return super()._add(node)

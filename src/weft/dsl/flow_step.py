@@ -1,0 +1,332 @@
+"""The order of steps while a flow is written: paths, the options of steps, approvals."""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from enum import Enum
+from typing import Any, Generic, NoReturn, Self, TypeAlias, TypeVar
+
+from weft.dsl.board_parts import seconds
+from weft.dsl.flow_context import ContextBuilder
+from weft.dsl.flow_work import Shared, StepLike, step_name
+from weft.dsl.refusals import made, refusal, require_function
+from weft.dsl.selectors import Selector, Test, condition_of, path_of
+from weft.spec import flow as spec
+
+S = TypeVar("S")
+
+#: Steps aside of the main line: `lambda p: p.then(write)`.
+PathFunction: TypeAlias = "Callable[[Path[S]], object]"
+#: Options of a step: `lambda o: o.with_retry(3)`.
+Configure: TypeAlias = "Callable[[StepOptions[S]], object]"
+
+
+class Steps(Generic[S]):
+    """Steps in order; every method returns it."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._nodes: list[spec.Node] = []
+
+    def then(
+        self, step: StepLike[S], configure: "Configure[S] | None" = None, *, name: str | None = None
+    ) -> Self:
+        """Do a step next."""
+        return self._add(self._step(step, configure, name))
+
+    def branch(
+        self,
+        on: Test[S],
+        cases: "Mapping[Any, PathFunction[S]]",
+        otherwise: "PathFunction[S] | None" = None,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """Go one of several paths: by the value of a field, or by a condition (True, False)."""
+        return self._add(
+            made(
+                spec.Branch,
+                name=self._shared.numbered("branch", name),
+                on=condition_of(on),
+                cases=tuple(self._case(value, path) for value, path in cases.items()),
+                otherwise=None if otherwise is None else self._aside(otherwise),
+            )
+        )
+
+    def fork(self, *paths: "Callable[[ForkPath[S]], object]", name: str | None = None) -> Self:
+        """Go several paths side by side; `join` follows. A path is called like its first step."""
+        named = self._shared.numbered("fork", name)  # Before those inside of it.
+        built = [self._fork_path(number, path) for number, path in enumerate(paths, 1)]
+        return self._add(made(spec.Fork, name=named, paths=tuple(built)))
+
+    def join(
+        self, step: StepLike[S], configure: "Configure[S] | None" = None, *, name: str | None = None
+    ) -> Self:
+        """Do a step when all paths of the fork have come to their ends."""
+        last = self._nodes[-1] if self._nodes else None
+        if not isinstance(last, spec.Fork) or last.join:
+            raise refusal("FLOW004", "there is no fork to join", "call join right after fork")
+        self._nodes[-1] = last.model_copy(update={"join": self._step(step, configure, name)})
+        return self
+
+    def repeat_until(
+        self,
+        condition: Test[S],
+        name: str,
+        body: "Callable[[LoopBody[S]], object]",
+        max_iterations: int = 10,
+    ) -> Self:
+        """Do steps again until a condition holds, at least once."""
+        steps: LoopBody[S] = LoopBody(self._shared)
+        require_path(body)(steps)
+        return self._add(
+            made(
+                spec.Repeat,
+                name=self._shared.numbered("repeat", name),
+                until=condition_of(condition),
+                steps=steps.nodes(),
+                max_iterations=max_iterations,
+            )
+        )
+
+    def await_approval(
+        self,
+        approver: str,
+        configure: "Callable[[ApprovalBuilder[S]], object] | None" = None,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """Wait for a person: a role, or user:NAME, role:NAME, group:NAME."""
+        named = self._shared.numbered("approval", name)
+        approval: ApprovalBuilder[S] = ApprovalBuilder(self._shared)
+        if configure is not None:
+            example = 'lambda a: a.text("Pay {total}?")'
+            require_function(configure, "what configures an approval", example)(approval)
+        return self._add(
+            made(spec.Approval, name=named, approver=addressee(approver), **approval.declared())
+        )
+
+    def nodes(self) -> tuple[spec.Node, ...]:
+        """Return the steps as the spec has them."""
+        return tuple(self._nodes)
+
+    def _add(self, node: spec.Node) -> Self:
+        self._nodes.append(node)
+        return self
+
+    def _step(self, it: Any, configure: Any, name: str | None) -> spec.Step:  # noqa: ANN401
+        options: StepOptions[S] = StepOptions(self._shared)
+        if configure is not None:
+            example = "lambda o: o.with_retry(3)"
+            require_function(configure, "what configures a step", example)(options)
+        work = self._shared.work(it)
+        return made(spec.Step, name=step_name(it, name), work=work, **options.declared())
+
+    def _aside(self, path: "PathFunction[S]") -> spec.Path:
+        return built_path(Path[S](self._shared), path)
+
+    def _case(self, value: object, path: "PathFunction[S]") -> spec.Case:
+        plain = value.value if isinstance(value, Enum) else value
+        return made(spec.Case, value=plain, path=self._aside(path))
+
+    def _fork_path(self, number: int, path: "Callable[[ForkPath[S]], object]") -> spec.ForkPath:
+        steps: ForkPath[S] = ForkPath(self._shared)
+        require_path(path)(steps)
+        return steps.declared(number)
+
+
+class Path(Steps[S]):
+    """Steps aside of the main line, which go on there after them."""
+
+    ends = False
+
+    def complete(self) -> Self:
+        """End the run here."""
+        self.ends = True
+        return self
+
+
+class LowConfidencePath(Path[S]):
+    """Steps for a result that is not sure enough; the run ends after them."""
+
+    ends = True
+
+    def rejoin_main_flow(self) -> Self:
+        """Go on after the step that was not sure enough."""
+        self.ends = False
+        return self
+
+
+class _Inside(Steps[S]):
+    """Steps among others that go on whatever these do."""
+
+    _of = ""
+
+    def complete(self) -> NoReturn:
+        """Refuse: a path that ends the run would break off others."""
+        fact = f"a path of {self._of} cannot end the run"
+        raise refusal("FLOW017", fact, "branch after it, and let a path of that end the run")
+
+
+class LoopBody(_Inside[S]):
+    """Steps that are done again."""
+
+    _of = "a loop"
+
+
+class ForkPath(_Inside[S]):
+    """Steps beside others."""
+
+    _of = "a fork"
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._on_failure: spec.Path | None = None
+
+    def on_failure(self, path: "PathFunction[S]") -> Self:
+        """Say what is done when the path fails; at the end of that it has recovered."""
+        self._on_failure = self._aside(path)
+        return self
+
+    def declared(self, number: int) -> spec.ForkPath:
+        """Return the path as the spec has it."""
+        name = self._nodes[0].name if self._nodes else f"path_{number}"
+        return made(spec.ForkPath, name=name, steps=self.nodes(), on_failure=self._on_failure)
+
+
+def require_path(it: object) -> Callable[..., Any]:
+    """Return a function that writes a path, or refuse something else."""
+    return require_function(it, "a path", "lambda p: p.then(step)")
+
+
+def built_path(steps: "Path[S]", path: "Callable[..., object]") -> spec.Path:
+    """Return the path that a function writes."""
+    require_path(path)(steps)
+    return made(spec.Path, steps=steps.nodes(), ends=steps.ends)
+
+
+def addressee(name: str) -> str:
+    """Return who is asked: a name alone is that of a role."""
+    return name if ":" in name else f"role:{name}"
+
+
+class StepOptions(Generic[S]):
+    """The options of a step; every method returns it."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._said: dict[str, Any] = {}
+        self._guards: list[spec.Guard] = []
+        self._minimum: float | None = None
+        self._unsure: spec.Path | None = None
+
+    def with_context(self, configure: "Callable[[ContextBuilder[S]], object]") -> Self:
+        """Say what the step is shown beside its state."""
+        context: ContextBuilder[S] = ContextBuilder(self._shared)
+        example = "lambda c: c.from_state(lambda s: s.topic)"
+        require_function(configure, "what makes a context", example)(context)
+        self._said["context"] = context.declared()
+        return self
+
+    def with_retry(self, attempts: int, *, delay: timedelta | float | None = None) -> Self:
+        """Try the step so often in all. The delay is doubled each time, at most a minute."""
+        wait = {} if delay is None else {"delay_seconds": seconds(delay)}
+        self._said["retry"] = made(spec.Retry, attempts=attempts, **wait)
+        return self
+
+    def with_timeout(self, timeout: timedelta | float) -> Self:
+        """Give all attempts together so much time."""
+        self._said["timeout_seconds"] = seconds(timeout)
+        return self
+
+    def require_confidence(self, minimum: float) -> Self:
+        """Say how sure the result must be, from 0 to 1."""
+        self._minimum = minimum
+        return self
+
+    def on_low_confidence(self, path: "Callable[[LowConfidencePath[S]], object]") -> Self:
+        """Say what is done with a result that is not sure enough; then the run ends."""
+        self._unsure = built_path(LowConfidencePath[S](self._shared), path)
+        return self
+
+    def compensate(self, step: StepLike[S]) -> Self:
+        """Say what undoes the step if the run fails later."""
+        self._said["compensate"] = self._shared.work(step)
+        return self
+
+    def on_failure(self, path: "Callable[[Path[S]], object]") -> Self:
+        """Say what is done when the step has failed for good; then the run fails."""
+        self._said["on_failure"] = built_path(Path[S](self._shared), path)
+        return self
+
+    def validate_state(self, condition: Test[S], message: str = "") -> Self:
+        """Say what must hold before the step; called again, more of it."""
+        guard = made(spec.Guard, condition=condition_of(condition), message=message)
+        self._guards.append(guard)
+        return self
+
+    def declared(self) -> dict[str, Any]:
+        """Return what was said, as fields of a step."""
+        if self._minimum is not None:
+            minimum, path = self._minimum, self._unsure
+            self._said["confidence"] = made(spec.Confidence, minimum=minimum, path=path)
+        elif self._unsure is not None:
+            fact = "a path for low confidence, and no confidence that is required"
+            raise refusal("FLOW004", fact, "call require_confidence as well")
+        return {**self._said, "validate": tuple(self._guards)}
+
+
+class ApprovalBuilder(Generic[S]):
+    """A question to a person; every method returns it."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._said: dict[str, Any] = {}
+        self._options: list[spec.Option] = []
+        self._escalate: list[spec.Escalation] = []
+
+    def text(self, text: str) -> Self:
+        """Say what the person is told; `{name}` inserts a field of the state."""
+        self._said["text"] = text
+        return self
+
+    def option(self, name: str, *, rejects: bool = False) -> Self:
+        """Add an answer, in place of approve and reject."""
+        self._options.append(made(spec.Option, name=name, rejects=rejects))
+        return self
+
+    def default(self, option: str) -> Self:
+        """Say which option counts when nobody has answered."""
+        self._said["default"] = option
+        return self
+
+    def timeout(self, timeout: timedelta | float) -> Self:
+        """Give the person so much time; a day unless it is said."""
+        self._said["timeout_seconds"] = seconds(timeout)
+        return self
+
+    def escalate_to(self, approver: str, *, timeout: timedelta | float | None = None) -> Self:
+        """Ask somebody else when nobody has answered; called again, another one after that."""
+        time = {} if timeout is None else {"timeout_seconds": seconds(timeout)}
+        self._escalate.append(made(spec.Escalation, approver=addressee(approver), **time))
+        return self
+
+    def on_timeout(self, path: "PathFunction[S]") -> Self:
+        """Say what is done when nobody has answered in time."""
+        self._said["on_timeout"] = built_path(Path[S](self._shared), path)
+        return self
+
+    def on_rejection(self, path: "PathFunction[S]") -> Self:
+        """Say what is done when the answer rejects; without, the run fails."""
+        self._said["on_rejection"] = built_path(Path[S](self._shared), path)
+        return self
+
+    def into(self, selector: Selector[S]) -> Self:
+        """Say which field of the state gets the option that was chosen."""
+        self._said["output"] = path_of(selector)
+        return self
+
+    def declared(self) -> dict[str, Any]:
+        """Return what was said, as fields of an approval."""
+        if self._options:
+            self._said["options"] = tuple(self._options)
+        return {**self._said, "escalate": tuple(self._escalate)}

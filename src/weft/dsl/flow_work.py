@@ -1,0 +1,182 @@
+"""What does the steps of a flow: functions, classes, agents, as a program gives them."""
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from pydantic import BaseModel
+
+from weft.dsl.board_parts import tool_of
+from weft.dsl.objects import LocalObjects
+from weft.dsl.refusals import made, refusal
+from weft.dsl.selectors import Selector, path_of
+from weft.dsl.state_type import require_class
+from weft.spec import flow as spec
+from weft.spec.agents import Agent, PromptSection
+from weft.spec.tools import AgentTool
+
+S = TypeVar("S")
+S_contra = TypeVar("S_contra", contravariant=True)
+
+_STEP_HINT: Final = "give a function (state) or (state, context), a class with run, or an AgentStep"
+
+
+class AgentStepLike(Protocol[S_contra]):
+    """A class such as weft.flow.AgentStep: it writes what its agent is asked."""
+
+    def user_prompt(self, state: S_contra, /) -> Any: ...  # noqa: ANN401, D102 - text, now or later
+    def system_prompt(self) -> Any: ...  # noqa: ANN401, D102
+
+
+class Runs(Protocol):
+    """A class whose objects do a step: `run(state)` or `run(state, context)`."""
+
+    @property
+    def run(self) -> Callable[..., Any]: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCall(Generic[S]):
+    """A step that an agent does which is declared by name."""
+
+    agent: str
+    prompt: str = ""
+    output: Selector[S] | None = None
+
+
+def agent(name: str, *, prompt: str = "", output: Selector[S] | None = None) -> AgentCall[S]:
+    """Let a declared agent do a step.
+
+    `{name}` in the prompt inserts a field of the state; `output` is the field that gets the reply.
+    """
+    return AgentCall(name, prompt, output)
+
+
+#: What does a step: a function, a class or an object that runs, or an agent.
+StepLike: TypeAlias = (
+    Callable[[S], Any]
+    | Callable[[S, Any], Any]
+    | AgentCall[S]
+    | AgentStepLike[S]
+    | type[AgentStepLike[S]]
+    | Runs
+    | type[Runs]
+)
+
+
+@dataclass
+class Shared:
+    """What all steps of a workflow share: objects in code, agents with their tools, names."""
+
+    objects: LocalObjects = field(default_factory=LocalObjects)
+    agents: list[Agent] = field(default_factory=list[Agent])
+    tools: list[AgentTool] = field(default_factory=list[AgentTool])
+    outputs: dict[str, type[BaseModel]] = field(default_factory=dict[str, type[BaseModel]])
+    _numbers: Counter[str] = field(default_factory=Counter[str])
+
+    def numbered(self, kind: str, name: str | None) -> str:
+        """Return a name, or what a part without one is called: branch_1."""
+        if name is not None:
+            return _named(name, kind)
+        self._numbers[kind] += 1
+        return f"{kind}_{self._numbers[kind]}"
+
+    def add_agent(self, it: Agent, tools: Iterable[Callable[..., Any]], output: object) -> None:
+        """Add an agent, once."""
+        if it in self.agents:
+            return
+        self.agents.append(it)
+        self.tools += [tool_of(self.objects, it.agent_name, function) for function in tools]
+        if output is not None and output is not str:
+            what = f"the output of {it.agent_name}"
+            self.outputs[it.agent_name] = require_class(output, what)
+
+    def work(self, it: Any) -> spec.Work:  # noqa: ANN401 - whatever is given
+        """Return what does a step, as the spec has it."""
+        if isinstance(it, AgentCall):
+            return self._call(it)  # pyright: ignore[reportUnknownArgumentType]
+        if callable(getattr(it, "system_prompt", None)) and callable(
+            getattr(it, "user_prompt", None)
+        ):
+            return self._agent_step(it)
+        _require_step(it)
+        name, options = self.objects.refer(it)
+        return made(spec.FunctionWork, function=name, options=options)
+
+    def _call(self, it: AgentCall[Any]) -> spec.AgentWork:
+        output = None if it.output is None else path_of(it.output)
+        return made(spec.AgentWork, agent=it.agent, prompt=it.prompt, output=output)
+
+    def _agent_step(self, it: Any) -> spec.AgentWork:  # noqa: ANN401
+        kind: type = it if isinstance(it, type) else type(it)
+        declared = made(
+            Agent,
+            agent_name=kind.__name__,
+            description=_first_paragraph(kind.__dict__.get("__doc__")),
+            model=getattr(it, "model", None),
+        )
+        self.add_agent(declared, getattr(it, "tools", ()), getattr(it, "output_type", None))
+        name, options = self.objects.refer(it)
+        return made(spec.AgentWork, agent=kind.__name__, step=name, options=options)
+
+
+def declared_agent(name: str, prompt: str, description: str, model: str | None) -> Agent:
+    """Return an agent whose prompt is one text."""
+    sections = (PromptSection(id="prompt", content=prompt),) if prompt else ()
+    return made(
+        Agent, agent_name=name, prompt_sections=sections, description=description, model=model
+    )
+
+
+def _named(name: str, what: str) -> str:
+    if not isinstance(name, str) or not name.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise refusal("FLOW002", f"the name {name!r} of a {what} is none", "write a name")
+    return name
+
+
+def step_name(it: Any, name: str | None) -> str:  # noqa: ANN401
+    """Return what a step is called: as is said, or like its function, class or agent."""
+    if name is not None:
+        return _named(name, "step")
+    if isinstance(it, AgentCall):
+        return it.agent
+    own = getattr(it, "__name__", None) or type(it).__name__
+    if own in ("<lambda>", "partial"):
+        raise refusal("FLOW002", f"the step {it!r} has no name", "give one: name=...", of=it)
+    return own
+
+
+def _first_paragraph(text: str | None) -> str:
+    return " ".join(inspect.cleandoc(text or "").partition("\n\n")[0].split())
+
+
+def _require_step(it: Any) -> None:  # noqa: ANN401
+    is_class = isinstance(it, type)
+    run = getattr(it, "run", None) or (_own_call(it) if is_class else it)
+    if not callable(run):
+        raise refusal("FLOW011", f"{it!r} is no step", _STEP_HINT)
+    if is_class and not _takes(it, 0):
+        hint = f"give an object: {it.__name__}(...)"
+        raise refusal("FLOW011", f"{it.__name__} cannot be made without arguments", hint)
+    own = 1 if is_class else 0
+    if not (_takes(run, 1 + own) or _takes(run, 2 + own)):
+        fact = f"{it!r} takes neither (state) nor (state, context)"
+        raise refusal("FLOW011", fact, _STEP_HINT, of=run)
+
+
+def _own_call(kind: type) -> object:
+    """Return what calling an object of a class does; every class itself can be called."""
+    return next((vars(it)["__call__"] for it in kind.__mro__ if "__call__" in vars(it)), None)
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Tell whether something can be called with so many arguments; what is unknown may be."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except ValueError:
+        return True  # a function of C that does not say
+    except TypeError:
+        return False
+    return True

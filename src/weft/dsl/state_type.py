@@ -1,0 +1,167 @@
+"""The class of a state, as variables and models of the spec say it."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from pydantic import BaseModel
+from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import models_json_schema
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from weft.check.spelling import pascal_case
+from weft.dsl.refusals import made, refusal
+from weft.spec import variables as spec
+from weft.spec.outputs import ModelField, OutputModel
+from weft.spec.types import is_model_name
+
+_SCALARS: Final = {
+    "string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "null",
+    "object": "dict",
+}  # fmt: skip
+_PLAIN: Final = "keep text, numbers, lists, dicts and pydantic classes in the state"
+_Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reducer:
+    """How values are joined that steps side by side have set, and what a step returns of them."""
+
+    kind: spec.Merge
+
+
+#: For lists: a step returns what it adds.
+Append: Final = Reducer("append")
+#: For dicts: a step returns the keys it sets.
+Merge: Final = Reducer("merge")
+
+
+def require_class(it: object, what: str) -> type[BaseModel]:
+    """Return a class of pydantic, or refuse something else."""
+    if isinstance(it, type) and issubclass(it, BaseModel):
+        return it
+    raise refusal("FLOW034", f"{what} is {it!r}", "give a class of pydantic.BaseModel")
+
+
+class StateTypes:
+    """The types that some classes need: their fields, and models for the classes inside."""
+
+    def __init__(self, classes: Iterable[type[BaseModel]]) -> None:
+        roots = list(dict.fromkeys(classes))
+        try:
+            found, whole = models_json_schema([(it, "validation") for it in roots], by_alias=False)
+        except PydanticUserError as error:
+            fact = str(error).partition("\n")[0]
+            raise refusal(
+                "FLOW034", f"a class cannot be written as JSON: {fact}", _PLAIN
+            ) from error
+        self._definitions = cast("dict[str, _Schema]", whole.get("$defs", {}))
+        self._keys = {it: _key(found[it, "validation"]) for it in roots}
+        #: The models in use, in the order in which they were met.
+        self._used: dict[str, None] = {}
+
+    def name(self, model: type[BaseModel]) -> str:
+        """Return what the model of a class is called, and let it be one of the workflow."""
+        return self._model(self._keys[model])
+
+    def variables(self, state: type[BaseModel]) -> dict[str, spec.Variable]:
+        """Return the fields of a state as variables."""
+        properties = self._definitions[self._keys[state]].get("properties", {})
+        return {
+            name: made(
+                spec.Variable,
+                type=self._text(properties[name], ()),
+                description=field.description or "",
+                source=spec.DerivedSource(default=_default(name, field)),
+                merge=next((it.kind for it in field.metadata if isinstance(it, Reducer)), None),
+            )
+            for name, field in state.model_fields.items()
+        }
+
+    def models(self) -> Iterator[OutputModel]:
+        """Yield the models that were named, and those inside of them."""
+        done: set[str] = set()
+        while left := [key for key in self._used if key not in done]:
+            for key in left:
+                done.add(key)
+                yield self._declared(key)
+
+    def _declared(self, key: str) -> OutputModel:
+        schema = self._definitions[key]
+        properties = cast("dict[str, _Schema]", schema["properties"])
+        fields = {
+            name: made(ModelField, type=self._text(it, ()), description=it.get("description", ""))
+            for name, it in properties.items()
+        }
+        about = schema.get("description", "")
+        return made(OutputModel, name=_name(key), description=about, fields=fields)
+
+    def _model(self, key: str) -> str:
+        self._used[key] = None
+        return _name(key)
+
+    def _text(self, schema: _Schema, inside: tuple[str, ...]) -> str:
+        """Write a JSON Schema in the small language of types."""
+        match schema:
+            case {"$ref": str()}:
+                return self._referred(_key(schema), inside)
+            case {"const": _} | {"enum": _}:
+                return _literal(schema["enum"] if "enum" in schema else [schema["const"]])
+            case {"anyOf": members} | {"oneOf": members} | {"allOf": members}:
+                return _either(self._text(it, inside) for it in members)
+            case {"type": "array", "prefixItems": items}:
+                return f"list[{_either(self._text(it, inside) for it in items)}]"
+            case {"type": "array"}:
+                return f"list[{self._text(schema.get('items', {}), inside)}]"
+            case {"type": "object", "additionalProperties": dict()}:
+                return f"dict[{self._text(schema['additionalProperties'], inside)}]"
+            case _:
+                return _SCALARS.get(schema.get("type", ""), "any")
+
+    def _referred(self, key: str, inside: tuple[str, ...]) -> str:
+        if "properties" in self._definitions[key]:
+            return self._model(key)
+        # An enum or a type with a name: written out, unless it holds itself.
+        return "any" if key in inside else self._text(self._definitions[key], (*inside, key))
+
+
+def _key(schema: _Schema) -> str:
+    return str(schema["$ref"]).rpartition("/")[2]
+
+
+def _name(key: str) -> str:
+    return key if is_model_name(key) else pascal_case(key)
+
+
+def _either(members: Iterable[str]) -> str:
+    known = list(dict.fromkeys(members))
+    return "any" if "any" in known or not known else " | ".join(known)
+
+
+def _literal(values: Iterable[object]) -> str:
+    """Write listed values; fractions have no literals, and nothing is a type of its own."""
+    listed = list(values)
+    plain = [json.dumps(it) for it in listed if isinstance(it, str | int)]
+    others = ["float"] if any(isinstance(it, float) for it in listed) else []
+    others += ["null"] if None in listed else []
+    return _either([*([f"literal[{', '.join(plain)}]"] if plain else []), *others])
+
+
+def _default(name: str, field: FieldInfo) -> Any:  # noqa: ANN401 - of any type
+    """Return what a field is at the start of a run; None where the class does not say."""
+    if field.is_required() or field.default_factory_takes_validated_data:
+        return None
+    try:
+        value, again = (
+            to_jsonable_python(field.get_default(call_default_factory=True), by_alias=False)
+            for _ in range(2)
+        )
+    except PydanticSerializationError as error:
+        fact = f"the default of {name} cannot be written as JSON"
+        raise refusal("FLOW034", fact, _PLAIN) from error
+    if value != again:
+        fact = f"the default of {name} is another one each time"
+        raise refusal("FLOW034", fact, "leave the default out, and let the first step set it")
+    return value

@@ -1,0 +1,33 @@
+"""A flow in a program."""
+
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel
+
+from weft.dsl.flow import WorkflowBuilder
+from weft.errors import UsageError
+from weft.packages.writer import write_package
+
+S = TypeVar("S", bound=BaseModel)
+T = TypeVar("T", bound=BaseModel)
+
+
+class Workflow(WorkflowBuilder[S], Generic[S]):
+    """Typed steps over a shared state, which is an object of a class of pydantic."""
+
+    @classmethod
+    def create(cls, name: str, state: type[T], *, description: str = "") -> "Workflow[T]":
+        """Begin a workflow whose steps share a state: go on with `start_with`."""
+        return Workflow(name, state, description=description)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the flow as a new package. Raises UsageError if it has what no file can say."""
+        spec = self.build()
+        local = list(self._shared.objects.table)
+        if local:
+            raise UsageError(
+                f"only this process has {', '.join(local)}",
+                hint="move it into a module that can be imported",
+            )
+        write_package(Path(folder), spec, {})
