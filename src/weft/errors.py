@@ -12,6 +12,7 @@ WeftError
 ├── PortError          the outside world; says whether trying again may help
 │   ├── ModelError     a language model gave no usable answer
 │   ├── ToolError      a tool gave no result
+│   ├── RetrievalError a collection cannot be searched, or a text not be embedded
 │   └── StoreError     a store cannot be read or written
 │       └── StoreConflict   somebody else has written in between
 ├── RunError           this run cannot go on
@@ -94,6 +95,23 @@ class ModelError(PortError):
 
 class ToolError(PortError):
     """A tool gave no result."""
+
+
+class RetrievalError(PortError):
+    """A collection cannot be searched, or a text not be embedded; `hint` says what to do."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        retryable: bool = False,
+        after_seconds: float | None = None,
+    ) -> None:
+        super().__init__(message, retryable=retryable, after_seconds=after_seconds)
+        self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")  # shown with a traceback
 
 
 class StoreError(PortError):

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from support.page_play import BASE, DOCS, Desk, chapter, open_desk, read_example, sections
 from weft import Answer, Scope
-from weft.app.hosts import LOCAL
+from weft.app.places import LOCAL
 from weft.cli.app import main
 from weft.engine.events import ToolCalled
 from weft.errors import UsageError

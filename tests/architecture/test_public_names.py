@@ -21,13 +21,14 @@ PUBLIC_NAMES = [
 
 NAMES_FOR_TESTS = [
     *("FunctionModel", "ScriptedModel", "call"),
+    *("InMemoryVectorAdapter", "WordEmbedder"),
     *("ManualClock", "host_for", "no_network", "read_package"),
     *("JOURNAL_CHECKS", "LASTING_JOURNAL_CHECKS"),
     *("DOCUMENT_CHECKS", "LASTING_DOCUMENT_CHECKS", "OWN_DOCUMENT_CHECKS"),
 ]
 
 #: Packages that cost more to import than a program using one function of Weft should pay.
-HEAVY = ("asyncio", "cyclopts", "rich", "yaml")
+HEAVY = ("asyncio", "cyclopts", "numpy", "rich", "yaml")
 
 
 def test_public_names_are_sorted_and_pinned():

@@ -10,7 +10,7 @@ from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
 from weft.app.linking import linking_of
 from weft.app.models import NO_MODEL, ModelChoice
-from weft.app.outside import open_outside
+from weft.app.outside import Adapters, open_outside, retrievers_of
 from weft.app.registries import open_registry
 from weft.app.settings import durability_of, tool_limits
 from weft.check.run import check
@@ -45,11 +45,12 @@ async def open_code_host(
     journal: str | Path = ":memory:",
     model: str | Model | None = None,
     clock: Clock | None = None,
+    collections: Adapters | None = None,
 ) -> Host:
     """Open a host for a workflow as it is whenever a run begins.
 
     `objects` is what only this process has, by name; `model` answers for every agent that names
-    none, or is a model itself and answers for all.
+    none, or is a model itself and answers for all. `collections` says what searches which.
     """
     settings = read_environment()
     time = clock or SystemClock()
@@ -60,9 +61,10 @@ async def open_code_host(
         kept = MemoryJournal()
     else:
         kept = await SqliteJournal.open(Path(journal), durability=durability_of(settings, None))
-    outside = Outside(environment=settings)
     if workspace is not None:
-        outside = open_outside(Path(workspace), settings, time)
+        outside = open_outside(Path(workspace), settings, time, collections)
+    else:
+        outside = Outside(environment=settings, retrievers=retrievers_of(collections))
     if model is None or isinstance(model, str):
         registry, fallbacks = open_registry(settings, time, person=None, prices=None)
         default = model or settings.get("WEFT_MODEL") or NO_MODEL

@@ -1,9 +1,9 @@
 """Hosts on workspaces, for programs and scripts."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, TypeVar, overload
 
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.models.person import Ask
@@ -12,30 +12,26 @@ from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
 from weft.app.context_log import log_context
+from weft.app.flows import AnswerPerson, AnyFlow, FlowResult, run_flow, until_rest
 from weft.app.folders import make_folder, refuse_package
 from weft.app.linking import linking_of
 from weft.app.models import NO_MODEL, ModelChoice
-from weft.app.outside import open_outside
+from weft.app.outside import Adapters, open_outside
+from weft.app.places import JOURNAL, LOCAL
 from weft.app.profile import profile_of
 from weft.app.registries import open_registry
 from weft.app.settings import durability_of, tool_limits
 from weft.app.workflows import WorkspaceWorkflows
-from weft.engine.rows import RequestRow
 from weft.engine.state import State
 from weft.environment import read_environment
 from weft.errors import UsageError
 from weft.findings import Json
 from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Durability, Journal
-from weft.ports.scope import Scope
+from weft.ports.model import Model
 from weft.runtime.host import Host
-from weft.runtime.signals import Answer
 
-#: Whose runs they are where nobody says so: one person on one machine.
-LOCAL: Final = Scope("local", "me")
-
-#: Where a workspace keeps its runs; the folder is not for version control.
-JOURNAL: Final = Path(".weft") / "journal.db"
+StateT = TypeVar("StateT")
 
 
 async def open_host(  # noqa: PLR0913 - its settings, all by name
@@ -49,6 +45,7 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     person: Ask | None = None,
     prices: Mapping[str, Price] | None = None,
     dispatcher: Dispatcher | None = None,
+    collections: Adapters | None = None,
 ) -> Host:
     """Open a host for the packages of a workspace. Close it, or use it with `async with`.
 
@@ -57,7 +54,8 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     by default that of the process, and so does whether this is production, unless it is said here.
     `person` answers for the model `you`; `seed` makes the replies
     of `sample` others; `prices` are dollars for a million tokens, in and out, by model;
-    `dispatcher` lets other processes work on runs.
+    `dispatcher` lets other processes work on runs; `collections` says what searches which
+    collection, by its class or its name.
     """
     _refuse_no_folder(Path(workspace))
     if journal is None:
@@ -66,7 +64,7 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     log_context(settings)
     clock = SystemClock()
     linking = linking_of(settings, production)
-    outside = open_outside(Path(workspace), settings, clock)
+    outside = open_outside(Path(workspace), settings, clock, collections)
     loader = PythonToolLoader(tool_limits(settings))
     registry, fallbacks = open_registry(settings, clock, person=person, prices=prices)
     kept = await _open_journal(Path(workspace), journal, durability_of(settings, durability))
@@ -90,38 +88,91 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     )
 
 
+@overload
 def run(
     workflow: str,
     message: str | None = None,
     *,
-    workspace: str | Path = ".",
+    workspace: str | Path | None = None,
     values: Mapping[str, Json] | None = None,
     model: str | None = None,
     journal: str | Path | None = None,
-    answer: Callable[[RequestRow], Json] | None = None,
-) -> State:
-    """Run a workflow from a script, and return its state when it has ended or waits.
+    answer: AnswerPerson | None = None,
+    collections: Adapters | None = None,
+) -> State: ...
+@overload
+def run(
+    workflow: AnyFlow,
+    message: StateT,
+    *,
+    workspace: str | Path | None = None,
+    model: str | Model | None = None,
+    journal: str | Path | None = None,
+    answer: AnswerPerson | None = None,
+    collections: Adapters | None = None,
+) -> FlowResult[StateT]: ...
+def run(
+    workflow: str | AnyFlow,
+    message: Any = None,
+    *,
+    workspace: str | Path | None = None,
+    values: Mapping[str, Json] | None = None,
+    model: str | Model | None = None,
+    journal: str | Path | None = None,
+    answer: AnswerPerson | None = None,
+    collections: Adapters | None = None,
+) -> Any:
+    """Run a workflow from a script, and return its state when it has ended or waits for a person.
+
+    A package of the workspace by its name, with the first message; or a flow of `weft.flow`, with
+    the state it begins with: its result has `outcome` and, as `output`, the state at its end. A
+    flow is kept in memory, unless a workspace or a journal is given.
 
     `answer` is asked for every question to a person; without it the first question is the end.
     """
+    if not isinstance(workflow, str):
+        if values is not None:
+            raise UsageError("a flow begins with a state", hint="give it in place of values")
+        whole = run_flow(
+            workflow,
+            message,
+            workspace=workspace,
+            journal=journal,
+            model=model,
+            collections=collections,
+            answer=answer,
+        )
+    else:
+        whole = _run_package(
+            workflow, message, workspace or ".", journal, values, model, answer, collections
+        )
+    return _to_end(whole)
 
-    async def whole() -> State:
-        async with await open_host(workspace, journal=journal) as host:
-            id_ = await host.start(
-                workflow, scope=LOCAL, message=message, values=values, model=model
-            )
-            while (await host.settled(id_, scope=LOCAL)).status == "waiting" and answer:
-                for request in await host.requests(scope=LOCAL, run=id_):
-                    await host.deliver(id_, Answer(request.id, answer(request)), scope=LOCAL)
-            return await host.state(id_, scope=LOCAL)
 
+async def _run_package(
+    workflow: str,
+    message: str | None,
+    workspace: str | Path,
+    journal: str | Path | None,
+    values: Mapping[str, Json] | None,
+    model: Any,  # noqa: ANN401 - a name; the host says so where it is none
+    answer: AnswerPerson | None,
+    collections: Adapters | None,
+) -> State:
+    async with await open_host(workspace, journal=journal, collections=collections) as host:
+        run = await host.start(workflow, scope=LOCAL, message=message, values=values, model=model)
+        return await until_rest(host, run, answer)
+
+
+def _to_end(work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - what the work returns
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(whole())
+        return asyncio.run(work)
+    work.close()
     raise UsageError(
         "weft.run is for scripts, and here an event loop is running already",
-        hint="use: async with await weft.open_host(...) as host",
+        hint="use: async with await weft.open_host(...) as host; for a flow: weft.flow.open_flow",
     )
 
 

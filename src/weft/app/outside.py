@@ -4,20 +4,46 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from weft.adapters.files import WorkspaceFiles
 from weft.adapters.mcp.servers import McpToolServers
 from weft.adapters.services.http_services import HttpServices
 from weft.app.documents import open_documents
 from weft.app.settings import allowed_hosts
+from weft.errors import UsageError
 from weft.findings import Json
+from weft.ports import retriever as searched
 from weft.ports.clock import Clock
 from weft.ports.documents import Change, Collection, Document, Documents
+from weft.ports.retriever import Retrievers, VectorSearchAdapter
 from weft.ports.scope import Scope
 from weft.runtime.outside import Outside
+from weft.runtime.retrievers import RetrieverRegistry
+
+#: What searches which collection, by its class or its name.
+Adapters: TypeAlias = Mapping[type[searched.Collection] | str, VectorSearchAdapter[Any]]
 
 
-def open_outside(workspace: Path, settings: Mapping[str, str], clock: Clock) -> Outside:
+def retrievers_of(collections: Adapters | None) -> Retrievers:
+    """Return what searches the collections of a host."""
+    registry = RetrieverRegistry()
+    for collection, adapter in (collections or {}).items():
+        if not callable(getattr(adapter, "search", None)):
+            raise UsageError(
+                f"{type(adapter).__name__} searches no collection",
+                hint="give an object with `async def search(self, query, *, top_k, ...)`",
+            )
+        registry.register(collection, adapter)
+    return registry
+
+
+def open_outside(
+    workspace: Path,
+    settings: Mapping[str, str],
+    clock: Clock,
+    collections: Adapters | None = None,
+) -> Outside:
     """Return the ports of a workspace; nothing is opened or imported yet that is not needed."""
 
     async def documents() -> Documents:
@@ -28,6 +54,7 @@ def open_outside(workspace: Path, settings: Mapping[str, str], clock: Clock) -> 
         services=HttpServices(clock, allowed_hosts(settings)),
         files=WorkspaceFiles(workspace),
         servers=McpToolServers(clock=clock, environment=settings),
+        retrievers=retrievers_of(collections),
         folder=str(workspace),
         environment=settings,
     )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast
 
 from cyclopts import Parameter
 
-from weft.app.hosts import LOCAL
+from weft.app.places import LOCAL
 from weft.cli.failure import CommandFailed, not_found, usage
 from weft.cli.hosting import find_run
 from weft.cli.pages.board import OWN_ID

@@ -53,7 +53,7 @@ def go(compiled: CompiledWorkflow, state: State, key: str, target: str) -> list[
     if target.startswith("/"):
         return _at_end(compiled, state, key, target)
     plan = plan_of(compiled)
-    match plan.nodes[target]:
+    match node := plan.nodes[target]:
         case StepPlan(step=step):
             agent = step.work.agent if isinstance(step.work, AgentWork) else step.name
             return [Start(agent, step=step.name, lane=key)]
@@ -63,8 +63,8 @@ def go(compiled: CompiledWorkflow, state: State, key: str, target: str) -> list[
             return _branch(compiled, state, key, target, branch)
         case ForkPlan(paths=paths):
             return [Record(Forked(target, tuple(it.name for it in paths), key), turn=0)]
-        case RepeatPlan(first=first):
-            return _entered(compiled, state, key, target, first)
+        case _:
+            return _entered(compiled, state, key, target, node.first)
 
 
 def _at_end(compiled: CompiledWorkflow, state: State, key: str, target: str) -> list[Command]:

@@ -144,7 +144,7 @@ def _next_stage(
         case "undo":
             _at(state, lane, replace(failing, undo=failing.undo[1:]), "undo")
             return _undo_next(compiled, state, lane.key)
-        case "workflow":
+        case _:
             return over(compiled, state, lane.key)
 
 

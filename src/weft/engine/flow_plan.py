@@ -179,9 +179,9 @@ def _within(nodes: Iterable[Node]) -> Iterator[Node]:
                 yield from _within(filter(None, (join,)))
             case Repeat(steps=steps):
                 yield from _within(steps)
-            case Approval(on_timeout=late, on_rejection=rejected):
-                yield from _along(late)
-                yield from _along(rejected)
+            case _:
+                yield from _along(node.on_timeout)
+                yield from _along(node.on_rejection)
 
 
 def _along(path: Path | None) -> Iterator[Node]:
@@ -240,7 +240,7 @@ class _Planner:
                 first = self.line(steps, f"{AGAIN}{node.name}")
                 until = _condition(node.until)
                 self.nodes[node.name] = RepeatPlan(first, until, node.max_iterations, after)
-            case Approval():
+            case _:
                 self.nodes[node.name] = ApprovalPlan(
                     node,
                     after,

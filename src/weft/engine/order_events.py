@@ -1,4 +1,4 @@
-"""Events about what goes on side by side, where a flow goes on, and what is due; `events` has all."""
+"""Events about what goes on side by side, where flows go on, and what is due; see `events`."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -12,6 +12,7 @@ from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Journal, Pruned
+from weft.ports.retriever import Retrievers
 from weft.ports.scope import Scope
 from weft.runtime.active import ActiveRun
 from weft.runtime.arguments import (
@@ -55,6 +56,7 @@ class Gateway:
         speech: Speech,
         environment: Mapping[str, str],
         secret_answers: SecretAnswers,
+        retrievers: Retrievers | None = None,
     ) -> None:
         self._journal = journal
         self._models = models
@@ -66,6 +68,7 @@ class Gateway:
         self._speech = speech
         self._environment = environment
         self._secret_answers = secret_answers
+        self._retrievers = retrievers
 
     async def start(
         self,
@@ -107,6 +110,7 @@ class Gateway:
             )
         name = run or self._clock.new_id()
         self._require_models(linked, model, scope)
+        self._require_collections(linked, scope)
         brought = start_input(linked, input)
         named = {**values_of_input(linked, brought or {}), **(values or {})}
         given = await self._start_values(linked, scope, named)
@@ -371,6 +375,16 @@ class Gateway:
         """Raise what is wrong with the models of a run now, before anything is written."""
         for name in {model} if model else set(workflow.models.values()):
             self._models(name or "", workflow, scope)
+
+    def _require_collections(self, workflow: Workflow, scope: Scope) -> None:
+        """Raise UsageError if the flow of a run searches what nothing is registered for."""
+        code, known = workflow.flow_code, self._retrievers
+        for name in sorted(code.collections) if code is not None else ():
+            if known is None or known.adapter(scope.app, name) is None:
+                raise UsageError(
+                    f"{workflow.name} searches the collection {name}, which is not there",
+                    hint=f"register an adapter for it: collections={{{name}: ...}}",
+                )
 
 
 def _taken(run: str) -> UsageError:

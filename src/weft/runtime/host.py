@@ -75,6 +75,7 @@ class Host(BoardGateway):
             speech=speech,
             environment=environment or {},
             secret_answers=secret_answers,
+            retrievers=reached.retrievers,
         )
         self._loader = loader
         self._outside = reached

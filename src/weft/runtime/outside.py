@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from weft.ports.documents import Documents
 from weft.ports.files import Files
+from weft.ports.retriever import Retrievers
 from weft.ports.services import Services
 from weft.ports.tool_servers import ToolServers
 
@@ -18,6 +19,8 @@ class Outside:
     services: Services | None = None
     files: Files | None = None
     servers: ToolServers | None = None
+    #: Who closes it is whoever has opened what it searches.
+    retrievers: Retrievers | None = None
     #: Where programs of tool servers are started; empty: where this process was.
     folder: str = ""
     #: Where secrets are looked up that packages refer to by name.

@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
@@ -23,7 +23,9 @@ from weft.engine.events import (
     ModelFailed,
     ModelReplied,
     ToolRequest,
+    VariableSet,
 )
+from weft.engine.flow_turn import FLOW
 from weft.errors import ModelError, PortError, RunError, ToolError, UsageError
 from weft.findings import Json
 from weft.ports.clock import Clock
@@ -42,6 +44,9 @@ from weft.runtime.consulting import (
 from weft.runtime.decision import Decision, NewEvent
 from weft.runtime.deltas import ModelRetry, Speech
 from weft.runtime.fetching import fetch, hidden_settings, read_variable, without_secrets
+from weft.runtime.flow.calls import FlowCall
+from weft.runtime.flow.preparing import prepared as prepared_step
+from weft.runtime.flow.retrieval import RunSearches, SearchMemory
 from weft.runtime.forms import first_fault
 from weft.runtime.holding import Holding
 from weft.runtime.json_values import plain_json
@@ -95,6 +100,8 @@ class Performer:
     context: contextvars.Context = field(default_factory=contextvars.copy_context)
     pace: Pace = field(default_factory=Pace)
     holding: Holding = field(default_factory=Holding)
+    #: What runs have found in collections.
+    searches: SearchMemory = field(default_factory=SearchMemory)
     tools: ToolCaller = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,6 +114,7 @@ class Performer:
             secrets_of=self.secrets_of,
             tell=lambda run, told: self.speech.tell((run.scope.app, told.run), told),
             secret_answers=self.secret_answers,
+            searches=self.searches,
         )
 
     def perform(
@@ -182,6 +190,8 @@ class Performer:
         found = await fetch(self.outside, run.workflow, run.state, command)
         if command.board:
             found = [*found[:-1], await self._with_board(run, command, found[-1])]
+        if command.flow:
+            found = [*found[:-1], await self._with_step(run, command, found)]
         hidden = hidden_settings(run.workflow, self.outside.environment)
         return tuple(
             NewEvent(SOURCE, it, command.seq, command.turn) for it in without_secrets(found, hidden)
@@ -202,6 +212,26 @@ class Performer:
         fetched = cast("ContextFetched", read)
         faults = {**fetched.faults, BOARD: fault} if fault else fetched.faults
         return ContextFetched({**fetched.found, BOARD: given}, faults, fetched.tools)
+
+    async def _with_step(
+        self, run: CallingRun, command: Fetch, read: Sequence[EventData]
+    ) -> EventData:
+        """Add what the step of a flow is shown to what was read."""
+        state = run.state
+        call = FlowCall(
+            store=self.journal,
+            clock=self.clock,
+            searches=RunSearches(state.app, state.run, self.outside.retrievers, self.searches),
+            workflow=run.workflow,
+            state=state,
+            active=state.active[command.turn],
+            call=code_call(state.run, command.agent, f"{run.scope.app}/{state.run}:{command.seq}"),
+            fresh={it.name: it.value for it in read if isinstance(it, VariableSet)},
+        )
+        given, fault = await prepared_step(call)
+        fetched = cast("ContextFetched", read[-1])
+        faults = {**fetched.faults, FLOW: fault} if fault else fetched.faults
+        return ContextFetched({**fetched.found, FLOW: given}, faults, fetched.tools)
 
     async def write_document(self, run: CallingRun, command: WriteDocument) -> tuple[NewEvent, ...]:
         """Write the document of an entity variable as it is now."""

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Final
+from typing import Final, cast
 
 from weft.engine.board_turn import POINTS
 from weft.engine.call_events import FailureKind
@@ -17,6 +17,7 @@ from weft.engine.events import (
     ToolFailed,
     ToolReturned,
 )
+from weft.engine.flow_turn import POINTS as STEP_POINTS
 from weft.engine.offered import Offered, offered_tools
 from weft.errors import Ask, ModelError, PortError, Refuse, RetryModel, ToolError, UsageError
 from weft.findings import Json
@@ -30,6 +31,9 @@ from weft.runtime.context_variables import Context
 from weft.runtime.decision import NewEvent
 from weft.runtime.deltas import ToolProgress
 from weft.runtime.fetching import reach, read_variable, without_secrets
+from weft.runtime.flow.calls import FlowCall, exception_of
+from weft.runtime.flow.calls import called as called_step
+from weft.runtime.flow.retrieval import RunSearches, SearchMemory
 from weft.runtime.forms import approval_form
 from weft.runtime.hooks import HookCall
 from weft.runtime.json_values import plain_json
@@ -56,6 +60,7 @@ class ToolCaller:
     secrets_of: Callable[[CallingRun], Awaitable[Mapping[str, Json]]]
     tell: Callable[[CallingRun, ToolProgress], None]
     secret_answers: SecretAnswers
+    searches: SearchMemory
 
     async def call(self, run: CallingRun, command: CallTool, key: str) -> tuple[NewEvent, ...]:
         """Call a tool; what came of it, with all it has set, as events."""
@@ -146,6 +151,18 @@ class ToolCaller:
                 variables=context,
             )
             return await called(board, command.point)
+        if command.point in STEP_POINTS:
+            state = run.state
+            step = FlowCall(
+                store=self.journal,
+                clock=self.clock,
+                searches=RunSearches(state.app, state.run, self.outside.retrievers, self.searches),
+                workflow=run.workflow,
+                state=state,
+                active=state.active[command.turn],
+                call=self._tool_call(run, command, key, context, questions, show),
+            )
+            return await called_step(step, command.point)
         hook = HookCall(run.workflow, run.state, command, context) if command.point else None
         call = self._tool_call(run, command, key, context, questions, show)
         given = None if hook is None else hook.given
@@ -318,7 +335,11 @@ def _failed(
     command: CallTool, error: Exception, kind: FailureKind, secrets: Mapping[str, Json]
 ) -> ToolFailed:
     """Return what the agent is told: the reason, without secrets it may quote."""
-    return ToolFailed(command.id, str(masked(str(error), secrets)), kind)
+    told = str(masked(str(error), secrets))
+    if command.point not in STEP_POINTS:
+        return ToolFailed(command.id, told, kind)
+    raised = masked(cast("Json", exception_of(error)), secrets)
+    return ToolFailed(command.id, told, kind, cast("dict[str, Json] | None", raised))
 
 
 def _asks(questions: Questions, command: CallTool, signal: Ask) -> EventData:

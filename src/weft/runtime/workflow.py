@@ -24,6 +24,7 @@ from weft.ports.model import OutputSchema, ToolSchema
 from weft.ports.tools import ToolLoader, Tools
 from weft.runtime.board.code import BoardCode, link_board
 from weft.runtime.board.types import NO_TYPES, ArtifactTypes, artifact_types
+from weft.runtime.flow.code import FlowCode, link_flow
 from weft.runtime.forms import Form, Misfits, make_forms, misfits_of
 from weft.runtime.model_settings import settings_by_agent
 from weft.spec.agents import Handoff
@@ -65,6 +66,8 @@ class Workflow:
     #: Of a board: its code, and the types of its artifacts.
     board_code: BoardCode | None = None
     types: ArtifactTypes = NO_TYPES
+    #: Of a flow: its code.
+    flow_code: FlowCode | None = None
     #: By agent: what does not fit in what its model is to publish.
     output_misfits: Mapping[str, Misfits] = field(default_factory=dict[str, Misfits])
 
@@ -154,6 +157,9 @@ def _linked(
         suppressed=frozenset(declared.variables.keys() - spec.variables.keys()),
         board_code=None if board is None else link_board(board, name, loader, linking.objects),
         types=types or NO_TYPES,
+        flow_code=None
+        if spec.flow is None
+        else link_flow(spec.flow, name, loader, linking.objects),
         output_misfits=dict(_misfits(spec, types)),
     )
 

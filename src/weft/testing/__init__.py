@@ -1,4 +1,4 @@
-"""The public test kit: scripted models, a manual clock, and the conformance suites of ports."""
+"""The public test kit: scripted models, memory ports, a manual clock, and conformance suites."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from weft.testing.journal.conformance import JOURNAL_CHECKS, LASTING_JOURNAL_CHECKS
     from weft.testing.models import FunctionModel, ScriptedModel, call
     from weft.testing.network import no_network
+    from weft.testing.retrieval import InMemoryVectorAdapter, WordEmbedder
 
 __all__ = [
     "DOCUMENT_CHECKS",
@@ -22,8 +23,10 @@ __all__ = [
     "LASTING_JOURNAL_CHECKS",
     "OWN_DOCUMENT_CHECKS",
     "FunctionModel",
+    "InMemoryVectorAdapter",
     "ManualClock",
     "ScriptedModel",
+    "WordEmbedder",
     "call",
     "host_for",
     "no_network",
@@ -34,12 +37,14 @@ __all__ = [
 _HOMES: Final = {
     "DOCUMENT_CHECKS": "weft.testing.documents.conformance",
     "FunctionModel": "weft.testing.models",
+    "InMemoryVectorAdapter": "weft.testing.retrieval",
     "JOURNAL_CHECKS": "weft.testing.journal.conformance",
     "LASTING_DOCUMENT_CHECKS": "weft.testing.documents.conformance",
     "LASTING_JOURNAL_CHECKS": "weft.testing.journal.conformance",
     "ManualClock": "weft.testing.clock",
     "OWN_DOCUMENT_CHECKS": "weft.testing.documents.conformance",
     "ScriptedModel": "weft.testing.models",
+    "WordEmbedder": "weft.testing.retrieval",
     "call": "weft.testing.models",
     "host_for": "weft.testing.hosts",
     "no_network": "weft.testing.network",

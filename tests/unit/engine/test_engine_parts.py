@@ -213,8 +213,8 @@ def test_every_kind_of_event_has_one_name_for_ever():
         "ModelConsulted", "SurfaceShown", "MessageSent", "ContextFetched", "DocumentWritten",
         "ConditionJudged", "VariableSet", "VariableRefused", "RequestOpened", "RequestAnswered",
         "RequestExpired", "TurnEnded", "TurnFailed", "HandedOff", "Forked", "Joined", "Branched",
-        "TimerSet", "TimerFired", "ArtifactPublished", "ArtifactArrived", "DeliveryMissed", "DeliveryDeferred",
-        "BatchesFlushed", "StopAsked", "RunEnding", "RunEnded",
+        "TimerSet", "TimerFired", "ArtifactPublished", "ArtifactArrived", "DeliveryMissed",
+        "DeliveryDeferred", "BatchesFlushed", "StopAsked", "RunEnding", "RunEnded",
     ]  # fmt: skip
 
 

@@ -434,3 +434,43 @@ def test_a_stop_undoes_what_was_attempted_and_may_have_been_done():
 
     assert run.calls == ["undo:failed", "undo:waiting", "undo:working"]
     assert run.outcome == "cancelled"
+
+
+# -- journals that were cut
+
+
+def cut(run, at):
+    """Go on from a journal that ends before an event."""
+    run.events = run.events[:at]
+    run.calls.clear()
+    run.restart()
+    return run.work()
+
+
+def test_a_journal_can_be_cut_before_any_step_and_goes_on_the_same_way():
+    def whole():
+        return play(paid("first"), side(undone=True), paid("c"), step("z"), does={"z": BAD})
+
+    starts = [at for at, it in enumerate(whole().events) if isinstance(it.data, TurnStarted)]
+    expected = whole().state
+    for at in starts:
+        run = cut(whole(), at)
+        assert run.outcome == "failed"
+        assert run.state.variables == expected.variables
+        undone = [it.undoes for it in run.of(TurnStarted) if it.undoes]
+        assert len(undone) == len(set(undone)) == 5
+
+
+def test_a_journal_that_was_cut_before_the_failed_step_is_undone():
+    run = play(paid("a"), paid("b"), does={"b": BAD})
+    at = next(n for n, it in enumerate(run.events) if getattr(it.data, "undoes", 0))
+
+    assert cut(run, at).calls == ["undo:b", "undo:a"]
+
+
+def test_a_timer_that_nothing_waits_for_changes_nothing():
+    run = play(step("a", retry=Retry(attempts=2)), does={"a": BAD})
+    run.take(TimerSet("stray", run.now, "flow"))
+    run.wait(0)
+
+    assert run.state.status == "waiting"

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from typing import TypeAlias, cast
 
-from weft.app.hosts import LOCAL
+from weft.app.places import LOCAL
 from weft.engine.events import Event
 from weft.runtime.deltas import Delta
 from weft.runtime.host import Host

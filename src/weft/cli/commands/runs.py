@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from cyclopts import Parameter
 
-from weft.app.hosts import LOCAL
+from weft.app.places import LOCAL
 from weft.cli.chat.conversation import PATIENCE, not_moving
 from weft.cli.chat.person import read_line, stdin_is_terminal
 from weft.cli.chat.subscription import subscribed

@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import quote
 
 from weft.app.documents import documents_file, open_documents
-from weft.app.hosts import LOCAL
+from weft.app.places import LOCAL
 from weft.cli.doctor import Diagnosis
 from weft.cli.text import counted
 from weft.errors import StoreError, UsageError

@@ -1,7 +1,7 @@
 """The code of a board: providers, engines, components and functions, found once for all runs."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast, get_type_hints
 
@@ -10,13 +10,11 @@ from pydantic import BaseModel
 from weft.context import providers
 from weft.context.providers import nesting_fault
 from weft.context.slices import ContextProvider
-from weft.dsl.objects import given_key
 from weft.errors import LinkError
-from weft.findings import Finding, Place
 from weft.ids import OBJECT_REF
 from weft.ports.tools import ToolLoader
+from weft.runtime.linked_objects import ObjectMaker, find_objects, unusable
 from weft.spec.board import Board, BoardAgent, Component, FunctionEngine, HookName
-from weft.spec.part import JsonMap
 from weft.spec.providers import (
     CompositeProvider,
     CorrelatedProvider,
@@ -30,7 +28,6 @@ from weft.spec.providers import (
     SummaryProvider,
     WindowProvider,
 )
-from weft.spec.tools import LOCAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +62,7 @@ def link_board(
     board: Board, digest: str, loader: ToolLoader, local: Mapping[str, object]
 ) -> BoardCode:
     """Find all code of a board. Raises LinkError naming what is missing."""
-    names = sorted(set(_references(board)))
-    objects: dict[str, Any] = {it: local[it] for it in names if it in local}
-    missing = [it for it in names if it.startswith(LOCAL) and it not in local]
-    if missing:
-        raise LinkError(_not_here(missing), tuple(map(_local_finding, missing)))
-    objects |= loader.objects(digest, (it for it in names if it not in objects))
+    objects = find_objects(_references(board), digest, loader, local)
     made = _Maker(objects, local)
     contexts = {it.agent: made.provider(it.context or CorrelatedProvider()) for it in board.agents}
     engines = {
@@ -101,35 +93,8 @@ def link_board(
     )
 
 
-def _not_here(missing: Iterable[str]) -> str:
-    told = ", ".join(missing)
-    return f"{told} is defined in code that is not loaded here: the workflow runs only there"
-
-
-def _local_finding(name: str) -> Finding:
-    hint = "run it where it is defined, or move the code into a module that can be imported"
-    return Finding("LINK004", "error", _not_here([name]), Place(name), hint=(hint,))
-
-
-class _Maker:
-    """Makes objects from what is declared; one that is declared twice is made once."""
-
-    def __init__(self, objects: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-        self._objects = objects
-        #: What was given in code, or made already, by its name and its options.
-        self._made: dict[str, Any] = dict(given)
-
-    def instance(self, name: str, options: JsonMap) -> Any:  # noqa: ANN401 - an author's object
-        found = self._objects[name]
-        if not isinstance(found, type):
-            return found
-        key = given_key(name, options)
-        if key not in self._made:
-            try:
-                self._made[key] = found(**options)
-            except Exception as error:
-                raise LinkError(f"{name} cannot be made with {options}: {error}") from error
-        return self._made[key]
+class _Maker(ObjectMaker):
+    """Makes the objects of a board from what is declared."""
 
     def engine(self, engine: FunctionEngine) -> Callable[..., Any]:
         made = self.instance(engine.function, engine.options)
@@ -158,7 +123,7 @@ class _Maker:
                 several = map(self._provider, inner)
                 return providers.CompositeProvider(*several, parallel=parallel, limit=limit)
             case RedactingProvider(provider=inner, drop=drop, transform=transform):
-                functions = {key: self._objects[name] for key, name in transform.items()}
+                functions = {key: self.objects[name] for key, name in transform.items()}
                 return providers.RedactingProvider(
                     self._provider(inner), drop=drop, transform=functions
                 )
@@ -194,10 +159,8 @@ def _hook(component: Component, it: object, hook: str) -> Callable[..., Any]:
     found = getattr(it, hook, None)
     if callable(found):
         return found
-    told = f"{component.component} has no hook {hook}"
     hint = f"define {hook} there, or take it out of its hooks"
-    finding = Finding("LINK004", "error", told, Place(component.component), hint=(hint,))
-    raise LinkError(told, (finding,))
+    raise unusable(component.component, f"has no hook {hook}", hint)
 
 
 def _name(component: Component) -> str:

@@ -1,0 +1,221 @@
+"""Flows of a program: run from a script, or in a program that has an event loop."""
+
+from collections import ChainMap
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from weft.app.code_hosts import open_code_host
+from weft.app.folders import make_folder
+from weft.app.outside import Adapters
+from weft.app.places import JOURNAL, LOCAL
+from weft.dsl.objects import LocalObjects
+from weft.engine.events import Event, Outcome
+from weft.engine.rows import RequestRow
+from weft.engine.state import State
+from weft.errors import UsageError
+from weft.findings import Json
+from weft.ports.clock import Clock
+from weft.ports.model import Model
+from weft.ports.scope import Scope
+from weft.runtime.flow.states import dumped, read_state, said
+from weft.runtime.host import Host
+from weft.runtime.signals import Answer
+from weft.spec.variables import DerivedSource
+from weft.spec.workflow import WorkflowSpec
+
+StateT = TypeVar("StateT")
+
+#: Answers a question to a person.
+AnswerPerson: TypeAlias = Callable[[RequestRow], Json]
+
+
+class FlowProgram(Protocol):
+    """A flow as the builder has it: it can be built, and knows what only this process has."""
+
+    @property
+    def objects(self) -> LocalObjects:
+        """What a spec cannot name so that another process finds it."""
+        ...
+
+    @property
+    def state_type(self) -> type[BaseModel] | None:
+        """The class of its state."""
+        ...
+
+    def build(self) -> WorkflowSpec:
+        """Return it as a spec."""
+        ...
+
+
+#: A flow that is built, or that can be.
+AnyFlow: TypeAlias = FlowProgram | WorkflowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class FlowResult(Generic[StateT]):
+    """What a run came to: how it ended, and the state then."""
+
+    run: str
+    #: completed, failed or cancelled; None while it waits for a person.
+    outcome: Outcome | None
+    #: The state as an object of its class; as a mapping where it has none, or does not fit it.
+    output: StateT
+    #: Why it ended so.
+    reason: str
+    #: Everything that is known of the run.
+    state: State
+
+
+@asynccontextmanager
+async def open_flow(
+    flow: AnyFlow,
+    *,
+    workspace: str | Path | None = None,
+    journal: str | Path | None = None,
+    model: str | Model | None = None,
+    collections: Adapters | None = None,
+    clock: Clock | None = None,
+) -> AsyncGenerator[Host]:
+    """Open a host for one flow: `async with open_flow(flow) as host`.
+
+    Runs are kept in memory, unless a workspace or a journal is given. `model` answers for every
+    agent that names none; a model of `weft.testing` answers for all. `collections` says what
+    searches which collection.
+    """
+    spec, objects = _parts(flow)
+    host = await open_code_host(
+        spec.orchestrator.workflow_name,
+        flow.build if not isinstance(flow, WorkflowSpec) else lambda: spec,
+        ChainMap(objects.table, objects.given),
+        workspace=workspace,
+        journal=_journal(workspace, journal),
+        model=model,
+        clock=clock,
+        collections=collections,
+    )
+    async with host:
+        yield host
+
+
+async def run_flow(
+    flow: AnyFlow,
+    state: BaseModel | Mapping[str, Any] | None = None,
+    *,
+    workspace: str | Path | None = None,
+    journal: str | Path | None = None,
+    model: str | Model | None = None,
+    collections: Adapters | None = None,
+    answer: AnswerPerson | None = None,
+    clock: Clock | None = None,
+) -> FlowResult[Any]:
+    """Run a flow and return what it came to, when it has ended or waits for a person.
+
+    `answer` is asked for every question to a person; without it the first question is the end.
+    """
+    spec, _ = _parts(flow)
+    kind = type(state) if isinstance(state, BaseModel) else None
+    if not isinstance(flow, WorkflowSpec):
+        kind = flow.state_type or kind
+    values = _values(spec, kind, state)
+    opened = open_flow(
+        flow,
+        workspace=workspace,
+        journal=journal,
+        model=model,
+        collections=collections,
+        clock=clock,
+    )
+    named = model if isinstance(model, str) else None
+    async with opened as host:
+        name = spec.orchestrator.workflow_name
+        run = await host.start(name, scope=LOCAL, values=values, model=named)
+        ended = await until_rest(host, run, answer)
+    return FlowResult(run, ended.outcome, _output(spec, kind, ended), ended.reason, ended)
+
+
+async def until_rest(host: Host, run: str, answer: AnswerPerson | None) -> State:
+    """Return when a run has ended, or when only a person can bring it on and nobody answers."""
+    everybody = Scope(LOCAL.app)
+    while True:
+        row = await host.settled(run, scope=LOCAL)
+        state = await host.state(run, scope=LOCAL)
+        if row.status == "ended":
+            return state
+        asked = await host.requests(scope=everybody, run=run)
+        if asked and answer is not None:
+            for request in asked:  # Who runs a script answers for all who could be asked.
+                await host.deliver(run, Answer(request.id, answer(request)), scope=everybody)
+        elif asked and not (state.flow and state.flow.waits):
+            return state
+        else:  # It waits for a time, such as that of the next attempt.
+            await _next_event(host, run, state.seq)
+
+
+async def _next_event(host: Host, run: str, after: int) -> None:
+    events = host.events(run, scope=LOCAL, after=after, follow=True)
+    async with aclosing(cast("AsyncGenerator[object]", events)) as coming:
+        async for it in coming:
+            if isinstance(it, Event):
+                return
+
+
+def _parts(flow: AnyFlow) -> tuple[WorkflowSpec, LocalObjects]:
+    if isinstance(flow, WorkflowSpec):
+        spec, objects = flow, LocalObjects()
+    elif callable(getattr(flow, "build", None)):
+        spec, objects = flow.build(), flow.objects
+    else:
+        raise UsageError(
+            f"{type(flow).__name__} is no flow", hint="give a Workflow, what it builds, or a name"
+        )
+    if spec.flow is None:
+        raise UsageError(
+            f"{spec.orchestrator.workflow_name} is no flow", hint="give it steps with weft.flow"
+        )
+    return spec, objects
+
+
+def _journal(workspace: str | Path | None, journal: str | Path | None) -> str | Path:
+    if journal is not None:
+        return journal
+    if workspace is None:
+        return ":memory:"
+    path = Path(workspace) / JOURNAL
+    make_folder(path.parent, "runs")
+    return path
+
+
+def _values(
+    spec: WorkflowSpec, kind: type[BaseModel] | None, given: BaseModel | Mapping[str, Any] | None
+) -> dict[str, Json]:
+    """Return what a run begins with; raises UsageError if that is no state of the flow."""
+    if kind is None:
+        return dict(given) if isinstance(given, Mapping) else {}
+    if isinstance(given, BaseModel) and not isinstance(given, kind):
+        raise UsageError(
+            f"the state of {spec.orchestrator.workflow_name} is a {kind.__name__}, "
+            f"not a {type(given).__name__}"
+        )
+    try:
+        if isinstance(given, BaseModel):
+            return dumped(given)
+        return dumped(kind.model_validate(dict(given or {}), by_name=True))
+    except ValidationError as error:
+        raise UsageError(f"the state does not fit {kind.__name__}: {said(error)}") from error
+
+
+def _output(spec: WorkflowSpec, kind: type[BaseModel] | None, state: State) -> Any:  # noqa: ANN401 - of the caller's class
+    held = {
+        name: state.variables.get(name)
+        for name, it in spec.variables.items()
+        if isinstance(it.source, DerivedSource)
+    }
+    try:
+        return held if kind is None else read_state(kind, held)
+    except ValidationError:  # A run that has failed may have left it so.
+        return held

@@ -1,0 +1,195 @@
+"""The code of a flow: its state, functions, agents and assemblers, found once for all runs."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel
+
+from weft.context.agent_step import AgentStep, ContextAssembler
+from weft.dsl.objects import given_key
+from weft.engine.flow_plan import steps_of, works_of
+from weft.ports.retriever import Collection, VectorSearchAdapter
+from weft.ports.tools import ToolLoader
+from weft.runtime.linked_objects import ObjectMaker, find_objects, unusable
+from weft.spec.flow import AgentWork, Flow, FunctionWork, RetrievalIngredient, StepContext
+from weft.spec.part import JsonMap
+
+#: Returns what searches a collection.
+FindAdapter = Callable[[str], VectorSearchAdapter[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedFunction:
+    """The function of a step."""
+
+    name: str
+    call: Callable[..., Any]
+    #: Whether it takes the state alone.
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedAssembler:
+    """What puts a context together: an object, or a class that is made for each tenant."""
+
+    name: str
+    made: ContextAssembler[Any] | type
+    options: JsonMap
+    #: The parameters of the class that take adapters, and of which collections.
+    adapters: Mapping[str, str]
+
+    def instance(self, find: FindAdapter) -> ContextAssembler[Any]:
+        """Return the object itself, with the adapters it asks for."""
+        if not isinstance(self.made, type):
+            return self.made
+        found = {name: find(collection) for name, collection in self.adapters.items()}
+        return self.made(**self.options, **found)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowCode:
+    """Everything of a flow that is code, ready to be called."""
+
+    #: The class whose objects code is given; None: it gets a mapping.
+    state: type[BaseModel] | None
+    #: By their names and options.
+    functions: Mapping[str, LinkedFunction]
+    agents: Mapping[str, AgentStep[Any]]
+    assemblers: Mapping[str, LinkedAssembler]
+    #: All collections that its steps search.
+    collections: frozenset[str]
+
+    def function(self, work: FunctionWork) -> LinkedFunction:
+        return self.functions[given_key(work.function, work.options)]
+
+    def agent(self, work: AgentWork) -> AgentStep[Any]:
+        return self.agents[given_key(work.step or "", work.options)]
+
+    def assembler(self, context: StepContext) -> LinkedAssembler | None:
+        if context.assembler is None:
+            return None
+        return self.assemblers[given_key(context.assembler, context.options)]
+
+
+def link_flow(flow: Flow, digest: str, loader: ToolLoader, local: Mapping[str, object]) -> FlowCode:
+    """Find all code of a flow. Raises LinkError naming what is missing or cannot be used."""
+    objects = find_objects(_references(flow), digest, loader, local)
+    maker = ObjectMaker(objects, local)
+    functions: dict[str, LinkedFunction] = {}
+    agents: dict[str, AgentStep[Any]] = {}
+    for work in works_of(flow):
+        if isinstance(work, FunctionWork):
+            functions[given_key(work.function, work.options)] = _function(maker, work)
+        elif work.step is not None:
+            agents[given_key(work.step, work.options)] = _agent(maker, work.step, work.options)
+    assemblers = {
+        given_key(it.assembler, it.options): _assembler(maker, it.assembler, it.options)
+        for it in _contexts(flow)
+        if it.assembler is not None
+    }
+    return FlowCode(
+        state=None if flow.state is None else _state(flow.state, objects[flow.state]),
+        functions=functions,
+        agents=agents,
+        assemblers=assemblers,
+        collections=frozenset(_collections(flow, assemblers)),
+    )
+
+
+def _contexts(flow: Flow) -> Iterator[StepContext]:
+    return (it.context for it in steps_of(flow) if it.context is not None)
+
+
+def _references(flow: Flow) -> Iterator[str]:
+    """Yield everything in code that a flow refers to."""
+    if flow.state is not None:
+        yield flow.state
+    for work in works_of(flow):
+        if isinstance(work, FunctionWork):
+            yield work.function
+        elif work.step is not None:
+            yield work.step
+    yield from (it.assembler for it in _contexts(flow) if it.assembler is not None)
+
+
+def _collections(flow: Flow, assemblers: Mapping[str, LinkedAssembler]) -> Iterator[str]:
+    for context in _contexts(flow):
+        yield from (it.collection for it in context.sources if isinstance(it, RetrievalIngredient))
+    for assembler in assemblers.values():
+        yield from assembler.adapters.values()
+
+
+def _state(name: str, found: object) -> type[BaseModel]:
+    if isinstance(found, type) and issubclass(found, BaseModel):
+        return found
+    raise unusable(name, "is no class of a state", "derive it from pydantic.BaseModel")
+
+
+def _function(maker: ObjectMaker, work: FunctionWork) -> LinkedFunction:
+    made = maker.instance(work.function, work.options)
+    call = made if inspect.isroutine(made) else getattr(made, "run", made)
+    if not callable(call):
+        raise unusable(
+            work.function, "does no step", "name a function, or a class with a method `run`"
+        )
+    count = _taken(call)
+    if count not in (1, 2):
+        raise unusable(
+            work.function,
+            f"takes {count} parameters",
+            "let it take the state, and a StepContext if it wants one",
+        )
+    return LinkedFunction(_called(made, work.function), call, count == 1)
+
+
+def _called(made: object, name: str) -> str:
+    """Return what an author calls a function or an object, for messages."""
+    own = getattr(made, "__name__", None) or type(made).__name__
+    return own if own.isidentifier() else name.rpartition(":")[2]
+
+
+def _taken(call: Callable[..., Any]) -> int:
+    """Return how many parameters a function wants; what has a default is the author's own."""
+    try:
+        parameters = inspect.signature(call).parameters.values()
+    except (TypeError, ValueError):  # One that is written in another language may not tell.
+        return 1
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    if any(it.kind is inspect.Parameter.VAR_POSITIONAL for it in parameters):
+        return 2
+    plain = (it for it in parameters if it.kind not in variadic)
+    return sum(it.default is it.empty or it.name == "context" for it in plain)
+
+
+def _agent(maker: ObjectMaker, name: str, options: JsonMap) -> AgentStep[Any]:
+    made = maker.instance(name, options)
+    if isinstance(made, AgentStep):
+        return cast("AgentStep[Any]", made)
+    raise unusable(name, "is no AgentStep", "derive it from weft.flow.AgentStep")
+
+
+def _assembler(maker: ObjectMaker, name: str, options: JsonMap) -> LinkedAssembler:
+    found = maker.objects[name]
+    adapters = dict(_adapters(found)) if isinstance(found, type) else {}
+    adapters = {it: collection for it, collection in adapters.items() if it not in options}
+    made = found if adapters else maker.instance(name, options)
+    if not callable(getattr(made, "assemble", None)):
+        raise unusable(
+            name, "assembles no context", "give it `async def assemble(self, state, context)`"
+        )
+    return LinkedAssembler(_called(made, name), made, options, adapters)
+
+
+def _adapters(kind: type) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of a class that take adapters, and the collections of these."""
+    try:
+        hints = get_type_hints(kind.__init__)
+    except (NameError, TypeError):  # Then it is made without, or cannot be made.
+        return
+    for name, hint in hints.items():
+        of = get_args(hint)
+        if get_origin(hint) is VectorSearchAdapter and isinstance(of[0], type):
+            collection = cast("type[Collection]", of[0])
+            yield name, collection.collection_name()

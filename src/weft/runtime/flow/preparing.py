@@ -1,0 +1,181 @@
+"""Before a step works: its context is put together, and the messages of its agent."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from inspect import iscoroutinefunction, isgenerator
+from itertools import islice
+from typing import Any, Final, cast
+
+from weft.context.agent_step import StepContext
+from weft.context.assembled import (
+    SEGMENTS,
+    ArtifactsContextSegment,
+    AssembledContext,
+    ContextSegment,
+    LiteralContextSegment,
+    RetrievalContextSegment,
+    StateContextSegment,
+    VariableContextSegment,
+    recorded,
+    state_value,
+)
+from weft.errors import ToolError, WeftError
+from weft.findings import Json
+from weft.ports.model import ChatMessage
+from weft.runtime.flow.calls import FlowCall
+from weft.runtime.flow.code import FindAdapter
+from weft.runtime.json_values import plain_json
+from weft.spec.flow import (
+    AgentWork,
+    ArtifactsIngredient,
+    RetrievalFilter,
+    RetrievalIngredient,
+    StateIngredient,
+    StepIngredient,
+    VariableIngredient,
+)
+from weft.spec.ingredients import HistoryIngredient, LiteralIngredient
+
+#: Who may say something in the messages of a step, and how many there may be.
+_ROLES: Final = ("system", "user", "assistant")
+_MOST_MESSAGES: Final = 1_000
+
+
+async def prepared(call: FlowCall) -> tuple[dict[str, Json], str]:
+    """Put together what a step is shown; return it, or a fault."""
+    begun = time.perf_counter()
+    try:
+        given = call.given().state
+        assembly, context = await _assembled(call, given)
+        messages = await _messages(call, given, assembly)
+        found = {"messages": messages, "context": context}
+        plain = cast("dict[str, Json]", plain_json(found))
+    except (WeftError, ValueError) as error:
+        return {}, str(error)
+    return {**plain, "ms": round((time.perf_counter() - begun) * 1000, 1)}, ""
+
+
+async def _assembled(
+    call: FlowCall, state: object
+) -> tuple[AssembledContext, dict[str, Any] | None]:
+    """Return the context of a step as code gets it, and as it is recorded."""
+    declared = call.step.context
+    if declared is None or call.run.undoes:
+        return AssembledContext.empty(), None
+    context = replace(call.context(AssembledContext.empty()), board=call.board)
+    linked = call.code.assembler(declared)
+    if linked is None:
+        whole = await interpreted(declared.sources, state, context, call.searches.adapter)
+    else:
+        made = linked.instance(call.searches.adapter)
+        name = f"{linked.name}.assemble"
+        whole = await call.invoke(name, made.assemble, state, context)
+        _refuse_nonsense(name, whole)
+    formatted = whole if whole.format is not None else replace(whole, format=declared.format)
+    fitting, left_out = formatted.fitted()
+    return fitting, recorded(fitting, left_out)
+
+
+def _refuse_nonsense(name: str, given: object) -> None:
+    if not isinstance(given, AssembledContext):
+        raise ToolError(f"{name} returned {type(given).__name__}; return an AssembledContext")
+    pieces = cast("tuple[object, ...]", given.segments)
+    strange = [it for it in pieces if not isinstance(it, SEGMENTS)]
+    if strange:
+        raise ToolError(f"{name} returned a segment that is none: {type(strange[0]).__name__}")
+
+
+# -- the declared sources
+
+
+async def interpreted(
+    sources: Iterable[StepIngredient],
+    state: object,
+    context: StepContext,
+    find: FindAdapter,
+) -> AssembledContext:
+    """Put a context together as it is declared. All sources are asked at the same time."""
+    # What agents have said before is kept by their runs: it is no piece of the context.
+    wanted = [it for it in sources if not isinstance(it, HistoryIngredient)]
+    pieces = await asyncio.gather(*(_segment(it, state, context, find) for it in wanted))
+    return AssembledContext(tuple(pieces))
+
+
+async def _segment(
+    source: StepIngredient, state: object, context: StepContext, find: FindAdapter
+) -> ContextSegment:
+    match source:
+        case StateIngredient(path=path):
+            return StateContextSegment(path, state_value(state, path))
+        case VariableIngredient(name=name):
+            if name not in context.variables:
+                raise ToolError(f"{context.step} may not be shown {name}")
+            return VariableContextSegment(name, context.variables[name])
+        case RetrievalIngredient():
+            return await _retrieved(source, state, find)
+        case ArtifactsIngredient(board=board, filters=filters, limit=limit):
+            most = min(limit, filters.limit or limit)
+            found = await context.board(board).find(filters.model_copy(update={"limit": most}))
+            return ArtifactsContextSegment(board, tuple(it.item() for it in found))
+        case LiteralIngredient(text=text):
+            return LiteralContextSegment(text)
+        case HistoryIngredient():  # pragma: no cover - never asked for
+            raise AssertionError
+
+
+async def _retrieved(
+    source: RetrievalIngredient, state: object, find: FindAdapter
+) -> RetrievalContextSegment:
+    query = source.query if source.query_path is None else state_value(state, source.query_path)
+    results = await find(source.collection).search(
+        cast("str", query),
+        top_k=source.top_k,
+        min_relevance=source.min_relevance,
+        filters={it.key: _wanted(it, state) for it in source.filters},
+    )
+    return RetrievalContextSegment(source.collection, tuple(results))
+
+
+def _wanted(it: RetrievalFilter, state: object) -> Json:
+    return it.value if it.path is None else state_value(state, it.path)
+
+
+# -- the messages of an agent's step
+
+
+async def _messages(
+    call: FlowCall, state: object, assembly: AssembledContext
+) -> list[ChatMessage] | None:
+    """Return what the step of an agent sends; None where no class writes that."""
+    work = call.work
+    if not isinstance(work, AgentWork) or work.step is None:
+        return None
+    step = call.code.agent(work)
+    name = f"{type(step).__name__}.build_messages"
+    awaited = iscoroutinefunction(step.build_messages)
+    build = step.build_messages if awaited else partial(_listed, step.build_messages)
+    given = await call.invoke(name, build, state, assembly, call.context(assembly))
+    return _checked(name, given)
+
+
+def _listed(build: Callable[..., object], *arguments: object) -> object:
+    """Call a method in its thread to its end, should it be a generator."""
+    made = build(*arguments)
+    return list(islice(cast("Iterator[Any]", made), _MOST_MESSAGES)) if isgenerator(made) else made
+
+
+def _checked(name: str, given: object) -> list[ChatMessage]:
+    messages = cast("list[Any]", given) if isinstance(given, list | tuple) else None
+    if not messages or len(messages) >= _MOST_MESSAGES:
+        raise ToolError(f"{name} returned no list of messages: {{'role': ..., 'content': ...}}")
+    for it in messages:
+        message: Mapping[str, Any] = cast("Any", it) if isinstance(it, Mapping) else {}
+        if message.get("role") not in _ROLES or not isinstance(message.get("content"), str):
+            raise ToolError(
+                f"{name} returned what is no message; a message is a dict with a `role`, "
+                f"one of {', '.join(_ROLES)}, and a text as its `content`"
+            )
+    return [{"role": it["role"], "content": it["content"]} for it in messages]

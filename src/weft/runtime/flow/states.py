@@ -1,0 +1,202 @@
+"""The state as code gets it, and what code has changed in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
+
+from weft.engine.compiled import CompiledWorkflow
+from weft.engine.conditions import same
+from weft.engine.writes import value_error
+from weft.errors import ToolError
+from weft.findings import Json
+from weft.ids import nearest
+from weft.runtime.json_values import own_copy, plain_json
+from weft.spec.variables import DerivedSource, Merge
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class StateView(dict[str, Any]):
+    """A state that no class stands for: its fields are keys and attributes, and stay so."""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a field
+        if name not in self:
+            raise AttributeError(f"the state has no field {name}")
+        value = self[name]
+        return StateView(cast("dict[str, Any]", value)) if isinstance(value, dict) else value
+
+    def _fixed(self, *_given: object, **_named: object) -> NoReturn:
+        raise TypeError("the state cannot be changed; return what is to be changed")
+
+    __setattr__ = __delattr__ = __setitem__ = __delitem__ = _fixed
+    clear = pop = popitem = setdefault = update = __ior__ = _fixed  # pyright: ignore[reportAssignmentType]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenState:
+    """The state as a step is given it."""
+
+    compiled: CompiledWorkflow
+    kind: type[BaseModel] | None
+    #: What code gets, and the same as JSON: what code does to the one shows in comparison.
+    state: Any
+    before: Mapping[str, Json]
+
+    def changes(self, returned: object) -> dict[str, Json]:
+        """Return the fields that a step has changed; raises ToolError if it may not, or not so.
+
+        Of fields that are appended to or merged, it is what was added.
+        """
+        if returned is None:
+            return {}
+        if isinstance(returned, self.kind or StateView):
+            set_ = self._differences(self._dumped(_fields(returned)))
+        elif isinstance(returned, Mapping):
+            set_ = self._patch(cast("Mapping[str, Any]", returned))
+        else:
+            wanted = f"a {self.kind.__name__}" if self.kind else "the state"
+            raise ToolError(
+                f"it returned a value of type {type(returned).__name__}; "
+                f"return a dict of changed fields, {wanted} or None"
+            )
+        for name, value in set_.items():
+            whole = _joined(self._merge(name), self.before.get(name), value)
+            fault = value_error(self.compiled, self.before, name, whole)
+            if fault:
+                raise ToolError(f"what it returned does not fit: {fault}")
+        return set_
+
+    def _differences(self, after: Mapping[str, Json]) -> dict[str, Json]:
+        """Compare a whole state with the one that was given."""
+        found: dict[str, Json] = {}
+        for name, value in after.items():
+            held = self.before.get(name)
+            if not same(held, value):
+                found[name] = _added(name, self._merge(name), held, value)
+        return found
+
+    def _patch(self, patch: Mapping[str, Any]) -> dict[str, Json]:
+        """Look through the fields that a step says it has changed."""
+        for name in patch:
+            if name not in self.before:
+                near = nearest(str(name), self.before)
+                known = f"did you mean {near}?" if near else f"available: {', '.join(self.before)}"
+                raise ToolError(f"it returned {name}, and the state has no such field; {known}")
+        if self.kind is None:
+            return cast("dict[str, Json]", _plain(dict(patch)))
+        held = _fields(self.state)
+        whole = {it: _joined(self._merge(it), held[it], patch[it]) for it in patch}
+        after = self._dumped({**held, **whole})
+        return {it: _part(self._merge(it), patch[it], after[it]) for it in patch}
+
+    def _dumped(self, fields: Mapping[str, Any]) -> Mapping[str, Json]:
+        """Return a state as JSON if its class takes these values."""
+        if self.kind is None:
+            return cast("Mapping[str, Json]", _plain(dict(fields)))
+        try:
+            made = self.kind.model_validate(fields, by_name=True)
+        except ValidationError as error:
+            raise ToolError(
+                f"what it returned does not fit {self.kind.__name__}: {said(error)}"
+            ) from error
+        return dumped(made)
+
+    def _merge(self, name: str) -> Merge | None:
+        return self.compiled.variables[name].merge
+
+
+def given_state(
+    compiled: CompiledWorkflow, kind: type[BaseModel] | None, values: Mapping[str, Json]
+) -> GivenState:
+    """Return the state as a step is given it. Raises ToolError if the values do not fit its class.
+
+    It is made anew each time: whatever code does to it changes nothing for others.
+    """
+    if kind is None:
+        derived = {
+            name: values.get(name)
+            for name, it in compiled.variables.items()
+            if isinstance(it.source, DerivedSource)
+        }
+        return GivenState(compiled, None, StateView(cast("Any", own_copy(derived))), derived)
+    try:
+        state = read_state(kind, values)
+    except ValidationError as error:
+        raise ToolError(f"the state does not fit {kind.__name__}: {said(error)}") from error
+    return GivenState(compiled, kind, state, dumped(state))
+
+
+def read_state(kind: type[ModelT], values: Mapping[str, Json]) -> ModelT:
+    """Return a state of its fields as JSON; raises ValidationError."""
+    fields = {it: values[it] for it in kind.model_fields if it in values}
+    return kind.model_validate_json(to_json(fields), by_name=True)
+
+
+def dumped(state: BaseModel) -> dict[str, Json]:
+    """Return the fields of a state as JSON."""
+    fields = state.model_dump(mode="json", include=set(type(state).model_fields))
+    return cast("dict[str, Json]", _plain(fields))
+
+
+def said(error: ValidationError) -> str:
+    """Return the first thing that is wrong, in one line and without the value."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"{place + ': ' if place else ''}{first['msg']}{more}"
+
+
+def _fields(state: object) -> dict[str, Any]:
+    if isinstance(state, BaseModel):
+        return {it: getattr(state, it) for it in type(state).model_fields}
+    return dict(cast("Mapping[str, Any]", state))
+
+
+def _plain(value: object) -> Json:
+    try:
+        return plain_json(value)
+    except ValueError as error:
+        raise ToolError(f"it returned {error}") from error
+
+
+def _joined(merge: Merge | None, held: Any, new: Any) -> Any:  # noqa: ANN401 - values of fields
+    """Return the whole value of a field that new entries or keys are added to."""
+    if merge == "append":
+        if not isinstance(new, list | tuple):
+            raise ToolError("a field that is appended to gets a list of the new entries")
+        return [*(held or ()), *cast("list[Any]", new)]
+    if merge == "merge":
+        if not isinstance(new, Mapping):
+            raise ToolError("a field that is merged gets a mapping of the new keys")
+        kept: Mapping[Any, Any] = held or {}
+        return {**kept, **cast("Mapping[Any, Any]", new)}
+    return new
+
+
+def _part(merge: Merge | None, patch: Any, whole: Any) -> Json:  # noqa: ANN401 - as above
+    """Return what a patch has added, out of the whole value as its class has made it."""
+    if merge == "append":
+        return whole[len(whole) - len(patch) :]
+    if merge == "merge":
+        keys = cast("dict[str, Json]", _plain(dict.fromkeys(patch)))
+        return {it: whole[it] for it in keys}
+    return whole
+
+
+def _added(name: str, merge: Merge | None, held: Any, value: Any) -> Json:  # noqa: ANN401
+    """Return what a whole value has more than the one before; raises ToolError if it has less."""
+    if merge == "append" and value is not None:
+        old: list[Json] = held or []
+        if not same(value[: len(old)], old):
+            raise ToolError(f"{name} is appended to, and an entry that was there has changed")
+        return value[len(old) :]
+    if merge == "merge" and value is not None:
+        kept: dict[str, Json] = held or {}
+        gone = [it for it in kept if it not in value]
+        if gone:
+            raise ToolError(f"{name} is merged, and {', '.join(gone)} was removed")
+        return {it: one for it, one in value.items() if it not in kept or not same(kept[it], one)}
+    return value

@@ -1,0 +1,60 @@
+"""Objects in code that a spec refers to by name: found, and made once with what is declared."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from weft.dsl.objects import given_key
+from weft.errors import LinkError
+from weft.findings import Finding, Place
+from weft.ports.tools import ToolLoader
+from weft.spec.part import JsonMap
+from weft.spec.tools import LOCAL
+
+
+def find_objects(
+    references: Iterable[str], digest: str, loader: ToolLoader, local: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return everything that is referred to. Raises LinkError naming what is missing."""
+    names = sorted(set(references))
+    objects: dict[str, Any] = {it: local[it] for it in names if it in local}
+    missing = [it for it in names if it.startswith(LOCAL) and it not in local]
+    if missing:
+        raise LinkError(_not_here(missing), tuple(map(_local_finding, missing)))
+    return objects | loader.objects(digest, (it for it in names if it not in objects))
+
+
+def _not_here(missing: Iterable[str]) -> str:
+    told = ", ".join(missing)
+    return f"{told} is defined in code that is not loaded here: the workflow runs only there"
+
+
+def _local_finding(name: str) -> Finding:
+    hint = "run it where it is defined, or move the code into a module that can be imported"
+    return Finding("LINK004", "error", _not_here([name]), Place(name), hint=(hint,))
+
+
+def unusable(name: str, told: str, hint: str) -> LinkError:
+    """Return the error for an object that is there and is not what it should be."""
+    message = f"{name} {told}"
+    return LinkError(message, (Finding("LINK004", "error", message, Place(name), hint=(hint,)),))
+
+
+class ObjectMaker:
+    """Makes objects from what is declared; one that is declared twice is made once."""
+
+    def __init__(self, objects: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+        self.objects = objects
+        #: What was given in code, or made already, by its name and its options.
+        self._made: dict[str, Any] = dict(given)
+
+    def instance(self, name: str, options: JsonMap) -> Any:  # noqa: ANN401 - an author's object
+        found = self.objects[name]
+        if not isinstance(found, type):
+            return found
+        key = given_key(name, options)
+        if key not in self._made:
+            try:
+                self._made[key] = found(**options)
+            except Exception as error:
+                raise LinkError(f"{name} cannot be made with {options}: {error}") from error
+        return self._made[key]

@@ -1,0 +1,101 @@
+"""Retrieval for tests: an adapter with passages that are given, an embedder that needs no model.
+
+library = InMemoryVectorAdapter[ResearchLibrary]()
+library.seed(("Bees dance to tell the way.", 0.9), ("Ants follow scents.", 0.75))
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from zlib import crc32
+
+from weft.errors import RetrievalError
+from weft.findings import Json
+from weft.ports.embeddings import MOST_CHARACTERS
+from weft.ports.retriever import MIN_RELEVANCE, TOP_K, Collection, RetrievalResult
+
+if TYPE_CHECKING:
+    from weft.ports.embeddings import Vectors
+
+C = TypeVar("C", bound=Collection)
+
+_WORD: Final = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What an adapter was asked."""
+
+    query: str
+    top_k: int
+    min_relevance: float
+    filters: Mapping[str, Json] | None
+
+
+class InMemoryVectorAdapter(Generic[C]):
+    """Finds what it was seeded with, by the scores that were given, whatever the query is.
+
+    `searches` is all it was asked. A passage that was seeded without metadata fits no filter.
+    """
+
+    def __init__(self) -> None:
+        self.searches: list[Search] = []
+        self._passages: list[RetrievalResult] = []
+
+    def seed(self, *passages: tuple[str, float] | RetrievalResult) -> None:
+        """Add passages: their text and score, or whole results."""
+        self._passages += [
+            it if isinstance(it, RetrievalResult) else RetrievalResult(*it) for it in passages
+        ]
+
+    async def search(
+        self,
+        query: str,
+        *,
+        top_k: int = TOP_K,
+        min_relevance: float = MIN_RELEVANCE,
+        filters: Mapping[str, Json] | None = None,
+    ) -> list[RetrievalResult]:
+        """Return the seeded passages that are relevant enough, the best first."""
+        self.searches.append(Search(query, top_k, min_relevance, filters))
+        fitting = [
+            it
+            for it in self._passages
+            if it.score >= min_relevance and _fits(it.metadata or {}, filters or {})
+        ]
+        return sorted(fitting, key=lambda it: -it.score)[:top_k]
+
+
+def _fits(metadata: Mapping[str, Json], filters: Mapping[str, Json]) -> bool:
+    return all(
+        key in metadata
+        and (metadata[key] in value if isinstance(value, list) else metadata[key] == value)
+        for key, value in filters.items()
+    )
+
+
+class WordEmbedder:
+    """Makes vectors of the words in a text: texts with the same words are alike. Needs numpy."""
+
+    def __init__(self, *, name: str = "words", dimensions: int = 256) -> None:
+        self.name = name
+        self._dimensions = dimensions
+        #: Every text it was given, in order.
+        self.texts: list[str] = []
+
+    async def embed(self, texts: Sequence[str]) -> "Vectors":
+        """Return one unit vector for each text."""
+        import numpy as np  # noqa: PLC0415 - an optional part
+
+        vectors = np.zeros((len(texts), self._dimensions), np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            if not text.strip() or len(text) > MOST_CHARACTERS:
+                raise RetrievalError("a text to embed is empty or too long")
+            self.texts.append(text)
+            for word in _WORD.findall(text.lower()) or [text]:
+                row[crc32(word.encode()) % self._dimensions] += 1
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    async def close(self) -> None:
+        """Nothing is open."""

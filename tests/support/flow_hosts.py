@@ -1,0 +1,107 @@
+"""Flows in the hands of tests: declared with functions and classes as they stand in a test."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from weft.adapters.memory import MemoryJournal
+from weft.dsl.objects import LocalObjects
+from weft.engine.events import ContextFetched, Event, ToolFailed, ToolReturned
+from weft.engine.state import State
+from weft.ports.scope import Scope
+from weft.runtime.host import Host
+from weft.runtime.outside import Outside
+from weft.runtime.retrievers import RetrieverRegistry
+from weft.runtime.workflow import Linking
+from weft.spec.workflow import WorkflowSpec
+from weft.testing import ScriptedModel, host_for
+
+SCOPE = Scope("app", "ada")
+
+
+class FlowPlay:
+    """One flow, its host and its runs."""
+
+    def __init__(self, *, agents=(), model=None, collections=None, **spec: Any) -> None:
+        self.objects = LocalObjects()
+        self.agents = agents
+        self.given = spec
+        self.model = model or ScriptedModel([])
+        self.journal = MemoryJournal()
+        self.registry = RetrieverRegistry()
+        for collection, adapter in (collections or {}).items():
+            self.registry.register(collection, adapter)
+
+    def ref(self, it: object) -> str:
+        return self.objects.refer(it).name
+
+    def function(self, it: object) -> dict[str, Any]:
+        name, options = self.objects.refer(it)
+        return {"kind": "function", "function": name, "options": options}
+
+    def agent(self, agent: str, it: object) -> dict[str, Any]:
+        name, options = self.objects.refer(it)
+        return {"kind": "agent", "agent": agent, "step": name, "options": options}
+
+    def spec(self, *steps: Any, state: object = None, variables=None, **flow: Any) -> WorkflowSpec:
+        declared = {"steps": list(steps), **flow}
+        if state is not None:
+            declared["state"] = self.ref(state)
+        return WorkflowSpec.model_validate(
+            {
+                "orchestrator": {"workflow_name": "F"},
+                "agents": [{"agent_name": it} for it in self.agents],
+                "variables": {
+                    name: it if isinstance(it, dict) else derived(it)
+                    for name, it in (variables or {}).items()
+                },
+                "flow": declared,
+                **self.given,
+            }
+        )
+
+    def host(self, spec: WorkflowSpec) -> Host:
+        objects = {**self.objects.table, **self.objects.given}
+        return host_for(
+            spec,
+            self.model,
+            journal=self.journal,
+            outside=replace(Outside(), retrievers=self.registry),
+            linking=Linking(objects=objects),
+        )
+
+    def run(self, spec: WorkflowSpec, **values: Any) -> State:
+        """Let a run go on until it rests or has ended."""
+
+        async def whole() -> State:
+            async with self.host(spec) as host:
+                run = await host.start("F", scope=SCOPE, values=values, run="r1")
+                await host.settled(run, scope=SCOPE)
+                self.events: list[Event] = await self.journal.read(SCOPE, run)
+                return await host.state(run, scope=SCOPE)
+
+        return asyncio.run(whole())
+
+    def failures(self) -> list[ToolFailed]:
+        return [it.data for it in self.events if isinstance(it.data, ToolFailed)]
+
+    def returned(self) -> list[Any]:
+        """Return what code has returned, as its events say it."""
+        return [it.data.value for it in self.events if isinstance(it.data, ToolReturned)]
+
+    def fetched(self) -> list[Any]:
+        found = [it.data for it in self.events if isinstance(it.data, ContextFetched)]
+        return [it.found.get("flow") for it in found if "flow" in it.found]
+
+    def faults(self) -> list[str]:
+        found = [it.data for it in self.events if isinstance(it.data, ContextFetched)]
+        return [it.faults["flow"] for it in found if "flow" in it.faults]
+
+
+def derived(type_: str, default: Any = None, merge: str | None = None) -> dict[str, Any]:
+    made = {"type": type_, "source": {"type": "derived", "default": default}}
+    return {**made, "merge": merge} if merge else made
+
+
+def step(name: str, work: dict[str, Any], **rest: Any) -> dict[str, Any]:
+    return {"kind": "step", "name": name, "work": work, **rest}
