@@ -194,7 +194,7 @@ async def _until_rest(
     while True:
         if state.status != "running":
             row = await host.run(session.run, scope=LOCAL)
-            if row.status != "running" and row.seq <= session.printed:
+            if row.status != "running" and row.seq <= session.printed and not _is_timed(state):
                 return row, state
         if not session.ours and listener is None and not await news.soon(PATIENCE):
             row = await host.run(session.run, scope=LOCAL)
@@ -207,6 +207,11 @@ async def _until_rest(
             break
         state = _shown(session, view, workflow, state, item)
     return await host.run(session.run, scope=LOCAL), state
+
+
+def _is_timed(state: State) -> bool:
+    """Tell whether a flow goes on by itself when its time has come: a step is tried again then."""
+    return state.flow is not None and bool(state.timers) and not state.requests
 
 
 def _shown(

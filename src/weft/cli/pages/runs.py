@@ -1,20 +1,23 @@
 """Runs in a list, one run at a glance, and what a run came to or waits for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from shlex import quote
-from typing import Final
+from typing import Final, cast
 
 from weft.app.places import LOCAL
 from weft.cli.failure import CommandFailed, Exit, Failure, code_of
 from weft.cli.formats.documents import document_line
 from weft.cli.hosting import JournalLocation, how_to_resume, is_asked_of, is_stopped, short
+from weft.cli.pages.flow import fields_of
 from weft.cli.pages.page import Page
-from weft.cli.streams import Streams
+from weft.cli.streams import Streams, finish
 from weft.cli.text import at_time, clean, shortened, value_text
+from weft.engine.flow_plan import APPROVAL
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import Spent
+from weft.findings import Json
 from weft.inspect.run import spending
 from weft.runtime.workflow import Workflow
 from weft.wire.rows import Schemas, run_data
@@ -157,12 +160,17 @@ def print_outcome(
     row: RunRow,
     requests: Sequence[RequestRow],
     schemas: Schemas,
+    values: Mapping[str, Json] | None = None,
 ) -> Exit:
-    """Print what a run came to, and return the exit code for it."""
+    """Print what a run came to, and return the exit code for it; `values` are those of a flow."""
     if streams.settings.json:
-        streams.result(document_line({"run": run_data(row, requests, schemas)}))
+        shown = {} if values is None else {"values": values}
+        streams.result(document_line({"run": run_data(row, requests, schemas), **shown}))
         return _exit_of(row, requests)
     if row.status == "ended":
+        for name, value in (values or {}).items():
+            streams.result(clean(f"{name} = {value_text(value)}"))
+        finish()
         return _ended(streams, location, row)
     if is_idle(row, requests):
         streams.note(streams.paint_error(idle_text(row), "bold green"))
@@ -254,8 +262,15 @@ def answer_command(location: JournalLocation, row: RunRow, request: RequestRow, 
     """Return the command that answers an open question; it is named where there are several."""
     name = f" {quote(request.id)}" if asked > 1 else ""
     value = "TEXT" if request.kind == "chat" else "--json-value JSON"
+    if (request.tool or "").startswith(APPROVAL):
+        value = "|".join(approval_options(request.payload))
     whom = "" if is_asked_of(request, LOCAL) else f" --as {quote(request.addressee)}"
     return f"weft runs answer {row.run}{name} {value}{whom}{location.options}"
+
+
+def approval_options(payload: Json) -> list[str]:
+    """Return the decisions that a person may take who is asked for approval."""
+    return [str(it) for it in cast("list[Json]", fields_of(payload).get("options") or [])]
 
 
 def _exit_of(row: RunRow, requests: Sequence[RequestRow]) -> Exit:
