@@ -10,6 +10,7 @@ from weft.cli.formats.documents import document_line
 from weft.cli.models import is_badged, model_of
 from weft.cli.pages.event_lines import (
     how_it_ended,
+    is_step_call,
     progress_text,
     summary,
     who_stood_in,
@@ -197,18 +198,20 @@ class TerminalView:
             return True
         return isinstance(data, events.ToolReturned) and (
             # On a board, what was published says what code came to.
-            data.id in self._points and (data.value is None or self._is_board or self._is_flow)
+            data.id in self._points and (data.value is None or self._is_board)
         )
 
     def _is_quiet(self, event: Event) -> bool:
         """Tell whether other lines say what is to be known of an event."""
         if self._is_quiet_point(event.data):
             return True
+        if not self._is_flow:
+            return False
         match event.data:
-            case events.ToolFailed(id=id_):  # Of a step: that it failed, and why, comes next.
-                return self._is_flow and id_ in self._points
+            case events.ToolReturned(id=id_) | events.ToolFailed(id=id_):
+                return is_step_call(id_)  # What is set, or why it failed, comes next.
             case events.ContextFetched():
-                return self._is_flow and summary(event, self._workflow) == "fetched nothing"
+                return summary(event, self._workflow) == "fetched nothing"
             case _:
                 return False
 

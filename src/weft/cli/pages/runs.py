@@ -263,7 +263,7 @@ def answer_command(location: JournalLocation, row: RunRow, request: RequestRow, 
     name = f" {quote(request.id)}" if asked > 1 else ""
     value = "TEXT" if request.kind == "chat" else "--json-value JSON"
     if (request.tool or "").startswith(APPROVAL):
-        value = "|".join(approval_options(request.payload))
+        value = quote(next(iter(approval_options(request.payload)), "TEXT"))
     whom = "" if is_asked_of(request, LOCAL) else f" --as {quote(request.addressee)}"
     return f"weft runs answer {row.run}{name} {value}{whom}{location.options}"
 
