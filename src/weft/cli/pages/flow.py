@@ -101,7 +101,7 @@ def _went(source: str, target: str, why: str, case: str, path: str, count: int =
         return f"path {path} failed" if target == JOIN else f"on failure of {source} -> {where}"
     times = f" ({count + 1})" if count else ""
     told = {
-        "case": f"branch {source} -> {case}",
+        "case": f"branch {source} -> {case or where}",
         "otherwise": f"branch {source} -> otherwise",
         "again": f"loop {source}: again{times}",
         "done": f"loop {source}: done",
