@@ -114,7 +114,7 @@ def all_records(
                     page.step.add(event)
                 if page.board is not None:
                     cause = pages.get(events[event.cause - 1].turn) if event.cause else None
-                    page.board.add(step.after.run, event, cause.board if cause else None)
+                    page.board.add(event, cause.board if cause else None)
     del pages[0]
     _note_retries(pages, events)
     forked = max((it.seq for it in events if isinstance(it.data, RunForked)), default=0)
