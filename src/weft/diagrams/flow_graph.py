@@ -164,7 +164,9 @@ class _Drawing:
 
     def _approval(self, approval: Approval, after: str, fails: str) -> str:
         key = self._key()
-        self._add(key, "approval", approval.name, f"approval of {approval.approver}", _asking(approval))
+        self._add(
+            key, "approval", approval.name, f"approval of {approval.approver}", _asking(approval)
+        )
         goes_on = [it.name for it in approval.options if not it.rejects]
         self._edge(key, after, " or ".join(goes_on))
         rejects = " or ".join(it.name for it in approval.options if it.rejects)

@@ -199,8 +199,10 @@ class StepNotes:
                 self.confidence = cast("Mapping[str, Any]", value).get("confidence")
             case VariableSet() as data:
                 self.sets.append(value_set(self.workflow, event, data))
-            case TurnFailed(failure=failure):
-                self.failure = failure
+            case TurnFailed(error=error, kind=kind, failure=failure):
+                step, attempt = self.data.step, self.data.attempt
+                known = {"step": step, "attempt": attempt, "type": kind, "message": error}
+                self.failure = failure or known
                 self.sets.clear()
             case RequestOpened(addressee=addressee, expires_at=until):
                 self.asked.append(AskedRecord(event.seq, event.at, addressee, until))

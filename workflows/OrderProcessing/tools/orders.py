@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel
 
-from weft.flow import Append
+from weft.flow import Append, StepContext
 
 _MOST_WORDS: Final = 60
 
@@ -49,7 +49,7 @@ def send_invoice(order: Order) -> dict:
     return {"paid_by": f"invoice-{order.order}", "log": ["invoice sent"]}
 
 
-def give_money_back(order: Order, context) -> dict:
+def give_money_back(order: Order, context: StepContext) -> dict:
     """Undo a payment; where none was made, there is nothing to do."""
     paid = context.undoes.state.paid_by if context.undoes else order.paid_by
     return {"paid_by": "", "log": [f"{paid} given back"] if paid else []}
@@ -78,13 +78,13 @@ def use_standard_message(order: Order) -> dict:
     return {"message": f"Your order {order.order} is on its way."}
 
 
-def pack(_order: Order, context) -> dict:
+def pack(_order: Order, context: StepContext) -> dict:
     """Put everything into a parcel, when all that goes into it is there."""
     told = ", ".join(f"{name} {it.status}" for name, it in context.paths.items())
     return {"log": [f"packed ({told})"]}
 
 
-def ship(order: Order, context) -> dict:
+def ship(order: Order, context: StepContext) -> dict:
     """Hand the parcel to the carrier, who may be busy."""
     if order.address == "harbour" and context.attempt == 1:
         raise ConnectionError("the carrier is busy")
@@ -101,7 +101,7 @@ def close_order(_order: Order) -> dict:
     return {"log": ["closed"]}
 
 
-def tell_support(order: Order, context) -> dict:
+def tell_support(order: Order, context: StepContext) -> dict:
     """Let somebody know that an order could not be carried out."""
     why = context.failure.message if context.failure else "unknown"
     return {"log": [f"support told about {order.order}: {why}"]}
