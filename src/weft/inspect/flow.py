@@ -200,9 +200,8 @@ class StepNotes:
             case VariableSet() as data:
                 self.sets.append(value_set(self.workflow, event, data))
             case TurnFailed(error=error, kind=kind, failure=failure):
-                step, attempt = self.data.step, self.data.attempt
-                known = {"step": step, "attempt": attempt, "type": kind, "message": error}
-                self.failure = failure or known
+                known: Values = {"step": self.data.step, "attempt": self.data.attempt}
+                self.failure = failure or {**known, "type": kind, "message": error}
                 self.sets.clear()
             case RequestOpened(addressee=addressee, expires_at=until):
                 self.asked.append(AskedRecord(event.seq, event.at, addressee, until))
@@ -318,6 +317,12 @@ def retried(event: Event) -> tuple[int, float] | None:
     if not isinstance(data, TimerSet) or data.why != "flow" or not data.id.startswith(RETRY):
         return None
     return int(data.id.removeprefix(RETRY)), (data.at - event.at) / 1000
+
+
+def failed_turn(state: State) -> int:
+    """Return the turn in which a flow has failed; 0 where none has, or no step was begun then."""
+    lane = state.flow.lanes.get("") if state.flow is not None else None
+    return lane.failing.turn if lane is not None and lane.failing is not None else 0
 
 
 def shown_values(workflow: Workflow, state: State) -> dict[str, Json] | None:

@@ -12,10 +12,12 @@ from weft.cli.chat.slash_commands import Inspecting, is_command, run_command, sa
 from weft.cli.chat.subscription import Subscription
 from weft.cli.chat.terminal_view import JsonLines, RunView, TerminalView
 from weft.cli.hosting import JournalLocation, how_to_resume, is_asked_of
+from weft.cli.pages.flow import fields_of
 from weft.cli.pages.runs import answer_command
 from weft.cli.streams import Streams
-from weft.cli.text import clean
+from weft.cli.text import clean, clean_lines
 from weft.engine.events import Event
+from weft.engine.flow_plan import APPROVAL
 from weft.engine.reduce import reduce
 from weft.engine.rows import RequestRow, RunRow, request_row
 from weft.engine.state import State
@@ -84,8 +86,9 @@ class AtTerminal:
 
     async def _form(self, request: RequestRow) -> object:
         tell = self.streams.problem
-        tell(self.streams.paint_error(f"{request.agent} asks you ({request.tool}):", "bold"))
-        for line in shown_payload(request.payload):
+        heading, *shown = _question(request)
+        tell(self.streams.paint_error(heading, "bold"))
+        for line in shown:
             tell(f"  {line}")
         form = self.workflow.forms.get(request.tool or "")
         if form is None:
@@ -223,6 +226,16 @@ def _shown(
         state, _ = reduce(workflow.compiled, state, item)
         session.mark_printed(item.seq)
     return state
+
+
+def _question(request: RequestRow) -> list[str]:
+    """Return what a person is asked: a heading, and what is shown."""
+    tool = request.tool or ""
+    if not tool.startswith(APPROVAL):
+        return [f"{request.agent} asks you ({tool}):", *shown_payload(request.payload)]
+    text = str(fields_of(request.payload).get("text") or "")
+    heading = f"approval {tool.removeprefix(APPROVAL)}:"
+    return [heading, *(clean_lines(text).splitlines() if text else ())]
 
 
 def _tell_who_is_asked(session: Session, row: RunRow, asked: Sequence[RequestRow]) -> None:

@@ -24,7 +24,7 @@ from weft.cli.text import clean
 from weft.engine.events import Event
 from weft.errors import WeftError
 from weft.inspect.board import waiting
-from weft.inspect.flow import shown_values
+from weft.inspect.flow import failed_turn, shown_values
 from weft.inspect.run import inspect_run
 from weft.ports.model import ModelRequest
 from weft.runtime.host import Host
@@ -97,8 +97,9 @@ async def follow_from(host: Host, session: Session, person: Person, news: Subscr
         await _note_waiting(host, session)
     asks = await host.requests(scope=LOCAL, run=row.run)
     schemas = await answer_schemas(host, asks)
-    values = shown_values(workflow, await host.state(session.run, scope=LOCAL))
-    return print_outcome(streams, session.location, row, asks, schemas, values)
+    state = await host.state(session.run, scope=LOCAL)
+    values, turn = shown_values(workflow, state), failed_turn(state)
+    return print_outcome(streams, session.location, row, asks, schemas, values, turn)
 
 
 async def _note_waiting(host: Host, session: Session) -> None:

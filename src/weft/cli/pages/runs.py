@@ -81,7 +81,7 @@ def run_text(
     facts = {
         "workflow": f"{row.workflow} {row.digest[:12]}",
         "about": " ".join(workflow.spec.orchestrator.description.split()),
-        "status": "idle: it waits for artifacts" if idle else _whole_status(row),
+        "status": _idle_status(workflow) if idle else _whole_status(row),
         "started": at_time(row.started_at),
         "changed": at_time(row.changed_at),
         "events": str(row.seq),
@@ -98,6 +98,12 @@ def run_text(
         _put_question(page, request, workflow)
         page.text(f"answer    {answer_command(location, row, request, len(requests))}", 2)
     return str(page)
+
+
+def _idle_status(workflow: Workflow) -> str:
+    if workflow.compiled.flow is not None:
+        return "waiting: for the next attempt at a step"
+    return "idle: it waits for artifacts"
 
 
 def _put_question(page: Page, request: RequestRow, workflow: Workflow) -> None:
@@ -161,8 +167,12 @@ def print_outcome(
     requests: Sequence[RequestRow],
     schemas: Schemas,
     values: Mapping[str, Json] | None = None,
+    failed: int = 0,
 ) -> Exit:
-    """Print what a run came to, and return the exit code for it; `values` are those of a flow."""
+    """Print what a run came to, and return the exit code for it.
+
+    Of a flow, with the values of its state; `failed` is the turn in which it failed.
+    """
     if streams.settings.json:
         shown = {} if values is None else {"values": values}
         streams.result(document_line({"run": run_data(row, requests, schemas), **shown}))
@@ -171,7 +181,7 @@ def print_outcome(
         for name, value in (values or {}).items():
             streams.result(clean(f"{name} = {value_text(value)}"))
         finish()
-        return _ended(streams, location, row)
+        return _ended(streams, location, row, failed)
     if is_idle(row, requests):
         streams.note(streams.paint_error(idle_text(row), "bold green"))
         streams.note(f"  inspect: weft inspect {row.run}{location.options}")
@@ -213,8 +223,10 @@ def is_idle(row: RunRow, requests: Sequence[RequestRow]) -> bool:
     return row.status == "waiting" and not requests
 
 
-def idle_text(row: RunRow) -> str:
-    """Say that a board has nothing to do, and how it gets something."""
+def idle_text(row: RunRow, *, flow: bool = False) -> str:
+    """Say that a board has nothing to do, and how it gets something; or a flow until a retry."""
+    if flow:
+        return f"run {row.run} waits for its next attempt at a step"
     return f"run {row.run} is idle: it waits for artifacts, or for the clock"
 
 
@@ -223,11 +235,14 @@ def outcome_text(row: RunRow) -> str:
     return f"run {row.run} {_OUTCOMES[row.outcome or 'failed']}: {row.reason}"
 
 
-def repeat_turn(location: JournalLocation, row: RunRow) -> str:
-    """Say how to go on from the turn in which a run failed, or from the first; nothing without."""
+def repeat_turn(location: JournalLocation, row: RunRow, failed: int = 0) -> str:
+    """Say how to go on from the turn in which a run failed, or from the first; nothing without.
+
+    `failed` is that turn where it is not the last: of a flow, what was done is undone afterwards.
+    """
     if not row.turns:
         return ""
-    turn = row.turns if row.outcome == "failed" else 1
+    turn = (failed or row.turns) if row.outcome == "failed" else 1
     return f"repeat turn {turn}: weft replay {row.run} --fork {turn}{location.options}"
 
 
@@ -281,12 +296,12 @@ def _exit_of(row: RunRow, requests: Sequence[RequestRow]) -> Exit:
     return Exit.DONE if row.outcome == "completed" else Exit.FAILED
 
 
-def _ended(streams: Streams, location: JournalLocation, row: RunRow) -> Exit:
+def _ended(streams: Streams, location: JournalLocation, row: RunRow, failed: int) -> Exit:
     inspect = f"weft inspect {row.run}{location.options}"
     if row.outcome != "completed":
         hint = [f"see what happened: {inspect}"]
         if row.outcome == "failed" and row.turns:
-            hint.append(repeat_turn(location, row))
+            hint.append(repeat_turn(location, row, failed))
         raise CommandFailed(Failure(Exit.FAILED, outcome_text(row), hint=tuple(hint)))
     streams.note(streams.paint_error(outcome_text(row), "bold green"))
     streams.note(f"  inspect: {inspect}")
