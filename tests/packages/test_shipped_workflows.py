@@ -288,6 +288,9 @@ def test_code_of_the_order_processing():
     context.undoes = SimpleNamespace(state=orders.Order(paid_by="card-A-1"))
     assert orders.give_money_back(order, context)["log"] == ["card-A-1 given back"]
     assert not orders.check_message(order)["message_fits"]
+    context.paths = {"goods": SimpleNamespace(status="failed")}
+    with pytest.raises(LookupError, match="nothing to pack"):
+        orders.pack(order, context)
     assert functions("OrderProcessing", "tools/delivery.py").delivery_days("harbour") == 3
 
 

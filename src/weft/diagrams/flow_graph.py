@@ -12,6 +12,7 @@ from weft.diagrams.wording import NAME_LENGTH, WORKFLOW_LENGTH, described, shown
 from weft.spec import flow as declared
 from weft.spec.flow import AgentWork, Approval, Branch, Flow, Fork, Path, Repeat, Step, Work
 from weft.spec.part import JsonValue
+from weft.spec.tools import LOCAL
 from weft.spec.workflow import WorkflowSpec
 
 #: What stands where a conversation has its pattern.
@@ -180,7 +181,9 @@ class _Drawing:
 
 
 def _work(work: Work) -> str:
-    return f"agent {work.agent}" if isinstance(work, AgentWork) else work.function
+    if isinstance(work, AgentWork):
+        return f"agent {work.agent}"
+    return f"function {work.function.removeprefix(LOCAL)}"
 
 
 def _value(value: JsonValue) -> str:

@@ -1,6 +1,6 @@
 """What happened in a flow: attempts at steps, what they were shown, and where branches led."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
@@ -319,10 +319,10 @@ def retried(event: Event) -> tuple[int, float] | None:
     return int(data.id.removeprefix(RETRY)), (data.at - event.at) / 1000
 
 
-def failed_turn(state: State) -> int:
-    """Return the turn in which a flow has failed; 0 where none has, or no step was begun then."""
-    lane = state.flow.lanes.get("") if state.flow is not None else None
-    return lane.failing.turn if lane is not None and lane.failing is not None else 0
+def failed_turn(events: Iterable[Event], reason: str) -> int:
+    """Return the turn for which a flow has failed, as it said; 0 where it was for none."""
+    failed = (it for it in events if isinstance(it.data, TurnFailed) and it.data.error == reason)
+    return max((it.turn for it in failed), default=0)
 
 
 def shown_values(workflow: Workflow, state: State) -> dict[str, Json] | None:

@@ -79,7 +79,9 @@ def use_standard_message(order: Order) -> dict:
 
 
 def pack(_order: Order, context: StepContext) -> dict:
-    """Put everything into a parcel, when all that goes into it is there."""
+    """Put everything into a parcel; without the goods there is nothing to send."""
+    if context.paths["goods"].status == "failed":
+        raise LookupError("there is nothing to pack")
     told = ", ".join(f"{name} {it.status}" for name, it in context.paths.items())
     return {"log": [f"packed ({told})"]}
 

@@ -69,12 +69,16 @@ async def interactive_host(session: Session, person: Person, seed: int) -> Async
 async def print_run(host: Host, session: Session) -> None:
     """Print what is known of the run."""
     workflow = await host.workflow(session.run, scope=LOCAL)
-    events = [it async for it in host.events(session.run, scope=LOCAL)]
-    inspection = inspect_run(workflow, session.run, [it for it in events if isinstance(it, Event)])
+    inspection = inspect_run(workflow, session.run, await _events(host, session))
     if session.streams.settings.json:
         session.streams.result(document_line({"inspection": to_jsonable_python(inspection)}))
     else:
         session.streams.result(run_page(inspection, session.streams))
+
+
+async def _events(host: Host, session: Session) -> list[Event]:
+    found = [it async for it in host.events(session.run, scope=LOCAL)]
+    return [it for it in found if isinstance(it, Event)]
 
 
 async def follow_run(host: Host, session: Session, person: Person) -> Exit:
@@ -97,8 +101,9 @@ async def follow_from(host: Host, session: Session, person: Person, news: Subscr
         await _note_waiting(host, session)
     asks = await host.requests(scope=LOCAL, run=row.run)
     schemas = await answer_schemas(host, asks)
-    state = await host.state(session.run, scope=LOCAL)
-    values, turn = shown_values(workflow, state), failed_turn(state)
+    values = shown_values(workflow, await host.state(session.run, scope=LOCAL))
+    failed = values is not None and row.outcome == "failed"
+    turn = failed_turn(await _events(host, session), row.reason) if failed else 0
     return print_outcome(streams, session.location, row, asks, schemas, values, turn)
 
 
