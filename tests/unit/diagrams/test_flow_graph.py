@@ -1,6 +1,6 @@
 """Flows as pictures: steps in order, branches, loops, paths side by side, and failures."""
 
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_steps_follow_each_other_to_the_end():
         plain("A", "B"),
         plain("B", "end"),
     }
-    assert node("A", step("A")).role == "steps:A"
+    assert node("A", step("A")).role == "function A"
 
 
 def test_the_last_step_of_every_run():
@@ -63,7 +63,7 @@ def test_the_last_step_of_every_run():
         plain("A", "Z"),
         plain("Z", "end"),
     }
-    assert node("Z", step("A"), finally_=step("Z")).role == "finally, steps:Z"
+    assert node("Z", step("A"), finally_=step("Z")).role == "finally, function Z"
 
 
 def test_a_branch_leads_where_its_cases_say_and_back():
@@ -232,10 +232,10 @@ def test_a_flow_is_a_flowchart():
 flowchart TD
     n0(["start<br/>the run begins"])
     n1{"B<br/>branch on x #62; 1"}
-    n2["A<br/>steps#58;A"]
-    n3["Z<br/>steps#58;Z"]
+    n2["A<br/>function A"]
+    n3["Z<br/>function Z"]
     n4(("end"))
-    n5["undo Z<br/>steps#58;undo"]
+    n5["undo Z<br/>function undo"]
     n0 --> n1
     n1 -->|"true"| n2
     n1 -->|"otherwise"| n3
@@ -256,7 +256,7 @@ def test_a_flow_in_plain_text():
 
 def test_a_flow_as_a_picture_is_whole_and_explains_its_dashes():
     text = draw(flow_spec(Flow(steps=(step("A", compensate=work("undo")), step("B")))), form="svg")
-    ElementTree.fromstring(text)
+    ET.fromstring(text)
     assert "on failure, or to undo it" in text
 
 
