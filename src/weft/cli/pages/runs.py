@@ -16,7 +16,7 @@ from weft.cli.streams import Streams, finish
 from weft.cli.text import at_time, clean, shortened, value_text
 from weft.engine.flow_plan import APPROVAL
 from weft.engine.rows import RequestRow, RunRow
-from weft.engine.state import Spent
+from weft.engine.spent import Spent
 from weft.findings import Json
 from weft.inspect.run import spending
 from weft.runtime.workflow import Workflow
