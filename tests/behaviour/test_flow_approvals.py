@@ -205,7 +205,9 @@ def test_an_answer_counts_once():
             (request,) = await begun.requests()
             results = await asyncio.gather(
                 *(
-                    begun.host.deliver(begun.run, Answer(request.id, {"decision": it}), scope=EDITOR)
+                    begun.host.deliver(
+                        begun.run, Answer(request.id, {"decision": it}), scope=EDITOR
+                    )
                     for it in ("yes", "no", "yes")
                 ),
                 return_exceptions=True,

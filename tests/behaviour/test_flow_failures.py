@@ -168,7 +168,9 @@ def test_failure_paths_are_told_what_failed():
     assert failure.at.timestamp() * 1000 == event.at
 
 
-@pytest.mark.xfail(strict=True, reason="the engine keeps the text of the event, not the exception's")
+@pytest.mark.xfail(
+    strict=True, reason="the engine keeps the text of the event, not the exception's"
+)
 def test_the_message_of_a_failure_is_that_of_the_exception():
     told = []
     play = OptionPlay()

@@ -136,7 +136,10 @@ def test_a_branch_asks_its_field_and_takes_the_case_of_the_value(kind, calls):
         ],
     }
     ended = play.play(
-        branch, play.step("end"), variables={"what": derived("any")}, values={"what": {"kind": kind}}
+        branch,
+        play.step("end"),
+        variables={"what": derived("any")},
+        values={"what": {"kind": kind}},
     )
     assert (ended.outcome, play.calls) == ("completed", calls)
     (way,) = play.of(Branched)
@@ -314,7 +317,9 @@ def test_without_output_a_structured_reply_sets_the_fields_it_names():
         models=[
             {
                 "name": "Reply",
-                "fields": {it: {"type": of} for it, of in (("text", "str"), ("n", "int"), ("mood", "str"))},
+                "fields": {
+                    it: {"type": of} for it, of in (("text", "str"), ("n", "int"), ("mood", "str"))
+                },
             }
         ],
         registry=[{"agent": "Writer", "model": "Reply"}],
