@@ -80,7 +80,7 @@ test: install $(MONGODB) ## Run every test and require full branch coverage of t
 	$(BIN)/coverage report --include='$(COVERED)' --fail-under=100
 
 torture: install ## Kill, disturb and draw ten times as much as the tests do (WEFT_TORTURE says how much)
-	WEFT_TORTURE=$${WEFT_TORTURE:-10} $(BIN)/pytest -n 2 tests/crash tests/properties/test_host_properties.py tests/properties/test_engine_properties.py tests/properties/test_board_properties.py tests/properties/test_board_privacy.py tests/behaviour/test_runs_at_random.py tests/behaviour/test_lost_acknowledgements.py
+	WEFT_TORTURE=$${WEFT_TORTURE:-10} $(BIN)/pytest -n 2 tests/crash tests/properties/test_host_properties.py tests/properties/test_engine_properties.py tests/properties/test_board_properties.py tests/properties/test_board_privacy.py tests/properties/test_board_privacy_hosts.py tests/behaviour/test_runs_at_random.py tests/properties/test_flow_properties.py tests/behaviour/test_lost_acknowledgements.py
 
 fix: install ## Format the code and apply safe lint fixes
 	$(BIN)/ruff format .

@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -86,6 +87,7 @@ def artifact(number: int) -> ArtifactPublished:
         type=f"Finding{number % TYPES}",
         payload={"title": f"Finding {number}", "score": number / 7, "text": "It is so. " * 15},
         by=f"Scout{number % 5}",
+        id=blake2b(str(number).encode(), digest_size=16).hexdigest(),
         tags=(f"topic{number * 7 % TAGS}", "checked" if number % 3 else "open"),
         partition=f"region{number % 50}" if number % 4 == 0 else "",
         visibility=POLICIES[max(number % 10 - 6, 0)],

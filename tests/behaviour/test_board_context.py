@@ -109,6 +109,60 @@ def test_filtered_by_type_tags_producer_time_text_limit_and_order():
     assert run(FilterConfig(order="created_at", limit=1, **only)) == ["plain"]
 
 
+def test_filtered_by_partition():
+    async def test(board, clock):
+        seen = reader(board, FilteredContextProvider(FilterConfig(partition="north")))
+        await notes(board, "a", partition="north")
+        await notes(board, "b", partition="south")
+        await notes(board, "c")
+        await notes(board, "d", partition="north")
+        assert await shown(board, seen) == ["d", "a"]
+        found, total = await board.query_artifacts(FilterConfig(partition="south"))
+        assert ([it.payload["text"] for it in found], total) == (["b"], 1)
+
+    play(test)
+
+
+def test_artifacts_page_by_page():
+    async def test(board, clock):
+        await notes(board.types(Note), "a", "b", "c", "d", "e")
+
+        async def page(offset, **filters):
+            wanted = FilterConfig(limit=2, **filters)
+            found, total = await board.query_artifacts(wanted, offset=offset)
+            return [it.payload["text"] for it in found], total
+
+        pages = [await page(offset) for offset in (0, 2, 4, 6)]
+        assert pages == [(["e", "d"], 5), (["c", "b"], 5), (["a"], 5), ([], 5)]
+        assert await page(3, order="created_at") == (["d", "e"], 5)
+        for wrong in (-1, 2**60, "2"):
+            with pytest.raises(UsageError, match="is not how many artifacts to leave out"):
+                await board.query_artifacts(offset=wrong)
+
+    play(test)
+
+
+def test_a_provider_pages_through_what_its_agent_may_see():
+    pages = []
+
+    async def paging(request):
+        for offset in (0, 1, 2):
+            wanted = FilterConfig(types={"Note"}, limit=1)
+            found, total = await request.board.query_artifacts(wanted, offset=offset)
+            pages.append(([it.payload["text"] for it in found], total))
+        return ContextSlice([])
+
+    async def test(board, clock):
+        seen = reader(board, paging)
+        await notes(board, "a")
+        await notes(board, "hidden", visibility=PrivateVisibility(agents=("somebody",)))
+        await notes(board, "b")
+        await shown(board, seen)
+        assert pages == [(["b"], 2), (["a"], 2), ([], 2)]
+
+    play(test)
+
+
 def test_filtered_by_time():
     async def test(board, clock):
         seen = Seen()

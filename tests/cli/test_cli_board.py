@@ -7,6 +7,7 @@ import pytest
 
 from support.board_play import make_news
 from support.terminal_play import Terminal
+from weft.cli import boards
 from weft.cli.commands import runs
 
 
@@ -27,6 +28,12 @@ def rain(weft, board):
     return result
 
 
+def ids_of(weft):
+    """Return the ids of what is on the board, by type; there is one of each."""
+    listed = weft("board", "list", "News", "--json").data["artifacts"]
+    return {it["type"]: it["id"] for it in listed}
+
+
 def lines(result):
     return [json.loads(it) for it in result.out.splitlines()]
 
@@ -34,17 +41,21 @@ def lines(result):
 # -- publishing
 
 
-def test_publish_follows_until_the_board_is_idle(rain):
+def test_publish_follows_until_the_board_is_idle(weft, rain):
+    ids = ids_of(weft)
+    assert len(set(ids.values())) == 4
+    ends = {type_: it[-8:] for type_, it in ids.items()}
+    collected = "collected in News~Archive.0"
     assert rain.out.splitlines() == [
-        'Scout publishes Lead rain.8 (1 tag): {"title": "Rain!", "source": "Ann"}',
-        'Editor (sample) publishes Draft rain.14: {"text": "[sample] text"}',
-        'Auditor publishes Verdict rain.20 (collected in News~Archive.0): {"ok": true}',
+        f'Scout publishes Lead {ends["Lead"]} (1 tag): {{"title": "Rain!", "source": "Ann"}}',
+        f'Editor (sample) publishes Draft {ends["Draft"]}: {{"text": "[sample] text"}}',
+        f'Auditor publishes Verdict {ends["Verdict"]} ({collected}): {{"ok": true}}',
     ]
     told = rain.err.splitlines()
-    assert told[0] == "Topic rain.3 is on the board, in run rain"
-    assert 'user:me publishes Topic rain.3 (1 tag): {"title": "Rain", ' in rain.err
-    assert "turn 1: Scout is woken by Topic rain.3" in told
-    assert "not delivered to Critic.0: the turn failed (rain.20)" in told
+    assert told[0] == f"Topic {ids['Topic']} is on the board, in run rain"
+    assert f'user:me publishes Topic {ends["Topic"]} (1 tag): {{"title": "Rain", ' in rain.err
+    assert f"turn 1: Scout is woken by Topic {ends['Topic']}" in told
+    assert f"not delivered to Critic.0: the turn failed ({ends['Verdict']})" in told
     assert "run rain is idle: it waits for artifacts, or for the clock" in told
     assert "  inspect: weft inspect rain" in told
 
@@ -85,7 +96,7 @@ def test_publish_without_waiting_only_writes(weft, board):
     made = weft("board", "publish", "News", "Topic", "title=x", "source=null", "pages=null",
                 "--no-wait", "--json").data["published"]  # fmt: skip
     run = made["run"]
-    assert made["id"] == f"{run}.3"
+    assert ids_of(weft) == {"Topic": made["id"]}
     shown = weft("runs", "show", run, "--json").data["run"]
     assert (shown["status"], shown["owner"], shown["turns"]) == ("running", "", 1)
     assert weft("inspect", run, "--json").data["inspection"]["turns"][0]["ended"] is None
@@ -108,8 +119,9 @@ def test_publish_goes_on_with_a_correlation(weft, rain):
     assert again.code == 0
     assert "in run rain" in again.err
     assert "Topic" not in again.err
-    assert "turn 5: Guard is woken by Note rain." in again.err
-    assert re.search(r"Clerk\.0: Note rain\.\d+ waits for a batch\n", again.err)
+    note = ids_of(weft)["Note"][-8:]
+    assert f"turn 5: Guard is woken by Note {note}" in again.err
+    assert f"Clerk.0: Note {note} waits for a batch\n" in again.err
 
 
 def test_publish_to_one_agent(weft, board):
@@ -169,41 +181,63 @@ def test_packages_that_are_no_boards(weft, board):
 def test_list(weft, rain):
     result = weft("board", "list", "News")
     rows = [it.split("\t") for it in result.out.splitlines()]
-    assert [row[:3] for row in rows] == [
-        ["rain.20", "Verdict", "Auditor"],
-        ["rain.14", "Draft", "Editor"],
-        ["rain.8", "Lead", "Scout"],
-        ["rain.3", "Topic", "user:me"],
+    assert [row[1:3] for row in rows] == [
+        ["Verdict", "Auditor"],
+        ["Draft", "Editor"],
+        ["Lead", "Scout"],
+        ["Topic", "user:me"],
     ]
+    assert {row[1]: row[0] for row in rows} == ids_of(weft)
     assert rows[3][4:] == ["weather", '{"title": "Rain", "source": null, "pages": 3}']
     assert result.err == "4 artifacts\n"
 
 
 @pytest.mark.parametrize(
-    ("words", "ids"),
+    ("words", "types"),
     [
-        (("--type", "Lead", "--type", "Topic"), ["rain.8", "rain.3"]),
-        (("--tag", "hot"), ["rain.8"]),
-        (("--by", "user:me"), ["rain.3"]),
+        (("--type", "Lead", "--type", "Topic"), ["Lead", "Topic"]),
+        (("--tag", "hot"), ["Lead"]),
+        (("--by", "user:me"), ["Topic"]),
         (("--correlation", "sun"), []),
-        (("--text", "sample"), ["rain.14"]),
-        (("--since", "1h", "--limit", "1"), ["rain.20"]),
+        (("--partition", "north"), []),
+        (("--text", "sample"), ["Draft"]),
+        (("--since", "1h", "--limit", "1"), ["Verdict"]),
+        (("--limit", "2", "--offset", "1"), ["Draft", "Lead"]),
+        (("--limit", "2", "--offset", "3"), ["Topic"]),
+        (("--limit", "2", "--offset", "4"), []),
         (("--since", "2999-01-01"), []),
-        (("--as", "Critic"), ["rain.20", "rain.8", "rain.3"]),
-        (("--as", "Auditor", "--type", "Draft"), ["rain.14"]),
+        (("--as", "Critic"), ["Verdict", "Lead", "Topic"]),
+        (("--as", "Critic", "--limit", "9", "--offset", "1"), ["Lead", "Topic"]),
+        (("--as", "Auditor", "--type", "Draft"), ["Draft"]),
     ],
 )
-def test_list_what_is_asked_for(weft, rain, words, ids):
+def test_list_what_is_asked_for(weft, rain, words, types):
     found = weft("board", "list", "News", *words, "--json").data
-    assert [it["id"] for it in found["artifacts"]] == ids
-    assert found["total"] == (4 if "--limit" in words else len(ids))
+    assert [it["type"] for it in found["artifacts"]] == types
+    everything = 3 if "Critic" in words else 4
+    assert found["total"] == (everything if "--limit" in words else len(types))
     assert found["schema_version"] == 1
+
+
+def test_list_one_partition(weft, rain):
+    for partition in ("north", "south", "north"):
+        weft("board", "publish", "News", "Note", "text=x", "--partition", partition, "--no-wait")
+    found = weft("board", "list", "News", "--partition", "north", "--json").data
+    assert [(it["type"], it["partition_key"]) for it in found["artifacts"]] == [
+        ("Note", "north"),
+        ("Note", "north"),
+    ]
+    assert found["total"] == 2
 
 
 def test_list_says_how_many_more_there_are(weft, rain):
     assert weft("board", "list", "News", "--limit", 1).err == (
-        "1 of 4 artifacts: --limit N shows more\n"
+        "1 of 4 artifacts: --offset 1 shows older ones\n"
     )
+    page = weft("board", "list", "News", "--limit", 2, "--offset", 1)
+    assert page.err == "2 of 4 artifacts: --offset 3 shows older ones\n"
+    assert weft("board", "list", "News", "--offset", 3).err == "1 of 4 artifacts\n"
+    assert weft("board", "list", "News", "--offset", 9).err == "0 of 4 artifacts\n"
     # How many there are that an agent may not see is nothing it is told.
     assert weft("board", "list", "News", "--limit", 1, "--as", "Critic").err.startswith("1 of 3 ")
 
@@ -214,6 +248,10 @@ def test_list_says_how_many_more_there_are(weft, rain):
         (("--type", "Leed"), 6, "did you mean Lead?"),
         (("--as", "Critik"), 6, "did you mean Critic?"),
         (("--limit", "0"), 2, "give a number from 1 to 1000"),
+        (("--offset", "-1"), 2, "give a number from 0 on"),
+        (("--offset", str(2**60)), 2, "give a number from 0 on"),
+        (("--partition", ""), 2, "the partition is empty"),
+        (("--correlation", ""), 2, "the correlation is empty"),
         (("--since", "soon"), 2, "write 30m, 2h, 7d"),
     ],
 )
@@ -229,34 +267,48 @@ def test_nothing_is_listed_where_nothing_was_kept(weft, board):
 
 
 def test_show(weft, rain):
-    result = weft("board", "show", "News", "rain.14")
-    assert result.out.startswith("Draft rain.14\n  by          Editor\n")
+    draft = ids_of(weft)["Draft"]
+    result = weft("board", "show", "News", draft)
+    assert result.out.startswith(f"Draft {draft}\n  by          Editor\n")
     assert "  visible     private to Auditor\n" in result.out
     assert "  woke        Auditor in turn 3 of run rain\n" in result.out
     assert "  event       14 of run rain\n" in result.out
     assert result.out.endswith('Payload\n  {\n    "text": "[sample] text"\n  }\n')
     assert "  woke        nobody\n" not in result.out
-    found = weft("board", "show", "News", "last.3", "--json")
-    assert found.code in (0, 6)  # The last run may be the one that collects.
-    whole = weft("board", "show", "News", "ain.14", "--json").data["artifact"]
-    assert (whole["id"], whole["run"], whole["seq"]) == ("rain.14", "rain", 14)
+    whole = weft("board", "show", "News", draft[-6:], "--json").data["artifact"]
+    assert (whole["id"], whole["run"], whole["seq"]) == (draft, "rain", 14)
     assert whole["visibility"]["policy"] == "private"
     assert [(it["agent"], it["turn"]) for it in whole["consumed"]] == [("Auditor", 3)]
 
 
+def test_the_end_of_an_id_may_be_that_of_several(weft, board, monkeypatch):
+    monkeypatch.setattr(boards, "MAX_LIMIT", 2)  # They are looked for page by page.
+    for name in ("a-1", "b-1", "c-1", "d-1", "e-1", "f-2"):
+        weft("board", "publish", "News", "Note", "text=x", "--id", name, "--no-wait")
+    result = weft("board", "show", "News", "-1")
+    assert result.code == 2
+    assert '"-1" could be one of 5 artifacts' in result.err
+    assert "write more of it: e-1, d-1, c-1, b-1 and 1 more" in result.err
+    assert weft("board", "show", "News", "a-1").out.startswith("Note a-1\n")
+    assert weft("board", "show", "News", "2").out.startswith("Note f-2\n")
+    assert weft("board", "show", "News", "").code == 6
+
+
 def test_why(weft, rain):
-    seen = weft("board", "why", "News", "rain.8", "Critic")
-    assert (seen.code, seen.out) == (0, "Critic can see rain.8: it is public\n")
-    hidden = weft("board", "why", "News", "rain.14", "Critic")
+    ids = ids_of(weft)
+    lead, draft = ids["Lead"], ids["Draft"]
+    seen = weft("board", "why", "News", lead[-8:], "Critic")
+    assert (seen.code, seen.out) == (0, f"Critic can see {lead}: it is public\n")
+    hidden = weft("board", "why", "News", draft, "Critic")
     assert (hidden.code, hidden.out) == (
         0,
-        "Critic cannot see rain.14: it is private to Auditor\n",
+        f"Critic cannot see {draft}: it is private to Auditor\n",
     )
-    own = weft("board", "why", "News", "rain.14", "Auditor")
-    assert own.out == "Auditor can see rain.14: it is private to Auditor\n"
-    told = weft("board", "why", "News", "rain.14", "Critic", "--json").data["why"]
+    own = weft("board", "why", "News", draft, "Auditor")
+    assert own.out == f"Auditor can see {draft}: it is private to Auditor\n"
+    told = weft("board", "why", "News", draft, "Critic", "--json").data["why"]
     assert told == {
-        "artifact": "rain.14",
+        "artifact": draft,
         "agent": "Critic",
         "visible": False,
         "because": "it is private to Auditor",
@@ -296,7 +348,7 @@ def test_artifacts_that_are_not_there(weft, rain, words):
 
 
 def test_why_knows_the_agents(weft, rain):
-    result = weft("board", "why", "News", "rain.8", "Critik")
+    result = weft("board", "why", "News", ids_of(weft)["Lead"], "Critik")
     assert (result.code, "did you mean Critic?" in result.err) == (6, True)
 
 
@@ -322,7 +374,7 @@ def test_flush(weft, board):
     result = weft("board", "flush", "News", "c")
     assert result.code == 0
     assert "me lets all batches be handled now" in result.err
-    assert re.search(r"Clerk is woken by Note c\.3", result.err)
+    assert f"Clerk is woken by Note {ids_of(weft)['Note'][-8:]}" in result.err
     weft("runs", "cancel", "c")
     ended = weft("board", "flush", "News", "c")
     assert ended.code == 2
@@ -359,8 +411,9 @@ def test_tail(weft, rain, monkeypatch):
     monkeypatch.setattr(runs, "PATIENCE", 0.3)
     result = weft("runs", "tail", "rain")
     assert result.code == 0
-    assert "ArtifactPublished  Scout publishes Lead rain.8 (1 tag): " in result.out
-    assert "TurnStarted        turn 2: Editor is woken by Lead rain.8" in result.out
+    lead = ids_of(weft)["Lead"][-8:]
+    assert f"ArtifactPublished  Scout publishes Lead {lead} (1 tag): " in result.out
+    assert f"TurnStarted        turn 2: Editor is woken by Lead {lead}" in result.out
     assert "TimerSet           looks whether anything has happened at " in result.out
     assert result.err.splitlines()[-1].startswith("run rain is idle")
     users = lines(weft("runs", "tail", "rain", "--as-user"))
@@ -370,7 +423,7 @@ def test_tail(weft, rain, monkeypatch):
 def test_inspect_and_replay(weft, rain):
     page = weft("inspect", "rain")
     assert page.code == 0
-    assert "woken by Lead rain.8 (Editor.0)" in page.out
+    assert f"woken by Lead {ids_of(weft)['Lead'][-8:]} (Editor.0)" in page.out
     assert "redacted: source" in page.out
     board = weft("inspect", "rain", "--json").data["inspection"]["board"]
     assert board["correlation"] == "rain"

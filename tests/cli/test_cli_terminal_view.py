@@ -77,6 +77,7 @@ def workflow(tmp_path_factory):
     return asyncio.run(link())
 
 
+MADE = "0123456789abcdef0123456789abcdef"
 STOOD_IN = "answers instead of a:b, which is busy"
 
 CASES = [
@@ -148,16 +149,16 @@ CASES = [
     ),
     (TimerSet("idle", 5000, "board"), f"looks whether anything has happened at {at_time(5000)}"),
     (
-        ArtifactPublished("Lead", {"title": "Rain"}, "Scout", ("a", "b"), delay=1500),
-        'Scout publishes Lead .1 (2 tags, visible in 1.5 s): {"title": "Rain"}',
+        ArtifactPublished("Lead", {"title": "Rain"}, "Scout", MADE, ("a", "b"), delay=1500),
+        'Scout publishes Lead 89abcdef (2 tags, visible in 1.5 s): {"title": "Rain"}',
     ),
     (
-        ArtifactPublished("Lead", 1, "user:ada", direct="Editor", letters={"N~A.0": "A.0"}, id="x"),
+        ArtifactPublished("Lead", 1, "user:ada", "x", direct="Editor", letters={"N~A.0": "A.0"}),
         "user:ada publishes Lead x (only for Editor, collected in N~A.0): 1",
     ),
     (
-        ArtifactArrived("l", "run-0123456789.12", "Lead", 1, "Scout", "A.0", "", "c", 0),
-        "Lead 23456789.12 of Scout arrives from c for A.0",
+        ArtifactArrived("l", MADE, "Lead", 1, "Scout", "A.0", "", "c", 0),
+        "Lead 89abcdef of Scout arrives from c for A.0",
     ),
     (
         DeliveryMissed("Editor.0", ("r.1", "r.2"), "expired", "the others did not come"),

@@ -102,7 +102,7 @@ def labels_of(events: Iterable[Event], run: str) -> dict[str, str]:
         data = event.data
         if isinstance(data, ArtifactPublished | ArtifactArrived):
             payload: Any = data.payload
-            found[data.id or f"{run}.{event.seq}"] = payload["label"]
+            found[data.id] = payload["label"]
     return found
 
 

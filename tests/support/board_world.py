@@ -109,9 +109,9 @@ class World:
 
     def publish(self, draft: Draft) -> str:
         """Put an artifact on the board, and return its name."""
-        before = len(self.events)
+        draft = draft._replace(id=draft.id or f"made-{len(self.events)}")
         self.write(NewEvent("user:ada", published(self.rules, "app", draft)))
-        return draft.id or f"{RUN}.{before + 1}"
+        return draft.id
 
     def write(self, *new: NewEvent) -> None:
         """Let something happen, unless nobody waits for it any more."""
@@ -178,7 +178,7 @@ class World:
     def _count(self, event: Event) -> None:
         match event.data:
             case ArtifactPublished() as data:
-                id_ = data.id or f"{RUN}.{event.seq}"
+                id_ = data.id
                 here = [it for it in data.wakes if it not in data.letters.values()]
                 self.wanted.update((it, id_) for it in (here[:1] if data.direct else here))
                 self.faults.update((it, id_) for it in data.faults)
@@ -277,4 +277,4 @@ def ids(events: Iterable[Event]) -> Iterator[str]:
     """Yield the names of what was published, in order."""
     for event in events:
         if isinstance(event.data, ArtifactPublished):
-            yield event.data.id or f"{RUN}.{event.seq}"
+            yield event.data.id

@@ -35,7 +35,7 @@ Outcome = Any
 
 
 def work(name: str) -> FunctionWork:
-    return FunctionWork(function=f"steps:{name}")
+    return FunctionWork(function=f"local:{name}")
 
 
 def step(name: str, **options: Any) -> Step:

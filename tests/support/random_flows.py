@@ -33,9 +33,12 @@ VARIABLES = {
 class FlowMaker:
     """Makes flows of one seed; names are numbers, so each is there once."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, *, timed: bool = True) -> None:
         self.random = random
         self.number = 0
+        #: Whether steps have deadlines and wait long; where real time passes, neither is the same
+        #: twice.
+        self.timed = timed
 
     def name(self, kind: str) -> str:
         self.number += 1
@@ -48,8 +51,9 @@ class FlowMaker:
         name = self.name("s")
         options: dict[str, Any] = {}
         if self.chance(0.3):
-            options["retry"] = Retry(attempts=self.random.randint(1, 3), delay_seconds=0.5)
-        if self.chance(0.2):
+            delay = 0.5 if self.timed else 0.002
+            options["retry"] = Retry(attempts=self.random.randint(1, 3), delay_seconds=delay)
+        if self.timed and self.chance(0.2):
             options["timeout_seconds"] = self.random.choice([0.4, 1.0, 5.0])
         if not plain:
             if self.chance(0.5):
@@ -99,12 +103,13 @@ class FlowMaker:
         return Fork(name=self.name("f"), paths=paths, join=self.step())
 
     def approval(self) -> Approval:
-        chain = (Escalation(approver="role:next", timeout_seconds=5),) if self.chance(0.4) else ()
+        seconds = 5 if self.timed else 600
+        chain = (Escalation(approver="role:next", timeout_seconds=seconds),)
         return Approval(
             name=self.name("a"),
             approver="role:boss",
-            timeout_seconds=5,
-            escalate=chain,
+            timeout_seconds=seconds,
+            escalate=chain if self.chance(0.4) else (),
             default=self.random.choice([None, "approve", "reject"]),
             on_timeout=self.path() if self.chance(0.4) else None,
             on_rejection=self.path() if self.chance(0.5) else None,

@@ -271,11 +271,20 @@ class Board:
             return False
 
     async def query_artifacts(
-        self, filters: FilterConfig | None = None, *, embed_meta: bool = False
+        self,
+        filters: FilterConfig | None = None,
+        *,
+        embed_meta: bool = False,
+        offset: int = 0,
     ) -> tuple[list[Envelope], int]:
-        """Return artifacts, newest first, and how many there are in all."""
+        """Return artifacts, newest first, and how many there are in all.
+
+        `offset` leaves out so many of the first: the next page begins where the last has ended.
+        """
         host = await self._opened()
-        return await host.artifacts(self.name, filters, scope=self._scope, embed_meta=embed_meta)
+        return await host.artifacts(
+            self.name, filters, scope=self._scope, embed_meta=embed_meta, offset=offset
+        )
 
     async def why(self, artifact: str | Publication, agent: str | AgentBuilder) -> str | None:
         """Say why an agent may not see an artifact now, or None if it may."""

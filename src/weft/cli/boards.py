@@ -3,15 +3,15 @@
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast
 
 from cyclopts import Parameter
 
 from weft.app.places import LOCAL
-from weft.cli.failure import CommandFailed, not_found, usage
-from weft.cli.hosting import find_run
-from weft.cli.pages.board import OWN_ID
+from weft.cli.failure import not_found, usage
+from weft.cli.hosting import MOST_NAMED, find_run
 from weft.cli.starting import package_to_run
 from weft.cli.streams import Streams
 from weft.errors import UsageError
@@ -21,12 +21,13 @@ from weft.packages.reader import read_package
 from weft.ports.board import StoredArtifact
 from weft.runtime.board.types import ArtifactTypes, artifact_types
 from weft.runtime.host import Host
+from weft.spec.providers import MAX_LIMIT
 
 BoardName: TypeAlias = Annotated[
     str, Parameter(name="NAME", help="The package of the board, by name.")
 ]
 ArtifactName: TypeAlias = Annotated[
-    str, Parameter(name="ARTIFACT", help="The id of an artifact; of its run the end is enough.")
+    str, Parameter(name="ARTIFACT", help="The id of an artifact; its end is enough.")
 ]
 
 _EXAMPLE: Final = "write fields, title=News, or one JSON text, or --input FILE"
@@ -62,17 +63,31 @@ def require_known(what: str, name: str, known: Sequence[str]) -> None:
 
 
 async def find_artifact(host: Host, board: BoardPackage, typed: str) -> StoredArtifact:
-    """Return the artifact a person means: by its id, or by a part of its run and its event."""
-    names = [typed]
-    parts = OWN_ID.fullmatch(typed)
-    if parts is not None:
-        with suppress(CommandFailed):  # It may have a name that only looks like that.
-            names.append(f"{(await find_run(host, parts[1])).run}.{parts[2]}")
-    for name in names:
-        with suppress(UsageError):
-            return await host.artifact(board.name, name, scope=LOCAL)
-    see = f"list them: weft board list {board.name}"
-    raise not_found(f"there is no artifact {typed} on the board {board.name}", see)
+    """Return the artifact a person means: by its id, or by the end of it."""
+    with suppress(UsageError):
+        return await host.artifact(board.name, typed, scope=LOCAL)
+    ids = await _ending(host, board, typed) if typed else []
+    if not ids:
+        see = f"list them: weft board list {board.name}"
+        raise not_found(f"there is no artifact {typed} on the board {board.name}", see)
+    if len(ids) > 1:
+        named = ", ".join(ids[:MOST_NAMED])
+        more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
+        raise usage(
+            f'"{typed}" could be one of {len(ids)} artifacts', f"write more of it: {named}{more}"
+        )
+    return await host.artifact(board.name, ids[0], scope=LOCAL)
+
+
+async def _ending(host: Host, board: BoardPackage, end: str) -> list[str]:
+    """Return the ids of a board that have an end, the newest first."""
+    ids: dict[str, None] = {}
+    for offset in count(step=MAX_LIMIT):
+        page, total = await host.artifacts(board.name, scope=LOCAL, offset=offset)
+        ids.update((it.id, None) for it in page if it.id.endswith(end))
+        if offset + MAX_LIMIT >= total:
+            break
+    return list(ids)
 
 
 async def find_board_run(host: Host, board: BoardPackage, typed: str) -> str:

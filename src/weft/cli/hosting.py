@@ -143,7 +143,7 @@ SHORT: Final = 8
 _PAGE: Final = 500
 
 #: No more than this many candidates are named.
-_MOST: Final = 4
+MOST_NAMED: Final = 4
 
 
 def short(run: str) -> str:
@@ -165,8 +165,8 @@ async def find_run(host: Host, typed: str, scope: Scope = LOCAL) -> RunRow:
     if not found:
         raise not_found(f'there is no run "{typed}"', "list the runs: weft runs list")
     if len(found) > 1:
-        named = ", ".join(row.run for row in found[:_MOST])
-        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        named = ", ".join(row.run for row in found[:MOST_NAMED])
+        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
         raise usage(
             f'"{typed}" could be one of {len(found)} runs', f"write more of it: {named}{more}"
         )

@@ -44,9 +44,9 @@ class Query(Protocol):
     """Finds the artifacts that the reader may see."""
 
     def __call__(
-        self, filters: FilterConfig, *, meta: bool, count: bool
+        self, filters: FilterConfig, *, meta: bool, count: bool, offset: int
     ) -> Awaitable[tuple[list[Envelope], int]]:
-        """Return them, and how many there are where that is to be counted."""
+        """Return them after the first of them, and how many there are if that is counted."""
         ...
 
 
@@ -59,17 +59,23 @@ class BoardReader:
         self.__query = query
 
     async def query_artifacts(
-        self, filters: FilterConfig | None = None, *, embed_meta: bool = False
+        self,
+        filters: FilterConfig | None = None,
+        *,
+        embed_meta: bool = False,
+        offset: int = 0,
     ) -> tuple[list[Envelope], int]:
         """Return the visible artifacts that a filter lets through, and how many there are in all.
 
-        `embed_meta` says of each which agents it has woken.
+        `embed_meta` says of each which agents it has woken; `offset` leaves out so many of the
+        first.
         """
-        return await self.__query(filters or FilterConfig(), meta=embed_meta, count=True)
+        wanted = filters or FilterConfig()
+        return await self.__query(wanted, meta=embed_meta, count=True, offset=offset)
 
     async def find(self, filters: FilterConfig) -> list[Envelope]:
         """Return the visible artifacts that a filter lets through, without counting the others."""
-        return (await self.__query(filters, meta=False, count=False))[0]
+        return (await self.__query(filters, meta=False, count=False, offset=0))[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from weft.engine.board_events import (
     BatchesFlushed,
     DeliveryMissed,
 )
+from weft.engine.board_ids import tick_name, timer_name
 from weft.engine.board_rules import BoardAgentRules, BoardRules, SubscriptionRules
 from weft.engine.board_state import Artifact, BoardState, Delayed, Delivery
 from weft.engine.commands import Command, Record, Start
@@ -79,21 +80,16 @@ def on_artifact_published(
 ) -> list[Command]:
     """Deliver an artifact to all who want it, now or when it can be seen."""
     board = board_of(state)
-    id_ = data.id or f"{state.run}.{event.seq}"
     it = Artifact(
-        id_, data.type, data.payload, data.by, data.tags, data.partition,
+        data.id, data.type, data.payload, data.by, data.tags, data.partition,
         board.correlation, event.at,
     )  # fmt: skip
-    board = board.changed(
-        outside=board.outside + data.by.startswith(OUTSIDE),
-        last_at=event.at,
-    )
-    if data.id:
-        board = board.changed(ids=board.ids.added(data.id))
+    board = board.changed(last_at=event.at)
+    if data.by.startswith(OUTSIDE):
+        board = board.changed(outside=board.outside + 1, ids=board.ids.added(data.id))
     state.board = board
     commands: list[Command] = [
-        Record(DeliveryMissed(name, (id_,), "no_key" if fault == NO_KEY else "predicate", fault), 0)
-        for name, fault in data.faults.items()
+        Record(_undeliverable(data.id, name, fault), turn=0) for name, fault in data.faults.items()
     ]
     elsewhere = frozenset(data.letters.values())
     wakes = {name: key for name, key in data.wakes.items() if name not in elsewhere}
@@ -103,6 +99,11 @@ def on_artifact_published(
         compiled, state, event, it, wakes, visible_at, direct=direct, counts=data.counts
     )
     return [*commands, *start_next(compiled, state)]
+
+
+def _undeliverable(artifact: str, subscription: str, fault: str) -> DeliveryMissed:
+    why = "no_key" if fault == NO_KEY else "predicate"
+    return DeliveryMissed(subscription, (artifact,), why, fault)
 
 
 def on_artifact_arrived(
@@ -137,7 +138,7 @@ def _deliver(
 ) -> list[Command]:
     board, rules = board_of(state), rules_of(compiled)
     if (wakes or counts) and visible_at > event.at:
-        timer = f"visible:{event.seq}"
+        timer = timer_name("visible", event.seq)
         delayed = Delayed(it, wakes, direct, counts)
         state.board = board.changed(delayed={**board.delayed, timer: delayed})
         return [Record(TimerSet(timer, visible_at, "board"), turn=0)]
@@ -290,7 +291,9 @@ def fired(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) 
         case "defer":
             name, delivery = board.deferred[timer.id]
             board = board.changed(deferred=without(board.deferred, timer.id))
-            state.board = pools.enqueue(board, name, delivery.artifacts, delivery.order)
+            state.board = pools.enqueue(
+                board, name, delivery.artifacts, delivery.order, delivery.tries
+            )
         case "window":
             state.board, commands = pools.window_over(board, timer.id)
         case _:
@@ -338,6 +341,7 @@ def _tick(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) 
     board = board_of(state).changed(ticks=board_of(state).ticks + 1)
     state.board = board
     payload: Json = {"iteration": board.ticks, "fired_at": event.at}
-    draft = Draft(TICK, payload, f"schedule:{board.schedule}", direct=board.schedule)
+    name = tick_name(board.correlation, board.ticks)
+    draft = Draft(TICK, payload, f"schedule:{board.schedule}", direct=board.schedule, id=name)
     tick = Record(published(rules_of(compiled), state.app, draft), turn=0)
     return [tick, *_schedule(compiled, board, event, timer.at)]

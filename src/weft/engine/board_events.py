@@ -26,6 +26,8 @@ class ArtifactPublished:
     payload: Json
     #: Who published it: an agent, `user:NAME` or `schedule:AGENT`.
     by: str
+    #: What it is called; nothing of it counts other events, which not every agent may know of.
+    id: str
     tags: tuple[str, ...] = ()
     partition: str = ""
     visibility: Values = field(default_factory=lambda: dict[str, Json](PUBLIC))
@@ -41,8 +43,6 @@ class ArtifactPublished:
     faults: dict[str, str] = field(default_factory=dict[str, str])
     #: The agent it is given to, whatever else it would wake; empty for all.
     direct: str = ""
-    #: What it is called; empty: the run and the number of this event.
-    id: str = ""
     version: int = 1
 
 

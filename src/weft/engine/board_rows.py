@@ -85,17 +85,12 @@ def board_sides(state: State, events: Sequence[Event]) -> Iterator[BoardSide]:
                 pass
 
 
-def artifact_id(run: str, event: Event, data: ArtifactPublished) -> str:
-    """Return what an artifact is called."""
-    return data.id or f"{run}.{event.seq}"
-
-
 def _artifact(state: State, correlation: str, event: Event, data: ArtifactPublished) -> ArtifactRow:
     seen = stored_audience(data.visibility, created_at=event.at, tenant=state.app)
     return ArtifactRow(
         app=state.app,
         board=state.workflow,
-        id=artifact_id(state.run, event, data),
+        id=data.id,
         type=data.type,
         by=data.by,
         correlation=correlation,
@@ -116,7 +111,7 @@ def _letters(
     for to, subscription in data.letters.items():
         arrived = ArtifactArrived(
             letter=f"{state.run}.{event.seq}.{subscription}",
-            id=artifact_id(state.run, event, data),
+            id=data.id,
             type=data.type,
             payload=data.payload,
             by=data.by,

@@ -26,6 +26,8 @@ class Delivery(NamedTuple):
 
     artifacts: tuple[Artifact, ...]
     order: int
+    #: How often it was put off.
+    tries: int = 0
 
 
 class Delayed(NamedTuple):
@@ -94,7 +96,7 @@ class BoardState:
     #: was woken.
     outside: int = 0
     woken: Mapping[str, int] = field(default_factory=dict[str, int])
-    #: The names that whoever published gave, and the letters that were read: each counts once.
+    #: What came from outside, and the letters that were read: each counts once.
     ids: KeyLog = field(default_factory=KeyLog)
     last_at: int = 0
     #: The agent whose schedule this run keeps, and how often it has fired.

@@ -1,6 +1,7 @@
 """What an agent of a board does when it is woken: get ready, work, publish, come to an end."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -10,7 +11,8 @@ from weft.engine.board_events import (
     DeliveryDeferred,
     DeliveryMissed,
 )
-from weft.engine.board_state import Delivery
+from weft.engine.board_ids import activation_name, product_name, timer_name
+from weft.engine.board_state import BoardState, Delivery
 from weft.engine.codec import read_json, unfenced
 from weft.engine.commands import Assemble, Command, Fetch, Record
 from weft.engine.compiled import CompiledWorkflow
@@ -28,6 +30,7 @@ from weft.engine.log import Log
 from weft.engine.publishing import (
     JsonDraft,
     Unpublishable,
+    dumped,
     parse_output,
     published,
     read_draft,
@@ -66,7 +69,7 @@ def start(
     queue = board.queues[data.step]
     woken = {**board.woken, data.agent: board.woken.get(data.agent, 0) + 1}
     state.board = board.changed(queues=queued(board, data.step, queue.rest()), woken=woken)
-    active = Activation(data.agent, number, step=data.step, inputs=queue[0].artifacts)
+    active = _woken(board, event, data, queue[0])
     state.turns = number
     state.turn_counts = {
         **state.turn_counts,
@@ -81,6 +84,18 @@ def start(
         state.put(active)
         return [*fired, fetch]
     return [*fired, *_evaluate(compiled, state, active, event)]
+
+
+def _woken(board: BoardState, event: Event, data: TurnStarted, delivery: Delivery) -> Activation:
+    inputs = delivery.artifacts
+    return Activation(
+        data.agent,
+        event.turn,
+        step=data.step,
+        inputs=inputs,
+        name=activation_name(board.correlation, data.step, inputs, delivery.tries),
+        tries=delivery.tries,
+    )
 
 
 def fetch_of(compiled: CompiledWorkflow, active: Activation) -> Fetch:
@@ -121,8 +136,9 @@ def on_delivery_deferred(
     _compiled: CompiledWorkflow, state: State, event: Event, data: DeliveryDeferred
 ) -> list[Command]:
     """Keep a delivery until it is tried again."""
-    board, timer = board_of(state), f"defer:{event.seq}"
-    delivery = Delivery(state.active[event.turn].inputs, event.seq)
+    board, timer = board_of(state), timer_name("defer", event.seq)
+    active = state.active[event.turn]
+    delivery = Delivery(active.inputs, event.seq, active.tries + 1)
     state.board = board.changed(deferred={**board.deferred, timer: (data.subscription, delivery)})
     return [Record(TimerSet(timer, data.at, "board"), turn=0)]
 
@@ -177,7 +193,7 @@ def _evaluate(
     """Let the next engine work: a model that is asked, or a function that is called."""
     engine = rules_of(compiled).agents[active.agent].engines[active.at]
     if engine.function:
-        id_ = f"engine-{active.number}-{active.at}-{len(active.candidates)}"
+        id_ = f"engine-{active.name}-{active.at}-{len(active.candidates)}"
         state.put(active.changed(stage="tools", missing=frozenset({id_})))
         return [Record(ToolCalled(id_, engine.function, {}, point=ENGINE), active.number)]
     told = Message("user", "", inputs_text(active), event.seq)
@@ -251,7 +267,7 @@ def spec_of(compiled: CompiledWorkflow, agent: str) -> BoardAgent:
 
 
 def _call(state: State, active: Activation, point: str) -> list[Command]:
-    id_ = f"{point.removeprefix('board:')}-{active.number}"
+    id_ = f"{point.removeprefix('board:')}-{active.name}"
     state.put(active.changed(stage="after", missing=frozenset({id_})))
     return [Record(ToolCalled(id_, point, {}, point=point), active.number)]
 
@@ -302,6 +318,9 @@ def _publish(
 ) -> list[Command]:
     rules, made = rules_of(compiled), list[Command]()
     partition = active.inputs[0].partition if active.inputs else ""
+    correlation = board_of(state).correlation
+    places = Counter[str]()
+    done: list[Json] = []
     for draft in drafts:
         if "blocked" in draft:
             told = f"{draft['type']} {draft['blocked']}"
@@ -313,9 +332,14 @@ def _publish(
             state.put(active)
             told = f"the visibility of an artifact of the type {draft['type']} cannot be used"
             return [Record(TurnFailed(active.agent, told, "output"), active.number)]
-        made.append(Record(published(rules, state.app, read), active.number))
+        seen = dumped(read.visibility)
+        policy = json.dumps(seen)
+        name = product_name(active.name, correlation, seen, places[policy])
+        places[policy] += 1
+        done.append({**draft, "id": name})
+        made.append(Record(published(rules, state.app, read._replace(id=name)), active.number))
     if rules.agents[active.agent].after_code:
-        return [*made, *_call(state, active.changed(result=cast("Json", list(drafts))), AFTER)]
+        return [*made, *_call(state, active.changed(result=done), AFTER)]
     return [*made, *_end(state, active)]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from weft.engine.board_events import DeliveryMissed
+from weft.engine.board_ids import timer_name
 from weft.engine.board_rules import SubscriptionRules
 from weft.engine.board_state import Artifact, BoardState, Delivery, Groups, Pool
 from weft.engine.commands import Command, Record
@@ -60,7 +61,7 @@ def _opened(rules: SubscriptionRules, pool: Pool, event: Event) -> tuple[Pool, l
     """Let the time of a window begin, where it has one and it has not begun."""
     if pool.timer or rules.join is None or rules.join.within_seconds is None:
         return pool, []
-    pool = pool._replace(timer=f"window:{rules.name}:{event.seq}")
+    pool = pool._replace(timer=timer_name(f"window:{rules.name}", event.seq))
     due = event.at + round(rules.join.within_seconds * 1000)
     return pool, [Record(TimerSet(pool.timer, due, "board"), turn=0)]
 
@@ -119,7 +120,7 @@ def _complete(
             state.timers = without(state.timers, held.timer)
         return _flush(board, rules.name, held, event), commands
     if not held.timer and batch.timeout_seconds is not None:
-        held = held._replace(timer=f"batch:{rules.name}:{event.seq}")
+        held = held._replace(timer=timer_name(f"batch:{rules.name}", event.seq))
         due = event.at + round(batch.timeout_seconds * 1000)
         commands.append(Record(TimerSet(held.timer, due, "board"), turn=0))
     return board.changed(batches={**board.batches, rules.name: held}), commands
@@ -132,11 +133,15 @@ def _flush(board: BoardState, subscription: str, held: Groups, event: Event) -> 
 
 
 def enqueue(
-    board: BoardState, subscription: str, artifacts: tuple[Artifact, ...], order: int
+    board: BoardState,
+    subscription: str,
+    artifacts: tuple[Artifact, ...],
+    order: int,
+    tries: int = 0,
 ) -> BoardState:
     """Let artifacts wake their agent when its time comes."""
     queue = board.queues.get(subscription) or Fifo[Delivery]()
-    queue = queue.added(Delivery(artifacts, order))
+    queue = queue.added(Delivery(artifacts, order, tries))
     return board.changed(queues={**board.queues, subscription: queue})
 
 

@@ -39,6 +39,7 @@ class Draft(NamedTuple):
     verdicts: Verdicts = MappingProxyType({})
     keys: Mapping[str, str] = MappingProxyType({})
     direct: str = ""
+    #: What it is called, once that is known.
     id: str = ""
 
 
@@ -67,6 +68,7 @@ def published(board: BoardRules, tenant: str, draft: Draft) -> ArtifactPublished
         type=draft.type,
         payload=draft.payload,
         by=draft.by,
+        id=draft.id,
         tags=draft.tags,
         partition=draft.partition,
         visibility=dumped(draft.visibility),
@@ -76,7 +78,6 @@ def published(board: BoardRules, tenant: str, draft: Draft) -> ArtifactPublished
         counts=counts,
         faults=faults,
         direct=draft.direct,
-        id=draft.id,
     )
 
 

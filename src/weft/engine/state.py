@@ -142,6 +142,10 @@ class Activation:
     #: and what it came to, as often as it has worked.
     step: str = ""
     inputs: tuple[Artifact, ...] = ()
+    #: And what it is called; its number counts what others do, which the agent may not know.
+    name: str = ""
+    #: How often what woke it was put off before.
+    tries: int = 0
     fetched: Mapping[str, Json] | None = None
     candidates: tuple[Json, ...] = ()
     #: In a flow: where it stands there; `step` is the step, `fetched` what was put together for it.

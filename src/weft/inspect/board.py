@@ -10,7 +10,6 @@ from weft.engine.board_events import (
     DeliveryDeferred,
     DeliveryMissed,
 )
-from weft.engine.board_rows import artifact_id
 from weft.engine.board_state import Artifact, BoardState
 from weft.engine.board_turn import BOARD
 from weft.engine.events import ContextFetched, Event, RunStarted
@@ -146,14 +145,14 @@ class BoardNotes:
                 names = tuple(name or "" for name in it["names"])
                 self.left_out.append(BoardLeftOut(call, names, it["reason"]))
 
-    def add(self, run: str, event: Event, cause: "BoardNotes | None") -> None:
+    def add(self, event: Event, cause: "BoardNotes | None") -> None:
         """Take note of what happened on the board.
 
         `cause` has the notes of the turn that led to it: what was missed belongs to no turn itself.
         """
         match event.data:
             case ArtifactPublished() as data:
-                self.published.append(published_record(run, event, data))
+                self.published.append(published_record(event, data))
             case ArtifactArrived() as data:
                 self.arrived.append(arrived_record(event, data))
             case DeliveryDeferred(at=at):
@@ -221,10 +220,10 @@ def _type(item: Mapping[str, Any]) -> str:
     return f"{item.get('type')} {key}" if key else str(item.get("type") or "")
 
 
-def published_record(run: str, event: Event, data: ArtifactPublished) -> PublishedRecord:
+def published_record(event: Event, data: ArtifactPublished) -> PublishedRecord:
     """Return the record of what was published."""
-    id_, wakes = artifact_id(run, event, data), tuple(data.wakes)
-    return PublishedRecord(event.seq, event.at, id_, data.type, data.by, tuple(data.tags), wakes)
+    tags, wakes = tuple(data.tags), tuple(data.wakes)
+    return PublishedRecord(event.seq, event.at, data.id, data.type, data.by, tags, wakes)
 
 
 def arrived_record(event: Event, data: ArtifactArrived) -> PublishedRecord:

@@ -103,7 +103,7 @@ def all_records(
                     note(page, step, event.data)
                 if page.board is not None:
                     cause = pages.get(events[event.cause - 1].turn) if event.cause else None
-                    page.board.add(step.after.run, event, cause.board if cause else None)
+                    page.board.add(event, cause.board if cause else None)
     del pages[0]
     forked = max((it.seq for it in events if isinstance(it.data, RunForked)), default=0)
     turns = tuple(_turn(it, _settings(workflow, run, it, forked)) for it in pages.values())

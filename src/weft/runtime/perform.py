@@ -61,6 +61,9 @@ from weft.runtime.workflow import Workflow
 from weft.spec.model_settings import ModelSettings
 from weft.spec.variables import EntitySource
 
+#: How much of the name of a turn stands in the id of a tool call: no provider takes long ones.
+_NAME_CHARACTERS: Final = 20
+
 _log: Final = logging.getLogger("weft.runtime")
 
 
@@ -169,7 +172,7 @@ class Performer:
             if listener is not None:  # Its words are heard before the whole takes their place.
                 await asyncio.sleep(0)
             await self.pace.turn()
-            result = _replied(workflow, command, reply)
+            result = _replied(workflow, command, reply, _turn_name(run, command.turn))
         except ModelError as error:
             result = ModelFailed(command.call, str(error), error.attempts, error.retries)
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
@@ -183,7 +186,7 @@ class Performer:
 
     async def call_tool(self, run: CallingRun, command: CallTool) -> tuple[NewEvent, ...]:
         """Call a tool, a hook or a tool of a server."""
-        return await self.tools.call(run, command, _key(run, command))
+        return await self.tools.call(run, command, _call_key(run, command))
 
     async def fetch(self, run: CallingRun, command: Fetch) -> tuple[NewEvent, ...]:
         """Read what comes from outside."""
@@ -199,14 +202,14 @@ class Performer:
 
     async def _with_board(self, run: CallingRun, command: Fetch, read: EventData) -> EventData:
         """Add what providers and components of a board give to what was read."""
-        key = f"{run.scope.app}/{run.state.run}:{command.seq}"
+        active = run.state.active[command.turn]
         call = BoardCall(
             store=self.journal,
             clock=self.clock,
             workflow=run.workflow,
             state=run.state,
-            active=run.state.active[command.turn],
-            call=code_call(run.state.run, command.agent, key),
+            active=active,
+            call=code_call(run.state.run, command.agent, _named_key(run, f"fetch-{active.name}")),
         )
         given, fault = await prepared(call)
         fetched = cast("ContextFetched", read)
@@ -335,7 +338,27 @@ def _key(run: CallingRun, command: CallModel | CallTool) -> str:
     return f"{run.scope.app}/{run.state.run}:{command.seq}"
 
 
-def _replied(workflow: Workflow, command: CallModel, reply: ModelReply) -> ModelReplied:
+def _call_key(run: CallingRun, command: CallTool) -> str:
+    """Return the same of a call, which code gets to see.
+
+    On a board the number of an event would tell of what the agent may not see.
+    """
+    active = run.state.active.get(command.turn)
+    named = active is not None and active.name
+    return _named_key(run, command.id) if named else _key(run, command)
+
+
+def _named_key(run: CallingRun, name: str) -> str:
+    return f"{run.scope.app}/{run.state.run}:{name}"
+
+
+def _turn_name(run: CallingRun, turn: int) -> str:
+    """Return what a turn is called in the ids of its tool calls, which its model gets to see."""
+    active = run.state.active.get(turn)
+    return (active.name if active else "")[:_NAME_CHARACTERS] or str(turn)
+
+
+def _replied(workflow: Workflow, command: CallModel, reply: ModelReply, turn: str) -> ModelReplied:
     """Return a reply as it is written down; raises ModelError if no journal could hold it.
 
     Tool calls get ids of our own: what a provider calls them may come again in another turn.
@@ -346,7 +369,7 @@ def _replied(workflow: Workflow, command: CallModel, reply: ModelReply) -> Model
             text.encode()
         requests: list[ToolRequest] = []
         for number, asked in enumerate(reply.tool_requests):
-            id_ = f"call_{command.turn}_{command.call}_{number}"
+            id_ = f"call_{turn}_{command.call}_{number}"
             arguments = {name: plain_json(value) for name, value in asked.arguments.items()}
             fault = workflow.tools.misfit(asked.tool, arguments) or ""
             requests.append(ToolRequest(id_, asked.tool, arguments, fault))

@@ -11,6 +11,9 @@ from weft.spec.part import JsonMap, Name, ObjectRef, Part, Text, Words
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000
 
+#: How many may come before those that are asked for: more than a board has.
+MAX_OFFSET = 2**53
+
 
 def _ordered(value: object) -> object:
     """A set has no order of its own; the spec has one, or its digest would change."""
@@ -43,6 +46,7 @@ class FilterConfig(Part):
     since: AwareDatetime | None = None
     until: AwareDatetime | None = None
     correlation_id: Name | None = None
+    partition: Name | None = None
     text: Words | None = Field(default=None, description="Occurs in the payload, in any case.")
     limit: Limit | None = None
     order: Literal["-created_at", "created_at"] = Field(

@@ -137,15 +137,15 @@ def test_every_query_follows_an_index(planner):
     searching = [plan for _, plan in planner.plans if plan.startswith(("SEARCH", "SCAN"))]
     assert len(searching) > 50
     scanned = [it for it in planner.plans if it[1].startswith("SCAN")]
-    # The names of one artifact, and the places of those that were asked for, are no tables.
-    small = ("CONSTANT", "json_each", "SCAN place")
+    # The names of one artifact are no table.
+    small = ("CONSTANT", "json_each")
     assert [it for it in scanned if not any(name in it[1] for name in small)] == []
 
 
 def test_artifacts_need_no_sorting_unless_they_are_few(planner):
     ask_boards(planner)
     sorting = [sql for sql, plan in planner.plans if "TEMP B-TREE" in plan]
-    assert all("artifacts_by_id" in sql or "AS place" in sql for sql in sorting)
+    assert all("artifacts_by_id" in sql for sql in sorting)
     indexes = {
         word
         for _, plan in planner.plans

@@ -7,7 +7,7 @@ import pytest
 from support.board_world import RUN, World, engine_result, linked, never
 from weft.engine import board as board_module
 from weft.engine import pools
-from weft.engine.board_events import ArtifactPublished, DeliveryMissed
+from weft.engine.board_events import ArtifactArrived, ArtifactPublished, DeliveryMissed
 from weft.engine.board_rules import holds
 from weft.engine.board_state import Artifact, BoardState, Delayed, Delivery
 from weft.engine.commands import Fetch
@@ -237,6 +237,31 @@ def test_a_run_that_collects_ends_when_it_is_quiet_after_much(monkeypatch):
     assert world.state.reason == "everything was handled"
 
 
+def only_call(world, what):
+    """Return the id of the one call that is under way."""
+    (name,) = world.effects
+    assert name.startswith(f"{what}-")
+    return name
+
+
+def test_an_id_that_was_given_in_two_correlations_is_worked_on_twice(monkeypatch):
+    """Of two processes that publish under one name at once, none sees the other."""
+    monkeypatch.setattr(World, "_check", lambda _: None)  # It tells artifacts apart by their ids.
+    world = world_of({"consumes": [{"types": ["Note"], "scope": "all"}]}, collects="Ann.0")
+    for correlation in ("c1", "c2"):
+        letter = ArtifactArrived(
+            f"{correlation}.3.Ann.0", "same", "Note", {"text": "tea"}, "user:ada", "Ann.0", "",
+            correlation, world.now,
+        )  # fmt: skip
+        world.write(NewEvent("letter", letter))
+    assert len(world.effects) == 2
+    made = engine_result([{"type": "Note", "payload": {"text": "made"}}])
+    for name in list(world.effects):
+        world.finish(name, ToolReturned(name, made))
+    published = [it.data.id for it in world.events if isinstance(it.data, ArtifactPublished)]
+    assert len(set(published)) == 2
+
+
 def artifact(id_):
     return Artifact(id_, "Note", {}, "user:ada", (), "", RUN, 0)
 
@@ -273,10 +298,11 @@ def test_a_turn_that_fails_goes_on_to_the_next_though_its_error_hook_fails_too()
     world = world_of({**AROUND, "max_concurrency": 1})
     world.publish(NOTE)
     world.publish(NOTE)
-    world.finish("engine-1-0-0", ToolFailed("engine-1-0-0", "it broke"))
-    assert list(world.effects) == ["error-1"], "its component is told"
-    world.finish("error-1", ToolFailed("error-1", "this as well"))
-    assert list(world.effects) == ["engine-2-0-0"]
+    first = only_call(world, "engine")
+    world.finish(first, ToolFailed(first, "it broke"))
+    error = only_call(world, "error")  # Its component is told.
+    world.finish(error, ToolFailed(error, "this as well"))
+    assert only_call(world, "engine") != first
     assert [it.data.why for it in world.events if isinstance(it.data, DeliveryMissed)] == ["failed"]
 
 
@@ -284,24 +310,26 @@ def test_what_was_published_stays_though_the_hook_after_it_fails():
     world = world_of(AROUND)
     world.publish(NOTE)
     made = engine_result([{"type": "Note", "payload": {"text": "made"}}])
-    world.finish("engine-1-0-0", ToolReturned("engine-1-0-0", made))
-    assert list(world.effects) == ["post_publish-1"]
-    world.finish("post_publish-1", ToolFailed("post_publish-1", "it broke"))
+    engine = only_call(world, "engine")
+    world.finish(engine, ToolReturned(engine, made))
+    after = only_call(world, "post_publish")
+    world.finish(after, ToolFailed(after, "it broke"))
     published = [it for it in world.events if isinstance(it.data, ArtifactPublished)]
     assert len(published) == 2
     assert not [it for it in world.events if isinstance(it.data, DeliveryMissed)]
     assert not world.state.active
 
 
-@pytest.mark.parametrize("id_", ["engine-1-0-0", "post_publish-1"])
-def test_a_call_whose_event_was_cut_off_is_called_all_the_same(id_):
+@pytest.mark.parametrize("what", ["engine", "post_publish"])
+def test_a_call_whose_event_was_cut_off_is_called_all_the_same(what):
     """As where a fork was taken right before it."""
     world = world_of(AROUND)
     world.publish(NOTE)
-    world.finish("engine-1-0-0", ToolReturned("engine-1-0-0", engine_result([])))
+    engine = only_call(world, "engine")
+    world.finish(engine, ToolReturned(engine, engine_result([])))
     cut = next(
         at for at, it in enumerate(world.events)
-        if isinstance(it.data, ToolCalled) and it.data.id == id_
+        if isinstance(it.data, ToolCalled) and it.data.id.startswith(f"{what}-")
     )  # fmt: skip
     compiled = world.workflow.compiled
     state = fold(compiled, RUN, world.events[:cut])
@@ -357,7 +385,7 @@ def test_a_board_whose_run_is_prepared_begins_when_that_is_done():
     assert [type(it) for it in world.effects.values()] == [Fetch]
     (name,) = world.effects
     world.finish(name, ContextFetched({}, {}))
-    assert list(world.effects) == ["engine-1-0-0"]
+    assert only_call(world, "engine")
 
 
 def test_a_board_that_is_to_stop_after_the_turn_begins_no_other():
@@ -365,7 +393,8 @@ def test_a_board_that_is_to_stop_after_the_turn_begins_no_other():
     first, second = world.publish(NOTE), world.publish(NOTE)
     world.write(NewEvent("user:ada", StopAsked("after_turn", "ada")))
     assert world.state.status == "running"
-    world.finish("engine-1-0-0", ToolReturned("engine-1-0-0", engine_result([])))
+    engine = only_call(world, "engine")
+    world.finish(engine, ToolReturned(engine, engine_result([])))
     assert world.state.reason == "stopped on request after the turn"
     assert list(world.started) == [("Ann.0", first)]
     assert world.lost == {("Ann.0", second): 1}

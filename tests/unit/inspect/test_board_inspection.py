@@ -7,6 +7,7 @@ from pydantic_core import from_json, to_json, to_jsonable_python
 
 from support.board_play import AGENTS, ARTIFACTS, PEOPLE, TOPIC, news, play_board
 from support.run_play import ADA
+from weft.cli.pages.board import short_id
 from weft.cli.pages.inspect import run_page, turn_page
 from weft.cli.streams import Streams
 from weft.engine.events import ArtifactPublished, TurnStarted
@@ -36,6 +37,16 @@ def notes():
     return play_board(*NOTES)
 
 
+def named(played, type_):
+    """Return the id of the artifact of a type, and how it stands in a line."""
+    (found,) = [
+        it.data.id
+        for it in played.events
+        if isinstance(it.data, ArtifactPublished) and it.data.type == type_
+    ]
+    return found, short_id(found)
+
+
 def turn_of(played, agent, number=0):
     return [it for it in inspect(played).turns if it.agent == agent][number].board
 
@@ -43,26 +54,29 @@ def turn_of(played, agent, number=0):
 def test_what_woke_an_agent_and_what_it_published(story):
     board = turn_of(story, "Scout")
     assert board.subscription == "Scout.0"
-    assert board.inputs == (ArtifactRef("c.3", "Topic"),)
+    topic, short_topic = named(story, "Topic")
+    assert board.inputs == (ArtifactRef(topic, "Topic"),)
     (lead,) = board.published
     assert (lead.type, lead.by, lead.tags, lead.wakes) == ("Lead", "Scout", ("hot",), ("Editor.0",))
     page = page_of(story)
-    assert "     woken by Topic c.3 (Scout.0)\n" in page
-    assert "     Scout publishes Lead c.8 tagged hot, for Editor.0\n" in page
+    assert f"     woken by Topic {short_topic} (Scout.0)\n" in page
+    assert f"     Scout publishes Lead {short_id(lead.id)} tagged hot, for Editor.0\n" in page
     assert "     tools.work:scout works: done (" in page
 
 
 def test_who_furnished_what_and_what_was_redacted(story):
     (given,) = turn_of(story, "Editor").slices
     assert given.provider == "CompositeProvider(RedactingProvider(DefaultCorrelationProvider))"
-    assert given.items == (ArtifactRef("c.8", "Lead"), ArtifactRef("c.3", "Topic"))
+    lead, short_lead = named(story, "Lead")
+    topic, short_topic = named(story, "Topic")
+    assert given.items == (ArtifactRef(lead, "Lead"), ArtifactRef(topic, "Topic"))
     assert given.redacted == ("source",)
     assert (given.foreign, given.engines, given.instead_of) == (0, (0,), "")
     assert given.ms >= 0
     assert given.started_at > 0
     page = page_of(story)
     assert f"     context: 2 items from {given.provider} (" in page
-    assert "         Lead c.8, Topic c.3\n         redacted: source\n" in page
+    assert f"         Lead {short_lead}, Topic {short_topic}\n         redacted: source\n" in page
 
 
 def test_a_fallback_says_why_it_serves(story):
@@ -89,7 +103,8 @@ def test_a_failed_turn_and_what_it_leaves(story):
     assert missed.detail == record.error
     assert [it.point for it in record.points] == ["board:engine", "board:error"]
     page = page_of(story)
-    assert "     not delivered to Critic.0: the turn failed (c." in page
+    _, verdict = named(story, "Verdict")
+    assert f"     not delivered to Critic.0: the turn failed ({verdict})" in page
     assert "     components are told that the turn failed: done" in page
 
 
@@ -112,7 +127,9 @@ def test_skipped_blocked_and_deferred(notes):
     assert deferred.deferred_until is not None
     page = page_of(notes)
     assert "     components say skip: by Gate.before_schedule\n" in page
-    assert "     not delivered to Guard.0: blocked: by Gate.before_schedule (c." in page
+    (note,) = blocked.inputs
+    told = f"blocked: by Gate.before_schedule ({short_id(note.id)})"
+    assert f"     not delivered to Guard.0: {told}\n" in page
     assert "     put off until " in page
 
 
@@ -152,7 +169,8 @@ def test_a_run_that_collects_for_all():
     assert [it.type for it in turn.board.inputs] == ["Verdict", "Verdict"]
     page = page_of(played)
     assert "  collects for Archive.0 beyond correlations\n" in page
-    assert "  from another run: user:ada publishes Verdict c." in page
+    told = f"user:ada publishes Verdict {short_id(board.arrived[0].id)}"
+    assert f"  from another run: {told}, for Archive.0\n" in page
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
@@ -161,8 +179,9 @@ def test_what_is_over_budget_is_left_out():
     people = [{**it, "context": context} if it["agent_name"] == "Editor" else it for it in PEOPLE]
     played = play_board(("Topic", TOPIC), spec=news(agents=people))
     (out,) = turn_of(played, "Editor").left_out
-    assert (out.call, out.items) == (1, ("c.3",))
-    assert f"     left out of call 1: c.3, {out.reason}\n" in page_of(played)
+    topic, short_topic = named(played, "Topic")
+    assert (out.call, out.items) == (1, (topic,))
+    assert f"     left out of call 1: {short_topic}, {out.reason}\n" in page_of(played)
 
 
 def test_a_turn_with_what_its_model_was_sent(story):
@@ -172,7 +191,7 @@ def test_a_turn_with_what_its_model_was_sent(story):
     assert [it.origin for it in prompt.slices if it.kind == "board"] == ["standard"]
     page = turn_page(looked, Streams())
     assert "  [board standard] system, " in page
-    assert "     woken by Lead c.8 (Editor.0)\n" in page
+    assert f"     woken by Lead {named(story, 'Lead')[1]} (Editor.0)\n" in page
 
 
 def test_everything_is_json(story, notes):
@@ -214,7 +233,7 @@ def test_other_inputs_are_found(story):
     events = changed(story, TurnStarted, {"inputs": ("c.1",)})
     (first, *_) = check_replay(story.workflow, story.run, events)
     assert first.seq == story.at(TurnStarted).seq
-    assert first.expected["data"]["inputs"] == ["c.3"]
+    assert first.expected["data"]["inputs"] == [named(story, "Topic")[0]]
 
 
 def test_an_agent_that_left_the_board_is_a_stranger(story):

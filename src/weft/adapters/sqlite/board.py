@@ -1,6 +1,5 @@
 """What is looked up of boards in a SQLite journal. Every list follows an index."""
 
-import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import chain, product
@@ -50,8 +49,6 @@ _TAGGED: Final = (
 )
 #: What SQLite calls the index that is the key of a table.
 _KEY: Final = "sqlite_autoindex_{}_1"
-#: The number of an event in the name of an artifact.
-_NUMBER: Final = re.compile("[1-9][0-9]{0,17}")
 _NAMED: Final = "EXISTS (SELECT 1 FROM json_each(a.names) WHERE value {is_})"
 
 # Only our own words and question marks are put together below, never a value (S608).
@@ -64,8 +61,6 @@ class _Stream(NamedTuple):
     terms: list[Term]
     #: The table whose order that is.
     leader: str = "a"
-    #: The values of the question marks before those of the terms.
-    values: Sequence[Any] = ()
 
 
 def find_artifacts(
@@ -100,7 +95,7 @@ def _listed(
     rows = connection.execute(
         f"{sql} ORDER BY 1{down}, 2{down}, 3{down} LIMIT ? OFFSET ?",
         [
-            *chain.from_iterable([*it.values, *_values(it.terms)] for it in streams),
+            *chain.from_iterable(_values(it.terms) for it in streams),
             limit,
             query.offset,
         ],
@@ -110,7 +105,7 @@ def _listed(
 
 def _counted(connection: sqlite3.Connection, stream: _Stream) -> int:
     sql = f"SELECT count(*) FROM {stream.source} WHERE {_all_of(stream.terms)}"  # noqa: S608
-    return connection.execute(sql, [*stream.values, *_values(stream.terms)]).fetchone()[0]
+    return connection.execute(sql, _values(stream.terms)).fetchone()[0]
 
 
 def _streams(query: ArtifactQuery) -> list[_Stream]:
@@ -119,7 +114,7 @@ def _streams(query: ArtifactQuery) -> list[_Stream]:
     The index is named, because the planner knows nothing of how many rows a value has.
     """
     if query.ids is not None:
-        return list(_by_id(query, query.ids))
+        return [_by_id(query, query.ids)] if query.ids else []
     types = list(dict.fromkeys(query.types)) or [None]
     if query.correlation is not None:
         found = [_by(query._replace(correlation=None), "correlation", query.correlation)]
@@ -153,26 +148,9 @@ def _by(rest: ArtifactQuery, column: str, value: str | None) -> _Stream:
     return _Stream(f"artifacts AS a INDEXED BY artifacts_by_{column}", terms)
 
 
-def _by_id(query: ArtifactQuery, ids: Sequence[str]) -> Iterator[_Stream]:
-    """Yield those that were given a name, and those that are called after their run and number."""
-    rest = list(_terms(query, "a"))
-    if ids:
-        terms = [_board(query, "a"), _one_of("a.id", ids), _is_place("!="), *rest]
-        yield _Stream("artifacts AS a INDEXED BY artifacts_by_id", terms)
-    parts = (it.rpartition(".") for it in dict.fromkeys(ids))
-    places = [(run, int(seq)) for run, _, seq in parts if _NUMBER.fullmatch(seq)]
-    if places:
-        source = (
-            f"(VALUES {marks(len(places), 2)}) AS place "
-            f"CROSS JOIN artifacts AS a INDEXED BY {_KEY.format('artifacts')} "
-            "ON a.run = place.column1 AND a.seq = place.column2"
-        )
-        terms = [_board(query, "a"), _is_place("="), *rest]
-        yield _Stream(source, terms, values=[*chain.from_iterable(places)])
-
-
-def _is_place(relation: str) -> Term:
-    return f"a.id {relation} a.run || '.' || a.seq", []
+def _by_id(query: ArtifactQuery, ids: Sequence[str]) -> _Stream:
+    terms = [_board(query, "a"), _one_of("a.id", ids), *_terms(query, "a")]
+    return _Stream("artifacts AS a INDEXED BY artifacts_by_id", terms)
 
 
 def _by_tag(rest: ArtifactQuery, tag: str, type_: str | None) -> _Stream:

@@ -122,10 +122,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             PRIMARY KEY (app, run, seq)
         ) WITHOUT ROWID
         """,
-        # Most are called after their run and number, and found by these: an index less to write.
-        """
-        CREATE INDEX artifacts_by_id ON artifacts (app, id) WHERE id != run || '.' || seq
-        """,
+        "CREATE INDEX artifacts_by_id ON artifacts (app, id)",
         "CREATE INDEX artifacts_by_time ON artifacts (app, board, created_at)",
         "CREATE INDEX artifacts_by_correlation ON artifacts (app, board, correlation, created_at)",
         "CREATE INDEX artifacts_by_type ON artifacts (app, board, type, created_at)",

@@ -260,7 +260,7 @@ def view_for(
     """Return the view for a program, or for a person."""
     if session.streams.settings.json:
         return JsonLines(session.streams, workflow, session.run)
-    return TerminalView(session.streams, workflow, run=session.run, model=model or "", echo=echo)
+    return TerminalView(session.streams, workflow, model=model or "", echo=echo)
 
 
 def _anything(_value: object) -> str | None:

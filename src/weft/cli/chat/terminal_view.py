@@ -82,12 +82,10 @@ class TerminalView:
         streams: Streams,
         workflow: Workflow,
         *,
-        run: str = "",
         model: str = "",
         echo: bool = False,
     ) -> None:
         self._streams = streams
-        self._run = run
         self._workflow = workflow
         self._audience = Audience(workflow.spec)
         self._model = model
@@ -197,7 +195,7 @@ class TerminalView:
 
     def _published(self, event: Event, data: events.ArtifactPublished) -> None:
         """Show an artifact: what agents publish is what a board says."""
-        text = summary(event, self._workflow, self._run)
+        text = summary(event, self._workflow)
         if not event.turn:
             self._note(text, "", most=3)
             return

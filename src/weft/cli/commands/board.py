@@ -31,7 +31,7 @@ from weft.engine.board_events import DeliveryMissed
 from weft.engine.events import Event
 from weft.findings import Json
 from weft.inspect.board import MissedRecord, missed_record
-from weft.spec.providers import MAX_LIMIT, FilterConfig, TagFilter
+from weft.spec.providers import MAX_LIMIT, MAX_OFFSET, FilterConfig, TagFilter
 from weft.spec.providers import milliseconds as time_of
 from weft.wire.artifacts import artifact_data, whole_artifact_data
 
@@ -76,11 +76,13 @@ def list_artifacts(  # noqa: PLR0913 - what is looked for, by name
         ),
     ] = (),
     correlation: Annotated[str | None, Parameter(metavar="ID", help="Only of this one.")] = None,
+    partition: Annotated[str | None, Parameter(help="Only of this part of the board.")] = None,
     text: Annotated[str | None, Parameter(help="Only those whose payload contains it.")] = None,
     since: Annotated[
         str | None, Parameter(metavar="SPAN|TIME", help="Only newer ones: 2h, or 2026-01-31T12:00.")
     ] = None,
     limit: Annotated[int, Parameter(help="How many, the newest first.")] = 20,
+    offset: Annotated[int, Parameter(help="Leave out so many of the newest.")] = 0,
     as_: Annotated[
         str | None, Parameter(name="--as", metavar="AGENT", help="Only what this agent may see.")
     ] = None,
@@ -90,6 +92,11 @@ def list_artifacts(  # noqa: PLR0913 - what is looked for, by name
     """List artifacts, newest first."""
     if not 1 <= limit <= MAX_LIMIT:
         raise usage(f"--limit {limit} cannot be shown", f"give a number from 1 to {MAX_LIMIT}")
+    for what, given in (("correlation", correlation), ("partition", partition)):
+        if given == "":
+            raise usage(f"the {what} is empty", f"name one, or leave out --{what}")
+    if not 0 <= offset <= MAX_OFFSET:
+        raise usage(f"--offset {offset} cannot be shown", "give a number from 0 on")
     board = find_board(streams, name)
     for it in type_:
         require_known("artifacts of the type", it, sorted(board.types.schemas))
@@ -97,13 +104,13 @@ def list_artifacts(  # noqa: PLR0913 - what is looked for, by name
         require_known("agent", as_, board.agents)
     wanted = FilterConfig(
         types=type_, tags=TagFilter(include=tag), producers=by, correlation_id=correlation,
-        text=text, since=_time(since), limit=limit,
+        partition=partition, text=text, since=_time(since), limit=limit,
     )  # fmt: skip
     location = locate_journal(streams, journal, must_exist=True)
 
     async def read() -> tuple[list[Envelope], int]:
         async with hosted(location) as host:
-            return await host.artifacts(board.name, wanted, scope=LOCAL, agent=as_)
+            return await host.artifacts(board.name, wanted, scope=LOCAL, agent=as_, offset=offset)
 
     found, total = asyncio.run(read())
     if streams.settings.json:
@@ -112,7 +119,8 @@ def list_artifacts(  # noqa: PLR0913 - what is looked for, by name
         return Exit.DONE
     _print_list(found, streams)
     shown = f"{len(found)} of " if len(found) < total else ""
-    more = ": --limit N shows more" if shown else ""
+    seen = offset + len(found)
+    more = f": --offset {seen} shows older ones" if found and seen < total else ""
     streams.note(f"{shown}{counted(total, 'artifact')}{more}")
     return Exit.DONE
 

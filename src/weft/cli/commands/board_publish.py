@@ -28,7 +28,6 @@ from weft.cli.starting import model_name, placed_findings
 from weft.cli.streams import Streams
 from weft.cli.text import clean
 from weft.engine.board_events import ArtifactPublished
-from weft.engine.board_rows import artifact_id
 from weft.engine.events import Event
 from weft.runtime.board.publish import Publication
 from weft.runtime.host import Host
@@ -137,7 +136,7 @@ async def _before(host: Host, made: Publication) -> int:
         if (
             isinstance(event, Event)
             and isinstance(event.data, ArtifactPublished)
-            and artifact_id(made.run, event, event.data) == made.id
+            and event.data.id == made.id
         ):
             return event.seq - 1 if event.seq > _FIRST else 0
     return 0

@@ -248,7 +248,7 @@ def _print(
     else:
         kind = KIND_NAMES[type(event.data)]
         head = clean(f"{event.seq:>4}  {at_time(event.at, '%H:%M:%S')}  {kind:<17}  ")
-        line = head + clean(summary(event, workflow, run))
+        line = head + clean(summary(event, workflow))
         terminal = streams.settings.terminal
         streams.result((shortened(line, streams.settings.columns) if terminal else line).rstrip())
     finish()

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from weft.cli.hosting import SHORT
+from weft.cli.hosting import short
 from weft.cli.pages.page import Page
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, counted
@@ -23,8 +23,8 @@ from weft.inspect.board import (
 from weft.ports.board import Consumption, StoredArtifact
 from weft.runtime.workflow import Workflow
 
-#: The name of an artifact that nobody has named: its run and the number of its event.
-OWN_ID: Final = re.compile(r"(.+)\.(\d+)")
+#: The name of an artifact that nobody has named: as clocks make them, or by what made it.
+_UNNAMED: Final = re.compile("[0-9a-z]{26}|[0-9a-f]{32}")
 
 #: Why artifacts did not come to what they were collected for.
 _MISSED: Final = {
@@ -50,9 +50,8 @@ _TIMERS: Final = {
 
 
 def short_id(artifact: str) -> str:
-    """Return the name of an artifact as it stands in a line: of its run only the end."""
-    found = OWN_ID.fullmatch(artifact)
-    return f"{found[1][-SHORT:]}.{found[2]}" if found else artifact
+    """Return the name of an artifact as it stands in a line; of one nobody gave only the end."""
+    return short(artifact) if _UNNAMED.fullmatch(artifact) else artifact
 
 
 def woken_text(workflow: Workflow, data: TurnStarted) -> str:

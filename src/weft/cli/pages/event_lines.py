@@ -14,7 +14,6 @@ from weft.cli.pages.board import (
 )
 from weft.cli.text import at_time, counted, shortened, value_text
 from weft.engine import events
-from weft.engine.board_rows import artifact_id
 from weft.engine.board_turn import AFTER, BOARD, ENGINE, ERROR, PUBLISH
 from weft.engine.events import Event, EventData
 from weft.engine.points import COMPUTED, HANDOFF, TRIGGER
@@ -57,10 +56,8 @@ _VALUE: Final = 80
 _QUOTING: Final = 200
 
 
-def summary(event: Event, workflow: Workflow, run: str = "") -> str:
+def summary(event: Event, workflow: Workflow) -> str:
     """Say what happened in one line; nothing where it needs no words."""
-    if isinstance(event.data, events.ArtifactPublished):
-        return _published(event.data, artifact_id(run, event, event.data))
     return _SUMMARIES[type(event.data)](event, event.data, workflow)
 
 
@@ -313,7 +310,7 @@ def _ended(_event: Event, data: events.RunEnded, _workflow: Workflow) -> str:
     return f"{data.outcome}: {data.reason}"
 
 
-def _published(data: events.ArtifactPublished, id_: str) -> str:
+def _published(_event: Event, data: events.ArtifactPublished, _workflow: Workflow) -> str:
     aside = [counted(len(data.tags), "tag")] if data.tags else []
     if data.direct:
         aside.append(f"only for {data.direct}")
@@ -321,7 +318,7 @@ def _published(data: events.ArtifactPublished, id_: str) -> str:
         aside.append(f"visible in {data.delay / 1000:g} s")
     aside += [f"collected in {it}" for it in data.letters]
     told = f" ({', '.join(aside)})" if aside else ""
-    return f"{data.by} publishes {data.type} {short_id(id_)}{told}: {preview(data.payload)}"
+    return f"{data.by} publishes {data.type} {short_id(data.id)}{told}: {preview(data.payload)}"
 
 
 def _arrived(_event: Event, data: events.ArtifactArrived, _workflow: Workflow) -> str:
@@ -349,6 +346,7 @@ _Summary: TypeAlias = Callable[[Event, Any, Workflow], str]
 _SUMMARIES: Final[dict[type[EventData], _Summary]] = {
     events.RunStarted: _started,
     events.RunForked: _forked,
+    events.ArtifactPublished: _published,
     events.MessageShown: _shown,
     events.TurnStarted: _turn,
     events.ContextAssembled: _assembled,

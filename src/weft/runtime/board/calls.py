@@ -1,12 +1,14 @@
 """Calling the code of a board: before an agent works, its engines, and around what it publishes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from pydantic import ValidationError
+
 from weft.context.slices import AgentInfo, Envelope, Item, utc
 from weft.engine.board import rules_of
-from weft.engine.board_rules import test_of
+from weft.engine.board_rules import SubscriptionRules, test_of
 from weft.engine.board_turn import AFTER, ENGINE, PUBLISH, inputs_of, spec_of
 from weft.engine.publishing import (
     VISIBILITY,
@@ -16,6 +18,7 @@ from weft.engine.publishing import (
     reviewed,
 )
 from weft.engine.state import Activation, State
+from weft.engine.visibility import audience, may_see
 from weft.errors import ToolError
 from weft.findings import Json
 from weft.ports.board import BoardStore
@@ -35,6 +38,7 @@ from weft.runtime.board.reading import reader_for
 from weft.runtime.context_variables import Context
 from weft.runtime.json_values import own_copy, plain_json
 from weft.runtime.workflow import Workflow
+from weft.spec.visibility import PUBLIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,10 @@ class BoardCall:
     active: Activation
     call: ToolCall
     variables: Context | None = None
+
+    @property
+    def app(self) -> str:
+        return self.state.app
 
     @property
     def code(self) -> BoardCode:
@@ -81,7 +89,6 @@ class BoardCall:
         return EvalContext(
             agent=AgentInfo(agent, declared.description if declared else "", labels),
             run=self.state.run,
-            turn=self.active.number,
             correlation_id=self.state.board.correlation if self.state.board else "",
             key=self.call.key,
             now=utc(now),
@@ -242,8 +249,7 @@ async def consulted(board: "BoardCall | OutsideCall", agent: str, draft: JsonDra
         draft = {**draft, **changed[0]}
     verdicts: dict[str, Json] = {}
     keys: dict[str, Json] = {}
-    rules = rules_of(board.workflow.compiled)
-    for it in rules.by_type.get(str(draft["type"]), ()):
+    for it in _askable(board, draft):
         if it.where is not None and it.where.function:
             verdicts[it.name] = await _verdict_of(board, it.where.function, draft)
         if it.join is not None and it.join.function:
@@ -251,6 +257,22 @@ async def consulted(board: "BoardCall | OutsideCall", agent: str, draft: JsonDra
             if key is not None:
                 keys[it.name] = str(key)
     return {**draft, "verdicts": verdicts, "keys": keys}
+
+
+def _askable(board: "BoardCall | OutsideCall", draft: JsonDraft) -> Iterator[SubscriptionRules]:
+    """Yield the subscriptions to a type; code of those that may not see an artifact never gets it.
+
+    A visibility that cannot be read is refused later, and asked about by nobody.
+    """
+    rules = rules_of(board.workflow.compiled)
+    try:
+        visibility = VISIBILITY.validate_python(draft.get("visibility", dumped(PUBLIC)))
+    except ValidationError:
+        return
+    seen = audience(visibility, created_at=0, tenant=board.app)._replace(visible_at=0)
+    for it in rules.by_type.get(str(draft["type"]), ()):
+        if may_see(seen, rules.identity(it.agent, board.app), 0):
+            yield it
 
 
 async def _verdict_of(
@@ -279,6 +301,7 @@ class OutsideCall:
     workflow: Workflow
     call: ToolCall
     clock: Clock
+    app: str
 
     @property
     def code(self) -> BoardCode:

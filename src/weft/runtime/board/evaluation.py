@@ -111,7 +111,6 @@ class EvalContext:
 
     agent: AgentInfo
     run: str
-    turn: int
     correlation_id: str
     #: The same whenever the activation is repeated after a crash.
     key: str

@@ -115,30 +115,28 @@ class BoardGateway(Gateway):
             return await self._publish(linked, offer, scope, model)
         key = (scope.app, f"{linked.name} {id}")
         async with self._beginning.setdefault(key, asyncio.Lock()):  # An id counts once.
-            query = ArtifactQuery(
-                scope.app, linked.name, None, self._clock.now(), ids=(id,), limit=1
-            )
-            for it in (await self._journal.artifacts(query)).items:
-                return Publication(id, it.run, it.artifact.correlation)
+            there = await self._named(linked.name, id, scope)
+            if there is not None:
+                return Publication(id, there.run, there.artifact.correlation)
             return await self._publish(linked, offer, scope, model)
 
     async def _publish(
         self, linked: Workflow, offer: Offer, scope: Scope, model: str | None
     ) -> Publication:
         name = offer.correlation or self._clock.new_id()
+        offer = offer._replace(id=offer.id or self._clock.new_id())
         for _ in range(MAX_TRIES):
             try:
                 # Of many who publish at once, one begins the correlation.
                 async with self._beginning.setdefault((scope.app, name), asyncio.Lock()):
                     run, there = await open_run(self._journal, scope.app, name)
-                    seq = 0
                     if not there:
-                        seq = await self._begin_board(run, linked, offer, scope, name, model)
+                        await self._begin_board(run, linked, offer, scope, name, model)
                 if there:
-                    seq = await self._add(run, linked.name, offer, scope)
+                    await self._add(run, linked.name, offer, scope)
             except (StoreConflict, _Begun):  # Another process has begun or ended it meanwhile.
                 continue
-            return Publication(offer.id or f"{run}.{seq}", run, name)
+            return Publication(offer.id, run, name)
         raise RunError(f"the correlation {name} could not be written to; try again")
 
     async def _begin_board(
@@ -149,7 +147,7 @@ class BoardGateway(Gateway):
         scope: Scope,
         correlation: str,
         model: str | None,
-    ) -> int:
+    ) -> None:
         user = scope.user or ""
         made = await event_of(linked, offer, app=scope.app, user=user, clock=self._clock)
         begun = await self._board_start(linked, scope, model, correlation=correlation)
@@ -159,7 +157,7 @@ class BoardGateway(Gateway):
             events = await self._begin(scope, linked, run, new, streamed=False)
         except UsageError as taken:
             raise _Begun from taken
-        return self._number(scope, events, made)
+        self._follow(scope, events, made)
 
     async def _board_start(
         self,
@@ -183,7 +181,7 @@ class BoardGateway(Gateway):
             schedule=schedule,
         )
 
-    async def _add(self, run: str, workflow: str, offer: Offer, scope: Scope) -> int:
+    async def _add(self, run: str, workflow: str, offer: Offer, scope: Scope) -> None:
         """Put an artifact into a run that is there."""
         opened = await self._open(run, Scope(scope.app))
         if opened.workflow.name != workflow:
@@ -197,23 +195,21 @@ class BoardGateway(Gateway):
                 hint="publish it without that correlation, or add the type before the first one",
             )
         if _is_published(opened.state, offer):
-            return 0
+            return
         user = scope.user or ""
         made = await event_of(opened.workflow, offer, app=scope.app, user=user, clock=self._clock)
         new = (NewEvent(f"user:{user}", made),)
         events = await self._write_all(
             opened, new, lambda state: _is_open(state) and not _is_published(state, offer)
         )
-        return self._number(scope, events, made)
+        self._follow(scope, events, made)
 
-    def _number(self, scope: Scope, events: Sequence[Event], made: ArtifactPublished) -> int:
-        """Return the number of the event by which something was published; bring its letters."""
+    def _follow(self, scope: Scope, events: Sequence[Event], made: ArtifactPublished) -> None:
+        """Bring the letters of what was published; raises _Begun if it was not written."""
         if not self._dispatcher.mine((scope.app, "")):
             self._collector.look(scope.app, events)
-        for event in events:
-            if event.data is made:
-                return event.seq
-        raise _Begun
+        if not any(event.data is made for event in events):
+            raise _Begun
 
     async def flush(self, run: str, *, scope: Scope) -> None:
         """Let everything be handled now that a board has collected for batches in a run."""
@@ -270,11 +266,13 @@ class BoardGateway(Gateway):
         scope: Scope,
         agent: str | None = None,
         embed_meta: bool = False,
+        offset: int = 0,
     ) -> tuple[list[Envelope], int]:
         """Return artifacts of a board, and how many there are in all.
 
         An operator sees everything of the tenant; `agent` shows only what that agent may see.
-        `embed_meta` says of each which agents it has woken.
+        `embed_meta` says of each which agents it has woken; `offset` leaves out so many of the
+        first.
         """
         require_scope(scope)
         identity = None if agent is None else await self._identity(workflow, agent, scope)
@@ -285,18 +283,25 @@ class BoardGateway(Gateway):
             reader=identity,
             now=self._clock.now(),
         )
-        return await reader.query_artifacts(filters, embed_meta=embed_meta)
+        return await reader.query_artifacts(filters, embed_meta=embed_meta, offset=offset)
 
     async def artifact(self, workflow: str, artifact: str, *, scope: Scope) -> StoredArtifact:
         """Return an artifact with its visibility and where it stands in the journal."""
         require_scope(scope)
-        now = self._clock.now()
-        name = await self._board_name(workflow)
-        query = ArtifactQuery(scope.app, name, None, now, ids=(artifact,), limit=1)
-        page = await self._journal.artifacts(query)
-        if not page.items:
+        found = await self._named(await self._board_name(workflow), artifact, scope)
+        if found is None:
             raise UsageError(f"there is no artifact {artifact} on the board {workflow}")
-        return page.items[0]
+        return found
+
+    async def _named(self, board: str, artifact: str, scope: Scope) -> StoredArtifact | None:
+        """Return the artifact of a name; a fork has copies of those of the run it comes from."""
+        query = ArtifactQuery(scope.app, board, None, self._clock.now(), ids=(artifact,))
+        found = (await self._journal.artifacts(query)).items
+        for it in found if len(found) > 1 else ():
+            row = await self._journal.run(Scope(scope.app), it.run)
+            if row is not None and not row.parent:
+                return it
+        return next(iter(found), None)
 
     async def _board_name(self, workflow: str) -> str:
         """Return the name of a board, which may be another than that of its folder."""
@@ -341,4 +346,4 @@ def _is_open(state: State) -> bool:
 
 
 def _is_published(state: State, offer: Offer) -> bool:
-    return bool(offer.id) and state.board is not None and offer.id in state.board.ids
+    return state.board is not None and offer.id in state.board.ids

@@ -144,7 +144,7 @@ async def event_of(
 ) -> ArtifactPublished:
     """Return the event of what is published. Raises UsageError if it may not be."""
     draft = judged(workflow, offer)
-    call = OutsideCall(workflow, code_call("", "", ""), clock)
+    call = OutsideCall(workflow, code_call("", "", ""), clock, app)
     try:
         draft = await consulted(call, "", draft)
     except ToolError as error:

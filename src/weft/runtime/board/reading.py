@@ -8,11 +8,17 @@ from weft.engine.visibility import Identity
 from weft.errors import UsageError
 from weft.ports.board import ArtifactQuery, BoardStore, StoredArtifact
 from weft.runtime.json_values import own_copy
-from weft.spec.providers import MAX_LIMIT, FilterConfig, milliseconds
+from weft.spec.providers import MAX_LIMIT, MAX_OFFSET, FilterConfig, milliseconds
 
 
 def query_of(
-    filters: FilterConfig, *, app: str, board: str, reader: Identity | None, now: int
+    filters: FilterConfig,
+    *,
+    app: str,
+    board: str,
+    reader: Identity | None,
+    now: int,
+    offset: int = 0,
 ) -> ArtifactQuery:
     """Return a filter as a query of a reader."""
     return ArtifactQuery(
@@ -26,11 +32,13 @@ def query_of(
         all_tags=filters.tags.all_of,
         producers=filters.producers,
         correlation=filters.correlation_id,
+        partition=filters.partition,
         since=None if filters.since is None else milliseconds(filters.since),
         until=None if filters.until is None else milliseconds(filters.until),
         text=filters.text,
         order=filters.order,
         limit=filters.limit or MAX_LIMIT,
+        offset=offset,
     )
 
 
@@ -49,14 +57,15 @@ def reader_for(
     """
 
     async def query(
-        filters: FilterConfig, *, meta: bool, count: bool
+        filters: FilterConfig, *, meta: bool, count: bool, offset: int
     ) -> tuple[list[Envelope], int]:
         if not isinstance(filters, FilterConfig):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(
                 f"artifacts are found by a FilterConfig, not by {type(filters).__name__}",
                 hint='write FilterConfig(types={"Invoice"}, limit=10)',
             )
-        wanted = query_of(filters, app=app, board=board, reader=reader, now=now)
+        _require_offset(offset)
+        wanted = query_of(filters, app=app, board=board, reader=reader, now=now, offset=offset)
         page = await store.artifacts(wanted, count=count)
         found = [envelope(it) for it in page.items]
         if served is not None:
@@ -68,6 +77,12 @@ def reader_for(
         return found, page.total or 0
 
     return BoardReader(query)
+
+
+def _require_offset(offset: int) -> None:
+    if not isinstance(offset, int) or not 0 <= offset <= MAX_OFFSET:  # pyright: ignore[reportUnnecessaryIsInstance]
+        told = f"{offset!r:.60} is not how many artifacts to leave out"
+        raise UsageError(told, hint="give a number from 0 on")
 
 
 async def _with_consumers(
@@ -110,6 +125,7 @@ async def hidden_ids(
     wanted = tuple(dict.fromkeys(ids))
     if not wanted:
         return set()
-    query = ArtifactQuery(app, board, reader, now, ids=wanted, limit=len(wanted))
+    # No limit: an id that was given twice is that of two artifacts.
+    query = ArtifactQuery(app, board, reader, now, ids=wanted)
     page = await store.artifacts(query)
     return set(wanted) - {it.artifact.id for it in page.items}

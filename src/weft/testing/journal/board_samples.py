@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from weft.engine.board_events import ArtifactPublished
 from weft.engine.board_rows import board_sides
 from weft.engine.board_state import BoardState
-from weft.engine.events import EventData
+from weft.engine.events import Event, EventData
 from weft.engine.rows import Batch
 from weft.engine.state import State, Status
 from weft.engine.visibility import Identity
@@ -30,7 +30,7 @@ SOME_WAYS: Final[tuple[dict[str, Any], ...]] = (
     {"ids": ("same",)},
 )
 #: What is not given is as here.
-ARTIFACT: Final = ArtifactPublished("Idea", None, "Ann")
+ARTIFACT: Final = ArtifactPublished("Idea", None, "Ann", id="")
 QUERY: Final = ArtifactQuery(APP, BOARD, None, LATE)
 
 
@@ -54,7 +54,7 @@ class BoardRun(SampleRun):
     def writing(self, *data: EventData, at: int = 2000, status: Status = "running") -> Batch:
         """Return the next batch, whose events are all of one time."""
         batch = self.batch(*data, at=at, status=status)
-        events = [it._replace(at=at) for it in batch.events]
+        events = [it._replace(at=at, data=self._named(it)) for it in batch.events]
         state = State(
             self.run,
             workflow=self.workflow,
@@ -64,6 +64,13 @@ class BoardRun(SampleRun):
             board=BoardState(self.correlation),
         )
         return batch._replace(events=events, sides=tuple(board_sides(state, events)))
+
+    def _named(self, event: Event) -> EventData:
+        """Return the data of an event; an artifact without a name is called after its place."""
+        data = event.data
+        if isinstance(data, ArtifactPublished) and not data.id:
+            return replace(data, id=f"{self.run}.{event.seq}")
+        return data
 
 
 class Found(NamedTuple):

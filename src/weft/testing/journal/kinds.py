@@ -99,7 +99,7 @@ EVERY_KIND: Final[tuple[EventData, ...]] = (
     events.HandedOff("Helper", "Closer", "rule", 0),
     events.HandedOff("Closer", "terminate", "default"),
     events.HandedOff("Helper", "Closer", "chosen"),
-    board_events.ArtifactPublished("Idea", ANYTHING, "Helper"),
+    board_events.ArtifactPublished("Idea", ANYTHING, "Helper", "idea-0"),
     board_events.ArtifactPublished(
         type="Idea",
         payload=[ANYTHING],

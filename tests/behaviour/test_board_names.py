@@ -1,0 +1,185 @@
+"""What artifacts, calls and activations of a board are called, where somebody gets to see it."""
+
+from support.boards import Note, Order, Receipt, Seen, play
+from weft.board import (
+    BLOCK,
+    DEFER,
+    Board,
+    Component,
+    FilterConfig,
+    FunctionEngine,
+    JoinSpec,
+    Output,
+    PrivateVisibility,
+)
+from weft.engine.events import ArtifactPublished, Event
+from weft.ports.scope import Scope
+
+SECRET = PrivateVisibility(agents=("nobody",))
+
+
+def worker(board: Board, engine, *components):
+    made = board.agent("worker").consumes(Order).publishes(Note, fan_out=9)
+    return made.with_utilities(*components).with_engines(FunctionEngine(engine))
+
+
+async def notes_of(board: Board) -> list[str]:
+    """Return the ids of all notes that anybody may see, oldest first."""
+    wanted = FilterConfig(types={"Note"}, order="created_at")
+    found, _ = await (await board.host()).artifacts(
+        board.name, wanted, scope=board.scope, agent="worker"
+    )
+    return [it.id for it in found]
+
+
+def test_what_comes_from_outside_gets_a_name_and_keeps_it():
+    async def test(board, clock):
+        board.types(Note)
+        one, two = [await board.publish(Note(text=it), correlation_id="c") for it in "ab"]
+        named = await board.publish(Note(text="c"), correlation_id="c", id="mine")
+        assert len({one.id, two.id, "mine"}) == 3
+        assert named.id == "mine"
+        host = await board.host()
+        events = [it async for it in host.events("c", scope=Scope(board.scope.app))]
+        ids = [
+            it.data.id
+            for it in events
+            if isinstance(it, Event) and isinstance(it.data, ArtifactPublished)
+        ]
+        assert ids == [one.id, two.id, "mine"]
+        found, _ = await board.query_artifacts(FilterConfig(order="created_at"))
+        assert [it.id for it in found] == ids
+
+    play(test)
+
+
+def test_what_an_agent_publishes_is_called_the_same_whatever_is_hidden_beside_it():
+    def story(*, secrets):
+        def work(inputs):
+            shown = [Note(text="a"), Note(text="b")]
+            hidden = [Output(Note(text="x"), visibility=SECRET)] * secrets
+            return [*hidden, shown[0], *hidden, shown[1]]
+
+        async def test(board, clock):
+            worker(board, work)
+            for number in range(secrets):
+                await board.publish(Receipt(text=f"{number}"), visibility=SECRET, id=f"s{number}")
+                await board.publish(
+                    Order(number=9), correlation_id="c", visibility=SECRET, id=f"h{number}"
+                )
+            for number in (1, 2):
+                await board.publish(Order(number=number), correlation_id="c", id=f"v{number}")
+                await board.run_until_idle()
+            return await notes_of(board)
+
+        return play(test)
+
+    plain = story(secrets=0)
+    assert len(set(plain)) == 4
+    assert story(secrets=2) == plain
+
+
+def test_every_tick_of_a_schedule_is_called_after_it():
+    def story():
+        async def test(board, clock):
+            ticking = Seen()
+            board.agent("worker").schedule(every=60, max_repeats=3).with_engines(ticking.engine)
+            await board.start()
+            for _ in range(4):
+                await board.run_until_idle()
+                await clock.advance(60)
+            found, _ = await board.query_artifacts(FilterConfig(types={"Tick"}))
+            return [it.id for it in found]
+
+        return play(test)
+
+    ticks = story()
+    assert len(set(ticks)) == 3
+    assert story() == ticks
+
+
+def test_what_a_fork_publishes_is_another_artifact_and_what_it_copies_is_the_same():
+    async def test(board, clock):
+        worker(board, lambda inputs: Note(text="x"))
+        made = await board.publish(Order(number=1), id="order")
+        await board.run_until_idle()
+        host = await board.host()
+        child = await host.fork(made.run, scope=board.scope, turn=1)
+        await board.run_until_idle()
+        names = {}
+        for correlation in (made.correlation_id, child):
+            found, _ = await board.query_artifacts(FilterConfig(correlation_id=correlation))
+            names[correlation] = {it.type: it.id for it in found}
+        ours, theirs = names.values()
+        assert ours["Order"] == theirs["Order"] == "order"
+        assert ours["Note"] != theirs["Note"]
+        # By its id the original is found, and published again it is still the same.
+        assert (await host.artifact(board.name, "order", scope=board.scope)).run == made.run
+        assert await board.publish(Order(number=1), id="order") == made
+
+    play(test)
+
+
+def test_after_publishing_components_are_told_the_names_and_not_of_what_was_blocked():
+    told = []
+
+    class Telling(Component):
+        def artifact_published(self, artifact):
+            return BLOCK if artifact.payload["text"] == "b" else None
+
+        def post_publish(self, ctx, artifacts):
+            told.extend((it.payload["text"], it.id) for it in artifacts)
+
+    async def test(board, clock):
+        worker(board, lambda inputs: [Note(text=it) for it in "abc"], Telling())
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert told == list(zip("ac", await notes_of(board), strict=True))
+
+    play(test)
+
+
+def test_what_is_tried_again_has_a_key_of_its_own():
+    keys = []
+
+    class Late(Component):
+        def before_schedule(self, ctx, inputs):
+            keys.append(ctx.key)
+            return DEFER if len(keys) < 3 else None
+
+    async def test(board, clock):
+        worker(board, lambda inputs: Note(text="x"), Late())
+        await board.publish(Order(number=1))
+        for _ in range(3):
+            await board.run_until_idle()
+            await clock.advance(2)
+        assert len(await notes_of(board)) == 1
+
+    play(test)
+    assert len(keys) == len(set(keys)) == 3
+
+
+def test_functions_of_agents_that_may_not_see_an_artifact_never_get_it():
+    asked = []
+
+    def wants(note: Note) -> bool:
+        asked.append(("where", note.text))
+        return True
+
+    def key(note: Note) -> str:
+        asked.append(("key", note.text))
+        return note.text
+
+    async def test(board, clock):
+        seen = Seen()
+        other = board.agent("other").consumes(Note, where=wants)
+        other.consumes(Note, Order, join=JoinSpec(key, within=5)).with_engines(seen.engine)
+        worker(board, lambda inputs: [Note(text="b"), Output(Note(text="y"), visibility=SECRET)])
+        await board.publish(Note(text="a"))
+        await board.publish(Note(text="x"), visibility=SECRET)
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert seen.calls == [("a",), ("b",)]
+
+    play(test)
+    assert sorted(asked) == [("key", "a"), ("key", "b"), ("where", "a"), ("where", "b")]
