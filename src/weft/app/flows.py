@@ -13,7 +13,7 @@ from weft.app.code_hosts import open_code_host
 from weft.app.folders import make_folder
 from weft.app.outside import Adapters
 from weft.app.places import JOURNAL, LOCAL
-from weft.dsl.objects import LocalObjects
+from weft.dsl.objects import LocalObjects, kept_objects
 from weft.engine.events import Event, Outcome
 from weft.engine.rows import RequestRow
 from weft.engine.state import State
@@ -166,7 +166,7 @@ async def _next_event(host: Host, run: str, after: int) -> None:
 
 def _parts(flow: AnyFlow) -> tuple[WorkflowSpec, LocalObjects]:
     if isinstance(flow, WorkflowSpec):
-        spec, objects = flow, LocalObjects()
+        spec, objects = flow, kept_objects(flow)
     elif callable(getattr(flow, "build", None)):
         spec, objects = flow.build(), flow.objects
     else:

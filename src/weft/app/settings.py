@@ -2,9 +2,11 @@
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from ipaddress import IPv6Address
+from pathlib import Path
 from typing import Final, get_args
 
 from weft.adapters.models.registry import CallRules
@@ -29,6 +31,8 @@ SETTINGS: Final = {
     "WEFT_DURABILITY": "full: on disk before an effect begins; normal: handed to the system",
     "WEFT_DOCUMENTS": "where documents are: a file, or mongodb://HOST/DATABASE",
     "WEFT_DOCUMENTS_TENANT_FIELD": "the field of documents that says whose they are; else app_id",
+    "WEFT_EMBEDDINGS": "what embeds passages: local, PROVIDER:MODEL, URL#MODEL, or none",
+    "WEFT_CACHE": "where models that were installed are kept; else the user's cache",
 }
 
 _HOST: Final = re.compile(
@@ -92,6 +96,15 @@ def durability_of(settings: Mapping[str, str], given: str | None = None) -> Dura
             return known
     name = "WEFT_DURABILITY" if given is None else "durability"
     raise UsageError(f"{name} is full or normal, not {text!r}")
+
+
+def cache_folder(settings: Mapping[str, str]) -> Path:
+    """Return where things are kept that can be fetched again."""
+    if settings.get("WEFT_CACHE"):
+        return Path(settings["WEFT_CACHE"])
+    usual = {"darwin": "Library/Caches", "win32": "AppData/Local"}.get(sys.platform, ".cache")
+    base = settings.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / usual) / "weft"
 
 
 def _host(text: str) -> str:

@@ -31,6 +31,11 @@ class Placed:
     role: str = ""
 
 
+def is_flow(subject: Subject) -> bool:
+    """Tell whether a workflow is a flow; of one beside a board, BOARD001 speaks."""
+    return subject.spec.flow is not None and subject.spec.board is None
+
+
 def flow_of(subject: Subject) -> spec.Flow:
     """Return the flow of a workflow; one without steps where it has none."""
     return subject.spec.flow or NO_FLOW

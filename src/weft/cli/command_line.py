@@ -7,7 +7,8 @@ from typing import Annotated, Final
 from cyclopts import App, CycloptsError, Group, Parameter
 
 import weft
-from weft.cli.commands.table import COMMAND_NAMES, COMMANDS, Command
+from weft.cli.commands.command import Command
+from weft.cli.commands.table import COMMAND_NAMES, COMMANDS
 from weft.cli.failure import CommandFailed, Exit
 from weft.cli.pages.help import HelpPage
 from weft.cli.settings import read_settings

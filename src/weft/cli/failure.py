@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Final
 
-from weft.errors import DeclarationError, SetupError, UsageError, WeftError
+from weft.errors import DeclarationError, RetrievalError, SetupError, UsageError, WeftError
 from weft.findings import Finding
 
 
@@ -94,6 +94,10 @@ def failure_of(error: WeftError | OSError) -> Failure:
             return Failure(Exit.SETUP, str(error), hint=(error.hint,) if error.hint else ())
         case UsageError():
             return Failure(Exit.USAGE, str(error), hint=(error.hint,) if error.hint else ())
+        case RetrievalError(hint=str(hint)):
+            # What may be better next time is not for the one who asks to change.
+            outcome = Exit.SETUP if error.retryable else Exit.USAGE
+            return Failure(outcome, str(error), hint=(hint,))
         case DeclarationError() if error.findings:
             return Failure(Exit.FAILED, str(error), findings=error.findings)
         case OSError():

@@ -29,7 +29,8 @@ class WorkflowBuilder(Steps[S], Generic[S]):
             raise refusal("FLOW002", "the workflow has no name", 'write one: "InvoiceReview"')
         super().__init__(Shared())
         self.name = name
-        self._state = require_class(state, "the state")
+        require_class(state, "the state")
+        self._state = state
         self._description = description
         self._variables: dict[str, Variable] = {}
         self._last: spec.Step | None = None

@@ -1,7 +1,7 @@
 """Flows in Python: typed steps over a state, agents and functions, and what they are shown.
 
 flow = Workflow.create("Review", Draft).start_with(write).then(check).finally_(publish)
-spec = flow.build()
+result = weft.run(flow, Draft(topic="Bees"), model="sample")
 """
 
 from weft.app.flows import FlowResult, open_flow, run_flow

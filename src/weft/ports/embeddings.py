@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from weft.errors import RetrievalError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -33,3 +35,16 @@ class Embedder(Protocol):
     async def close(self) -> None:
         """Let go of everything."""
         ...
+
+
+def require_texts(texts: Sequence[str]) -> None:
+    """Refuse texts that no embedder takes; raise RetrievalError that says which one it is."""
+    for number, text in enumerate(texts, 1):
+        which = f"text {number} of {len(texts)}" if len(texts) > 1 else "the text"
+        if not text.strip():
+            raise RetrievalError(f"{which} to embed is empty", hint="leave empty texts out")
+        if len(text) > MOST_CHARACTERS:
+            raise RetrievalError(
+                f"{which} to embed has {len(text):,} characters; at most {MOST_CHARACTERS:,} fit",
+                hint="split it, or put it into a collection, which does that",
+            )

@@ -1,5 +1,31 @@
-"""Retrieval: collections of passages, and what searches them."""
+"""Retrieval: collections of passages, and what searches them.
 
-from weft.ports.retriever import Collection, RetrievalResult, VectorSearchAdapter
+class ResearchLibrary(Collection): ...
 
-__all__ = ["Collection", "RetrievalResult", "VectorSearchAdapter"]
+async with open_collections() as collections:
+    await collections.add(ResearchLibrary, ["papers"])
+    found = await collections.search(ResearchLibrary, "how do bees dance?")
+"""
+
+from weft.adapters.collections.chunks import Chunking
+from weft.adapters.collections.collection import Stats
+from weft.adapters.collections.ingest import Ingested, Progress
+from weft.app.collections import Collections, open_collections
+from weft.ports.embeddings import Embedder
+from weft.ports.retriever import Collection, RetrievalResult, Retrievers, VectorSearchAdapter
+from weft.runtime.retrievers import RetrieverRegistry
+
+__all__ = [
+    "Chunking",
+    "Collection",
+    "Collections",
+    "Embedder",
+    "Ingested",
+    "Progress",
+    "RetrievalResult",
+    "RetrieverRegistry",
+    "Retrievers",
+    "Stats",
+    "VectorSearchAdapter",
+    "open_collections",
+]

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from zlib import crc32
 
-from weft.errors import RetrievalError
 from weft.findings import Json
-from weft.ports.embeddings import MOST_CHARACTERS
+from weft.ports.embeddings import require_texts
 from weft.ports.retriever import MIN_RELEVANCE, TOP_K, Collection, RetrievalResult
 
 if TYPE_CHECKING:
@@ -88,10 +87,9 @@ class WordEmbedder:
         """Return one unit vector for each text."""
         import numpy as np  # noqa: PLC0415 - an optional part
 
+        require_texts(texts)
         vectors = np.zeros((len(texts), self._dimensions), np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            if not text.strip() or len(text) > MOST_CHARACTERS:
-                raise RetrievalError("a text to embed is empty or too long")
             self.texts.append(text)
             for word in _WORD.findall(text.lower()) or [text]:
                 row[crc32(word.encode()) % self._dimensions] += 1

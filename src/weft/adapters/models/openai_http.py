@@ -132,8 +132,8 @@ class Endpoint:
     #: What it calls the most tokens that a reply may have.
     limit_key: str = "max_tokens"
 
-    def url(self) -> URL:
-        """Return where completions are asked for; a query of the base URL stays."""
+    def url(self, ending: str = "/chat/completions") -> URL:
+        """Return where completions, or others, are asked for; a query of the base URL stays."""
         try:
             base = URL(self.base_url)
         except ValueError:
@@ -143,7 +143,7 @@ class Endpoint:
                 f"{self.base_url} is not the URL of a model server",
                 hint="write it like http://127.0.0.1:8080/v1",
             )
-        path = base.path.rstrip("/") + "/chat/completions"
+        path = base.path.rstrip("/") + ending
         return base.with_path(path, keep_query=True).with_user(None)
 
     def headers(self) -> CIMultiDict[str]:

@@ -17,7 +17,8 @@ from weft.ports.model import Model
 
 if TYPE_CHECKING:
     from weft.adapters.models.library import LibraryModel
-    from weft.adapters.models.openai_http import Connections
+    from weft.adapters.models.openai_http import Connections, Endpoint
+    from weft.ports.embeddings import Embedder
 
 #: Makes the model of a name; it is given what follows the colon, if anything does.
 Factory = Callable[[str], Model]
@@ -93,29 +94,57 @@ class ModelRegistry:
         if kind in self._factories:
             return self._factories[kind](rest)
         if kind in _ADDRESSES:
-            return self._at_url(name)
+            return self._compatible(name, *_split_url(name))
         if kind in self._providers and rest:
             return self._compatible(name, self._providers[kind], rest)
         if kind in THROUGH_LIBRARY and rest:
             return self._through_library(name, THROUGH_LIBRARY[kind], rest)
         raise self._unknown(name, kind, named=bool(colon))
 
-    def _at_url(self, name: str) -> Model:
-        url, _, model = name.partition("#")
-        if not model:
-            raise UsageError(
-                f"{name} names a server and no model", hint=f"write {url}#MODEL, or {url}#default"
-            )
-        return self._compatible(name, Provider(url), model)
+    def embedder(self, name: str) -> "Embedder":
+        """Return what embeds texts with the model of a name; only compatible endpoints can.
+
+        Close it. Raises UsageError and SetupError as `model` does.
+        """
+        kind, colon, rest = name.partition(":")
+        if kind in _ADDRESSES:
+            provider, model = _split_url(name)
+        elif kind in self._providers and rest:
+            provider, model = self._providers[kind], rest
+        elif kind in THROUGH_LIBRARY:
+            known = ", ".join(sorted(self._providers))
+            raise UsageError(f"{kind} offers no embeddings here", hint=f"available: {known}")
+        else:
+            raise self._unknown(name, kind, named=bool(colon))
+        endpoint = self._endpoint(name, provider)
+        # Loads a library that is not always installed.
+        from weft.adapters.models.openai_embeddings import HttpEmbedder  # noqa: PLC0415
+
+        rules = self._rules
+        return HttpEmbedder(
+            endpoint,
+            model,
+            name=name,
+            clock=self._clock,
+            random=self._random,
+            seconds=rules.seconds,
+            policy=rules.retries,
+        )
 
     def _compatible(self, name: str, provider: Provider, model: str) -> Model:
+        endpoint = self._endpoint(name, provider)
+        # Loads a library that is not always installed.
+        from weft.adapters.models.openai_http import ChatModel, Connections  # noqa: PLC0415
+
+        if self._connections is None:
+            self._connections = Connections()
+        asked = ChatModel(endpoint, model, self._connections)
+        return self._wrapped(asked, (name, model), provider.priced_as)
+
+    def _endpoint(self, name: str, provider: Provider) -> "Endpoint":
         try:
             # An extra that takes longer to load than all of Weft, and not every run needs it.
-            from weft.adapters.models.openai_http import (  # noqa: PLC0415
-                ChatModel,
-                Connections,
-                Endpoint,
-            )
+            from weft.adapters.models.openai_http import Endpoint  # noqa: PLC0415
         except ImportError as error:
             raise not_installed(name, "models", error) from error
         key = self._settings.get(provider.key_setting) if provider.key_setting else None
@@ -125,11 +154,7 @@ class ModelRegistry:
         base_url = url.rstrip("/") + provider.url_ending if url else provider.base_url
         if base_url is None:
             raise _missing(name, "its address", provider.url_setting or "base_url")
-        if self._connections is None:
-            self._connections = Connections()
-        endpoint = Endpoint(base_url, key or None, provider.key_header, provider.limit_key)
-        asked = ChatModel(endpoint, model, self._connections)
-        return self._wrapped(asked, (name, model), provider.priced_as)
+        return Endpoint(base_url, key or None, provider.key_header, provider.limit_key)
 
     def _through_library(self, name: str, library: Library, model: str) -> Model:
         argument, setting = library.arguments[0]
@@ -164,6 +189,16 @@ class ModelRegistry:
             )
         there = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
         return UsageError(f"there is no model provider {kind}", hint=there)
+
+
+def _split_url(name: str) -> tuple[Provider, str]:
+    """Return the server and the model that a name with an address names."""
+    url, _, model = name.partition("#")
+    if not model:
+        raise UsageError(
+            f"{name} names a server and no model", hint=f"write {url}#MODEL, or {url}#default"
+        )
+    return Provider(url), model
 
 
 def _missing(name: str, what: str, setting: str) -> SetupError:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from weft.check.flow_parts import flow_of, placed_parts, steps, works
+from weft.check.flow_parts import flow_of, is_flow, placed_parts, steps, works
 from weft.check.rule import rule
 from weft.check.rules.board import changed
 from weft.check.spelling import did_you_mean, listed
@@ -28,8 +28,8 @@ _OF_AGENTS: Final = (
 @rule("FLOW001", "flow", "orchestrator", "handoffs", "agents")
 def one_way_to_work_together(subject: Subject) -> Iterator[Hit]:
     workflow = subject.spec
-    if workflow.flow is None or workflow.board is not None:
-        return  # of a board beside it, BOARD001 speaks
+    if not is_flow(subject):
+        return
     parts = [*changed(workflow.orchestrator, _OF_WORKFLOW, ("orchestrator",))]
     parts += [(("handoffs", 0), "handoffs")] if workflow.handoffs else []
     for index, agent in enumerate(workflow.agents):
@@ -44,7 +44,7 @@ def one_way_to_work_together(subject: Subject) -> Iterator[Hit]:
 
 @rule("FLOW002", "flow", "orchestrator")
 def everything_has_a_name(subject: Subject) -> Iterator[Hit]:
-    if subject.spec.flow is None:
+    if not is_flow(subject):
         return
     if not subject.spec.orchestrator.workflow_name.strip():
         path = ("orchestrator", "workflow_name")
@@ -63,8 +63,7 @@ def _names(subject: Subject) -> Iterator[tuple[Path, str]]:
 
 @rule("FLOW003", "flow")
 def there_are_steps(subject: Subject) -> Iterator[Hit]:
-    flow = subject.spec.flow
-    if flow is not None and not flow.steps:
+    if is_flow(subject) and not flow_of(subject).steps:
         fact = "the flow has no steps, so nothing is done"
         yield Hit(("flow",), fact, hint=("add steps, in the order in which they are done",))
 
@@ -225,16 +224,12 @@ def _idle_options(subject: Subject) -> Iterator[tuple[Path, str, str]]:
         if retry and retry.attempts == 1:
             fact = f"{step.name} is tried once, as it is without a retry"
             yield (*path, "retry"), fact, "write 2 or more attempts, or remove the retry"
-        if context and context.assembler and (context.sources or context.format != _PLAIN):
+        if context and context.assembler and context.sources:
             fact = f"an assembler puts the context of {step.name} together, so this is not read"
-            key = "sources" if context.sources else "format"
-            yield (*path, "context", key), fact, "remove it, or remove the assembler"
+            yield (*path, "context", "sources"), fact, "remove it, or remove the assembler"
         if context and context.options and not context.assembler:
             fact = f"the context of {step.name} has options, and no assembler that gets them"
             yield (*path, "context", "options"), fact, "name the assembler, or remove the options"
-
-
-_PLAIN: Final = spec.ContextFormat()
 
 
 def _idle_works(subject: Subject) -> Iterator[tuple[Path, str, str]]:
@@ -255,6 +250,9 @@ def _idle_approvals(subject: Subject) -> Iterator[tuple[Path, str, str]]:
         if it.on_rejection and it.options and not any(one.rejects for one in it.options):
             fact = f"no answer to {it.name} rejects anything"
             yield (*path, "on_rejection"), fact, "let an option say rejects, or remove the path"
+        if it.on_timeout and it.default is not None:
+            fact = f'when nobody answers {it.name}, "{it.default}" counts as the answer'
+            yield (*path, "on_timeout"), fact, "remove the default, or remove the path"
 
 
 @rule("FLOW017", "flow")

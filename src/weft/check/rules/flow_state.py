@@ -8,6 +8,7 @@ from weft.check.bindings import bound_model
 from weft.check.board_parts import LOCAL
 from weft.check.flow_parts import (
     Lost,
+    is_flow,
     placed_parts,
     references,
     sources,
@@ -187,12 +188,17 @@ def branch_has_cases(subject: Subject) -> Iterator[Hit]:
 def case_can_come(subject: Subject) -> Iterator[Hit]:
     for path, branch, type_ in _typed_branches(subject):
         for index, case in enumerate(branch.cases):
-            if case.value is not None and misfit(type_, case.value, subject.models):
+            if _never_comes(subject, case, type_):
                 yield Hit(
                     (*path, "cases", index, "value"),
                     f"{branch.on} is never {told('', case.value)}, so this case never comes",
                     hint=_meant(type_, case.value),
                 )
+
+
+def _never_comes(subject: Subject, case: spec.Case, type_: TypeExpr) -> bool:
+    # Null also stands for "no value yet".
+    return case.value is not None and misfit(type_, case.value, subject.models) is not None
 
 
 def _meant(type_: TypeExpr, value: object) -> tuple[str, ...]:
@@ -204,7 +210,8 @@ def _meant(type_: TypeExpr, value: object) -> tuple[str, ...]:
 def every_value_has_a_case(subject: Subject) -> Iterator[Hit]:
     for path, branch, type_ in _typed_branches(subject):
         all_values = finite_values(type_)
-        if branch.otherwise is not None or all_values is None or not branch.cases:
+        wrong = any(_never_comes(subject, case, type_) for case in branch.cases)
+        if branch.otherwise is not None or all_values is None or wrong or not branch.cases:
             continue
         met = {key_of(case.value) for case in branch.cases}
         left = [told("", value) for value in all_values if key_of(value) not in met]
@@ -285,7 +292,7 @@ def reply_sets_something(subject: Subject) -> Iterator[Hit]:
 
 @rule("FLOW030", "flow", "agents")
 def agent_has_a_step(subject: Subject) -> Iterator[Hit]:
-    if subject.spec.flow is None:
+    if not is_flow(subject):
         return
     works_of = (work.agent for _, _, work in works(subject) if isinstance(work, spec.AgentWork))
     busy = {agent_meant(subject, name) for name in works_of}

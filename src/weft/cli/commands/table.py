@@ -1,27 +1,9 @@
 """The commands of `weft`, as a table: what a help page says without loading any of them."""
 
-from dataclasses import dataclass
 from typing import Final
 
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One command: its name, what is written after it, what it does, and how it is used."""
-
-    name: str
-    usage: str
-    help: str
-    examples: tuple[str, ...]
-    #: Its module in this folder and its function, unless both have its name.
-    place: str = ""
-    #: The commands it consists of; then it does nothing itself.
-    parts: "tuple[Command, ...]" = ()
-
-    @property
-    def target(self) -> str:
-        """Where the function stands that carries the command out."""
-        return f"weft.cli.commands.{self.place or f'{self.name}:{self.name}'}"
-
+from weft.cli.commands.command import Command
+from weft.cli.commands.table_retrieval import COLLECTION, EMBEDDINGS
 
 _RUNS: Final = (
     Command(
@@ -130,6 +112,21 @@ _DOCUMENTS: Final = (
         "Remove a document.",
         ("weft documents delete Customers sam",),
         "documents:delete",
+    ),
+)
+
+_EMIT: Final = (
+    Command(
+        "assemblers",
+        "PACKAGE [OPTIONS]",
+        "Write what the steps of a flow are shown as Python classes.\n\n"
+        "Each does what its step declares; named as the assembler of the step's context, in place "
+        "of its sources, it shows the same.",
+        (
+            "weft emit assemblers Research",
+            "weft emit assemblers Research -o workflows/Research/tools/contexts.py",
+        ),
+        "emit:assemblers",
     ),
 )
 
@@ -272,6 +269,20 @@ COMMANDS: Final = (
         parts=_DOCUMENTS,
     ),
     Command(
+        "collection",
+        "COMMAND [OPTIONS]",
+        "Make collections of passages from files, and search them.",
+        ("weft collection add Handbook docs", "weft collection search Handbook 'days off'"),
+        parts=COLLECTION,
+    ),
+    Command(
+        "embeddings",
+        "COMMAND [OPTIONS]",
+        "Install the model that collections compare meanings with.",
+        ("weft embeddings install",),
+        parts=EMBEDDINGS,
+    ),
+    Command(
         "inspect",
         "RUN[@TURN] [OPTIONS]",
         "Show what happened in a run and why, or what an agent was sent in a turn.",
@@ -293,6 +304,13 @@ COMMANDS: Final = (
         "[PATHS...] [OPTIONS]",
         "Rewrite older spellings to the present one.",
         ("weft migrate --dry-run", "weft migrate Returns"),
+    ),
+    Command(
+        "emit",
+        "COMMAND [OPTIONS]",
+        "Write what a package declares as code.",
+        ("weft emit assemblers Research",),
+        parts=_EMIT,
     ),
     Command(
         "schema",

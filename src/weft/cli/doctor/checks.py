@@ -15,6 +15,7 @@ import yaml
 
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
 from weft.adapters.system_clock import SystemClock
+from weft.app.embeddings import open_embedder
 from weft.app.linking import linking_of
 from weft.app.models import ANY_MODEL, NO_MODEL
 from weft.app.registries import open_registry
@@ -54,6 +55,7 @@ def diagnose(workspace: Path, file: Path | None = None) -> Iterator[Diagnosis]:
     yield encoding()
     yield shipped()
     yield models_check()
+    yield embeddings_check()
     for look in (writable, disk, packages, schemas, journal, documents):
         try:
             yield look(workspace)
@@ -224,6 +226,18 @@ def models_check() -> Diagnosis:
     keys = [name for name in _key_settings() if settings.get(name)]
     known = f"keys: {', '.join(keys)}" if keys else "no key is set"
     return Diagnosis("ok", "models", f"{usual} where none is named; {known}")
+
+
+def embeddings_check() -> Diagnosis:
+    """Look what embeds the passages of collections, if anything does."""
+    try:
+        embedder = open_embedder(read_environment())
+    except UsageError as error:
+        return Diagnosis("fail", "embeddings", str(error), error.hint or "")
+    if embedder is None:
+        fact = "none: collections are searched by keywords alone"
+        return Diagnosis("ok", "embeddings", fact, "weft embeddings install")
+    return Diagnosis("ok", "embeddings", embedder.name)
 
 
 def _refuse_wrong(settings: Mapping[str, str], usual: str) -> None:

@@ -1,0 +1,1 @@
+"""Embeddings made on this machine."""

@@ -1,0 +1,225 @@
+"""The collections of a workspace: made of files and texts, searched by meaning and keywords."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeAlias
+
+from weft.adapters.collections.chunks import Chunking
+from weft.adapters.collections.collection import EmbeddedCollection, Stats, require_numpy
+from weft.adapters.collections.file import (
+    Place,
+    read_name,
+    require_name,
+    tenant_folder,
+    unknown_collection,
+)
+from weft.adapters.collections.ingest import Ingested, Ingestion, Progress
+from weft.app.embeddings import open_embedder
+from weft.app.folders import make_folder, refuse_package
+from weft.environment import read_environment
+from weft.errors import RetrievalError
+from weft.findings import Json
+from weft.ids import nearest
+from weft.ports.embeddings import Embedder
+from weft.ports.retriever import (
+    MIN_RELEVANCE,
+    TOP_K,
+    Collection,
+    RetrievalResult,
+    VectorSearchAdapter,
+)
+
+#: Where a workspace keeps its collections; the folder is not for version control.
+COLLECTIONS: Final = Path(".weft") / "collections"
+
+#: Whose collections they are where nobody says so, as with runs.
+_LOCAL: Final = "local"
+
+#: A collection by its class or its name.
+CollectionName: TypeAlias = type[Collection] | str
+
+
+class Collections:
+    """The collections of all tenants of a workspace. Close it, or use it with `async with`.
+
+    Nothing is opened before it is needed. `open_embedder` is called once, when something is to be
+    embedded or searched for the first time.
+    """
+
+    def __init__(
+        self, workspace: Path, open_embedder: Callable[[], Embedder | None], *, folder: Path
+    ) -> None:
+        self._workspace = workspace
+        self._folder = folder
+        self._open_embedder = open_embedder
+        self._embedder: Embedder | None = None
+        self._chosen = False
+        self._open: dict[Place, EmbeddedCollection] = {}
+
+    def adapter(self, app: str, collection: str) -> VectorSearchAdapter[Any] | None:
+        """Return what searches a collection of a tenant; None if there is no such collection."""
+        place = Place(self._folder, app, collection)
+        return self._collection(place) if place.exists() else None
+
+    async def add(
+        self,
+        collection: CollectionName,
+        paths: Iterable[str | Path] = (),
+        *,
+        metadata: Mapping[str, Json] | None = None,
+        chunking: Chunking | None = None,
+        app: str = _LOCAL,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Ingested:
+        """Put files and folders into a collection, which is made if there is none.
+
+        Files that have not changed are left alone, and files that are gone from a folder are
+        removed. `metadata` is what passages can be filtered by. Without paths, only what has no
+        vector of the current model is embedded. A file that cannot be read is in `failed`.
+        """
+        files = [Path(it) for it in paths]
+        for file in files:
+            if not file.exists():
+                raise RetrievalError(f"there is no file {file}", hint="look at the spelling")
+        place = self._place(collection, app, makes=bool(files))
+        ingestion = Ingestion(
+            self._collection(place),
+            metadata=metadata,
+            chunking=chunking,
+            on_progress=on_progress,
+        )
+        return await ingestion.files(files, self._workspace)
+
+    async def add_texts(
+        self,
+        collection: CollectionName,
+        texts: Mapping[str, str],
+        *,
+        metadata: Mapping[str, Json] | None = None,
+        chunking: Chunking | None = None,
+        app: str = _LOCAL,
+    ) -> Ingested:
+        """Put texts into a collection, by what each is called in citations."""
+        place = self._place(collection, app, makes=True)
+        ingestion = Ingestion(self._collection(place), metadata=metadata, chunking=chunking)
+        return await ingestion.texts(texts)
+
+    async def search(
+        self,
+        collection: CollectionName,
+        query: str,
+        *,
+        top_k: int = TOP_K,
+        min_relevance: float = MIN_RELEVANCE,
+        filters: Mapping[str, Json] | None = None,
+        app: str = _LOCAL,
+    ) -> list[RetrievalResult]:
+        """Return the passages of a collection that fit a query, the best first."""
+        found = self._collection(self._place(collection, app))
+        return await found.search(query, top_k=top_k, min_relevance=min_relevance, filters=filters)
+
+    async def compares_meanings(self, collection: CollectionName, *, app: str = _LOCAL) -> bool:
+        """Tell whether a search compares meanings, or keywords alone."""
+        return await self._collection(self._place(collection, app)).embeds()
+
+    def names(self, *, app: str = _LOCAL) -> list[str]:
+        """Return the collections of a tenant."""
+        files = tenant_folder(self._folder, app).glob("*.db")
+        return sorted(it for it in map(read_name, files) if it is not None)
+
+    async def stats(self, collection: CollectionName, *, app: str = _LOCAL) -> Stats:
+        """Return how much there is in a collection."""
+        return await self._collection(self._place(collection, app)).stats()
+
+    async def sources(self, collection: CollectionName, *, app: str = _LOCAL) -> list[str]:
+        """Return what the passages of a collection come from."""
+        return sorted(await self._collection(self._place(collection, app)).sources())
+
+    async def remove(
+        self, collection: CollectionName, sources: Sequence[str] = (), *, app: str = _LOCAL
+    ) -> None:
+        """Remove sources from a collection; without any, the whole collection."""
+        place = self._place(collection, app)
+        if not sources:
+            await self._forget(place)
+            place.delete()
+            return
+        known = await self.sources(collection, app=app)
+        for source in sources:
+            if source not in known:
+                near = nearest(source, known)
+                hint = f"did you mean {near}?" if near else f"available: {', '.join(known[:5])}"
+                raise RetrievalError(f"{place.name} has no source {source}", hint=hint)
+        await self._collection(place).remove(sources)
+
+    async def close(self) -> None:
+        """Close everything that was opened."""
+        for place in list(self._open):
+            await self._forget(place)
+        if self._embedder is not None:
+            await self._embedder.close()
+        self._embedder, self._chosen = None, False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def _place(self, collection: CollectionName, app: str, *, makes: bool = False) -> Place:
+        name = collection if isinstance(collection, str) else collection.collection_name()
+        require_name(name)
+        place = Place(self._folder, app, name)
+        if makes:
+            refuse_package(self._workspace, "collections")
+            make_folder(self._folder.parent, "collections")
+        elif not place.exists():
+            known = self.names(app=app)
+            near = nearest(name, known)
+            if near or known:
+                hint = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
+                raise RetrievalError(f'there is no collection "{name}"', hint=hint)
+            raise unknown_collection(name)
+        return place
+
+    def _collection(self, place: Place) -> EmbeddedCollection:
+        if place not in self._open:
+            self._open[place] = EmbeddedCollection(place, self._choose_embedder())
+        return self._open[place]
+
+    def _choose_embedder(self) -> Embedder | None:
+        if not self._chosen:
+            self._embedder = self._open_embedder()
+            if self._embedder is not None:
+                require_numpy()
+            self._chosen = True
+        return self._embedder
+
+    async def _forget(self, place: Place) -> None:
+        found = self._open.pop(place, None)
+        if found is not None:
+            await found.close()
+
+
+def open_collections(
+    workspace: str | Path = ".",
+    *,
+    environment: Mapping[str, str] | None = None,
+    embedder: Embedder | None = None,
+) -> Collections:
+    """Return the collections of a workspace. Close them, or use them with `async with`.
+
+    What embeds passages is `embedder`, or else what `WEFT_EMBEDDINGS` names in the environment, or
+    else the local model if it is installed. Without any, search is by keywords alone.
+    """
+    settings = read_environment() if environment is None else environment
+    folder = Path(workspace)
+    return Collections(
+        folder, lambda: embedder or open_embedder(settings), folder=folder / COLLECTIONS
+    )

