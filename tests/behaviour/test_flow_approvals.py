@@ -72,6 +72,24 @@ def test_the_approver_is_asked_with_the_text_and_the_run_waits():
     }  # fmt: skip
 
 
+def test_approvals_are_told_apart_by_their_names():
+    async def whole():
+        play = OptionPlay()
+        nodes = [
+            {"kind": "approval", "name": name, "approver": "role:editor"} for name in ("one", "two")
+        ]
+        async with play.begun(play.spec(*nodes)) as begun:
+            found = []
+            for _ in nodes:
+                found += [(it.tool, it.payload["step"]) for it in await begun.requests()]
+                await begun.answer("approve")
+        return found, play.steps
+
+    found, steps = waits(whole)
+    assert found == [("approval:one", "one"), ("approval:two", "two")]
+    assert steps == ["one", "two"]
+
+
 def test_the_option_that_was_chosen_is_the_output():
     options = [{"name": "yes"}, {"name": "later"}, {"name": "no", "rejects": True}]
     state, play = decided("later", options=options)

@@ -23,6 +23,8 @@ from weft.ports.model import ModelRequest
 from weft.retrieval import Collection, RetrievalResult
 from weft.runtime.deltas import TextDelta
 from weft.runtime.signals import Answer
+from weft.spec.type_parser import parse_type
+from weft.spec.variables import StaticSource, Variable
 from weft.testing import FunctionModel, InMemoryVectorAdapter, ScriptedModel
 
 
@@ -30,8 +32,13 @@ class Library(Collection):
     """Passages for tests."""
 
 
+class Author(BaseModel):
+    name: str = ""
+
+
 class Doc(BaseModel):
     title: str = "Bees"
+    author: Author = Author()
     query: str = "how bees dance"
     year: int = 2020
     text: str = ""
@@ -162,6 +169,53 @@ def test_another_adapter_is_given_to_the_same_flow():
         return found
 
     assert waits(whole) == ["Context:\nOne.", "Context:\nTwo.\n---\nThree."]
+
+
+def test_a_variable_that_is_no_part_of_the_state_is_shown():
+    flow = built(lambda c: c.from_variable("tier")).variables(
+        {"tier": Variable(type=parse_type("str"), source=StaticSource(value="gold"))}
+    )
+    (source,) = flow.build().flow.steps[0].context.sources
+    assert source.name == "tier"
+
+    async def whole():
+        model = ScriptedModel(["Done."])
+        await run_flow(flow, Doc(), model=model)
+        return model.requests[0].messages[1]["content"]
+
+    assert waits(whole) == "Context:\ngold"
+
+
+def test_a_part_of_the_state_is_shown_by_its_path():
+    flow = built(lambda c: c.from_state(lambda s: s.author.name))
+    (source,) = flow.build().flow.steps[0].context.sources
+    assert source.path == "author.name"
+    messages, _ = sent(lambda c: c.from_state(lambda s: s.author.name), author=Author(name="Ada"))
+    assert messages[1] == ("user", "Context:\nAda")
+
+
+class Terse(Analyse):
+    """A step of an agent that is made with an option."""
+
+    def __init__(self, words: int = 5) -> None:
+        self.words = words
+
+    def system_prompt(self) -> str:
+        return f"You need {self.words} words."
+
+
+def test_the_class_of_an_agents_step_is_made_with_its_options():
+    spec = built(step=Terse(words=3)).build()
+    work = spec.flow.steps[0].work
+    assert (work.agent, work.options) == ("Terse", {"words": 3})
+    assert work.step.endswith(":Terse")
+
+    async def whole():
+        model = ScriptedModel({"Terse": ["Done."]})
+        await run_flow(spec, Doc(), model=model)  # the spec alone: the class is imported and made
+        return model.requests[0].messages[0]["content"]
+
+    assert waits(whole) == "You need 3 words."
 
 
 def test_artifacts_of_a_board_are_shown_newest_first_within_filters_and_limit(tmp_path):

@@ -1,4 +1,4 @@
-"""Flows in Python: typed steps over a state, agents and functions, and what they are shown.
+"""Flows in Python: typed steps over a shared state.
 
 flow = Workflow.create("Review", Draft).start_with(write).then(check).finally_(publish)
 result = weft.run(flow, Draft(topic="Bees"), model="sample")
