@@ -123,9 +123,9 @@ def test_on_timeout_is_the_path_when_nobody_answers():
 
 
 def test_the_default_counts_when_nobody_answers():
-    state, play = decided(after=[HOUR], timeout_seconds=HOUR, default="approve")
+    state, _ = decided(after=[HOUR], timeout_seconds=HOUR, default="approve")
     assert (state.outcome, state.variables["decision"]) == ("completed", "approve")
-    state, play = decided(after=[HOUR], timeout_seconds=HOUR, default="reject")
+    state, _ = decided(after=[HOUR], timeout_seconds=HOUR, default="reject")
     assert state.outcome == "failed"
 
 
@@ -329,8 +329,8 @@ def test_a_question_that_expired_while_no_process_was_there(tmp_path, recover):
         async with play.host(spec) as host:
             if recover:
                 await host.recover()
+            answer = Answer(request.id, {"decision": "approve"})
             with pytest.raises(REFUSED):
-                answer = Answer(request.id, {"decision": "approve"})
                 await host.deliver("r1", answer, scope=EDITOR)
             await asyncio.sleep(0.05)
             (now,) = await host.requests(scope=ALL, run="r1")

@@ -1,7 +1,6 @@
-"""When steps of a flow fail: guards, retries, deadlines, failure paths, compensation, confidence."""
+"""When steps of a flow fail: retries, deadlines, failure paths, compensation, confidence."""
 
 import asyncio
-from itertools import pairwise
 
 import pytest
 
@@ -71,12 +70,10 @@ def test_delay_seconds_is_doubled_each_time_and_at_most_a_minute():
         return play
 
     play = waits(whole)
-    at = {it.seq: it.at for it in play.events}
     pauses = [it.data.at - it.at for it in play.events if isinstance(it.data, TimerSet)]
     assert len(pauses) == 7
     for pause, whole_one in zip(pauses, (2, 4, 8, 16, 32, 60, 60), strict=True):
         assert whole_one * 500 <= pause <= whole_one * 1000
-    assert all(before <= after for before, after in pairwise(at.values()))
 
 
 def test_a_step_is_not_tried_again_before_its_time():

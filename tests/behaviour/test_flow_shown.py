@@ -376,9 +376,8 @@ def test_words_are_streamed_beside_the_journal_and_the_typed_result_is_the_same(
             run = await host.start("F", scope=LOCAL, streamed=follow)
 
             async def listen():
-                async for it in host.events(run, scope=LOCAL, follow=True):
-                    if isinstance(it, TextDelta):
-                        deltas.append(it)
+                events = host.events(run, scope=LOCAL, follow=True)
+                deltas.extend([it async for it in events if isinstance(it, TextDelta)])
 
             if follow:
                 listener = asyncio.create_task(listen())
