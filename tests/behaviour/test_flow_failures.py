@@ -280,3 +280,94 @@ def test_without_a_path_a_result_that_is_not_sure_fails_the_step(share):
     ended, play = sure(share)
     assert (ended.outcome, play.calls, ended.variables["n"]) == ("failed", ["a"], 0)
     assert "0.8 is required" in ended.reason
+
+
+# -- where several of these meet
+
+
+@pytest.mark.xfail(strict=True, reason="the engine forgets that the step was attempted")
+def test_a_step_whose_time_is_over_between_two_attempts_was_attempted_and_is_undone():
+    async def whole():
+        play = OptionPlay()
+        told = []
+        retry = {"attempts": 9, "delay_seconds": 60}
+        undo = play.undo("a", lambda state, context: told.append(context.failure))
+        node = play.step("a", OSError("x"), retry=retry, timeout_seconds=10, compensate=undo)
+        async with play.begun(play.spec(node)) as begun:
+            await begun.after(10)
+        assert begun.state.reason == "a was not done within 10 s"
+        assert play.calls == ["a", "undo:a"]
+        return told[0].type
+
+    assert waits(whole) == "TimeoutError"
+
+
+def test_a_finally_step_that_fails_fails_the_run_and_all_is_undone():
+    play = OptionPlay()
+    first = play.step("a", compensate=play.undo("a"))
+    ended = play.play(first, **{"finally": play.step("last", ValueError("no"))})
+    assert (ended.outcome, play.calls) == ("failed", ["a", "last", "undo:a"])
+
+
+def test_a_compensation_that_changes_the_state_is_seen_by_the_next_one_and_by_the_path():
+    play = OptionPlay()
+    found = []
+
+    def note(state, context):
+        found.append(list(state["seen"]))
+        return {"seen": [context.step]}
+
+    steps = [play.step(it, compensate=play.undo(it, note)) for it in ("a", "b")]
+    tell = {"steps": [play.step("tell", note)]}
+    ended = play.play(*steps, play.step("c", ValueError("x")), variables=N, on_failure=tell)
+    assert found == [[], ["b"], ["b", "a"]]
+    assert ended.variables["seen"] == ["b", "a", "tell"]
+
+
+def test_retries_and_deadlines_of_a_path_leave_the_other_path_alone():
+    async def whole():
+        play = OptionPlay()
+        slow = play.step(
+            "slow", OSError("x"), retry={"attempts": 9, "delay_seconds": 20}, timeout_seconds=30
+        )
+        quick = play.step("quick", {"n": 1}, retry={"attempts": 2, "delay_seconds": 1})
+        node = {
+            "kind": "fork", "name": "both",
+            "paths": [{"name": "left", "steps": [slow]}, {"name": "right", "steps": [quick]}],
+            "join": play.step("j", lambda state, context: {"seen": _ended(context)}),
+        }  # fmt: skip
+        async with play.begun(play.spec(node, variables=N)) as begun:
+            for _ in range(8):
+                await begun.after(5)
+        return begun.state
+
+    ended = waits(whole)
+    assert (ended.outcome, ended.variables["n"]) == ("completed", 1), ended.reason
+    assert ended.variables["seen"] == ["left failed", "right success"]
+
+
+def _ended(context):
+    return [f"{name} {it.status}" for name, it in context.paths.items()]
+
+
+def test_a_person_is_asked_in_a_path_while_the_other_goes_on():
+    async def whole():
+        play = OptionPlay()
+        ask = {"kind": "approval", "name": "ask", "approver": "user:ada"}
+        node = {
+            "kind": "fork", "name": "both",
+            "paths": [
+                {"name": "left", "steps": [ask]},
+                {"name": "right", "steps": [play.step("r", {"n": 1})]},
+            ],
+            "join": play.step("j", lambda state, context: {"seen": _ended(context)}),
+        }  # fmt: skip
+        async with play.begun(play.spec(node, variables=N)) as begun:
+            before = list(play.calls)
+            await begun.answer("reject")
+        return before, begun.state
+
+    before, ended = waits(whole)
+    assert before == ["r"]
+    assert (ended.outcome, ended.variables["n"]) == ("completed", 1)
+    assert ended.variables["seen"] == ["left failed", "right success"]
