@@ -5,12 +5,14 @@ import asyncio
 import importlib
 import inspect
 import re
+import shlex
 from typing import Any
 
 import pytest
 
 import weft.flow
 from support.page_play import BLOCK, DOCS, chapter
+from weft.cli.app import main
 from weft.flow import ApprovalBuilder, ContextBuilder, ContextFormatOptions, StepOptions, Workflow
 from weft.packages.reader import read_package
 from weft.packages.review import refuse_errors
@@ -84,16 +86,32 @@ def test_an_example_prints_what_the_page_says(heading, capsys):
     assert capsys.readouterr().out.splitlines() == stated
 
 
-def test_every_chapter_but_the_limits_has_an_example():
+def test_every_chapter_has_an_example():
     headings = re.findall(r"^## (.*)$", PAGE, re.MULTILINE)
-    assert set(headings) - EXAMPLES.keys() == {"Limits"}
+    assert set(headings) - EXAMPLES.keys() == {"Commands", "Limits"}
+
+
+def written(folder) -> None:
+    for name, text in FILES.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+def test_the_commands_work(tmp_path, monkeypatch, capsys):
+    written(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    [commands] = re.findall(r"```console\n(.*?)```", chapter(PAGE, "Commands"), re.DOTALL)
+    codes = [main(shlex.split(line)[1:]) for line in commands.splitlines()]
+    told = capsys.readouterr()
+    assert codes == [0] * 5, told.err
+    assert 'topic = "cats"' in told.out
+    assert "Write about cats." in told.out
+    assert "Always cite sources." in told.out
 
 
 def test_files_and_code_have_the_same_digest(tmp_path):
-    for name, text in FILES.items():
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+    written(tmp_path)
     package = read_package(tmp_path / "workflows/Shop")
     refuse_errors(package)
     spec = play("The same as files")["spec"]

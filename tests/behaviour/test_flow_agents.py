@@ -62,8 +62,7 @@ def test_an_agent_uses_its_tools_within_a_step():
 def test_a_reply_that_does_not_fit_its_class_is_asked_for_again_or_fails_the_attempt():
     async def whole(*lines):
         model = ScriptedModel(list(lines))
-        result = await run_flow(plain(output_type=Verdict), Doc(), model=model)
-        return result
+        return await run_flow(plain(output_type=Verdict), Doc(), model=model)
 
     good = {"text": "Old.", "number": 3}
     result = waits(lambda: whole("no JSON", {"text": "Old."}, good, good, good))
