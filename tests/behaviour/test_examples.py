@@ -29,7 +29,7 @@ SAID = {
         "  Paid     {'number': 1, 'item': 'loom', 'euros': 90}",
         "  Paid     {'number': 2, 'item': 'yarn', 'euros': 10}",
         "  Shipment {'items': ['loom', 'yarn']}",
-        "  cashier.0 missed order-3.3: the others did not come in time",
+        "  cashier.0 missed id-0004: the others did not come in time",
         "  Total    {'orders': 2, 'euros': 100}",
     ],
     "board/confidential.py": [
