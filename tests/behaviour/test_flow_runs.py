@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 import weft
 from weft.errors import CheckFailed, LinkError, UsageError
 from weft.flow import AgentStep, Append, StepContext, Workflow, agent, open_flow, run_flow
-from weft.retrieval import Collection
+from weft.retrieval import Collection, open_collections
 from weft.testing import InMemoryVectorAdapter, ScriptedModel
 
 
@@ -243,3 +243,27 @@ def test_a_name_of_a_model_answers_for_all():
     )
     assert result.outcome == "completed"
     assert result.output.text
+
+
+def test_the_collections_of_a_workspace_are_searched_unless_another_adapter_is_given(tmp_path):
+    async def fill():
+        async with open_collections(tmp_path, environment={"WEFT_EMBEDDINGS": "none"}) as made:
+            await made.add_texts(Library, {"bees.md": "Bees dance to tell the way."})
+
+    def ran(**rest):
+        flow = Workflow.create("Writing", Draft).start_with(
+            Write,
+            lambda step: step.with_context(
+                lambda c: c.from_retrieval(
+                    Library, lambda r: r.query(lambda s: s.topic).min_relevance(0)
+                )
+            ),
+        )
+        model = ScriptedModel(["A text."])
+        return weft.run(flow, Draft(topic="bees dance"), model=model, workspace=tmp_path, **rest)
+
+    with pytest.raises(UsageError, match="searches the collection Library, which is not there"):
+        ran()
+    asyncio.run(fill())
+    assert ran().output.notes == ["Bees dance to tell the way."]
+    assert ran(collections={Library: library("Other.")}).output.notes == ["Other."]

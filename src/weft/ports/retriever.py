@@ -72,3 +72,7 @@ class Retrievers(Protocol):
     def adapter(self, app: str, collection: str) -> VectorSearchAdapter[Any] | None:
         """Return what searches a collection of a tenant; None if there is no such collection."""
         ...
+
+    async def close(self) -> None:
+        """Close what was opened for it; adapters are for those to close who have made them."""
+        ...

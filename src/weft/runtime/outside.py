@@ -19,7 +19,6 @@ class Outside:
     services: Services | None = None
     files: Files | None = None
     servers: ToolServers | None = None
-    #: Who closes it is whoever has opened what it searches.
     retrievers: Retrievers | None = None
     #: Where programs of tool servers are started; empty: where this process was.
     folder: str = ""
@@ -29,6 +28,6 @@ class Outside:
     async def close(self) -> None:
         """Close what is open."""
         async with AsyncExitStack() as stack:
-            for port in (self.servers, self.services, self.documents):
+            for port in (self.servers, self.services, self.documents, self.retrievers):
                 if port is not None:
                     stack.push_async_callback(port.close)

@@ -34,3 +34,8 @@ class RetrieverRegistry:
         if found is None and self._others is not None:
             return self._others.adapter(app, collection)
         return found
+
+    async def close(self) -> None:
+        """Close the others; what was registered is for those to close who have made it."""
+        if self._others is not None:
+            await self._others.close()

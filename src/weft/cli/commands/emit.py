@@ -5,7 +5,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from weft.cli.completion import package_names
 from weft.cli.failure import Exit
 from weft.cli.formats.documents import document
 from weft.cli.paths import locate_package
@@ -17,9 +16,7 @@ from weft.packages.review import refuse_errors
 
 
 def assemblers(
-    name: Annotated[
-        str, Parameter(help="A package by name, or its folder.", completer=package_names)
-    ],
+    name: Annotated[str, Parameter(help="A package by name, or its folder.")],
     /,
     *,
     output: Annotated[
