@@ -6,9 +6,11 @@ import pytest
 
 from support.flow_hosts import SCOPE, derived
 from support.flow_options import OptionPlay, waits
+from weft.adapters.sqlite import SqliteJournal
 from weft.context.agent_step import StepResult
 from weft.engine.events import Branched, TimerSet, TurnFailed, TurnStarted
 from weft.runtime.signals import Stop
+from weft.testing import ManualClock
 
 N = {"n": derived("int", 0), "seen": derived("list[str]", [], "append")}
 
@@ -371,3 +373,91 @@ def test_a_person_is_asked_in_a_path_while_the_other_goes_on():
     assert before == ["r"]
     assert (ended.outcome, ended.variables["n"]) == ("completed", 1)
     assert ended.variables["seen"] == ["left failed", "right success"]
+
+
+# -- another process
+
+
+def test_an_attempt_that_a_process_has_left_is_made_again_with_the_same_key(tmp_path):
+    """What a step does outside may happen twice; by its key the other side knows it again."""
+
+    async def whole():
+        file, keys = tmp_path / "journal.db", []
+        play = OptionPlay(journal=await SqliteJournal.open(file))
+        begun = asyncio.Event()
+
+        async def pay(state, context):
+            keys.append((context.key, context.attempt, state["n"]))
+            if len(keys) == 1:
+                begun.set()
+                await asyncio.sleep(60)
+            return {"n": state["n"] + 1}
+
+        node = {"kind": "step", "name": "pay", "work": play.function(pay)}
+        spec = play.spec(play.step("first", {"n": 5}), node, variables=N)
+        async with play.host(spec) as host:
+            run = await host.start("F", scope=SCOPE, run="r1")
+            await begun.wait()
+        play.journal = await SqliteJournal.open(file)
+        async with play.host(spec) as host:
+            await host.resume(run, scope=SCOPE, take_over=True)
+            await host.settled(run, scope=SCOPE)
+            return await host.state(run, scope=SCOPE), keys, play.calls
+
+    ended, keys, calls = waits(whole)
+    assert (ended.outcome, ended.variables["n"], calls) == ("completed", 6, ["first"])
+    assert len(keys) == 2
+    assert keys[0] == keys[1]
+
+
+def test_a_retry_that_is_due_while_no_process_is_there_is_made_by_the_next_one(tmp_path):
+    async def whole():
+        clock, file = ManualClock(), tmp_path / "journal.db"
+        play = OptionPlay(clock=clock, journal=await SqliteJournal.open(file))
+        work = FailsFirst(1, {"n": 7})
+        spec = play.spec(
+            play.step("a", work, retry={"attempts": 2, "delay_seconds": 50}), variables=N
+        )
+        async with play.begun(spec) as begun:
+            assert begun.state.outcome is None
+        await clock.advance(60)
+        play.journal = await SqliteJournal.open(file)
+        async with play.host(spec) as host:
+            await host.recover()
+            for _ in range(200):
+                await asyncio.sleep(0.01)
+                state = await host.state("r1", scope=SCOPE)
+                if state.outcome:
+                    break
+        return state.outcome, state.variables["n"], play.calls
+
+    assert waits(whole) == ("completed", 7, ["a", "a"])
+
+
+def test_a_compensation_that_a_process_has_left_is_taken_up_and_each_is_done(tmp_path):
+    async def whole():
+        file = tmp_path / "journal.db"
+        play = OptionPlay(journal=await SqliteJournal.open(file))
+        begun, undone = asyncio.Event(), []
+
+        async def undo(state, context):
+            undone.append((context.undoes.step, context.key))
+            if len(undone) == 2:
+                begun.set()
+                await asyncio.sleep(60)
+
+        steps = [play.step(it, compensate=play.function(undo)) for it in ("a", "b", "c")]
+        spec = play.spec(*steps, play.step("d", ValueError("no")))
+        async with play.host(spec) as host:
+            run = await host.start("F", scope=SCOPE, run="r1")
+            await begun.wait()
+        play.journal = await SqliteJournal.open(file)
+        async with play.host(spec) as host:
+            await host.resume(run, scope=SCOPE, take_over=True)
+            await host.settled(run, scope=SCOPE)
+            return (await host.state(run, scope=SCOPE)).outcome, undone, play.calls
+
+    outcome, undone, calls = waits(whole)
+    assert (outcome, calls) == ("failed", ["a", "b", "c", "d"])
+    assert [step for step, _ in undone] == ["c", "b", "b", "a"]
+    assert undone[1] == undone[2], "the same key: the other side knows it again"
