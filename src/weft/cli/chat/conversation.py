@@ -12,7 +12,7 @@ from weft.cli.chat.slash_commands import Inspecting, is_command, run_command, sa
 from weft.cli.chat.subscription import Subscription
 from weft.cli.chat.terminal_view import JsonLines, RunView, TerminalView
 from weft.cli.hosting import JournalLocation, how_to_resume, is_asked_of
-from weft.cli.pages.flow import fields_of
+from weft.cli.pages.flow_lines import fields_of
 from weft.cli.pages.runs import answer_command
 from weft.cli.streams import Streams
 from weft.cli.text import clean, clean_lines

@@ -10,13 +10,12 @@ from weft.cli.formats.documents import document_line
 from weft.cli.models import is_badged, model_of
 from weft.cli.pages.event_lines import (
     how_it_ended,
-    is_step_call,
     progress_text,
     summary,
     who_stood_in,
     writer_text,
 )
-from weft.cli.pages.flow import agent_name
+from weft.cli.pages.flow_lines import agent_name, is_step_call
 from weft.cli.streams import Streams, finish
 from weft.cli.text import clean, clean_lines, folded
 from weft.engine import events

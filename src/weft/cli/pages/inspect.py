@@ -16,7 +16,8 @@ from weft.cli.pages.event_lines import (
     who_stood_in,
     writer_text,
 )
-from weft.cli.pages.flow import add_context, add_step_outcome, flow_lines, step_title
+from weft.cli.pages.flow import add_context, add_step_outcome, flow_lines
+from weft.cli.pages.flow_lines import step_heading
 from weft.cli.pages.page import Page
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, counted, value_text
@@ -98,12 +99,18 @@ def _add_own(page: Page, inspection: RunInspection) -> None:
         page.line(f"{document_text(it.name, it.fault)} (as of event {it.value})")
 
 
-def add_turn(page: Page, turn: TurnRecord, *, stacks: bool = False) -> None:
-    """Add what happened in a turn; `stacks` with the tracebacks of steps that failed."""
+def _turn_heading(turn: TurnRecord) -> str:
     took = "" if turn.seconds is None else f"  {turn.seconds:.2f} s"
     group = f"  in the group {turn.group}" if turn.group else ""
-    name = turn.agent if turn.step is None else step_title(turn.step, turn.agent)
-    page.line(f"{turn.number}  {name}{group}{took}", style="bold")
+    name = turn.agent
+    if turn.step is not None:
+        name = step_heading(turn.step, turn.agent).removeprefix("step ")
+    return f"{turn.number}  {name}{group}{took}"
+
+
+def add_turn(page: Page, turn: TurnRecord, *, stacks: bool = False) -> None:
+    """Add what happened in a turn; `stacks` with the tracebacks of steps that failed."""
+    page.line(_turn_heading(turn), style="bold")
     if turn.settings:
         said = (f"{name} {value_text(value)}" for name, value in turn.settings.items())
         page.line(f"settings {', '.join(said)}", 5, "dim")
@@ -122,16 +129,21 @@ def add_turn(page: Page, turn: TurnRecord, *, stacks: bool = False) -> None:
     if turn.step is not None:
         add_step_outcome(page, turn.step, 5, stacks=stacks)
     else:
-        if turn.variables:
-            page.line(f"set {', '.join(turn.variables)}", 5)
-        if turn.error is not None:
-            page.line(f"failed: {turn.error}", 5)
+        _outcome(page, turn)
     if turn.board is not None:
         add_board_outcome(page, turn.board, 5)
     for it in turn.judged:
         page.line(judgement_text(it), 5)
     for record in turn.handoffs:
         _handoff(page, record, 5)
+
+
+def _outcome(page: Page, turn: TurnRecord) -> None:
+    """Add what was set, and how it failed."""
+    if turn.variables:
+        page.line(f"set {', '.join(turn.variables)}", 5)
+    if turn.error is not None:
+        page.line(f"failed: {turn.error}", 5)
 
 
 def _calls(page: Page, turn: TurnRecord) -> None:

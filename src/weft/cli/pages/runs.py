@@ -10,7 +10,7 @@ from weft.app.places import LOCAL
 from weft.cli.failure import CommandFailed, Exit, Failure, code_of
 from weft.cli.formats.documents import document_line
 from weft.cli.hosting import JournalLocation, how_to_resume, is_asked_of, is_stopped, short
-from weft.cli.pages.flow import fields_of
+from weft.cli.pages.flow_lines import fields_of
 from weft.cli.pages.page import Page
 from weft.cli.streams import Streams, finish
 from weft.cli.text import at_time, clean, shortened, value_text
