@@ -174,6 +174,15 @@ _STATE: Final = [
     _in_flow("FLOW027", '"path": "kind"}', '"path": "kind", "value": "book"}', '{"key"'),
     _in_flow("FLOW028", '"board": "NewsDesk"', '"board": "OrderDesk"', '"OrderDesk"'),
     _in_flow("FLOW029", ', "output": "text"', "", '{"kind": "agent", "agent": "Writer", "prompt"'),
+    _in_flow("FLOW035", '"output": "text"', '"output": "document"', '"document"}'),
+    _in_flow("FLOW035", '"output": "decision"', '"output": "kind"', '"kind"\n'),
+    _changed(
+        "FLOW036",
+        _FILE,
+        '{\n      "kind": "fork"',
+        Swap(_FILE, '"letter", "path": {}', '"letter", "path": {"ends": true}'),
+        Swap(_FILE, '"path": {\n            "steps"', '"path": {"ends": true, "steps"'),
+    ),
     _in_flow("FLOW031", '"tools.steps:rewrite"', '"tools.steps:rewrit"', '"tools.steps:rewrit"'),
     _in_flow("FLOW032", '"tools.steps:rewrite"', '"local:rewrite"', '"local:rewrite"'),
 ]

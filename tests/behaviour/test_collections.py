@@ -12,6 +12,8 @@ import pytest
 from support.retrieval_play import INSECTS, by_keywords, by_words
 from weft.adapters.collections.collection import EmbeddedCollection
 from weft.adapters.collections.file import Place
+from weft.adapters.system_clock import SystemClock
+from weft.app.outside import open_outside
 from weft.errors import RetrievalError, SetupError
 from weft.retrieval import Chunking, Collection, Progress, RetrieverRegistry, open_collections
 from weft.testing import InMemoryVectorAdapter, WordEmbedder
@@ -126,6 +128,7 @@ def test_a_filter_that_cannot_be(opened):
     ("asked", "said"),
     [
         ({"query": " "}, "the query is empty"),
+        ({"query": "b\ud800"}, "the query has characters that are none"),
         ({"top_k": 0}, "top_k is 0"),
         ({"min_relevance": 1.5}, "min_relevance is 1.5"),
     ],
@@ -263,6 +266,20 @@ def test_what_cannot_be_added(tmp_path, opened):
     assert not list(tmp_path.glob(".weft/collections/*/*.db"))
 
 
+def test_names_and_texts_that_are_no_unicode(tmp_path, opened):
+    (tmp_path / os.fsdecode(b"bees-\xff.txt")).write_text("Bees dance.")
+
+    async def work():
+        async with opened() as collections:
+            await collections.add(Insects, [tmp_path])
+            for wrong in ({"a": "b\ud800"}, {"b\ud800": "a"}):
+                with pytest.raises(RetrievalError, match="characters that are none"):
+                    await collections.add_texts(Insects, wrong)
+            return await collections.sources(Insects)
+
+    assert play(work()) == ["bees-\ufffd.txt"]
+
+
 def test_progress_is_told(tmp_path, opened):
     for it in range(3):
         (tmp_path / f"{it}.txt").write_text("Bees dance. " * 40)
@@ -388,6 +405,23 @@ def test_another_model_needs_new_vectors(tmp_path):
             return await collections.search(Insects, "bees")
 
     assert play(without())[0].score == 1
+
+
+def test_while_something_is_not_embedded_search_is_by_keywords(tmp_path):
+    async def work():
+        async with by_words(tmp_path) as collections:
+            await collections.add_texts(Insects, INSECTS)
+            assert await collections.compares_meanings(Insects)
+        async with by_keywords(tmp_path) as collections:
+            await collections.add_texts(Insects, {"wasps": "Wasps sting."})
+        async with by_words(tmp_path) as collections:
+            assert not await collections.compares_meanings(Insects)
+            [found] = await collections.search(Insects, "wasps")
+            assert (found.source_id, found.score) == ("wasps", 1)
+            assert (await collections.add(Insects)).embedded == 1
+            return await collections.compares_meanings(Insects)
+
+    assert play(work())
 
 
 def test_another_model_of_the_same_name_is_refused(tmp_path):
@@ -644,6 +678,12 @@ def test_an_index_finds_almost_all_of_the_nearest_and_is_extended(tmp_path):
     assert min(found) > 0.95
 
 
+def test_an_index_and_the_local_model_are_in_one_process():
+    code = "import weft.adapters.collections.index, onnxruntime; print('alive')"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert said.stdout == "alive\n"
+
+
 def test_adapters_are_swapped_without_touching_who_uses_them(tmp_path):
     ours, theirs = InMemoryVectorAdapter[Insects](), InMemoryVectorAdapter[Insects]()
     ours.seed(("Bees dance.", 0.9), ("Ants smell.", 0.7), ("Moths fly.", 0.5))
@@ -693,6 +733,42 @@ def test_an_adapter_for_tests_knows_scores_filters_and_what_it_was_asked():
     assert library.searches[1].top_k == 1
     assert library.searches[2].min_relevance == 0.8
     assert library.searches[3].filters == {"year": 2026}
+
+
+def test_hosts_of_a_workspace_search_its_collections(tmp_path):
+    library = InMemoryVectorAdapter[Insects]()
+    library.seed(("Given.", 1.0))
+
+    async def work():
+        async with by_keywords(tmp_path) as collections:
+            await collections.add_texts(Insects, INSECTS, app="shop")
+        outside = open_outside(
+            tmp_path, {"WEFT_EMBEDDINGS": "none"}, SystemClock(), {"Library": library}
+        )
+        assert outside.retrievers is not None
+        kept = outside.retrievers.adapter("shop", "Insects")
+        given = outside.retrievers.adapter("shop", "Library")
+        assert outside.retrievers.adapter("local", "Insects") is None
+        assert kept is not None
+        assert given is not None
+        found = [(await it.search("bees"))[0].content for it in (kept, given)]
+        await outside.close()
+        return found
+
+    assert play(work()) == [INSECTS["bees"], "Given."]
+
+
+def test_a_wrong_setting_is_told_to_who_searches(tmp_path):
+    async def work():
+        async with by_keywords(tmp_path) as collections:
+            await collections.add_texts(Insects, INSECTS)
+        async with open_collections(tmp_path, environment={"WEFT_EMBEDDINGS": "x:y"}) as wrong:
+            adapter = wrong.adapter("local", "Insects")
+            assert adapter is not None
+            await adapter.search("bees")
+
+    with pytest.raises(RetrievalError, match="there is no model provider x"):
+        play(work())
 
 
 def test_a_collection_is_a_class_and_no_object():

@@ -39,7 +39,7 @@ def test_add_says_what_was_done_and_left_out(weft, keywords):
     assert result.out == "Handbook: 2 added, 0 changed, 0 unchanged, 0 removed; 2 passages in all\n"
     left_out, keywords_alone = result.err.splitlines()
     assert left_out == "left out, as they are of other kinds: .jpg (1)"
-    assert keywords_alone.startswith("no embedding model: search will be by keywords alone.")
+    assert keywords_alone.startswith("not all is embedded: search will be by keywords alone.")
     again = weft("collection", "add", "Handbook", "docs", "--json").data
     assert again.pop("schema_version") == 1
     assert again == {

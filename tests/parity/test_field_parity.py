@@ -25,6 +25,7 @@ KINDS = ("type", "kind")
 
 BOARD = "tests/behaviour/test_board"
 FLOW = "tests/unit/engine/test_flow"
+SHOWN = "tests/behaviour/test_flow_context.py"
 
 #: Fields a test sets through a builder of its file, under a shorter name.
 HELPERS = {
@@ -61,6 +62,8 @@ HELPERS = {
         "agents",
     ),
     f"{BOARD}_publishing.py::test_types_of_one_name_are_told_apart_by_their_whole_names": ("name",),
+    f"{SHOWN}::test_another_question_or_another_run_searches_anew": ("query_path",),
+    f"{SHOWN}::test_an_assembler_takes_the_place_of_the_sources": ("options",),
     # Flows: steps, paths and approvals that several tests share.
     f"{FLOW}_failure.py::test_a_result_that_is_sure_enough_goes_on": ("minimum", "confidence"),
     f"{FLOW}_failure.py::test_rows_8_and_9_completed_steps_are_undone_newest_first_then_the_"

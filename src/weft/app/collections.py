@@ -18,7 +18,7 @@ from weft.adapters.collections.ingest import Ingested, Ingestion, Progress
 from weft.app.embeddings import open_embedder
 from weft.app.folders import make_folder, refuse_package
 from weft.environment import read_environment
-from weft.errors import RetrievalError
+from weft.errors import RetrievalError, UsageError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.ports.embeddings import Embedder
@@ -60,7 +60,12 @@ class Collections:
     def adapter(self, app: str, collection: str) -> VectorSearchAdapter[Any] | None:
         """Return what searches a collection of a tenant; None if there is no such collection."""
         place = Place(self._folder, app, collection)
-        return self._collection(place) if place.exists() else None
+        if not place.exists():
+            return None
+        try:
+            return self._collection(place)
+        except UsageError as error:  # a wrong setting, or something that is not installed
+            return _Unusable(error)
 
     async def add(
         self,
@@ -205,6 +210,23 @@ class Collections:
         found = self._open.pop(place, None)
         if found is not None:
             await found.close()
+
+
+class _Unusable:
+    """A collection that cannot be searched as things are set up; whoever tries is told why."""
+
+    def __init__(self, error: UsageError) -> None:
+        self._error = error
+
+    async def search(
+        self,
+        query: str,  # noqa: ARG002 - as every adapter has it
+        *,
+        top_k: int = TOP_K,  # noqa: ARG002
+        min_relevance: float = MIN_RELEVANCE,  # noqa: ARG002
+        filters: Mapping[str, Json] | None = None,  # noqa: ARG002
+    ) -> list[RetrievalResult]:
+        raise RetrievalError(str(self._error), hint=self._error.hint) from self._error
 
 
 def open_collections(

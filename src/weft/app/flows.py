@@ -81,7 +81,7 @@ async def open_flow(
     collections: Adapters | None = None,
     clock: Clock | None = None,
 ) -> AsyncGenerator[Host]:
-    """Open a host for one flow: `async with open_flow(flow) as host`.
+    """Open a host for one flow, as it is now: `async with open_flow(flow) as host`.
 
     Runs are kept in memory, unless a workspace or a journal is given. `model` answers for every
     agent that names none; a model of `weft.testing` answers for all. `collections` says what
@@ -90,7 +90,7 @@ async def open_flow(
     spec, objects = _parts(flow)
     host = await open_code_host(
         spec.orchestrator.workflow_name,
-        flow.build if not isinstance(flow, WorkflowSpec) else lambda: spec,
+        lambda: spec,
         ChainMap(objects.table, objects.given),
         workspace=workspace,
         journal=_journal(workspace, journal),
@@ -142,9 +142,8 @@ async def until_rest(host: Host, run: str, answer: AnswerPerson | None) -> State
     """Return when a run has ended, or when only a person can bring it on and nobody answers."""
     everybody = Scope(LOCAL.app)
     while True:
-        row = await host.settled(run, scope=LOCAL)
-        state = await host.state(run, scope=LOCAL)
-        if row.status == "ended":
+        state = await host.settled_state(run, scope=LOCAL)
+        if state.status == "ended":
             return state
         asked = await host.requests(scope=everybody, run=run)
         if asked and answer is not None:

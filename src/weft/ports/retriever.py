@@ -74,5 +74,5 @@ class Retrievers(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close what was opened for them."""
+        """Close what was opened for it; adapters are for those to close who have made them."""
         ...

@@ -36,6 +36,6 @@ class RetrieverRegistry:
         return found
 
     async def close(self) -> None:
-        """Close the others; adapters that were registered are their owners' to close."""
+        """Close the others; what was registered is for those to close who have made it."""
         if self._others is not None:
             await self._others.close()

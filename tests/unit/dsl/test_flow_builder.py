@@ -170,6 +170,12 @@ def test_an_agent_may_be_declared_by_its_name_alone():
     assert (spec.tools, spec.registry) == ((), ())
 
 
+def test_an_agent_is_shown_what_its_prompt_inserts():
+    workflow = begun().agent("Editor", prompt="Shorten {topic}. {kind}, {topic}.")
+    spec = workflow.then(agent("Editor", output=lambda s: s.topic)).build()
+    assert spec.exposure == {"Editor": ("topic", "kind")}
+
+
 # -- order
 
 

@@ -29,6 +29,7 @@ from weft.adapters.collections.rows import (
     read_about,
     read_passages,
     require_filters,
+    require_unicode,
     vector_size,
     without_vectors,
 )
@@ -39,6 +40,7 @@ from weft.ports.retriever import MIN_RELEVANCE, TOP_K, RetrievalResult
 
 if TYPE_CHECKING:
     from weft.adapters.collections.dense import Snapshot
+    from weft.adapters.collections.vectors import MappedVectors
     from weft.ports.embeddings import Vectors
 
 T = TypeVar("T")
@@ -106,7 +108,7 @@ class EmbeddedCollection:
 
     async def embeds(self) -> bool:
         """Tell whether a search compares meanings, or keywords alone."""
-        return self._embedded(await self._do(read_about))
+        return await self._do(self._snapshot_of) is not None
 
     async def sources(self) -> dict[str, str]:
         """Return the digest of every source; of a new collection there are none."""
@@ -153,7 +155,18 @@ class EmbeddedCollection:
 
     async def build_index(self) -> bool:
         """Make or extend the index, if there are so many vectors that one is needed."""
-        return self._place.exists() and await self._do(self._build_index)
+        if not (self._place.exists() and _can_index()):
+            return False
+        vectors = await self._do(self._many_vectors)
+        if vectors is None:
+            return False
+        from weft.adapters.collections.index import build_index  # noqa: PLC0415 - needs usearch
+
+        # It may take minutes, in which the collection is searched as before.
+        built = await asyncio.to_thread(build_index, self._place.index, vectors)
+        if built:
+            self._snapshot = None
+        return built
 
     async def remove(self, sources: Sequence[str]) -> None:
         """Remove sources and their passages."""
@@ -182,17 +195,27 @@ class EmbeddedCollection:
             "min_relevance": min_relevance,
             "filters": filters,
         }
-        about = read_about(connection)
-        if vector is None or not self._embedded(about):
+        snapshot = None if vector is None else self._snapshot_of(connection)
+        if vector is None or snapshot is None:
             require_filters(filters, known_keys(connection) if filters else [], self._place.name)
             found = keyword_search(connection, query, **asked)
         else:
-            snapshot = self._fresh(connection, about)
             require_filters(filters, snapshot.keys, self._place.name)
-            if len(snapshot.vectors) and len(vector) != snapshot.vectors.size:
+            if len(vector) != snapshot.vectors.size:
                 raise self._other_size(len(vector), snapshot.vectors.size)
             found = snapshot.search(query, vector, **asked)
         return read_passages(connection, found)
+
+    def _snapshot_of(self, connection: sqlite3.Connection) -> "Snapshot | None":
+        """Return the vectors as they are now; None if not all passages have one of our embedder.
+
+        A search that left out what is not embedded yet would look complete and not be it.
+        """
+        about = read_about(connection)
+        if not self._embedded(about):
+            return None
+        snapshot = self._fresh(connection, about)
+        return snapshot if snapshot.complete else None
 
     def _fresh(self, connection: sqlite3.Connection, about: About) -> "Snapshot":
         """Return the vectors as they are now, mapped into memory."""
@@ -260,17 +283,11 @@ class EmbeddedCollection:
                 on_embedded(len(part))
         return found
 
-    def _build_index(self, connection: sqlite3.Connection) -> bool:
+    def _many_vectors(self, connection: sqlite3.Connection) -> "MappedVectors | None":
         count = connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
-        if count < self._index_from or not _can_index():
-            return False
-        from weft.adapters.collections.index import build_index  # noqa: PLC0415 - needs usearch
-
-        vectors = self._fresh(connection, read_about(connection)).vectors
-        built = build_index(self._place.index, vectors, self._index_from)
-        if built:
-            self._snapshot = None
-        return built
+        if count < self._index_from:
+            return None
+        return self._fresh(connection, read_about(connection)).vectors
 
     def _count(self, connection: sqlite3.Connection) -> Stats:
         about = read_about(connection)
@@ -278,12 +295,8 @@ class EmbeddedCollection:
             connection.execute(f"SELECT count(*) FROM {it}").fetchone()[0]  # noqa: S608 - our own
             for it in ("sources", "passages", "vectors")
         )
-        index = (
-            self._fresh(connection, read_about(connection)).index
-            if self._place.index.exists()
-            else None
-        )
         place = self._place
+        index = self._fresh(connection, about).index if place.index.exists() else None
         return Stats(
             place.name,
             sources,
@@ -347,6 +360,7 @@ def _can_index() -> bool:
 def _require_request(query: str, top_k: int, min_relevance: float) -> None:
     if not query.strip():
         raise RetrievalError("the query is empty", hint="say what is looked for")
+    require_unicode(query, "the query")
     if not 1 <= top_k <= _MOST_RESULTS:
         raise RetrievalError(f"top_k is {top_k}", hint=f"take 1 to {_MOST_RESULTS}")
     if not 0 <= min_relevance <= 1:

@@ -53,6 +53,9 @@ class Snapshot:
         self.vectors = vectors
         self.index = index
         self.keys = known_keys(connection)
+        #: Whether every passage has a vector.
+        total = connection.execute("SELECT count(*) FROM passages").fetchone()[0]
+        self.complete = 0 < total == len(vectors) - np.count_nonzero(vectors.gone)
         self._connection = connection
         order: Any = np.argsort(vectors.passages, kind="stable")
         self._order: NDArray[np.int64] = order
@@ -72,8 +75,6 @@ class Snapshot:
         filters: Mapping[str, Json],
     ) -> list[tuple[int, float]]:
         """Return passages and how relevant they are, the best first."""
-        if not len(self.vectors):
-            return []
         count = max(2 * top_k, _CANDIDATES)
         among = self._filtered(filters) if filters else None
         alike = self._alike(vector, among, count)

@@ -7,8 +7,9 @@ Vectors are kept in it as well; the mapped file beside it is made of them and ca
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -25,8 +26,9 @@ VERSION: Final = 1
 MOST_NAME: Final = 100
 
 _BUSY_SECONDS: Final = 30.0
+_PAUSE_SECONDS: Final = 0.01
 _READABLE: Final = 40
-_ENDINGS: Final = (".db", ".db-wal", ".db-shm", ".vectors", ".index")
+_ENDINGS: Final = (".db", ".db-wal", ".db-shm", ".vectors", ".new", ".index", ".new-index")
 
 _TABLES: Final = (
     "CREATE TABLE about (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID",
@@ -142,7 +144,7 @@ def tenant_folder(folder: Path, app: str) -> Path:
 def _file_name(name: str) -> str:
     """Return a name that every file system tells from all others, whatever is in it."""
     readable = re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:_READABLE]
-    return f"{readable}-{blake2b(name.encode(), digest_size=8).hexdigest()}"
+    return f"{readable}-{blake2b(name.encode(), digest_size=16).hexdigest()}"
 
 
 def require_name(name: str) -> None:
@@ -162,19 +164,28 @@ def unknown_collection(name: str) -> RetrievalError:
 
 def open_file(place: Place) -> sqlite3.Connection:
     """Open the file of a collection, or make it; raise RetrievalError if it cannot be used."""
-    connection = None
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            return _opened(place)
+        except (OSError, sqlite3.Error) as error:
+            failure = unusable(error, place.name)
+            # SQLite does not wait where several open a new file or the last one closes it.
+            if not failure.retryable or time.monotonic() >= deadline:
+                raise failure from error
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _opened(place: Place) -> sqlite3.Connection:
+    _make_private(place)
+    connection = sqlite3.connect(
+        place.database, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
     try:
-        _make_private(place)
-        connection = sqlite3.connect(
-            place.database, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
         _prepare(connection, place)
-    except (OSError, sqlite3.Error, RetrievalError) as error:
-        if connection is not None:
-            connection.close()
-        if isinstance(error, RetrievalError):
-            raise
-        raise unusable(error, place.name) from error
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -219,9 +230,13 @@ def unusable(error: OSError | sqlite3.Error, name: str) -> RetrievalError:
 
 
 def _make_private(place: Place) -> None:
-    """Make a file for its owner only; those that SQLite adds beside it are so as well."""
+    """Make a file for its owner only; those that SQLite adds beside it are so as well.
+
+    One that is there is not opened: closing it would drop the locks of this process on it.
+    """
     place.database.parent.mkdir(parents=True, exist_ok=True)
-    os.close(os.open(place.database, os.O_RDWR | os.O_CREAT, 0o600))
+    with suppress(FileExistsError):
+        os.close(os.open(place.database, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _prepare(connection: sqlite3.Connection, place: Place) -> None:

@@ -7,10 +7,18 @@ written as a whole beside the mapped file; one that is damaged or of another epo
 
 import os
 import zlib
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+# usearch shows the symbols of its libraries to all that is loaded after it, and onnxruntime, which
+# embeds queries, crashes if it finds them there. So it comes first, if it is installed.
+if find_spec("onnxruntime"):
+    import_module("onnxruntime")
+
 from usearch.index import Index
 
 if TYPE_CHECKING:
@@ -74,10 +82,8 @@ def open_index(path: Path, vectors: "MappedVectors") -> VectorIndex | None:
     return VectorIndex(index)
 
 
-def build_index(path: Path, vectors: "MappedVectors", least: int) -> bool:
-    """Make an index of the vectors or extend the one there is; False if none is needed."""
-    if len(vectors) < least:
-        return False
+def build_index(path: Path, vectors: "MappedVectors") -> bool:
+    """Make an index of the vectors, or extend the one there is; False if that is not needed."""
     old = open_index(path, vectors)
     if old is not None and len(vectors) - old.rows <= _MOST_MISSING * len(vectors):
         return False

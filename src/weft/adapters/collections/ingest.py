@@ -1,5 +1,6 @@
 """Files and folders put into a collection; what has not changed since is left alone."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Final
 from weft.adapters.collections.chunks import Chunking, Text, passages
 from weft.adapters.collections.collection import EmbeddedCollection
 from weft.adapters.collections.readers import Unreadable, kind_of, read_text
-from weft.adapters.collections.rows import Source
+from weft.adapters.collections.rows import Source, require_unicode
 from weft.errors import RetrievalError
 from weft.findings import Json
 
@@ -105,6 +106,7 @@ class Ingestion:
         self._all_files = len(texts)
         self._all_bytes = sum(map(len, texts.values())) or 1
         for source, text in texts.items():
+            require_unicode(source + text, f"the text {source!r}")
             digest = self._digest(text.encode(), self._metadata)
             if known.get(source) == digest:
                 self.done.unchanged += 1
@@ -137,21 +139,27 @@ class Ingestion:
                 yield SourceFile(file, _source_name(file, root), kind)
 
     async def _file(self, file: SourceFile, known: str | None) -> None:
-        raw = b""
+        size = 0
         try:
-            raw = _read(file.path)
-            digest = self._digest(raw, self._metadata)
-            if digest == known:
+            # In a thread: whatever else goes on here is not to wait for a large file.
+            size, digest, text = await asyncio.to_thread(self._read, file, known)
+            if text is None:
                 self.done.unchanged += 1
             else:
-                text = read_text(raw, file.kind)
-                metadata = {**self._metadata, "kind": file.kind}
                 self._count(known)
-                await self._add(file.source, digest, metadata, text)
+                await self._add(file.source, digest, {**self._metadata, "kind": file.kind}, text)
         except (OSError, Unreadable) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             self.done.failed.append((file.source, why or type(error).__name__))
-        self._moved(len(raw))
+        self._moved(size)
+
+    def _read(self, file: SourceFile, known: str | None) -> tuple[int, str, Text | None]:
+        """Return the size, digest and text of a file; no text if it is known already."""
+        if file.path.stat().st_size > _MOST_BYTES:
+            raise Unreadable(f"it is larger than {_MOST_BYTES // 1024 // 1024} MiB")
+        raw = file.path.read_bytes()
+        digest = self._digest(raw, self._metadata)
+        return len(raw), digest, None if digest == known else read_text(raw, file.kind)
 
     def _moved(self, count: int) -> None:
         self._files += 1
@@ -208,17 +216,13 @@ class Ingestion:
             self._on_progress(done)
 
 
-def _read(path: Path) -> bytes:
-    if path.stat().st_size > _MOST_BYTES:
-        raise Unreadable(f"it is larger than {_MOST_BYTES // 1024 // 1024} MiB")
-    return path.read_bytes()
-
-
 def _source_name(path: Path, root: Path) -> str:
     """Return what a file is called in citations: its path in the workspace, if it is in there."""
     whole = path.resolve()
     inside = root.resolve()
-    return str(whole.relative_to(inside)) if whole.is_relative_to(inside) else str(whole)
+    name = str(whole.relative_to(inside)) if whole.is_relative_to(inside) else str(whole)
+    # Names of files may be no Unicode on some systems, and are then shown as well as they can be.
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _is_in(source: str, folder: str) -> bool:

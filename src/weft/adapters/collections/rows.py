@@ -161,6 +161,14 @@ def known_keys(connection: sqlite3.Connection) -> list[str]:
     return [key for (key,) in connection.execute("SELECT DISTINCT key FROM labels ORDER BY key")]
 
 
+def require_unicode(text: str, what: str) -> None:
+    """Refuse text with halves of characters: no file can have it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RetrievalError(f"{what} has characters that are none", hint="use Unicode") from error
+
+
 def require_filters(filters: Mapping[str, Json], known: Sequence[str], name: str) -> None:
     """Refuse filters by keys that no passage has, and by values that cannot be compared."""
     for key, value in filters.items():

@@ -209,7 +209,7 @@ def option_has_an_effect(subject: Subject) -> Iterator[Hit]:
 
 def _idle_paths(subject: Subject) -> Iterator[tuple[Path, str, str]]:
     for it in placed_parts(subject):
-        if isinstance(it.part, spec.Path) and it.role == "on_failure" and it.part.ends:
+        if isinstance(it.part, spec.Path) and it.part.ends and "failure" in it.inside:
             fact = "after a failure path the run has failed in any case, so it cannot be completed"
             yield (*it.path, "ends"), fact, "remove complete() or ends"
     undone = any(step.compensate for _, step in steps(subject))
@@ -258,16 +258,17 @@ def _idle_approvals(subject: Subject) -> Iterator[tuple[Path, str, str]]:
 @rule("FLOW017", "flow")
 def fork_does_not_end_the_run(subject: Subject) -> Iterator[Hit]:
     for it in placed_parts(subject):
-        if isinstance(it.part, spec.Path) and it.in_fork and _ends(it.part, it.role):
+        # After a failure it has no effect, which FLOW016 reports.
+        breaks_off = "fork" in it.inside and "failure" not in it.inside
+        if isinstance(it.part, spec.Path) and it.part.ends and breaks_off:
             yield Hit(
                 it.path,
                 "a path inside a fork ends the run while the others are under way",
-                hint=("let it go on to the join, and decide after that",),
+                hint=(
+                    "let it go on to the join, and decide after that",
+                    "a low-confidence path goes on with rejoin_main_flow()",
+                ),
             )
-
-
-def _ends(path: spec.Path, role: str) -> bool:
-    return path.ends and role != "on_failure"  # which FLOW016 reports
 
 
 def approvals(subject: Subject) -> Iterator[tuple[Path, spec.Approval]]:
@@ -310,3 +311,35 @@ def somebody_is_asked(subject: Subject) -> Iterator[Hit]:
             if not re.fullmatch(ADDRESSEE, name):
                 fact = f'{it.name} asks "{name}", which names nobody'
                 yield Hit(place, fact, hint=("write user:NAME, role:NAME or group:NAME",))
+
+
+@rule("FLOW036", "flow")
+def step_is_reached(subject: Subject) -> Iterator[Hit]:
+    sequences: dict[Path, list[spec.Node]] = {}
+    for it in placed_parts(subject):
+        if not isinstance(it.part, spec.Path) and isinstance(it.path[-1], int):
+            sequences.setdefault(it.path[:-1], []).append(it.part)
+    for path, nodes in sequences.items():
+        left = next((index for index, node in enumerate(nodes[:-1]) if _leaves(node)), None)
+        if left is not None:
+            yield _unreached((*path, left + 1), nodes[left + 1].name)
+    flow = flow_of(subject)
+    if flow.finally_ and any(map(_leaves, flow.steps)):
+        yield _unreached(("flow", "finally"), flow.finally_.name)
+
+
+def _unreached(path: Path, name: str) -> Hit:
+    fact = f"{name} is never reached: every path before it ends the run"
+    return Hit(path, fact, hint=("let one of the paths go on, or remove what follows",))
+
+
+def _leaves(node: spec.Node) -> bool:
+    """Tell whether nothing goes on after a node: what has no case fails."""
+    match node:
+        case spec.Branch(cases=cases, otherwise=otherwise):
+            paths = [*(case.path for case in cases), *([otherwise] if otherwise else [])]
+            return bool(paths) and all(it.ends or any(map(_leaves, it.steps)) for it in paths)
+        case spec.Repeat(steps=inner):
+            return any(map(_leaves, inner))
+        case _:
+            return False

@@ -21,10 +21,10 @@ from weft.check.flow_parts import (
 )
 from weft.check.rule import rule
 from weft.check.rules.board import missing_code
-from weft.check.rules.comparisons import instead, objections
+from weft.check.rules.comparisons import instead, kinds_of, objections
 from weft.check.rules.conditions import first_mentions
 from weft.check.rules.flow import approvals
-from weft.check.spelling import agent_meant, did_you_mean, listed, unknown_name
+from weft.check.spelling import agent_meant, did_you_mean, listed, short, unknown_name
 from weft.check.subject import Hit, Subject
 from weft.check.values import key_of, misfit, told
 from weft.errors import ExpressionError
@@ -33,7 +33,7 @@ from weft.spec import flow as spec
 from weft.spec import templates
 from weft.spec.conditions import Name
 from weft.spec.type_meaning import finite_values
-from weft.spec.types import Scalar, TypeExpr
+from weft.spec.types import ANY, Scalar, TypeExpr, print_type
 
 _BOOL: Final = Scalar("bool")
 #: Braces around a part of a value: a template inserts whole variables only.
@@ -322,3 +322,31 @@ def package_has_its_code(subject: Subject) -> Iterator[Hit]:
             fact = f"{reference} is only there in a program that defines it, not in a package"
             hint = f"write {name} into a file of the package: tools.code:{name}"
             yield Hit(path, fact, hint=(hint,))
+
+
+@rule("FLOW035", "flow", "agents", "registry", "variables", "models")
+def what_is_set_fits(subject: Subject) -> Iterator[Hit]:
+    for path, _, work in works(subject):
+        if isinstance(work, spec.AgentWork) and work.output and work.agent in subject.agents:
+            model = bound_model(subject, work.agent)
+            wanted, given = ("object", f"a {model}") if model else ("text", "text")
+            type_ = type_at(subject, work.output)
+            if not isinstance(type_, Lost) and wanted not in kinds_of(type_):
+                fact = f"{work.agent} replies with {given}, and {work.output} is"
+                yield _unfit((*path, "output"), fact, type_)
+    for path, it in approvals(subject):
+        type_ = type_at(subject, it.output) if it.output else ANY
+        unfit = [
+            one.name
+            for one in it.options
+            if not isinstance(type_, Lost) and misfit(type_, one.name, subject.models)
+        ]
+        if unfit and not isinstance(type_, Lost):
+            yield _unfit(
+                (*path, "output"), f"{it.name} sets {listed(unfit)}, and {it.output} is", type_
+            )
+
+
+def _unfit(path: Path, fact: str, type_: TypeExpr) -> Hit:
+    hint = "name another field, or change its type"
+    return Hit(path, f"{fact} {short(print_type(type_))}", hint=(hint,))

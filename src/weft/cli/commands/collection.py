@@ -240,10 +240,10 @@ def _say_added(name: str, done: Ingested, stats: Stats | None, streams: Streams)
         streams.note(clean(f"left out, as they are of other kinds: {kinds}"))
     for source, why in done.failed:
         streams.problem(clean(f"not read: {source}: {why}"))
-    if stats and stats.embedder is None:
+    if stats and stats.vectors < stats.passages:
         streams.note(
-            "no embedding model: search will be by keywords alone. Install one: weft embeddings "
-            f"install, then weft collection add {name}"
+            "not all is embedded: search will be by keywords alone. To compare meanings: weft "
+            f"embeddings install, then weft collection add {name}"
         )
 
 

@@ -92,7 +92,7 @@ class FlowCall:
         seconds = self.step.timeout_seconds
         if seconds and options_of(function).timeout is None:
             function = tool(timeout=seconds)(partial(function))
-        call = replace(self.call, tool=name)
+        call = self.call if self.call.tool == name else replace(self.call, tool=name)
         return await self.workflow.tools.invoke(call, function, *arguments)
 
     def context(self, assembly: AssembledContext | None = None) -> StepContext:

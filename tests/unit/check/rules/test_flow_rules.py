@@ -371,3 +371,67 @@ def test_what_a_flow_asks_for_is_read(node):
 
 def test_broken_conditions_read_nothing():
     assert "VAR012" in {it.code for it in check(workflow(branch("rate =", True)))}
+
+
+def test_FLOW016_a_failure_path_cannot_complete_the_run_from_deep_inside():
+    inner = branch("done", True, False)
+    inner["cases"][1]["path"] = {"ends": True}
+    found = only("FLOW016", workflow(step(on_failure={"steps": [inner]})))
+    assert found.path[-4:] == ("cases", 1, "path", "ends")
+
+
+@pytest.mark.parametrize(
+    ("model", "output", "told"),
+    [
+        (None, "text", None),
+        (None, "open", None),
+        (None, "lost", None),
+        (None, "gone", None),
+        (None, "size", "replies with text, and size is int"),
+        (None, "words", "and words is list[str]"),
+        ("Letter", "letter", None),
+        ("Letter", "marks", None),
+        ("Letter", "text", "replies with a Letter, and text is str"),
+    ],
+)
+def test_FLOW035_replies_fit_their_fields(model, output, told):
+    bound = {"registry": [{"agent": "Writer", "model": model}]}
+    asked = step(work={"kind": "agent", "agent": "Writer", "output": output})
+    found = [it.message for it in hits("FLOW035", workflow(asked, parts=bound))]
+    assert [told in message for message in found] == ([True] if told else [])
+
+
+@pytest.mark.parametrize("output", ["text", "open", "gone", None])
+def test_FLOW035_options_fit_their_fields(output):
+    assert hits("FLOW035", workflow(approval(output=output))) == []
+
+
+def test_FLOW035_options_that_do_not_fit():
+    found = only("FLOW035", workflow(approval(output="done")))
+    assert "pay sets approve and reject, and done is bool" in found.message
+    parcel = approval(output="kind", options=[{"name": "letter"}, {"name": "no", "rejects": True}])
+    assert "pay sets no, and kind is" in only("FLOW035", workflow(parcel)).message
+
+
+def ending(on: str = "done", *, otherwise: bool = False) -> dict[str, Any]:
+    """A branch that nothing goes on after."""
+    cases = [{"value": value, "path": {"ends": True}} for value in (True, False)]
+    found = {"kind": "branch", "name": "which", "on": on, "cases": cases}
+    return {**found, "otherwise": {"ends": True}} if otherwise else found
+
+
+def test_FLOW036_what_follows_ends_is_never_reached():
+    loop = {"kind": "repeat", "name": "loop", "until": "done", "steps": [ending()]}
+    inner = {"kind": "branch", "name": "outer", "on": "done"}
+    inner["cases"] = [{"value": True, "path": {"steps": [ending()]}}]
+    for node in (ending(), ending(otherwise=True), loop, inner):
+        found = only("FLOW036", workflow(step(), node, step("next"), step("more")))
+        assert found.path == ("flow", "steps", 2)
+    last = only("FLOW036", workflow(step(), ending(), **{"finally": step("last")}))
+    assert last.path == ("flow", "finally")
+
+
+def test_FLOW036_is_silent_where_a_path_goes_on():
+    for node in (branch("done"), branch("done", True), ending() | {"otherwise": {}}, step("x")):
+        assert hits("FLOW036", workflow(node, step("next"))) == []
+    assert hits("FLOW036", workflow(step(), ending())) == []
