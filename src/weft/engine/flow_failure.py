@@ -30,7 +30,7 @@ JITTER: Final = 0.5
 Why = Literal["failure", "recovery"]
 
 #: What begins the timer of the next attempt, with the turn of the last.
-_RETRY: Final = "retry:"
+RETRY: Final = "retry:"
 
 #: What no second attempt would change.
 _FINAL: Final = ("deadline", "guard")
@@ -79,7 +79,7 @@ def _retry(
     pause = round(delay * 1000 * (1 - JITTER * _draw(state.run, active.step, run.attempt)))
     if pause <= 0:
         return [start(plan_of(compiled).step(active.step), wait)]
-    timer = f"{_RETRY}{active.number}"
+    timer = f"{RETRY}{active.number}"
     at = flow_of(state)
     state.flow = replace(at, waits={**at.waits, timer: wait})
     return [Record(TimerSet(timer, event.at + pause, "flow"), turn=0)]
@@ -249,7 +249,7 @@ def _undoable(state: State) -> Iterator[Done]:
         if not run.undoes:
             yield Done(active.number, active.step, values_in(state, run.lane))
     for timer, wait in at.waits.items():
-        turn = int(timer.removeprefix(_RETRY))
+        turn = int(timer.removeprefix(RETRY))
         yield Done(turn, wait.step, values_in(state, wait.lane))
 
 
