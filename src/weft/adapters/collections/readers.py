@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from html.parser import HTMLParser
 from io import BytesIO
+from logging import NullHandler, getLogger
 from typing import Any, Final
 
 from weft.adapters.collections.chunks import Text
@@ -79,6 +80,8 @@ def _pdf(raw: bytes) -> Text:
         import pypdf  # noqa: PLC0415 - an optional part
     except ImportError as error:
         raise Unreadable(_needs("pdf")) from error
+    # What it warns of is printed on a terminal otherwise; what fails is told all the same.
+    getLogger("pypdf").addHandler(NullHandler())
     try:
         pages = [it.extract_text() for it in pypdf.PdfReader(BytesIO(raw)).pages]
     except Exception as error:  # whatever is wrong with a file, it is the file
