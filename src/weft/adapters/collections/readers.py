@@ -8,6 +8,9 @@ from typing import Any, Final
 
 from weft.adapters.collections.chunks import Text
 
+# What pypdf warns of would be printed on a terminal otherwise; what fails is told all the same.
+getLogger("pypdf").addHandler(NullHandler())
+
 
 class Unreadable(Exception):
     """A file has no text that can be read; the text says why, and what to do."""
@@ -80,8 +83,6 @@ def _pdf(raw: bytes) -> Text:
         import pypdf  # noqa: PLC0415 - an optional part
     except ImportError as error:
         raise Unreadable(_needs("pdf")) from error
-    # What it warns of is printed on a terminal otherwise; what fails is told all the same.
-    getLogger("pypdf").addHandler(NullHandler())
     try:
         pages = [it.extract_text() for it in pypdf.PdfReader(BytesIO(raw)).pages]
     except Exception as error:  # whatever is wrong with a file, it is the file
