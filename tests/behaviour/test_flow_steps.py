@@ -88,8 +88,10 @@ def test_a_function_may_want_a_context():
 
 
 def test_what_has_a_default_of_its_own_is_the_authors():
-    with pytest.raises(LinkError, match="takes 3 parameters"):
+    with pytest.raises(LinkError, match="takes neither"):
         ran(lambda state, other, third: None)
+    with pytest.raises(LinkError, match="takes neither"):
+        ran(lambda state, *, context: None)
     assert ran(lambda state, most=7: {"words": most})[1].variables["words"] == 7
     assert ran(lambda *given: {"words": len(given)})[1].variables["words"] == 2
 

@@ -32,7 +32,8 @@ from weft.engine.events import (
     Usage,
     VariableSet,
 )
-from weft.engine.state import Spent, State
+from weft.engine.spent import Spent
+from weft.engine.state import State
 from weft.errors import UsageError
 from weft.inspect.comparison import compare_turns
 from weft.inspect.run import inspect_run, spending

@@ -8,6 +8,7 @@ from weft.adapters.memory import MemoryJournal
 from weft.dsl.objects import LocalObjects
 from weft.engine.events import ContextFetched, Event, ToolFailed, ToolReturned
 from weft.engine.state import State
+from weft.ports.journal import Journal
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
 from weft.runtime.outside import Outside
@@ -22,12 +23,16 @@ SCOPE = Scope("app", "ada")
 class FlowPlay:
     """One flow, its host and its runs."""
 
-    def __init__(self, *, agents=(), model=None, collections=None, **spec: Any) -> None:
+    def __init__(
+        self, *, agents=(), model=None, collections=None, environment=None, **spec: Any
+    ) -> None:
         self.objects = LocalObjects()
         self.agents = agents
+        self.run_id = "r1"
+        self.environment = environment or {}
         self.given = spec
         self.model = model or ScriptedModel([])
-        self.journal = MemoryJournal()
+        self.journal: Journal = MemoryJournal()
         self.registry = RetrieverRegistry()
         for collection, adapter in (collections or {}).items():
             self.registry.register(collection, adapter)
@@ -67,20 +72,25 @@ class FlowPlay:
             self.model,
             journal=self.journal,
             outside=replace(Outside(), retrievers=self.registry),
+            environment=self.environment,
             linking=Linking(objects=objects),
         )
 
     def run(self, spec: WorkflowSpec, **values: Any) -> State:
-        """Let a run go on until it rests or has ended."""
+        """Let a run go on until it waits for a person or has ended."""
+        return asyncio.run(self.ended(spec, **values))
 
-        async def whole() -> State:
-            async with self.host(spec) as host:
-                run = await host.start("F", scope=SCOPE, values=values, run="r1")
-                await host.settled(run, scope=SCOPE)
-                self.events: list[Event] = await self.journal.read(SCOPE, run)
-                return await host.state(run, scope=SCOPE)
-
-        return asyncio.run(whole())
+    async def ended(self, spec: WorkflowSpec, **values: Any) -> State:
+        async with self.host(spec) as host:
+            run = await host.start("F", scope=SCOPE, values=values, run=self.run_id)
+            while (await host.settled(run, scope=SCOPE)).status == "waiting":
+                state = await host.state(run, scope=SCOPE)
+                if state.requests:
+                    break
+                async for _ in host.events(run, scope=SCOPE, after=state.seq, follow=True):
+                    break
+            self.events: list[Event] = await self.journal.read(SCOPE, run)
+            return await host.state(run, scope=SCOPE)
 
     def failures(self) -> list[ToolFailed]:
         return [it.data for it in self.events if isinstance(it.data, ToolFailed)]

@@ -13,7 +13,7 @@ from weft.app.code_hosts import open_code_host
 from weft.app.folders import make_folder
 from weft.app.outside import Adapters
 from weft.app.places import JOURNAL, LOCAL
-from weft.dsl.objects import LocalObjects
+from weft.dsl.objects import LocalObjects, kept_objects
 from weft.engine.events import Event, Outcome
 from weft.engine.rows import RequestRow
 from weft.engine.state import State
@@ -81,7 +81,7 @@ async def open_flow(
     collections: Adapters | None = None,
     clock: Clock | None = None,
 ) -> AsyncGenerator[Host]:
-    """Open a host for one flow: `async with open_flow(flow) as host`.
+    """Open a host for one flow, as it is now: `async with open_flow(flow) as host`.
 
     Runs are kept in memory, unless a workspace or a journal is given. `model` answers for every
     agent that names none; a model of `weft.testing` answers for all. `collections` says what
@@ -90,7 +90,7 @@ async def open_flow(
     spec, objects = _parts(flow)
     host = await open_code_host(
         spec.orchestrator.workflow_name,
-        flow.build if not isinstance(flow, WorkflowSpec) else lambda: spec,
+        lambda: spec,
         ChainMap(objects.table, objects.given),
         workspace=workspace,
         journal=_journal(workspace, journal),
@@ -142,9 +142,8 @@ async def until_rest(host: Host, run: str, answer: AnswerPerson | None) -> State
     """Return when a run has ended, or when only a person can bring it on and nobody answers."""
     everybody = Scope(LOCAL.app)
     while True:
-        row = await host.settled(run, scope=LOCAL)
-        state = await host.state(run, scope=LOCAL)
-        if row.status == "ended":
+        state = await host.settled_state(run, scope=LOCAL)
+        if state.status == "ended":
             return state
         asked = await host.requests(scope=everybody, run=run)
         if asked and answer is not None:
@@ -166,7 +165,7 @@ async def _next_event(host: Host, run: str, after: int) -> None:
 
 def _parts(flow: AnyFlow) -> tuple[WorkflowSpec, LocalObjects]:
     if isinstance(flow, WorkflowSpec):
-        spec, objects = flow, LocalObjects()
+        spec, objects = flow, kept_objects(flow)
     elif callable(getattr(flow, "build", None)):
         spec, objects = flow.build(), flow.objects
     else:

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 from weft.adapters.files import WorkspaceFiles
 from weft.adapters.mcp.servers import McpToolServers
 from weft.adapters.services.http_services import HttpServices
-from weft.app.collections import open_collections
 from weft.app.documents import open_documents
 from weft.app.settings import allowed_hosts
 from weft.errors import UsageError
@@ -27,7 +26,7 @@ Adapters: TypeAlias = Mapping[type[searched.Collection] | str, VectorSearchAdapt
 
 
 def retrievers_of(collections: Adapters | None, others: Retrievers | None = None) -> Retrievers:
-    """Return what searches the collections of a host; what is not given is one of the others."""
+    """Return what searches the collections of a host: what is given, then others."""
     registry = RetrieverRegistry(others)
     for collection, adapter in (collections or {}).items():
         if not callable(getattr(adapter, "search", None)):
@@ -55,10 +54,33 @@ def open_outside(
         services=HttpServices(clock, allowed_hosts(settings)),
         files=WorkspaceFiles(workspace),
         servers=McpToolServers(clock=clock, environment=settings),
-        retrievers=retrievers_of(collections, open_collections(workspace, environment=settings)),
+        retrievers=retrievers_of(collections, LazyCollections(workspace, settings)),
         folder=str(workspace),
         environment=settings,
     )
+
+
+class LazyCollections:
+    """The collections of a workspace, opened by the first who searches one."""
+
+    def __init__(self, workspace: Path, settings: Mapping[str, str]) -> None:
+        self._workspace = workspace
+        self._settings = settings
+        self._opened: Retrievers | None = None
+
+    def adapter(self, app: str, collection: str) -> VectorSearchAdapter[Any] | None:
+        """Return what searches a collection of a tenant; None if there is no such collection."""
+        if self._opened is None:
+            # Most workflows search nothing, and should not wait for what could.
+            from weft.app.collections import open_collections  # noqa: PLC0415
+
+            self._opened = open_collections(self._workspace, environment=self._settings)
+        return self._opened.adapter(app, collection)
+
+    async def close(self) -> None:
+        """Close them, if they were opened."""
+        if self._opened is not None:
+            await self._opened.close()
 
 
 class LazyDocuments:

@@ -340,4 +340,23 @@ RULES: Final[tuple[Rule, ...]] = (
         fix="Give what the finding says.",
         example="flow.fork(write, check)    (meant is lambda p: p.then(write))",
     ),
+    Rule(
+        code="FLOW035",
+        severity="error",
+        title="What is set does not fit the field",
+        why=(
+            "A reply is text, or an object of the agent's model; a person's answer is the name of "
+            "an option. A field of another type refuses it in every run."
+        ),
+        fix="Name a field whose type fits, or change the type.",
+        example="flow.await_approval('manager', lambda a: a.into(lambda s: s.paid))    (a bool)",
+    ),
+    Rule(
+        code="FLOW036",
+        severity="warning",
+        title="Step is never reached",
+        why="Every path of the branch before it ends the run, so nothing goes on after it.",
+        fix="Let one of the paths go on, or remove what follows.",
+        example="flow.branch('paid', {True: end, False: end}).then(publish)    (end completes)",
+    ),
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from weft.check.subject import Subject, listed_once
 from weft.check.values import variable_types
@@ -21,14 +21,26 @@ NO_FLOW: Final = spec.Flow()
 FlowPart: TypeAlias = spec.Node | spec.Path
 
 
+#: What a part stands inside of, where that changes what it may do.
+Inside: TypeAlias = frozenset[Literal["fork", "failure"]]
+
+_OUTSIDE: Final[Inside] = frozenset()
+_FORK: Final[Inside] = frozenset({"fork"})
+_FAILURE: Final[Inside] = frozenset({"failure"})
+
+
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A node or path of a flow. `role` is the key a path stands under."""
+    """A node or path of a flow. Inside of a failure is what is done after one."""
 
     path: Path
     part: FlowPart
-    in_fork: bool
-    role: str = ""
+    inside: Inside
+
+
+def is_flow(subject: Subject) -> bool:
+    """Tell whether a workflow is a flow; of one beside a board, BOARD001 speaks."""
+    return subject.spec.flow is not None and subject.spec.board is None
 
 
 def flow_of(subject: Subject) -> spec.Flow:
@@ -40,47 +52,46 @@ def flow_of(subject: Subject) -> spec.Flow:
 def placed_parts(subject: Subject) -> Iterator[Placed]:
     """Yield every node and path, those inside others too, in the order of the file."""
     flow = flow_of(subject)
-    yield from _sequence(("flow", "steps"), flow.steps, in_fork=False)
+    yield from _sequence(("flow", "steps"), flow.steps, _OUTSIDE)
     if flow.finally_:
-        yield from _node(("flow", "finally"), flow.finally_, in_fork=False)
-    yield from _aside(("flow", "on_failure"), flow.on_failure, "on_failure", in_fork=False)
+        yield from _node(("flow", "finally"), flow.finally_, _OUTSIDE)
+    yield from _aside(("flow", "on_failure"), flow.on_failure, _FAILURE)
 
 
-def _sequence(path: Path, nodes: tuple[spec.Node, ...], *, in_fork: bool) -> Iterator[Placed]:
+def _sequence(path: Path, nodes: tuple[spec.Node, ...], inside: Inside) -> Iterator[Placed]:
     for index, node in enumerate(nodes):
-        yield from _node((*path, index), node, in_fork=in_fork)
+        yield from _node((*path, index), node, inside)
 
 
-def _aside(path: Path, aside: spec.Path | None, role: str, *, in_fork: bool) -> Iterator[Placed]:
+def _aside(path: Path, aside: spec.Path | None, inside: Inside) -> Iterator[Placed]:
     if aside is not None:
-        yield Placed(path, aside, in_fork, role)
-        yield from _sequence((*path, "steps"), aside.steps, in_fork=in_fork)
+        yield Placed(path, aside, inside)
+        yield from _sequence((*path, "steps"), aside.steps, inside)
 
 
-def _node(path: Path, node: spec.Node, *, in_fork: bool) -> Iterator[Placed]:
-    yield Placed(path, node, in_fork)
+def _node(path: Path, node: spec.Node, inside: Inside) -> Iterator[Placed]:
+    yield Placed(path, node, inside)
     match node:
         case spec.Step():
             if node.confidence:
-                unsure = (*path, "confidence", "path")
-                yield from _aside(unsure, node.confidence.path, "confidence", in_fork=in_fork)
-            yield from _aside((*path, "on_failure"), node.on_failure, "on_failure", in_fork=in_fork)
+                yield from _aside((*path, "confidence", "path"), node.confidence.path, inside)
+            yield from _aside((*path, "on_failure"), node.on_failure, inside | _FAILURE)
         case spec.Branch():
             for index, case in enumerate(node.cases):
-                yield from _aside((*path, "cases", index, "path"), case.path, "", in_fork=in_fork)
-            yield from _aside((*path, "otherwise"), node.otherwise, "", in_fork=in_fork)
+                yield from _aside((*path, "cases", index, "path"), case.path, inside)
+            yield from _aside((*path, "otherwise"), node.otherwise, inside)
         case spec.Fork():
             for index, it in enumerate(node.paths):
                 inner: Path = (*path, "paths", index)
-                yield from _sequence((*inner, "steps"), it.steps, in_fork=True)
-                yield from _aside((*inner, "on_failure"), it.on_failure, "", in_fork=True)
+                yield from _sequence((*inner, "steps"), it.steps, inside | _FORK)
+                yield from _aside((*inner, "on_failure"), it.on_failure, inside | _FORK)
             if node.join:
-                yield from _node((*path, "join"), node.join, in_fork=in_fork)
+                yield from _node((*path, "join"), node.join, inside)
         case spec.Repeat():
-            yield from _sequence((*path, "steps"), node.steps, in_fork=in_fork)
+            yield from _sequence((*path, "steps"), node.steps, inside)
         case _:
-            yield from _aside((*path, "on_timeout"), node.on_timeout, "", in_fork=in_fork)
-            yield from _aside((*path, "on_rejection"), node.on_rejection, "", in_fork=in_fork)
+            yield from _aside((*path, "on_timeout"), node.on_timeout, inside)
+            yield from _aside((*path, "on_rejection"), node.on_rejection, inside)
 
 
 @listed_once

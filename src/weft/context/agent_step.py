@@ -1,7 +1,7 @@
 """What authors of steps write, and what they are given: agents with own prompts, assemblers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -121,6 +121,9 @@ class AgentStep(ABC, Generic[StateT]):
 
     #: The class of a structured reply; None: the reply is text.
     output_type: ClassVar[type[BaseModel] | None] = None
+    #: The model that answers, unless it is that of the run; and the tools it may call.
+    model: ClassVar[str | None] = None
+    tools: ClassVar[Sequence[Callable[..., Any]]] = ()
 
     @abstractmethod
     def system_prompt(self) -> str:

@@ -13,8 +13,10 @@ from weft.dsl.refusals import failed, made, refusal
 from weft.dsl.state_type import StateTypes, require_class
 from weft.findings import Finding, is_error
 from weft.spec import flow as spec
+from weft.spec.agents import Agent
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.outputs import OutputBinding
+from weft.spec.templates import references
 from weft.spec.variables import Variable
 from weft.spec.workflow import WorkflowSpec
 
@@ -29,7 +31,8 @@ class WorkflowBuilder(Steps[S], Generic[S]):
             raise refusal("FLOW002", "the workflow has no name", 'write one: "InvoiceReview"')
         super().__init__(Shared())
         self.name = name
-        self._state = require_class(state, "the state")
+        require_class(state, "the state")
+        self._state = state
         self._description = description
         self._variables: dict[str, Variable] = {}
         self._last: spec.Step | None = None
@@ -114,6 +117,7 @@ class WorkflowBuilder(Steps[S], Generic[S]):
             orchestrator=made(Orchestrator, workflow_name=self.name, description=self._description),
             agents=tuple(shared.agents),
             variables=variables,
+            exposure=_inserted(shared.agents),
             tools=tuple(shared.tools),
             models=tuple(types.models()),
             registry=tuple(OutputBinding(agent=it, model=model) for it, model in bound.items()),
@@ -131,3 +135,14 @@ class WorkflowBuilder(Steps[S], Generic[S]):
         if self._last is not None:
             raise refusal("FLOW004", "nothing is done after finally_", "call finally_ last")
         return super()._add(node)
+
+
+def _inserted(agents: Iterable[Agent]) -> dict[str, tuple[str, ...]]:
+    """Return what each agent must be shown: what its prompt inserts."""
+    found = {
+        it.agent_name: [
+            name.name for part in it.prompt_sections for name in references(part.content)
+        ]
+        for it in agents
+    }
+    return {agent: tuple(dict.fromkeys(names)) for agent, names in found.items() if names}

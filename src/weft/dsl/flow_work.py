@@ -88,7 +88,8 @@ class Shared:
         if it in self.agents:
             return
         self.agents.append(it)
-        self.tools += [tool_of(self.objects, it.agent_name, function) for function in tools]
+        known = [tool_of(self.objects, it.agent_name, function) for function in tools]
+        self.tools += [tool for tool in known if tool not in self.tools]
         if output is not None and output is not str:
             what = f"the output of {it.agent_name}"
             self.outputs[it.agent_name] = require_class(output, what)
@@ -111,6 +112,7 @@ class Shared:
 
     def _agent_step(self, it: Any) -> spec.AgentWork:  # noqa: ANN401
         kind: type = it if isinstance(it, type) else type(it)
+        _require_made(it)
         declared = made(
             Agent,
             agent_name=kind.__name__,
@@ -157,13 +159,18 @@ def _require_step(it: Any) -> None:  # noqa: ANN401
     run = getattr(it, "run", None) or (_own_call(it) if is_class else it)
     if not callable(run):
         raise refusal("FLOW011", f"{it!r} is no step", _STEP_HINT)
-    if is_class and not _takes(it, 0):
-        hint = f"give an object: {it.__name__}(...)"
-        raise refusal("FLOW011", f"{it.__name__} cannot be made without arguments", hint)
+    _require_made(it)
     own = 1 if is_class else 0
     if not (_takes(run, 1 + own) or _takes(run, 2 + own)):
         fact = f"{it!r} takes neither (state) nor (state, context)"
         raise refusal("FLOW011", fact, _STEP_HINT, of=run)
+
+
+def _require_made(it: object) -> None:
+    """Refuse a class that needs arguments: nobody would give them."""
+    if isinstance(it, type) and not _takes(it, 0):
+        hint = f"give an object: {it.__name__}(...)"
+        raise refusal("FLOW011", f"{it.__name__} cannot be made without arguments", hint)
 
 
 def _own_call(kind: type) -> object:

@@ -5,13 +5,28 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+from weakref import finalize
 
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from weft.findings import Json
 from weft.spec.tools import LOCAL
+
+#: What only this process has, of specs that were built here: a spec is data and cannot hold it.
+_OF_SPECS: Final[dict[int, "LocalObjects"]] = {}
+
+
+def keep_objects(spec: object, objects: "LocalObjects") -> None:
+    """Remember what a spec refers to, for as long as there is the spec."""
+    _OF_SPECS[id(spec)] = objects
+    finalize(spec, _OF_SPECS.pop, id(spec), None)
+
+
+def kept_objects(spec: object) -> "LocalObjects":
+    """Return what a spec that was built here refers to."""
+    return _OF_SPECS.get(id(spec)) or LocalObjects()
 
 
 class Reference(NamedTuple):

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from pydantic import BaseModel
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind, models_json_schema
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from weft.check.spelling import pascal_case
@@ -45,13 +45,24 @@ def require_class(it: object, what: str) -> type[BaseModel]:
     raise refusal("FLOW034", f"{what} is {it!r}", "give a class of pydantic.BaseModel")
 
 
+class _Silent(GenerateJsonSchema):
+    """Says nothing of defaults: those that cannot be written are refused where they are read."""
+
+    ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {  # pyright: ignore[reportIncompatibleVariableOverride]
+        *GenerateJsonSchema.ignored_warning_kinds,
+        "non-serializable-default",
+    }
+
+
 class StateTypes:
     """The types that some classes need: their fields, and models for the classes inside."""
 
     def __init__(self, classes: Iterable[type[BaseModel]]) -> None:
         roots = list(dict.fromkeys(classes))
         try:
-            found, whole = models_json_schema([(it, "validation") for it in roots], by_alias=False)
+            found, whole = models_json_schema(
+                [(it, "validation") for it in roots], by_alias=False, schema_generator=_Silent
+            )
         except PydanticUserError as error:
             fact = str(error).partition("\n")[0]
             raise refusal(
@@ -72,7 +83,7 @@ class StateTypes:
         return {
             name: made(
                 spec.Variable,
-                type=self._text(properties[name], ()),
+                type=self._type(properties[name]),
                 description=field.description or "",
                 source=spec.DerivedSource(default=_default(name, field)),
                 merge=next((it.kind for it in field.metadata if isinstance(it, Reducer)), None),
@@ -92,7 +103,7 @@ class StateTypes:
         schema = self._definitions[key]
         properties = cast("dict[str, _Schema]", schema["properties"])
         fields = {
-            name: made(ModelField, type=self._text(it, ()), description=it.get("description", ""))
+            name: made(ModelField, type=self._type(it), description=it.get("description", ""))
             for name, it in properties.items()
         }
         about = schema.get("description", "")
@@ -101,6 +112,10 @@ class StateTypes:
     def _model(self, key: str) -> str:
         self._used[key] = None
         return _name(key)
+
+    def _type(self, schema: _Schema) -> str:
+        written = self._text(schema, ())
+        return "any" if written == "null" else written  # Nothing alone is no type.
 
     def _text(self, schema: _Schema, inside: tuple[str, ...]) -> str:
         """Write a JSON Schema in the small language of types."""

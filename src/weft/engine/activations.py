@@ -37,7 +37,8 @@ from weft.engine.events import (
 from weft.engine.groups import member_ended, member_failed, replies_of, take_part
 from weft.engine.offered import offered_tools
 from weft.engine.points import HANDOFF
-from weft.engine.state import Activation, Message, Spent, State
+from weft.engine.spent import Spent
+from weft.engine.state import Activation, Message, State
 from weft.engine.triggers import agent_text, agent_turn_count, fire, lifecycle, model_failed
 from weft.engine.ways import steps_of
 from weft.findings import Json

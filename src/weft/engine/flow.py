@@ -47,7 +47,7 @@ def begin(compiled: CompiledWorkflow, state: State) -> list[Command]:
 
 def go(compiled: CompiledWorkflow, state: State, key: str, target: str) -> list[Command]:
     """Go on at a place in a lane."""
-    put_lane(state, replace(lane_of(state, key), at=target))
+    put_lane(state, lane_of(state, key).changed(at=target))
     if state.stopping and lane_of(state, key).failing is None:
         return [] if state.active else flow_failure.cancel(compiled, state)
     if target.startswith("/"):

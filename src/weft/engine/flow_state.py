@@ -5,8 +5,8 @@ time; a path has the variables for itself until its fork joins.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 from weft.engine.log import Log
 from weft.findings import Json
@@ -52,7 +52,16 @@ class Failing:
     outcome: Literal["failed", "cancelled"] = "failed"
 
 
-@dataclass(frozen=True, slots=True)
+class LaneChanges(TypedDict, total=False):
+    """What changes of a lane with every step."""
+
+    at: str
+    done: tuple[Done, ...]
+    deadline: str
+    threads: Mapping[str, Log[Any]]
+
+
+@dataclass(frozen=True)
 class Lane:
     """One line of steps."""
 
@@ -78,6 +87,12 @@ class Lane:
     joined: Mapping[str, Mapping[str, Json]] = field(default_factory=dict[str, Mapping[str, Json]])
     #: What agents have been told and said in earlier steps, by agent.
     threads: Mapping[str, Log[Any]] = field(default_factory=dict[str, Log[Any]])
+
+    def changed(self, **changes: Unpack[LaneChanges]) -> "Lane":
+        """Return the lane as it is afterwards. `replace` would set every field one by one."""
+        twin: Lane = object.__new__(Lane)
+        object.__setattr__(twin, "__dict__", self.__dict__ | changes)
+        return twin
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,4 +127,4 @@ class FlowState:
 
     def with_lane(self, lane: Lane) -> "FlowState":
         """Return the state with a lane as it is now."""
-        return replace(self, lanes={**self.lanes, lane.key: lane})
+        return FlowState({**self.lanes, lane.key: lane}, self.forks, self.waits)

@@ -295,18 +295,19 @@ def ended(compiled: CompiledWorkflow, state: State, active: Activation) -> list[
     key, own = run.lane, state.own[active.number]
     found = {name: (own.values[name], seq) for name, seq in own.set_by.items()}
     commands = set_values(compiled, state, key, found)
-    lane = lane_of(state, key)
+    lane = held = lane_of(state, key)
     if lane.deadline and not run.undoes:
         state.timers = without(state.timers, lane.deadline)
-        lane = replace(lane, deadline="")
+        lane = lane.changed(deadline="")
     node = plan_of(compiled).nodes[active.step]
     if isinstance(node, StepPlan) and node.step.compensate is not None and lane.failing is None:
         done = Done(active.number, active.step, values_in(state, key))
-        lane = replace(lane, done=(*lane.done, done))
+        lane = lane.changed(done=(*lane.done, done))
     if active.agent in plan_of(compiled).remembered and not run.undoes:
         kept = _kept(compiled, state, active)
-        lane = replace(lane, threads={**lane.threads, active.agent: kept})
-    put_lane(state, lane)
+        lane = lane.changed(threads={**lane.threads, active.agent: kept})
+    if lane is not held:
+        put_lane(state, lane)
     state.drop(active.number)
     if run.undoes:
         return [*commands, *flow_failure.undone(compiled, state, key)]

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
 
 from weft.engine.board_state import Artifact, BoardState
-from weft.engine.events import Outcome, ToolRequest, Usage
+from weft.engine.events import Outcome, ToolRequest
 from weft.engine.flow_state import FlowState, StepRun
 from weft.engine.log import KeyLog, Log
 from weft.engine.routing import Route
+from weft.engine.spent import Spent
 from weft.findings import Json
 
 #: How much of the first message a list shows.
@@ -231,30 +232,6 @@ class Request:
     component: str = ""
     mode: str = ""
     addressee: str = ""
-
-
-class Spent(NamedTuple):
-    """What the models of a run took so far; what nobody knows makes the sums incomplete."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-    #: How many calls have no known price, and how many have tokens that nobody counted.
-    unpriced: int = 0
-    uncounted: int = 0
-
-    def plus(self, usage: Usage) -> "Spent":
-        """Add one call."""
-        calls, taken, given, cost, unpriced, uncounted = self
-        return Spent(
-            calls + 1,
-            taken + (usage.input_tokens or 0),
-            given + (usage.output_tokens or 0),
-            cost + (usage.cost_usd or 0.0),
-            unpriced + (usage.cost_usd is None),
-            uncounted + (None in (usage.input_tokens, usage.output_tokens)),
-        )
 
 
 K = TypeVar("K")

@@ -1,9 +1,32 @@
 """Flows in Python: typed steps over a shared state.
 
 flow = Workflow.create("Review", Draft).start_with(write).then(check).finally_(publish)
-spec = flow.build()
+result = weft.run(flow, Draft(topic="Bees"), model="sample")
 """
 
+from weft.app.flows import FlowResult, open_flow, run_flow
+from weft.context.agent_step import (
+    AgentStep,
+    ContextAssembler,
+    Failure,
+    PathResult,
+    Response,
+    StepContext,
+    StepResult,
+    Undone,
+)
+from weft.context.assembled import (
+    ArtifactsContextSegment,
+    AssembledContext,
+    AssembledContextBuilder,
+    ContextFormatOptions,
+    ContextSegment,
+    LiteralContextSegment,
+    RetrievalContextSegment,
+    StateContextSegment,
+    VariableContextSegment,
+    state_value,
+)
 from weft.dsl.flow_context import ContextBuilder, RetrievalBuilder
 from weft.dsl.flow_step import (
     ApprovalBuilder,
@@ -17,22 +40,41 @@ from weft.dsl.flow_work import agent
 from weft.dsl.selectors import is_in, not_
 from weft.dsl.state_type import Append, Merge
 from weft.flow.workflow import Workflow
-from weft.spec.flow import ContextFormat as ContextFormatOptions
 
 __all__ = [
+    "AgentStep",
     "Append",
     "ApprovalBuilder",
+    "ArtifactsContextSegment",
+    "AssembledContext",
+    "AssembledContextBuilder",
+    "ContextAssembler",
     "ContextBuilder",
     "ContextFormatOptions",
+    "ContextSegment",
+    "Failure",
+    "FlowResult",
     "ForkPath",
+    "LiteralContextSegment",
     "LoopBody",
     "LowConfidencePath",
     "Merge",
     "Path",
+    "PathResult",
+    "Response",
     "RetrievalBuilder",
+    "RetrievalContextSegment",
+    "StateContextSegment",
+    "StepContext",
     "StepOptions",
+    "StepResult",
+    "Undone",
+    "VariableContextSegment",
     "Workflow",
     "agent",
     "is_in",
     "not_",
+    "open_flow",
+    "run_flow",
+    "state_value",
 ]

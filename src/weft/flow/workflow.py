@@ -6,9 +6,10 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel
 
 from weft.dsl.flow import WorkflowBuilder
-from weft.dsl.objects import LocalObjects
+from weft.dsl.objects import LocalObjects, keep_objects
 from weft.errors import UsageError
 from weft.packages.writer import write_package
+from weft.spec.workflow import WorkflowSpec
 
 S = TypeVar("S", bound=BaseModel)
 T = TypeVar("T", bound=BaseModel)
@@ -31,6 +32,15 @@ class Workflow(WorkflowBuilder[S], Generic[S]):
     def state_type(self) -> type[S]:
         """The class of its state."""
         return self._state
+
+    def build(self) -> WorkflowSpec:
+        """Return the spec: the same that package files give. It runs here as the flow itself does.
+
+        Raises CheckFailed with all findings if it cannot run.
+        """
+        spec = super().build()
+        keep_objects(spec, self.objects)
+        return spec
 
     def save(self, folder: str | Path) -> None:
         """Write the flow as a new package. Raises UsageError if it has what no file can say."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from weft.engine.events import Event
 from weft.engine.reduce import fold
-from weft.engine.state import Ending, Request, Spent, State
+from weft.engine.spent import Spent
+from weft.engine.state import Ending, Request, State
 from weft.inspect.board import BoardRun, board_run
 from weft.inspect.fetched import DocumentRecord, FetchRecord
 from weft.inspect.handoffs import HandoffRecord, Judgement

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from weft.engine.rows import RunRow
+from weft.engine.state import State
 from weft.errors import RunError, UsageError
 from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher
@@ -101,6 +102,17 @@ class Host(BoardGateway):
             self._worker.raise_if_given_up(key)
             if active is None or active.held or active.state.seq < row.seq:
                 await self._wait_for_others(row, scope)
+
+    async def settled_state(self, run: str, *, scope: Scope) -> State:
+        """Return the state of a run when it waits for a person or has ended; raises as `settled`.
+
+        It is not read from the journal again where this process has just written it.
+        """
+        active = self._worker.get((scope.app, run))
+        row = await self.settled(run, scope=scope)
+        if active is not None and active.row is row:
+            return active.state.copy()
+        return await self.state(run, scope=scope)
 
     async def _wait_for_others(self, row: RunRow, scope: Scope) -> None:
         """Return when another process has written to a run; raise if that has died."""

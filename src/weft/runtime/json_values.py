@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 from pydantic_core import from_json, to_json, to_jsonable_python
 
@@ -11,6 +11,10 @@ from weft.findings import Json
 
 #: More than this is no result but a file, and belongs into a store of its own.
 MAX_BYTES: Final = 4 * 1024 * 1024
+
+#: Texts and whole numbers that are looked at no further.
+_SHORT: Final = 1024
+_SAFE: Final = 2**53
 
 #: What Python says of a value, in plain words.
 _WORDS: Final = (
@@ -25,6 +29,8 @@ def plain_json(value: object) -> Json:
     >>> plain_json({"sizes": (1, 2)})
     {'sizes': [1, 2]}
     """
+    if type(value) is dict and all(map(_is_simple, value, value.values())):  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+        return value.copy()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, default=_known)
         raw = text.encode()
@@ -41,6 +47,19 @@ def plain_json(value: object) -> Json:
         return read_json(raw)
     except ValueError:
         raise _refusal(value, "it is nested too deeply") from None
+
+
+def _is_simple(key: object, value: object) -> bool:
+    """Tell whether a field of an object is JSON already that nobody can change, and short."""
+    if type(key) is not str or not key.isascii():
+        return False
+    kind = type(value)
+    if kind is str:
+        text = cast("str", value)
+        return text.isascii() and len(text) < _SHORT
+    if kind is int:
+        return -_SAFE < cast("int", value) < _SAFE
+    return value is None or kind is bool
 
 
 def own_copy(value: Json) -> Json:

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
 from weft.context.assembly import Assembly, assemble
-from weft.context.values import shown, values_of
-from weft.engine.activations import read_output
+from weft.context.values import values_of
 from weft.engine.board_turn import BOARD
-from weft.engine.codec import read_json, unfenced
 from weft.engine.commands import CallModel, CallTool, Effect, Fetch, Judge, WriteDocument
 from weft.engine.compiled import refreshed
 from weft.engine.events import (
@@ -21,8 +19,6 @@ from weft.engine.events import (
     DocumentWritten,
     EventData,
     ModelFailed,
-    ModelReplied,
-    ToolRequest,
     VariableSet,
 )
 from weft.engine.flow_turn import FLOW
@@ -44,16 +40,14 @@ from weft.runtime.consulting import (
 from weft.runtime.decision import Decision, NewEvent
 from weft.runtime.deltas import ModelRetry, Speech
 from weft.runtime.fetching import fetch, hidden_settings, read_variable, without_secrets
-from weft.runtime.flow.calls import FlowCall
 from weft.runtime.flow.preparing import prepared as prepared_step
-from weft.runtime.flow.retrieval import RunSearches, SearchMemory
-from weft.runtime.forms import first_fault
+from weft.runtime.flow.retrieval import SearchMemory
 from weft.runtime.holding import Holding
-from weft.runtime.json_values import plain_json
 from weft.runtime.model_settings import in_run
 from weft.runtime.outside import Outside
 from weft.runtime.pacing import Pace
 from weft.runtime.questions import CallingRun
+from weft.runtime.replies import recorded
 from weft.runtime.secrets import SecretAnswers, secret_values
 from weft.runtime.sources import write_entity
 from weft.runtime.tool_calls import ToolCaller
@@ -172,7 +166,7 @@ class Performer:
             if listener is not None:  # Its words are heard before the whole takes their place.
                 await asyncio.sleep(0)
             await self.pace.turn()
-            result = _replied(workflow, command, reply, _turn_name(run, command.turn))
+            result = recorded(workflow, command, reply, _turn_name(run, command.turn))
         except ModelError as error:
             result = ModelFailed(command.call, str(error), error.attempts, error.retries)
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
@@ -220,18 +214,10 @@ class Performer:
         self, run: CallingRun, command: Fetch, read: Sequence[EventData]
     ) -> EventData:
         """Add what the step of a flow is shown to what was read."""
-        state = run.state
-        call = FlowCall(
-            store=self.journal,
-            clock=self.clock,
-            searches=RunSearches(state.app, state.run, self.outside.retrievers, self.searches),
-            workflow=run.workflow,
-            state=state,
-            active=state.active[command.turn],
-            call=code_call(state.run, command.agent, f"{run.scope.app}/{state.run}:{command.seq}"),
-            fresh={it.name: it.value for it in read if isinstance(it, VariableSet)},
-        )
-        given, fault = await prepared_step(call)
+        key = f"{run.scope.app}/{run.state.run}:{command.seq}"
+        call = code_call(run.state.run, command.agent, key)
+        fresh = {it.name: it.value for it in read if isinstance(it, VariableSet)}
+        given, fault = await prepared_step(self.tools.step_call(run, command.turn, call, fresh))
         fetched = cast("ContextFetched", read[-1])
         faults = {**fetched.faults, FLOW: fault} if fault else fetched.faults
         return ContextFetched({**fetched.found, FLOW: given}, faults, fetched.tools)
@@ -356,68 +342,3 @@ def _turn_name(run: CallingRun, turn: int) -> str:
     """Return what a turn is called in the ids of its tool calls, which its model gets to see."""
     active = run.state.active.get(turn)
     return (active.name if active else "")[:_NAME_CHARACTERS] or str(turn)
-
-
-def _replied(workflow: Workflow, command: CallModel, reply: ModelReply, turn: str) -> ModelReplied:
-    """Return a reply as it is written down; raises ModelError if no journal could hold it.
-
-    Tool calls get ids of our own: what a provider calls them may come again in another turn.
-    """
-    try:
-        tools = (it.tool for it in reply.tool_requests)
-        for text in (reply.text, reply.model, reply.finish, reply.instead_of, *tools):
-            text.encode()
-        requests: list[ToolRequest] = []
-        for number, asked in enumerate(reply.tool_requests):
-            id_ = f"call_{turn}_{command.call}_{number}"
-            arguments = {name: plain_json(value) for name, value in asked.arguments.items()}
-            fault = workflow.tools.misfit(asked.tool, arguments) or ""
-            requests.append(ToolRequest(id_, asked.tool, arguments, fault))
-    except ValueError as error:
-        raise ModelError(f"the reply cannot be kept: {error}") from error
-    return ModelReplied(
-        call=command.call,
-        text=reply.text,
-        tool_requests=tuple(requests),
-        usage=reply.usage,
-        model=reply.model,
-        answerer=reply.answerer,
-        finish=reply.finish,
-        instead_of=reply.instead_of,
-        shown=_shown(workflow, command.agent, reply),
-        retries=reply.retries,
-        misfit=_misfit(workflow, command.agent, reply),
-    )
-
-
-def _misfit(workflow: Workflow, role: str, reply: ModelReply) -> str:
-    """Say what does not fit in what an agent of a board is to publish."""
-    misfits = workflow.output_misfits.get(role.partition("#")[0])
-    if misfits is None or reply.tool_requests:
-        return ""
-    try:
-        value = read_json(unfenced(reply.text).encode())
-    except ValueError as error:
-        return f"the reply is not JSON: {error}"
-    return first_fault(misfits(value)) or ""
-
-
-def _shown(workflow: Workflow, agent: str, reply: ModelReply) -> str | None:
-    """Return what a person reads of a structured reply: nothing of one that does not fit."""
-    if workflow.compiled.agents[agent].send:  # What its hooks have not had is nobody's to read.
-        return ""
-    return None if reply.tool_requests else reading(workflow, agent, reply.text)
-
-
-def reading(workflow: Workflow, agent: str, text: str) -> str | None:
-    """Return how a person reads what an agent says; None if that is the text itself."""
-    model = workflow.compiled.agents[agent].output
-    if model is None:
-        return None
-    output, fault = read_output(workflow.compiled, model, text)
-    if fault is not None or output is None:
-        return ""
-    said = output.get("agent_message")
-    if isinstance(said, str):
-        return said
-    return "\n".join(f"{name}: {shown(value)}" for name, value in output.items())

@@ -44,6 +44,8 @@ from weft.runtime.secrets import SecretAnswers
 
 _log: Final = logging.getLogger("weft.runtime")
 
+NOTHING_FRESH: Final[Mapping[str, Json]] = {}
+
 #: Asks the model of an agent something beside the conversation.
 Consult = Callable[[CallingRun, CallTool, str, OutputSchema | None], Awaitable[ModelReply]]
 
@@ -152,22 +154,29 @@ class ToolCaller:
             )
             return await called(board, command.point)
         if command.point in STEP_POINTS:
-            state = run.state
-            step = FlowCall(
-                store=self.journal,
-                clock=self.clock,
-                searches=RunSearches(state.app, state.run, self.outside.retrievers, self.searches),
-                workflow=run.workflow,
-                state=state,
-                active=state.active[command.turn],
-                call=self._tool_call(run, command, key, context, questions, show),
-            )
-            return await called_step(step, command.point)
+            call = self._tool_call(run, command, key, context, questions, show)
+            return await called_step(self.step_call(run, command.turn, call), command.point)
         hook = HookCall(run.workflow, run.state, command, context) if command.point else None
         call = self._tool_call(run, command, key, context, questions, show)
         given = None if hook is None else hook.given
         value = await run.workflow.tools.call(replace(call, given=given))
         return value if hook is None else hook.result(value)
+
+    def step_call(
+        self, run: CallingRun, turn: int, call: ToolCall, fresh: Mapping[str, Json] = NOTHING_FRESH
+    ) -> FlowCall:
+        """Return the activation of a flow whose code is to be called."""
+        state = run.state
+        return FlowCall(
+            store=self.journal,
+            clock=self.clock,
+            searches=RunSearches(state.app, state.run, self.outside.retrievers, self.searches),
+            workflow=run.workflow,
+            state=state,
+            active=state.active[turn],
+            call=call,
+            fresh=fresh,
+        )
 
     def _tool_call(
         self,

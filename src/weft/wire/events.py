@@ -22,7 +22,7 @@ from weft.engine.events import (
 )
 from weft.inspect.variables import UNSHOWN, is_secret
 from weft.runtime.deltas import ToolProgress
-from weft.runtime.perform import reading
+from weft.runtime.replies import reading
 from weft.runtime.workflow import Workflow
 from weft.wire.audience import Audience
 

@@ -33,7 +33,8 @@ from weft.engine.events import (
 )
 from weft.engine.reduce import pending, reduce
 from weft.engine.rows import RequestClosed, RequestRow, TimerGone, TimerRow, batch
-from weft.engine.state import Message, Spent
+from weft.engine.spent import Spent
+from weft.engine.state import Message
 
 TOOL = {"agent": "A", "function": "look"}
 

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter
 from types import TracebackType
@@ -39,13 +39,14 @@ class Limits:
 
 
 class TimeLimit:
-    """Time that runs out, except while somebody is asked; `over` is done when it has."""
+    """Time that runs out, except while somebody is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
         self._left = seconds
         self._questions = 0
-        self.over: asyncio.Future[None] = self._loop.create_future()
+        self._over = False
+        self._waiting: asyncio.Future[None] | None = None
 
     def __enter__(self) -> Self:
         self._run()
@@ -58,7 +59,17 @@ class TimeLimit:
         trace: TracebackType | None,
     ) -> None:
         self._timer.cancel()
-        self.over.cancel()
+
+    async def ended(self, work: asyncio.Future[Any]) -> bool:
+        """Wait until work has ended or the time is over; tell whether it has ended."""
+        if not (work.done() or self._over):
+            self._waiting = self._loop.create_future()
+            work.add_done_callback(self._wake)
+            try:
+                await self._waiting
+            finally:
+                work.remove_done_callback(self._wake)
+        return work.done()
 
     def pausing(self, ask: AskPerson) -> AskPerson:
         """Return a way to ask that stops the clock; several questions may be open at once."""
@@ -72,7 +83,7 @@ class TimeLimit:
                 return await ask(tool, payload, seconds, otherwise)
             finally:
                 self._questions -= 1
-                if not self._questions and not self.over.done():
+                if not self._questions and not self._over:
                     self._run()
 
         return asked
@@ -82,7 +93,12 @@ class TimeLimit:
         self._timer = self._loop.call_later(self._left, self._expire)
 
     def _expire(self) -> None:
-        self.over.set_result(None)
+        self._over = True
+        self._wake()
+
+    def _wake(self, _work: object = None) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,15 +178,18 @@ class PythonTools:
         )
         work: Callable[..., Any] = on_loop if awaited else in_thread
         tool = LinkedTool(call.tool, work, None, options_of(function), awaited)
-        given = await self._attempt(tool, replace(call, given={}))
+        given = await self._perform(tool, work, call)
         return cast("_Raw", given).value
 
     async def _attempt(self, tool: LinkedTool, call: ToolCall) -> Json:
-        arguments = _arguments(tool, call)
+        return await self._perform(tool, partial(tool.function, **_arguments(tool, call)), call)
+
+    async def _perform(self, tool: LinkedTool, work: Callable[[], Any], call: ToolCall) -> Json:
+        """Do the work of a call in time."""
         with TimeLimit(self._timeout(tool)) as limit, asking(limit.pausing(call.ask), call.show):
             if tool.on_loop:
-                return await self._on_loop(tool, partial(tool.function, **arguments), limit)
-            returned = await self._in_thread(tool, arguments, limit)
+                return await self._on_loop(tool, work, limit)
+            returned = await self._in_thread(tool, work, limit)
             if inspect.isawaitable(returned):
                 return await self._on_loop(tool, lambda: returned, limit)
             return returned
@@ -181,7 +200,7 @@ class PythonTools:
         work = _awaited(tool.name, begin)
         task = asyncio.create_task(work)
         try:
-            in_time = await _ended(task, limit)
+            in_time = await limit.ended(task)
         finally:
             if task.done():
                 _forget(task)
@@ -210,14 +229,13 @@ class PythonTools:
                 task.cancel()
 
     async def _in_thread(
-        self, tool: LinkedTool, arguments: dict[str, Any], limit: TimeLimit
+        self, tool: LinkedTool, work: Callable[[], object], limit: TimeLimit
     ) -> object:
         """Call a function that may block; what it returns is JSON, or still to be awaited."""
-        work = partial(_called, tool.name, tool.function, arguments)
-        job = self._threads.start(partial(copy_context().run, work))
+        job = self._threads.start(partial(copy_context().run, _called, tool.name, work))
         begun = True
         try:
-            in_time = await _ended(job.result, limit)
+            in_time = await limit.ended(job.result)
         finally:
             if job.result.done():
                 _forget(job.result)
@@ -284,21 +302,15 @@ def _arguments(tool: LinkedTool, call: ToolCall) -> dict[str, Any]:
     return {it.name: given[it.name] for it in named if it.name in given}
 
 
-async def _ended(work: asyncio.Future[Any], limit: TimeLimit) -> bool:
-    """Wait until work has ended or its time is over; tell which of the two it was."""
-    await asyncio.wait((work, limit.over), return_when=asyncio.FIRST_COMPLETED)
-    return work.done()
-
-
 async def _awaited(tool: str, begin: Callable[[], Awaitable[object]]) -> Json:
     with explained(tool):
         return _json(tool, await begin())
 
 
-def _called(tool: str, function: Callable[..., object], arguments: dict[str, Any]) -> object:
+def _called(tool: str, work: Callable[[], object]) -> object:
     with explained(tool):
         try:
-            returned = function(**arguments)
+            returned = work()
         except asyncio.CancelledError as error:  # in a thread nobody cancels it but itself
             raise ToolError(f"{tool} cancelled itself and gave no result") from error
         return returned if inspect.isawaitable(returned) else _json(tool, returned)

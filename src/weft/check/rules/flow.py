@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from weft.check.flow_parts import flow_of, placed_parts, steps, works
+from weft.check.flow_parts import flow_of, is_flow, placed_parts, steps, works
 from weft.check.rule import rule
 from weft.check.rules.board import changed
 from weft.check.spelling import did_you_mean, listed
@@ -28,8 +28,8 @@ _OF_AGENTS: Final = (
 @rule("FLOW001", "flow", "orchestrator", "handoffs", "agents")
 def one_way_to_work_together(subject: Subject) -> Iterator[Hit]:
     workflow = subject.spec
-    if workflow.flow is None or workflow.board is not None:
-        return  # of a board beside it, BOARD001 speaks
+    if not is_flow(subject):
+        return
     parts = [*changed(workflow.orchestrator, _OF_WORKFLOW, ("orchestrator",))]
     parts += [(("handoffs", 0), "handoffs")] if workflow.handoffs else []
     for index, agent in enumerate(workflow.agents):
@@ -44,7 +44,7 @@ def one_way_to_work_together(subject: Subject) -> Iterator[Hit]:
 
 @rule("FLOW002", "flow", "orchestrator")
 def everything_has_a_name(subject: Subject) -> Iterator[Hit]:
-    if subject.spec.flow is None:
+    if not is_flow(subject):
         return
     if not subject.spec.orchestrator.workflow_name.strip():
         path = ("orchestrator", "workflow_name")
@@ -63,8 +63,7 @@ def _names(subject: Subject) -> Iterator[tuple[Path, str]]:
 
 @rule("FLOW003", "flow")
 def there_are_steps(subject: Subject) -> Iterator[Hit]:
-    flow = subject.spec.flow
-    if flow is not None and not flow.steps:
+    if is_flow(subject) and not flow_of(subject).steps:
         fact = "the flow has no steps, so nothing is done"
         yield Hit(("flow",), fact, hint=("add steps, in the order in which they are done",))
 
@@ -210,7 +209,7 @@ def option_has_an_effect(subject: Subject) -> Iterator[Hit]:
 
 def _idle_paths(subject: Subject) -> Iterator[tuple[Path, str, str]]:
     for it in placed_parts(subject):
-        if isinstance(it.part, spec.Path) and it.role == "on_failure" and it.part.ends:
+        if isinstance(it.part, spec.Path) and it.part.ends and "failure" in it.inside:
             fact = "after a failure path the run has failed in any case, so it cannot be completed"
             yield (*it.path, "ends"), fact, "remove complete() or ends"
     undone = any(step.compensate for _, step in steps(subject))
@@ -225,16 +224,12 @@ def _idle_options(subject: Subject) -> Iterator[tuple[Path, str, str]]:
         if retry and retry.attempts == 1:
             fact = f"{step.name} is tried once, as it is without a retry"
             yield (*path, "retry"), fact, "write 2 or more attempts, or remove the retry"
-        if context and context.assembler and (context.sources or context.format != _PLAIN):
+        if context and context.assembler and context.sources:
             fact = f"an assembler puts the context of {step.name} together, so this is not read"
-            key = "sources" if context.sources else "format"
-            yield (*path, "context", key), fact, "remove it, or remove the assembler"
+            yield (*path, "context", "sources"), fact, "remove it, or remove the assembler"
         if context and context.options and not context.assembler:
             fact = f"the context of {step.name} has options, and no assembler that gets them"
             yield (*path, "context", "options"), fact, "name the assembler, or remove the options"
-
-
-_PLAIN: Final = spec.ContextFormat()
 
 
 def _idle_works(subject: Subject) -> Iterator[tuple[Path, str, str]]:
@@ -255,21 +250,25 @@ def _idle_approvals(subject: Subject) -> Iterator[tuple[Path, str, str]]:
         if it.on_rejection and it.options and not any(one.rejects for one in it.options):
             fact = f"no answer to {it.name} rejects anything"
             yield (*path, "on_rejection"), fact, "let an option say rejects, or remove the path"
+        if it.on_timeout and it.default is not None:
+            fact = f'when nobody answers {it.name}, "{it.default}" counts as the answer'
+            yield (*path, "on_timeout"), fact, "remove the default, or remove the path"
 
 
 @rule("FLOW017", "flow")
 def fork_does_not_end_the_run(subject: Subject) -> Iterator[Hit]:
     for it in placed_parts(subject):
-        if isinstance(it.part, spec.Path) and it.in_fork and _ends(it.part, it.role):
+        # After a failure it has no effect, which FLOW016 reports.
+        breaks_off = "fork" in it.inside and "failure" not in it.inside
+        if isinstance(it.part, spec.Path) and it.part.ends and breaks_off:
             yield Hit(
                 it.path,
                 "a path inside a fork ends the run while the others are under way",
-                hint=("let it go on to the join, and decide after that",),
+                hint=(
+                    "let it go on to the join, and decide after that",
+                    "a low-confidence path goes on with rejoin_main_flow()",
+                ),
             )
-
-
-def _ends(path: spec.Path, role: str) -> bool:
-    return path.ends and role != "on_failure"  # which FLOW016 reports
 
 
 def approvals(subject: Subject) -> Iterator[tuple[Path, spec.Approval]]:
@@ -312,3 +311,35 @@ def somebody_is_asked(subject: Subject) -> Iterator[Hit]:
             if not re.fullmatch(ADDRESSEE, name):
                 fact = f'{it.name} asks "{name}", which names nobody'
                 yield Hit(place, fact, hint=("write user:NAME, role:NAME or group:NAME",))
+
+
+@rule("FLOW036", "flow")
+def step_is_reached(subject: Subject) -> Iterator[Hit]:
+    sequences: dict[Path, list[spec.Node]] = {}
+    for it in placed_parts(subject):
+        if not isinstance(it.part, spec.Path) and isinstance(it.path[-1], int):
+            sequences.setdefault(it.path[:-1], []).append(it.part)
+    for path, nodes in sequences.items():
+        left = next((index for index, node in enumerate(nodes[:-1]) if _leaves(node)), None)
+        if left is not None:
+            yield _unreached((*path, left + 1), nodes[left + 1].name)
+    flow = flow_of(subject)
+    if flow.finally_ and any(map(_leaves, flow.steps)):
+        yield _unreached(("flow", "finally"), flow.finally_.name)
+
+
+def _unreached(path: Path, name: str) -> Hit:
+    fact = f"{name} is never reached: every path before it ends the run"
+    return Hit(path, fact, hint=("let one of the paths go on, or remove what follows",))
+
+
+def _leaves(node: spec.Node) -> bool:
+    """Tell whether nothing goes on after a node: what has no case fails."""
+    match node:
+        case spec.Branch(cases=cases, otherwise=otherwise):
+            paths = [*(case.path for case in cases), *([otherwise] if otherwise else [])]
+            return bool(paths) and all(it.ends or any(map(_leaves, it.steps)) for it in paths)
+        case spec.Repeat(steps=inner):
+            return any(map(_leaves, inner))
+        case _:
+            return False

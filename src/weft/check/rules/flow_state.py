@@ -8,6 +8,7 @@ from weft.check.bindings import bound_model
 from weft.check.board_parts import LOCAL
 from weft.check.flow_parts import (
     Lost,
+    is_flow,
     placed_parts,
     references,
     sources,
@@ -20,10 +21,10 @@ from weft.check.flow_parts import (
 )
 from weft.check.rule import rule
 from weft.check.rules.board import missing_code
-from weft.check.rules.comparisons import instead, objections
+from weft.check.rules.comparisons import instead, kinds_of, objections
 from weft.check.rules.conditions import first_mentions
 from weft.check.rules.flow import approvals
-from weft.check.spelling import agent_meant, did_you_mean, listed, unknown_name
+from weft.check.spelling import agent_meant, did_you_mean, listed, short, unknown_name
 from weft.check.subject import Hit, Subject
 from weft.check.values import key_of, misfit, told
 from weft.errors import ExpressionError
@@ -32,7 +33,7 @@ from weft.spec import flow as spec
 from weft.spec import templates
 from weft.spec.conditions import Name
 from weft.spec.type_meaning import finite_values
-from weft.spec.types import Scalar, TypeExpr
+from weft.spec.types import ANY, Scalar, TypeExpr, print_type
 
 _BOOL: Final = Scalar("bool")
 #: Braces around a part of a value: a template inserts whole variables only.
@@ -187,12 +188,17 @@ def branch_has_cases(subject: Subject) -> Iterator[Hit]:
 def case_can_come(subject: Subject) -> Iterator[Hit]:
     for path, branch, type_ in _typed_branches(subject):
         for index, case in enumerate(branch.cases):
-            if case.value is not None and misfit(type_, case.value, subject.models):
+            if _never_comes(subject, case, type_):
                 yield Hit(
                     (*path, "cases", index, "value"),
                     f"{branch.on} is never {told('', case.value)}, so this case never comes",
                     hint=_meant(type_, case.value),
                 )
+
+
+def _never_comes(subject: Subject, case: spec.Case, type_: TypeExpr) -> bool:
+    # Null also stands for "no value yet".
+    return case.value is not None and misfit(type_, case.value, subject.models) is not None
 
 
 def _meant(type_: TypeExpr, value: object) -> tuple[str, ...]:
@@ -204,7 +210,8 @@ def _meant(type_: TypeExpr, value: object) -> tuple[str, ...]:
 def every_value_has_a_case(subject: Subject) -> Iterator[Hit]:
     for path, branch, type_ in _typed_branches(subject):
         all_values = finite_values(type_)
-        if branch.otherwise is not None or all_values is None or not branch.cases:
+        wrong = any(_never_comes(subject, case, type_) for case in branch.cases)
+        if branch.otherwise is not None or all_values is None or wrong or not branch.cases:
             continue
         met = {key_of(case.value) for case in branch.cases}
         left = [told("", value) for value in all_values if key_of(value) not in met]
@@ -285,7 +292,7 @@ def reply_sets_something(subject: Subject) -> Iterator[Hit]:
 
 @rule("FLOW030", "flow", "agents")
 def agent_has_a_step(subject: Subject) -> Iterator[Hit]:
-    if subject.spec.flow is None:
+    if not is_flow(subject):
         return
     works_of = (work.agent for _, _, work in works(subject) if isinstance(work, spec.AgentWork))
     busy = {agent_meant(subject, name) for name in works_of}
@@ -315,3 +322,31 @@ def package_has_its_code(subject: Subject) -> Iterator[Hit]:
             fact = f"{reference} is only there in a program that defines it, not in a package"
             hint = f"write {name} into a file of the package: tools.code:{name}"
             yield Hit(path, fact, hint=(hint,))
+
+
+@rule("FLOW035", "flow", "agents", "registry", "variables", "models")
+def what_is_set_fits(subject: Subject) -> Iterator[Hit]:
+    for path, _, work in works(subject):
+        if isinstance(work, spec.AgentWork) and work.output and work.agent in subject.agents:
+            model = bound_model(subject, work.agent)
+            wanted, given = ("object", f"a {model}") if model else ("text", "text")
+            type_ = type_at(subject, work.output)
+            if not isinstance(type_, Lost) and wanted not in kinds_of(type_):
+                fact = f"{work.agent} replies with {given}, and {work.output} is"
+                yield _unfit((*path, "output"), fact, type_)
+    for path, it in approvals(subject):
+        type_ = type_at(subject, it.output) if it.output else ANY
+        unfit = [
+            one.name
+            for one in it.options
+            if not isinstance(type_, Lost) and misfit(type_, one.name, subject.models)
+        ]
+        if unfit and not isinstance(type_, Lost):
+            yield _unfit(
+                (*path, "output"), f"{it.name} sets {listed(unfit)}, and {it.output} is", type_
+            )
+
+
+def _unfit(path: Path, fact: str, type_: TypeExpr) -> Hit:
+    hint = "name another field, or change its type"
+    return Hit(path, f"{fact} {short(print_type(type_))}", hint=(hint,))

@@ -115,6 +115,21 @@ _DOCUMENTS: Final = (
     ),
 )
 
+_EMIT: Final = (
+    Command(
+        "assemblers",
+        "PACKAGE [OPTIONS]",
+        "Write what the steps of a flow are shown as Python classes.\n\n"
+        "Each does what its step declares; named as the assembler of the step's context, in place "
+        "of its sources, it shows the same.",
+        (
+            "weft emit assemblers Research",
+            "weft emit assemblers Research -o workflows/Research/tools/contexts.py",
+        ),
+        "emit:assemblers",
+    ),
+)
+
 _BOARD: Final = (
     Command(
         "publish",
@@ -289,6 +304,13 @@ COMMANDS: Final = (
         "[PATHS...] [OPTIONS]",
         "Rewrite older spellings to the present one.",
         ("weft migrate --dry-run", "weft migrate Returns"),
+    ),
+    Command(
+        "emit",
+        "COMMAND [OPTIONS]",
+        "Write what a package declares as code.",
+        ("weft emit assemblers Research",),
+        parts=_EMIT,
     ),
     Command(
         "schema",

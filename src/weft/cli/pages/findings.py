@@ -17,6 +17,7 @@ _ABOUT: Final = {
     "VAR": "Whether variables are declared so that they can have a value.",
     "STATE": "Whether state machines can move as declared.",
     "BOARD": "Boards: artifacts, who is woken by them, and what agents are shown.",
+    "FLOW": "Flows: the order of steps, what they read and set, and who does them.",
     "HOOK": "Whether hooks have code and the code fits.",
     "OUT": "Whether the shapes of replies are declared and used.",
     "UI": "Whether questions to people can be shown and answered.",

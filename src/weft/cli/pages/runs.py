@@ -14,7 +14,7 @@ from weft.cli.pages.page import Page
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, clean, shortened, value_text
 from weft.engine.rows import RequestRow, RunRow
-from weft.engine.state import Spent
+from weft.engine.spent import Spent
 from weft.inspect.run import spending
 from weft.runtime.workflow import Workflow
 from weft.wire.rows import Schemas, run_data

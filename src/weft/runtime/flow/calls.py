@@ -26,7 +26,7 @@ from weft.engine.flow_state import StepRun
 from weft.engine.flow_turn import STEP
 from weft.engine.state import Activation, State
 from weft.engine.visibility import Identity
-from weft.errors import ToolError
+from weft.errors import ToolError, WeftError
 from weft.findings import Json
 from weft.ports.board import BoardStore
 from weft.ports.clock import Clock
@@ -92,7 +92,7 @@ class FlowCall:
         seconds = self.step.timeout_seconds
         if seconds and options_of(function).timeout is None:
             function = tool(timeout=seconds)(partial(function))
-        call = replace(self.call, tool=name)
+        call = self.call if self.call.tool == name else replace(self.call, tool=name)
         return await self.workflow.tools.invoke(call, function, *arguments)
 
     def context(self, assembly: AssembledContext | None = None) -> StepContext:
@@ -206,8 +206,8 @@ def _confidence(output: object) -> float | None:
 
 def exception_of(error: Exception) -> dict[str, Json] | None:
     """Return what is known of an exception in code of a step: its type, its message, its stack."""
-    cause = error.__cause__
-    if cause is None:
+    cause = error.__cause__ or error
+    if isinstance(cause, WeftError):  # It says all there is to say itself.
         return None
     lines = traceback.format_exception(type(cause), cause, _own_frames(cause))
     text = "".join(lines).strip()

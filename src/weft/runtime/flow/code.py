@@ -138,7 +138,7 @@ def _function(maker: ObjectMaker, work: FunctionWork) -> LinkedFunction:
     if count not in (1, 2):
         raise unusable(
             work.function,
-            f"takes {count} parameters",
+            "takes neither (state) nor (state, context)",
             "let it take the state, and a StepContext if it wants one",
         )
     return LinkedFunction(_called(made, work.function), call, count == 1)
@@ -156,11 +156,12 @@ def _taken(call: Callable[..., Any]) -> int:
         parameters = inspect.signature(call).parameters.values()
     except (TypeError, ValueError):  # One that is written in another language may not tell.
         return 1
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    if any(it.kind is inspect.Parameter.VAR_POSITIONAL for it in parameters):
+    if any(it.kind is it.VAR_POSITIONAL for it in parameters):
         return 2
-    plain = (it for it in parameters if it.kind not in variadic)
-    return sum(it.default is it.empty or it.name == "context" for it in plain)
+    wanted = [it for it in parameters if it.default is it.empty or it.name == "context"]
+    if any(it.kind is it.KEYWORD_ONLY for it in wanted):
+        return 0
+    return sum(it.kind is not it.VAR_KEYWORD for it in wanted)
 
 
 def _agent(maker: ObjectMaker, name: str, options: JsonMap) -> AgentStep[Any]:

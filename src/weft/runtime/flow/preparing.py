@@ -55,6 +55,8 @@ async def prepared(call: FlowCall) -> tuple[dict[str, Json], str]:
         plain = cast("dict[str, Json]", plain_json(found))
     except (WeftError, ValueError) as error:
         return {}, str(error)
+    except Exception as error:  # noqa: BLE001 - what an author's object does becomes an event
+        return {}, f"the context cannot be put together: {type(error).__name__}: {error}"
     return {**plain, "ms": round((time.perf_counter() - begun) * 1000, 1)}, ""
 
 

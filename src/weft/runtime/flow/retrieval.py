@@ -4,10 +4,9 @@ import asyncio
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
 
-from weft.context.providers import PROVIDER_SECONDS
 from weft.errors import RetrievalError, ToolError
 from weft.findings import Json
 from weft.ports.retriever import (
@@ -19,29 +18,39 @@ from weft.ports.retriever import (
 )
 from weft.runtime.json_values import plain_json
 
-#: How many searches are remembered, of all runs of a host; those used longest ago go first.
-MOST_SEARCHES: Final = 2_000
+#: How long one search may take: the first of all may load a model for it.
+SEARCH_SECONDS: Final = 30.0
+
+#: Of how many runs searches are remembered, and how many of each; the oldest go first.
+MOST_RUNS: Final = 500
+MOST_SEARCHES: Final = 100
+
+_Found: TypeAlias = tuple[RetrievalResult, ...]
 
 
-@dataclass
 class SearchMemory:
-    """What searches have found, by run and question."""
+    """What searches have found, by tenant and run, until the run has ended."""
 
-    size: int = MOST_SEARCHES
-    _found: OrderedDict[str, tuple[RetrievalResult, ...]] = field(
-        default_factory=OrderedDict[str, "tuple[RetrievalResult, ...]"]
-    )
+    def __init__(self, runs: int = MOST_RUNS, searches: int = MOST_SEARCHES) -> None:
+        self._most_runs = runs
+        self._most_searches = searches
+        self._runs: OrderedDict[tuple[str, str], OrderedDict[str, _Found]] = OrderedDict()
 
-    def get(self, key: str) -> tuple[RetrievalResult, ...] | None:
-        if key in self._found:
-            self._found.move_to_end(key)
-        return self._found.get(key)
+    def get(self, app: str, run: str, question: str) -> _Found | None:
+        searches = self._runs.get((app, run))
+        return None if searches is None else searches.get(question)
 
-    def put(self, key: str, results: tuple[RetrievalResult, ...]) -> None:
-        self._found[key] = results
-        self._found.move_to_end(key)
-        while len(self._found) > self.size:
-            self._found.popitem(last=False)
+    def put(self, app: str, run: str, question: str, found: _Found) -> None:
+        searches = self._runs.setdefault((app, run), OrderedDict())
+        searches[question] = found
+        self._runs.move_to_end((app, run))
+        if len(searches) > self._most_searches:
+            searches.popitem(last=False)
+        if len(self._runs) > self._most_runs:
+            self._runs.popitem(last=False)
+
+    def forget(self, app: str, run: str) -> None:
+        self._runs.pop((app, run), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +90,20 @@ class RunAdapter:
         """Search, in time. Raises ToolError saying which collection it was."""
         if not isinstance(query, str) or not query.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ToolError(f"the query for the collection {self.collection} is empty or no text")
-        whole = [self.searches.app, self.searches.run, self.collection]
         wanted = cast("dict[str, Json]", plain_json(dict(filters or {})))
-        key = json.dumps([*whole, query, top_k, min_relevance, wanted], sort_keys=True)
-        known = self.searches.memory.get(key)
+        asked = [self.collection, query, top_k, min_relevance, wanted]
+        question = json.dumps(asked, sort_keys=True)
+        app, run, memory = self.searches.app, self.searches.run, self.searches.memory
+        known = memory.get(app, run, question)
         if known is None:
             known = await self._searched(query, top_k, min_relevance, wanted)
-            self.searches.memory.put(key, known)
+            memory.put(app, run, question, known)
         return list(known)
 
     async def _searched(
         self, query: str, top_k: int, relevance: float, filters: Mapping[str, Json]
     ) -> tuple[RetrievalResult, ...]:
-        limit = asyncio.timeout(PROVIDER_SECONDS)
+        limit = asyncio.timeout(SEARCH_SECONDS)
         try:
             async with limit:
                 found = await self.adapter.search(
@@ -105,7 +115,7 @@ class RunAdapter:
             raise ToolError(f"{self._told}: {error}{hint}", retryable=error.retryable) from error
         except Exception as error:  # whatever an author's adapter raises
             if limit.expired():
-                told = f"{self._told}: it took longer than {PROVIDER_SECONDS:g} seconds"
+                told = f"{self._told}: it took longer than {SEARCH_SECONDS:g} seconds"
                 raise ToolError(told, retryable=True) from error
             raise ToolError(f"{self._told}: {type(error).__name__}: {error}") from error
 

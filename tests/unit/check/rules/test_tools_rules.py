@@ -347,8 +347,12 @@ def test_TOOL007_file_that_a_setting_names():
         },
         flow={
             "steps": [
-                {"kind": "agent", "name": "one", "agent": "RouterAgent"},
-                {"kind": "function", "name": "two", "function": "tools.f:f"},
+                {"kind": "step", "name": "one", "work": {"kind": "agent", "agent": "RouterAgent"}},
+                {
+                    "kind": "step",
+                    "name": "two",
+                    "work": {"kind": "function", "function": "tools.f:f"},
+                },
             ]
         },
     )

@@ -1,0 +1,102 @@
+"""Flows in code, run as they are and as another process reads them."""
+
+import asyncio
+
+from pydantic import BaseModel
+
+import weft
+from weft.board import Board, FilterConfig, artifact
+from weft.flow import AgentStep, Workflow, agent
+from weft.testing import FunctionModel, ScriptedModel
+
+
+class Draft(BaseModel):
+    topic: str = ""
+    text: str = ""
+
+
+class Speaker(AgentStep[Draft]):
+    """Says something about a topic."""
+
+    def __init__(self, who: str = "nobody") -> None:
+        self.who = who
+
+    def system_prompt(self) -> str:
+        return f"You are {self.who}."
+
+    def user_prompt(self, state: Draft) -> str:
+        return state.topic
+
+    def apply(self, state, response, assembly):
+        return {"text": response.text}
+
+
+@artifact
+class Lead(BaseModel):
+    name: str
+
+
+@artifact
+class Note(BaseModel):
+    name: str
+
+
+def told_back() -> FunctionModel:
+    """A model whose reply is all it was sent."""
+    return FunctionModel(lambda request: "\n".join(str(it["content"]) for it in request.messages))
+
+
+def test_the_class_of_an_agents_step_is_made_with_its_options():
+    flow = Workflow.create("Speaking", Draft).start_with(Speaker(who="Ada"))
+    spec = flow.build()
+    assert spec.flow
+    assert spec.flow.steps[0].work.options == {"who": "Ada"}
+    # A copy knows nothing of the objects here: the class is made anew.
+    result = weft.run(spec.model_copy(), Draft(topic="Bees"), model=told_back())
+    assert result.output.text == "You are Ada.\nBees"
+
+
+def test_artifacts_of_a_board_are_shown_that_the_filters_let_through(tmp_path):
+    async def publish() -> None:
+        async with Board(name="Sales", journal=tmp_path / "journal.db") as board:
+            board.types(Lead, Note)
+            for it in (Lead(name="Ada"), Note(name="Bob"), Lead(name="Cy")):
+                await board.publish(it)
+
+    asyncio.run(publish())
+    flow = Workflow.create("Speaking", Draft).start_with(
+        Speaker,
+        lambda o: o.with_context(
+            lambda c: c.from_board("Sales", filters=FilterConfig(types=("Lead",)))
+        ),
+    )
+    result = weft.run(flow, Draft(), model=told_back(), journal=tmp_path / "journal.db")
+    assert '"Cy"' in result.output.text
+    assert '"Ada"' in result.output.text
+    assert '"Bob"' not in result.output.text
+
+
+def test_an_agent_is_told_what_its_prompt_says_and_its_reply_is_set():
+    flow = (
+        Workflow.create("Speaking", Draft)
+        .agent("Editor", prompt="You shorten texts about {topic}.")
+        .start_with(agent("Editor", prompt="Shorten {text}.", output=lambda s: s.text))
+    )
+    result = weft.run(flow, Draft(topic="bees", text="a lot"), model=told_back())
+    assert "You shorten texts about bees." in result.output.text
+    assert result.output.text.endswith("Shorten a lot.")
+
+
+def test_a_condition_in_code_decides_as_its_text_does():
+    def kept(state: Draft) -> dict[str, str]:
+        return {"text": state.text + "!"}
+
+    for test in (lambda s: (s.text == "Hi!!") & ~(s.topic == "x"), 'text == "Hi!!"'):
+        flow = (
+            Workflow.create("Speaking", Draft)
+            .start_with(agent("Editor", output=lambda s: s.text))
+            .agent("Editor", prompt="Greet.")
+            .repeat_until(test, "again", lambda p: p.then(kept))
+        )
+        result = weft.run(flow, Draft(), model=ScriptedModel(["Hi"]))
+        assert result.output.text == "Hi!!"

@@ -1,0 +1,269 @@
+"""Flows of programs: run from scripts and in event loops, with what they need."""
+
+import asyncio
+from typing import Annotated
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+import weft
+from weft.errors import CheckFailed, LinkError, UsageError
+from weft.flow import AgentStep, Append, StepContext, Workflow, agent, open_flow, run_flow
+from weft.retrieval import Collection, open_collections
+from weft.testing import InMemoryVectorAdapter, ScriptedModel
+
+
+class Library(Collection):
+    """Passages for tests."""
+
+
+class Draft(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    topic: str
+    text: str = ""
+    tries: int = 0
+    notes: Annotated[list[str], Append] = []
+    decision: str | None = None
+
+
+class Write(AgentStep[Draft]):
+    def system_prompt(self) -> str:
+        return "You write."
+
+    def user_prompt(self, state: Draft) -> str:
+        return f"Write about {state.topic}."
+
+    def apply(self, state, response, assembly):
+        passages = [it.content for it in assembly.retrieval_results]
+        return {"text": response.text, "notes": passages}
+
+
+def check(state: Draft):
+    return state.model_copy(update={"notes": [*state.notes, "checked"]})
+
+
+def writing():
+    """Return a flow that searches, writes and checks."""
+    return (
+        Workflow.create("Writing", Draft)
+        .start_with(
+            Write,
+            lambda step: step.with_context(
+                lambda c: c.from_retrieval(Library, lambda r: r.query(lambda s: s.topic))
+            ),
+        )
+        .then(check)
+    )
+
+
+def library(*texts):
+    made = InMemoryVectorAdapter[Library]()
+    made.seed(*((it, 0.9) for it in texts or ("Bees dance.",)))
+    return made
+
+
+def test_a_script_runs_a_flow_with_a_state_and_gets_the_state_at_its_end():
+    result = weft.run(
+        writing(),
+        Draft(topic="Bees"),
+        model=ScriptedModel(["A text."]),
+        collections={Library: library()},
+    )
+    assert result.outcome == "completed"
+    assert result.output == Draft(topic="Bees", text="A text.", notes=["Bees dance.", "checked"])
+    assert result.run == result.state.run
+    assert result.reason == result.state.reason
+
+
+def test_a_flow_that_was_built_runs_with_what_only_this_process_has():
+    def note(state: Draft):
+        return {"notes": ["here"]}
+
+    spec = Workflow.create("Noting", Draft).start_with(note).build()
+    result = weft.run(spec, Draft(topic="Bees"))
+    assert result.output.notes == ["here"]
+    copied = spec.model_copy()
+    with pytest.raises(LinkError, match="is defined in code that is not loaded here"):
+        weft.run(copied, Draft(topic="Bees"))
+
+
+def test_a_mapping_is_a_state_as_well():
+    flow = Workflow.create("Checking", Draft).start_with(check)
+    assert weft.run(flow, {"topic": "Bees"}).output.notes == ["checked"]
+    assert weft.run(flow.build(), {"topic": "Bees"}).output["notes"] == ["checked"]
+
+
+def test_adapters_are_swapped_without_touching_the_flow():
+    flow = writing()
+    for text in ("One.", "Two."):
+        given = {"Library": library(text)}
+        model = ScriptedModel(["A text."])
+        result = weft.run(flow, Draft(topic="Bees"), model=model, collections=given)
+        assert result.output.notes[0] == text
+
+
+def test_what_is_not_registered_is_refused():
+    with pytest.raises(UsageError, match="searches the collection Library, which is not there"):
+        weft.run(writing(), Draft(topic="Bees"), model=ScriptedModel([]))
+    with pytest.raises(UsageError, match="str searches no collection"):
+        weft.run(writing(), Draft(topic="Bees"), collections={Library: "text"})
+
+
+class Other(BaseModel):
+    topic: str
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (Other(topic="x"), "the state of Checking is a Draft, not a Other"),
+        ({"tries": "many", "topic": "x"}, "the state does not fit Draft: tries"),
+        (None, "the state does not fit Draft: topic: Field required"),
+    ],
+)
+def test_a_state_that_is_none_is_refused_before_anything_is_done(state, told):
+    flow = Workflow.create("Checking", Draft).start_with(check)
+    with pytest.raises(UsageError, match=told):
+        weft.run(flow, state)
+
+
+def test_what_is_no_flow_is_refused():
+    with pytest.raises(UsageError, match="int is no flow"):
+        weft.run(3, None)
+    flow = Workflow.create("Checking", Draft).start_with(check)
+    with pytest.raises(UsageError, match="a flow begins with a state"):
+        weft.run(flow, None, values={"topic": "x"})
+    with pytest.raises(CheckFailed):
+        weft.run(flow.then(agent("Nobody")), Draft(topic="x"))
+    flow = Workflow.create("Checking", Draft).start_with(check)
+    plain = flow.build().model_copy(update={"flow": None})
+    with pytest.raises(UsageError, match="Checking is no flow"):
+        weft.run(plain, Draft(topic="x"))
+
+
+def test_a_run_is_kept_where_it_is_said(tmp_path):
+    flow = Workflow.create("Checking", Draft).start_with(check)
+    weft.run(flow, Draft(topic="x"), journal=tmp_path / "my.db")
+    assert (tmp_path / "my.db").exists()
+    result = weft.run(flow, Draft(topic="x"), workspace=tmp_path)
+    assert (tmp_path / ".weft" / "journal.db").exists()
+
+    async def again():
+        async with open_flow(flow, workspace=tmp_path) as host:
+            return await host.state(result.run, scope=weft.Scope("local", "me"))
+
+    assert asyncio.run(again()).outcome == "completed"
+
+
+def test_it_does_not_return_while_only_a_time_is_waited_for():
+    def shaky(state: Draft, context: StepContext):
+        if context.attempt < 3:
+            raise ConnectionError("not yet")
+        return {"tries": context.attempt}
+
+    flow = Workflow.create("Shaky", Draft).start_with(
+        shaky, lambda step: step.with_retry(3, delay=0.02)
+    )
+    result = weft.run(flow, Draft(topic="x"))
+    assert (result.outcome, result.output.tries) == ("completed", 3)
+
+
+def approving():
+    return (
+        Workflow.create("Approving", Draft)
+        .start_with(check)
+        .await_approval("role:editor", lambda a: a.into(lambda s: s.decision))
+        .then(check, name="again")
+    )
+
+
+def test_it_returns_when_a_person_is_waited_for_and_nobody_answers():
+    result = weft.run(approving(), Draft(topic="x"))
+    assert result.outcome is None
+    assert result.state.status == "waiting"
+    assert result.output.notes == ["checked"]
+
+
+def test_who_answers_is_asked_every_question():
+    asked = []
+
+    def answer(request):
+        asked.append(request.addressee)
+        return {"decision": "approve"}
+
+    result = weft.run(approving(), Draft(topic="x"), answer=answer)
+    assert asked == ["role:editor"]
+    assert result.outcome == "completed"
+    assert result.output.decision == "approve"
+
+
+def test_a_run_that_failed_has_the_state_it_left():
+    def broken(state):
+        raise LookupError("gone")
+
+    flow = Workflow.create("Broken", Draft).start_with(check).then(broken)
+    result = weft.run(flow, Draft(topic="x"))
+    assert result.outcome == "failed"
+    assert "gone" in result.reason
+    assert result.output.notes == ["checked"]
+
+
+def test_a_program_with_a_loop_awaits_it():
+    async def whole():
+        with pytest.raises(UsageError, match="an event loop is running already"):
+            weft.run(writing(), Draft(topic="x"))
+        return await run_flow(
+            writing(),
+            Draft(topic="Bees"),
+            model=ScriptedModel(["A text."]),
+            collections={Library: library()},
+        )
+
+    assert asyncio.run(whole()).output.text == "A text."
+
+
+def test_a_host_starts_several_runs_of_a_flow():
+    async def whole():
+        scope = weft.Scope("app", "ada")
+        model = ScriptedModel(["One.", "Two."])
+        async with open_flow(writing(), model=model, collections={Library: library()}) as host:
+            for _ in range(2):
+                values = {"topic": "Bees"}
+                run = await host.start("Writing", scope=scope, values=values)
+                await host.settled(run, scope=scope)
+            return await host.state(run, scope=scope)
+
+    assert asyncio.run(whole()).variables["text"] == "Two."
+
+
+def test_a_name_of_a_model_answers_for_all():
+    result = weft.run(
+        Workflow.create("Sampled", Draft).start_with(Write), Draft(topic="x"), model="sample"
+    )
+    assert result.outcome == "completed"
+    assert result.output.text
+
+
+def test_the_collections_of_a_workspace_are_searched_unless_another_adapter_is_given(tmp_path):
+    async def fill():
+        async with open_collections(tmp_path, environment={"WEFT_EMBEDDINGS": "none"}) as made:
+            await made.add_texts(Library, {"bees.md": "Bees dance to tell the way."})
+
+    def ran(**rest):
+        flow = Workflow.create("Writing", Draft).start_with(
+            Write,
+            lambda step: step.with_context(
+                lambda c: c.from_retrieval(
+                    Library, lambda r: r.query(lambda s: s.topic).min_relevance(0)
+                )
+            ),
+        )
+        model = ScriptedModel(["A text."])
+        return weft.run(flow, Draft(topic="bees dance"), model=model, workspace=tmp_path, **rest)
+
+    with pytest.raises(UsageError, match="searches the collection Library, which is not there"):
+        ran()
+    asyncio.run(fill())
+    assert ran().output.notes == ["Bees dance to tell the way."]
+    assert ran(collections={Library: library("Other.")}).output.notes == ["Other."]

@@ -1,0 +1,128 @@
+"""What a program that builds a flow can do wrong: told at once, with a code and a remedy."""
+
+import functools
+
+import pytest
+from pydantic import BaseModel
+
+from support.flows import Draft, check, undo, write
+from weft.errors import CheckFailed
+from weft.flow import Workflow
+from weft.spec.variables import Variable
+
+
+def begun() -> Workflow[Draft]:
+    return Workflow.create("Review", Draft).start_with(write)
+
+
+class Needy:
+    def __init__(self, needed):
+        self.needed = needed
+
+    def run(self, state): ...
+
+
+class NeedyCritic(Needy):
+    def system_prompt(self): ...
+
+    def user_prompt(self, state): ...
+
+
+class Plain: ...
+
+
+class Talker:
+    output_type = list
+
+    def system_prompt(self): ...
+
+    def user_prompt(self, state): ...
+
+
+PATH = "a path is a function"
+TOPIC = Variable.model_validate({"type": "str", "source": {"type": "static", "value": "x"}})
+
+
+@pytest.mark.parametrize(
+    ("code", "told", "build"),
+    [
+        ("FLOW002", "the workflow has no name", lambda: Workflow.create(" ", Draft)),
+        ("FLOW002", "the workflow has no name", lambda: Workflow.create(3, Draft)),
+        ("FLOW002", "the name ' ' of a step is none", lambda: begun().then(check, name=" ")),
+        ("FLOW002", "of a branch", lambda: begun().branch("kind", {}, name="")),
+        ("FLOW002", "has no name", lambda: begun().then(lambda state: None)),
+        ("FLOW002", "has no name", lambda: begun().then(functools.partial(check, context=None))),
+        ("FLOW004", "does not begin", lambda: Workflow.create("Review", Draft).then(write)),
+        ("FLOW004", "has begun already", lambda: begun().start_with(check)),
+        ("FLOW004", "no fork to join", lambda: begun().join(check)),
+        ("FLOW004", "no fork to join", lambda: Workflow.create("R", Draft).join(check)),
+        ("FLOW004", "finally_ is called twice", lambda: begun().finally_(undo).finally_(check)),
+        ("FLOW004", "nothing is done after", lambda: begun().finally_(undo).then(check)),
+        (
+            "FLOW004",
+            "no confidence that is required",
+            lambda: begun().then(check, lambda o: o.on_low_confidence(lambda p: p)),
+        ),
+        ("FLOW011", "'check' is no step", lambda: begun().then("check")),
+        ("FLOW011", "is no step", lambda: begun().then(Plain)),
+        ("FLOW011", "is no step", lambda: begun().then(Plain(), name="plain")),
+        ("FLOW011", "3 is no step", lambda: begun().then(check, lambda o: o.compensate(3))),
+        ("FLOW011", "cannot be made without arguments", lambda: begun().then(Needy)),
+        ("FLOW011", "cannot be made without arguments", lambda: begun().then(NeedyCritic)),
+        ("FLOW011", "takes neither", lambda: begun().then(lambda: None, name="nothing")),
+        ("FLOW011", "takes neither", lambda: begun().then(lambda a, b, c: None, name="three")),
+        (
+            "FLOW017",
+            "a path of a fork cannot end the run",
+            lambda: begun().fork(lambda p: p.then(check).complete()),
+        ),
+        (
+            "FLOW017",
+            "a path of a loop cannot end the run",
+            lambda: begun().repeat_until("paid", "again", lambda p: p.complete()),
+        ),
+        ("FLOW034", "the state is", lambda: Workflow.create("Review", dict)),
+        ("FLOW034", PATH, lambda: begun().branch("kind", {"bill": "check"})),
+        ("FLOW034", PATH, lambda: begun().fork(Needy, Needy)),
+        ("FLOW034", PATH, lambda: begun().repeat_until("paid", "again", None)),
+        ("FLOW034", PATH, lambda: begun().on_failure("tell")),
+        ("FLOW034", "what configures a step", lambda: begun().then(check, 3)),
+        ("FLOW034", "what configures an approval", lambda: begun().await_approval("boss", "Go?")),
+        (
+            "FLOW034",
+            "what makes a context",
+            lambda: begun().then(check, lambda o: o.with_context(3)),
+        ),
+        ("FLOW034", "attempts cannot be", lambda: begun().then(check, lambda o: o.with_retry("x"))),
+        (
+            "FLOW034",
+            "is no collection",
+            lambda: begun().then(
+                check, lambda o: o.with_context(lambda c: c.from_retrieval(Plain, lambda r: r))
+            ),
+        ),
+        (
+            "FLOW034",
+            "what asks a collection",
+            lambda: begun().then(
+                check, lambda o: o.with_context(lambda c: c.from_retrieval("Library", "dogs"))
+            ),
+        ),
+        ("FLOW034", "topic is a field of the state", lambda: begun().variables({"topic": TOPIC})),
+        ("FLOW034", "the output of Talker", lambda: begun().then(Talker)),
+    ],
+)
+def test_it_is_told_at_once(code, told, build):
+    with pytest.raises(CheckFailed) as raised:
+        build()
+    (finding,) = raised.value.findings
+    assert finding.code == code
+    assert told in finding.message
+    assert f"{code} " in raised.value.__notes__[0]
+
+
+def test_a_function_of_c_may_be_a_step():
+    class State(BaseModel):
+        topic: str = ""
+
+    Workflow.create("Review", State).start_with(max, name="greatest").build()
