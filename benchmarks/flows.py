@@ -66,10 +66,10 @@ RUNS: Final = {"weft": 400, "weft_async": 400, "dbos": 150, "langgraph": 150}
 
 # Only our own column names and question marks are put together, never a value (S608).
 INSERT_EVENTS: Final = (
-    f"INSERT INTO events ({', '.join(EVENT_COLUMNS)}) VALUES {marks(1, len(EVENT_COLUMNS))}"  # noqa: S608
+    f"INSERT INTO events ({', '.join(EVENT_COLUMNS)}) VALUES {marks(1, len(EVENT_COLUMNS))}"
 )
 INSERT_RUN: Final = (
-    f"INSERT INTO runs ({', '.join(RUN_COLUMNS)}) VALUES {marks(1, len(RUN_COLUMNS))} "  # noqa: S608
+    f"INSERT INTO runs ({', '.join(RUN_COLUMNS)}) VALUES {marks(1, len(RUN_COLUMNS))} "
     "ON CONFLICT (app, run) DO UPDATE SET "
     + ", ".join(f"{it} = excluded.{it}" for it in ("status", *CHANGING))
 )
@@ -215,9 +215,7 @@ def report_peers(rounds: int) -> bool:
     if weft is None or any(name not in found for name in PEER_BUDGETS):
         print("Not every budget was checked: that takes Weft and both peers.")
         return False
-    return all(
-        weft.cpu_ms <= found[name].cpu_ms * budget for name, budget in PEER_BUDGETS.items()
-    )
+    return all(weft.cpu_ms <= found[name].cpu_ms * budget for name, budget in PEER_BUDGETS.items())
 
 
 def main() -> int:
