@@ -106,7 +106,7 @@ def give_up(
     state.flow = replace(at, waits=without(at.waits, timer))
     state.timers = without(state.timers, timer)
     put_lane(state, replace(lane, deadline=""))
-    turn = int(timer.removeprefix(_RETRY))
+    turn = int(timer.removeprefix(RETRY))
     last = Activation("", turn, step=name, flow=StepRun(lane.key, wait.attempt - 1))
     failure = context_of(state, last, "TimeoutError", told)
     return fail(compiled, state, lane.key, name, told, failure, turn)
