@@ -104,7 +104,8 @@ def test_the_commands_work(tmp_path, monkeypatch, capsys):
     [commands] = re.findall(r"```console\n(.*?)```", chapter(PAGE, "Commands"), re.DOTALL)
     codes = [main(shlex.split(line)[1:]) for line in commands.splitlines()]
     told = capsys.readouterr()
-    assert codes == [0] * 5, told.err
+    assert codes == [0] * 7, told.err
+    assert "Polish" in told.out
     assert 'topic = "cats"' in told.out
     assert "Write about cats." in told.out
     assert "Always cite sources." in told.out

@@ -97,6 +97,18 @@ def test_the_option_that_was_chosen_is_the_output():
     assert state.variables["decision"] == "later"
 
 
+def test_an_answer_may_have_a_comment_which_is_recorded():
+    async def whole():
+        play = OptionPlay()
+        async with play.begun(spec_of(play, asked())) as begun:
+            await begun.answer("approve", EDITOR, comment="Fine.")
+        return begun.state.outcome, play.of(RequestAnswered)[0]
+
+    outcome, answer = waits(whole)
+    assert outcome == "completed"
+    assert answer.value == {"decision": "approve", "comment": "Fine."}
+
+
 def test_an_option_that_rejects_fails_the_run_and_what_was_done_is_undone():
     options = [{"name": "yes"}, {"name": "no", "rejects": True}]
     state, play = decided("no", options=options)

@@ -167,9 +167,6 @@ def test_failure_paths_are_told_what_failed():
     assert failure.at.timestamp() * 1000 == event.at
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the engine keeps the text of the event, not the exception's"
-)
 def test_the_message_of_a_failure_is_that_of_the_exception():
     told = []
     play = OptionPlay()
@@ -287,7 +284,6 @@ def test_without_a_path_a_result_that_is_not_sure_fails_the_step(share):
 # -- where several of these meet
 
 
-@pytest.mark.xfail(strict=True, reason="the engine forgets that the step was attempted")
 def test_a_step_whose_time_is_over_between_two_attempts_was_attempted_and_is_undone():
     async def whole():
         play = OptionPlay()

@@ -9,6 +9,7 @@ from support.flow_hosts import SCOPE, FlowPlay, step
 from weft.engine.events import Event, TurnStarted
 from weft.engine.rows import RequestRow
 from weft.engine.state import State
+from weft.inspect.replay import check_replay
 from weft.ports.clock import Clock
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
@@ -78,6 +79,15 @@ class OptionPlay(FlowPlay):
             await begun.rest()
             yield begun
 
+    def run(self, spec: WorkflowSpec, **values: Any) -> State:
+        """Let a run go on until it rests; decided again from its journal it goes the same way."""
+
+        async def whole() -> State:
+            async with self.begun(spec, **values) as begun:
+                return begun.state
+
+        return waits(whole)
+
     def play(self, *steps: Any, variables: Any = None, values: Any = None, **flow: Any) -> State:
         """Run a flow that waits for nothing, and return what it came to."""
         return self.run(self.spec(*steps, variables=variables, **flow), **(values or {}))
@@ -102,6 +112,8 @@ class Begun:
         await self.host.settled(self.run, scope=SCOPE)
         self.play.events = list[Event](await self.play.journal.read(SCOPE, self.run))
         self.state = await self.host.state(self.run, scope=SCOPE)
+        workflow = await self.host.workflow(self.run, scope=SCOPE)
+        assert check_replay(workflow, self.run, self.play.events) == []
         return self.state
 
     async def after(self, seconds: float) -> State:

@@ -97,6 +97,21 @@ def start(step: StepPlan, wait: Wait) -> Start:
     return Start(agent, step=wait.step, lane=wait.lane, attempt=wait.attempt, undoes=wait.undoes)
 
 
+def give_up(
+    compiled: CompiledWorkflow, state: State, lane: Lane, name: str, told: str
+) -> list[Command]:
+    """Make no further attempt at a step that waits for its next one."""
+    at = flow_of(state)
+    timer, wait = next((key, it) for key, it in at.waits.items() if it.lane == lane.key)
+    state.flow = replace(at, waits=without(at.waits, timer))
+    state.timers = without(state.timers, timer)
+    put_lane(state, replace(lane, deadline=""))
+    turn = int(timer.removeprefix(RETRY))
+    last = Activation("", turn, step=name, flow=StepRun(lane.key, wait.attempt - 1))
+    failure = context_of(state, last, "TimeoutError", told)
+    return fail(compiled, state, lane.key, name, told, failure, turn)
+
+
 def _forget_deadline(state: State, key: str) -> None:
     lane = lane_of(state, key)
     if lane.deadline:

@@ -87,7 +87,8 @@ class Ingestion:
     async def files(self, paths: Sequence[Path], root: Path) -> Ingested:
         """Put files, and all files in folders; what is gone from a folder is removed."""
         known = await self._collection.sources()
-        files = [it for path in paths for it in self._found(path, root)]
+        # What is named twice, or in a folder as well, is read once.
+        files = list({it.source: it for path in paths for it in self._found(path, root)}.values())
         if paths and not files and not known:
             kinds = "text, Markdown, HTML, PDF and DOCX"
             raise RetrievalError("there is no file that can be read", hint=f"name files of {kinds}")

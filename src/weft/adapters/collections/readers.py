@@ -3,9 +3,13 @@
 from collections.abc import Callable
 from html.parser import HTMLParser
 from io import BytesIO
+from logging import NullHandler, getLogger
 from typing import Any, Final
 
 from weft.adapters.collections.chunks import Text
+
+# What pypdf warns of would be printed on a terminal otherwise; what fails is told all the same.
+getLogger("pypdf").addHandler(NullHandler())
 
 
 class Unreadable(Exception):
