@@ -68,8 +68,8 @@ _LONG: Final = (
     events.ContextFetched,
     events.ConditionJudged,
     events.DeliveryMissed,
+    events.TurnFailed,
 )
-
 
 #: What may say why a turn or the run fails next.
 _FAILURES: Final = (events.ContextFetched, events.ModelFailed, events.ToolFailed, events.TurnFailed)
