@@ -225,6 +225,33 @@ def test_only_what_has_changed_is_read_again(tmp_path, opened):
     assert sources == ["notes/a.md", "notes/d.txt"]
 
 
+def test_only_files_that_are_gone_from_the_folder_are_removed(tmp_path, opened):
+    folder, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
+    for it in (folder / "a", folder / "b", elsewhere):
+        it.mkdir(parents=True)
+    for file in (folder / "a" / "one.txt", folder / "b" / "two.log", elsewhere / "three.txt"):
+        file.write_text(f"bees {file.name}")
+
+    async def work():
+        async with open_collections(folder, environment={"WEFT_EMBEDDINGS": "none"}) as collections:
+            await collections.add_texts(Insects, {"a": "bees of no file", "b/x.txt": "nor this"})
+            await collections.add(Insects, [folder / "a", folder / "b" / "two.log", elsewhere])
+            before = await collections.sources(Insects)
+            kept = (await collections.add(Insects, [folder, elsewhere])).removed
+            (elsewhere / "three.txt").rename(tmp_path / "three.txt")
+            inside = (await collections.add(Insects, [folder])).removed
+            other = (await collections.add(Insects, [elsewhere])).removed
+            (folder / "b" / "two.log").unlink()
+            gone = (await collections.add(Insects, [folder])).removed
+            return before, [kept, inside, other, gone], await collections.sources(Insects)
+
+    before, removed, after = play(work())
+    outside = str((elsewhere / "three.txt").resolve())
+    assert before == sorted([outside, "a", "a/one.txt", "b/two.log", "b/x.txt"])
+    assert removed == [0, 0, 1, 1]
+    assert after == ["a", "a/one.txt", "b/x.txt"]
+
+
 def test_files_that_cannot_be_read_are_named_and_others_are_put(tmp_path, opened, monkeypatch):
     (tmp_path / "good.unknown").write_text("Bees dance.")
     (tmp_path / "bad.txt").write_bytes(b"\xff")
@@ -293,6 +320,7 @@ def test_progress_is_told(tmp_path, opened):
     assert told[-1].files == told[-1].of_files == 3
     assert told[-1].share == 1
     assert [it.share for it in told] == sorted(it.share for it in told)
+    assert len({it.share for it in told}) > 1
 
 
 def test_sources_and_collections_are_removed(tmp_path, opened):

@@ -75,12 +75,12 @@ def passages(text: Text, chunking: Chunking) -> list[Passage]:
 
 def _spans(text: str, chunking: Chunking) -> Iterator[tuple[int, int]]:
     """Yield where passages begin and end, without the white space around them."""
+    last = len(text.rstrip())
     start = _past_space(text, 0)
-    while start < len(text):
+    while start < last:
         end = _end(text, start, chunking.size)
-        stripped = start + len(text[start:end].rstrip())
-        yield start, stripped
-        if not text[end:].strip():
+        yield start, start + len(text[start:end].rstrip())
+        if end >= last:
             return
         start = _past_space(text, _next_word(text, max(end - chunking.overlap, start + 1), end))
 

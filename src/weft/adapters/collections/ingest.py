@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from weft.adapters.collections.chunks import Chunking, Text, passages
+from weft.adapters.collections.chunks import Chunking, Passage, Text, passages
 from weft.adapters.collections.collection import EmbeddedCollection
 from weft.adapters.collections.readers import Unreadable, kind_of, read_text
 from weft.adapters.collections.rows import Source, require_unicode
@@ -23,6 +23,10 @@ _MOST_BYTES: Final = 200 * 1024 * 1024
 
 #: Changes when the same file would be read or cut in another way.
 _VERSION: Final = 1
+
+#: What digests begin with: only what came from a file can be gone from a folder.
+_FILE: Final = "file:"
+_TEXT: Final = "text:"
 
 #: What Weft says of every source; nobody else may.
 _OWN_KEYS: Final = frozenset({"source", "kind", "start", "end", "line", "page"})
@@ -79,9 +83,11 @@ class Ingestion:
         self._metadata = dict(metadata or {})
         self._chunking = chunking or Chunking()
         self._on_progress = on_progress
-        self._waiting: list[Source] = []
         self._files = self._all_files = 0
         self._bytes = self._all_bytes = 0
+        #: Sources to be written, how many bytes they have, and how many passages are embedded.
+        self._waiting: list[Source] = []
+        self._waiting_bytes = self._waiting_done = 0
         _require_metadata(self._metadata)
 
     async def files(self, paths: Sequence[Path], root: Path) -> Ingested:
@@ -93,28 +99,30 @@ class Ingestion:
             kinds = "text, Markdown, HTML, PDF and DOCX"
             raise RetrievalError("there is no file that can be read", hint=f"name files of {kinds}")
         self._all_files = len(files)
-        self._all_bytes = sum(it.path.stat().st_size for it in files) or 1
+        self._all_bytes = sum(map(_size, files))
         for file in files:
             await self._file(file, known.get(file.source))
         await self._flush()
-        folders = [_source_name(it, root) for it in paths if it.is_dir()]
-        await self._drop(known, {it.source for it in files}, folders)
+        found = {it.source for it in files}
+        missing = [it for it in known if it not in found and known[it].startswith(_FILE)]
+        gone = _gone(missing, paths, root)
+        if gone:
+            await self._collection.remove(gone)
+            self.done.removed = len(gone)
         return await self._finished()
 
     async def texts(self, texts: Mapping[str, str]) -> Ingested:
         """Put texts, by what each is called."""
         known = await self._collection.sources()
         self._all_files = len(texts)
-        self._all_bytes = sum(map(len, texts.values())) or 1
+        self._all_bytes = sum(map(len, texts.values()))
         for source, text in texts.items():
             require_unicode(source + text, f"the text {source!r}")
-            digest = self._digest(text.encode(), self._metadata)
-            if known.get(source) == digest:
-                self.done.unchanged += 1
-            else:
-                self._count(known.get(source))
-                await self._add(source, digest, {**self._metadata, "kind": "text"}, Text(text))
-            self._moved(len(text))
+            digest = _TEXT + self._digest(text.encode())
+            found = passages(Text(text), self._chunking)
+            same = known.get(source) == digest
+            new = None if same else self._source(source, digest, "text", found)
+            await self._put(new, known.get(source), len(text))
         await self._flush()
         return await self._finished()
 
@@ -140,81 +148,97 @@ class Ingestion:
                 yield SourceFile(file, _source_name(file, root), kind)
 
     async def _file(self, file: SourceFile, known: str | None) -> None:
-        size = 0
         try:
             # In a thread: whatever else goes on here is not to wait for a large file.
-            size, digest, text = await asyncio.to_thread(self._read, file, known)
-            if text is None:
-                self.done.unchanged += 1
-            else:
-                self._count(known)
-                await self._add(file.source, digest, {**self._metadata, "kind": file.kind}, text)
+            new = await asyncio.to_thread(self._read, file, known)
         except (OSError, Unreadable) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             self.done.failed.append((file.source, why or type(error).__name__))
-        self._moved(size)
+            self._moved(_size(file))
+        else:
+            await self._put(new, known, _size(file))
 
-    def _read(self, file: SourceFile, known: str | None) -> tuple[int, str, Text | None]:
-        """Return the size, digest and text of a file; no text if it is known already."""
-        if file.path.stat().st_size > _MOST_BYTES:
+    def _read(self, file: SourceFile, known: str | None) -> Source | None:
+        """Return a file as it is to be written; None if it is there already."""
+        if _size(file) > _MOST_BYTES:
             raise Unreadable(f"it is larger than {_MOST_BYTES // 1024 // 1024} MiB")
         raw = file.path.read_bytes()
-        digest = self._digest(raw, self._metadata)
-        return len(raw), digest, None if digest == known else read_text(raw, file.kind)
+        digest = _FILE + self._digest(raw)
+        if digest == known:
+            return None
+        found = passages(read_text(raw, file.kind), self._chunking)
+        return self._source(file.source, digest, file.kind, found)
 
-    def _moved(self, count: int) -> None:
-        self._files += 1
-        self._bytes += count
-        self._report()
+    def _source(self, source: str, digest: str, kind: str, found: list[Passage]) -> Source:
+        return Source(source, digest, {**self._metadata, "kind": kind, "source": source}, found)
 
-    async def _add(
-        self, source: str, digest: str, metadata: Mapping[str, Json], text: Text
-    ) -> None:
-        new = Source(source, digest, {**metadata, "source": source}, passages(text, self._chunking))
-        self._waiting.append(new)
-        if sum(len(it.passages) for it in self._waiting) >= WRITTEN_AT_ONCE:
-            await self._flush()
-
-    async def _flush(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        if waiting:
-            await self._collection.put(waiting, self._embedded)
-
-    async def _drop(
-        self, known: Mapping[str, str], found: set[str], folders: Sequence[str]
-    ) -> None:
-        """Remove what was in the folders and is not there any more."""
-        gone = [
-            source
-            for source in known
-            if source not in found and any(_is_in(source, folder) for folder in folders)
-        ]
-        if gone:
-            await self._collection.remove(gone)
-            self.done.removed = len(gone)
-
-    def _digest(self, raw: bytes, metadata: Mapping[str, Json]) -> str:
-        """Return a text that changes with anything that makes other passages."""
-        how = [_VERSION, self._chunking.size, self._chunking.overlap, metadata]
-        made = blake2b(json.dumps(how, sort_keys=True).encode(), digest_size=16)
-        made.update(raw)
-        return made.hexdigest()
-
-    def _count(self, known: str | None) -> None:
+    async def _put(self, new: Source | None, known: str | None, size: int) -> None:
+        """Let a source be written with the next ones, unless it is there already."""
+        if new is None:
+            self.done.unchanged += 1
+            self._moved(size)
+            return
         if known is None:
             self.done.added += 1
         else:
             self.done.changed += 1
+        self._waiting.append(new)
+        self._waiting_bytes += size
+        self._moved(0)
+        if sum(len(it.passages) for it in self._waiting) >= WRITTEN_AT_ONCE:
+            await self._flush()
+
+    async def _flush(self) -> None:
+        if self._waiting:
+            await self._collection.put(self._waiting, self._embedded)
+        self._bytes += self._waiting_bytes
+        self._waiting, self._waiting_bytes, self._waiting_done = [], 0, 0
+        self._report()
+
+    def _digest(self, raw: bytes) -> str:
+        """Return a text that changes with anything that makes other passages."""
+        how = [_VERSION, self._chunking.size, self._chunking.overlap, self._metadata]
+        made = blake2b(json.dumps(how, sort_keys=True).encode(), digest_size=16)
+        made.update(raw)
+        return made.hexdigest()
 
     def _embedded(self, count: int) -> None:
         self.done.passages += count
+        self._waiting_done += count
+        self._report()
+
+    def _moved(self, size: int) -> None:
+        self._files += 1
+        self._bytes += size
         self._report()
 
     def _report(self) -> None:
-        if self._on_progress:
-            share = self._bytes / self._all_bytes if self._all_bytes else 0.0
-            done = Progress(self._files, self._all_files, self.done.passages, share)
-            self._on_progress(done)
+        if self._on_progress is None:
+            return
+        passages = sum(len(it.passages) for it in self._waiting)
+        waiting = self._waiting_bytes * self._waiting_done / passages if passages else 0
+        share = (self._bytes + waiting) / self._all_bytes if self._all_bytes else 1.0
+        self._on_progress(
+            Progress(self._files, self._all_files, self.done.passages, min(share, 1.0))
+        )
+
+
+def _gone(sources: Sequence[str], paths: Sequence[Path], root: Path) -> list[str]:
+    """Return the sources that were in the folders and are not there any more."""
+    folders = [it.resolve() for it in paths if it.is_dir()]
+    files = {it: root.resolve() / it for it in sources}
+    return [
+        source
+        for source, file in files.items()
+        if any(file.is_relative_to(it) for it in folders) and not file.exists()
+    ]
+
+
+def _size(file: SourceFile) -> int:
+    try:
+        return file.path.stat().st_size
+    except OSError:  # it may be gone since it was found, which reading it will tell
+        return 0
 
 
 def _source_name(path: Path, root: Path) -> str:
@@ -224,10 +248,6 @@ def _source_name(path: Path, root: Path) -> str:
     name = str(whole.relative_to(inside)) if whole.is_relative_to(inside) else str(whole)
     # Names of files may be no Unicode on some systems, and are then shown as well as they can be.
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _is_in(source: str, folder: str) -> bool:
-    return folder == "." or Path(source).is_relative_to(folder)
 
 
 def _require_metadata(metadata: Mapping[str, Json]) -> None:
