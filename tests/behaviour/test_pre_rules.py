@@ -1,6 +1,7 @@
 """Rules before the reply: asked before every reply whose ground has changed, and not otherwise."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -181,7 +182,7 @@ def test_rules_are_asked_again_only_when_something_has_changed(lines, count, mon
     def link(spec):
         routing = compiled_routing(spec)
         found.append(Asked(routing.pre))
-        return type(routing)(found[-1], routing.post, routing.otherwise, routing.groups)
+        return replace(routing, pre=found[-1])
 
     compiled_routing = compiled.link_routing
     monkeypatch.setattr(compiled, "link_routing", link)
