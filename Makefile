@@ -23,7 +23,7 @@ MODEL := $(MODELS)/.installed
 COVERED := src/weft/spec/*,src/weft/engine/*,src/weft/check/*,src/weft/packages/*
 
 # What `make bench` runs; the other files beside these serve them.
-BENCHMARKS := $(patsubst %,benchmarks/%.py,startup check explore journal model_client fold one_message turns waiting documents board board_cascade retrieval)
+BENCHMARKS := $(patsubst %,benchmarks/%.py,startup check explore journal model_client fold one_message turns waiting documents board board_cascade retrieval flows)
 
 # What is said in `make run` where nobody is there to type.
 DEMO_WORDS := 'I was charged twice for my subscription'

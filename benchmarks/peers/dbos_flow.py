@@ -20,21 +20,25 @@ from flow_job import Play, main, one_after_the_other, parcel_of, place_of, price
 
 @DBOS.step()
 def price(number: int) -> int:
+    """Say what the order costs."""
     return price_of(number)
 
 
 @DBOS.step()
 def reserve(cost: int) -> int:
+    """Take it from its place."""
     return place_of(cost)
 
 
 @DBOS.step()
 def ship(number: int, place: int) -> str:
+    """Send it."""
     return parcel_of(number, place)
 
 
 @DBOS.workflow()
 def order(number: int) -> dict[str, Any]:
+    """Do the three steps."""
     cost = price(number)
     place = reserve(cost)
     return {"number": number, "price": cost, "place": place, "sent": ship(number, place)}

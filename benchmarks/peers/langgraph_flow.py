@@ -6,7 +6,7 @@ before the next begins. It puts the file into WAL mode itself; `synchronous` is 
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,17 @@ class Order(TypedDict):
 
 
 def price(state: Order) -> dict[str, Any]:
+    """Say what the order costs."""
     return {"price": price_of(state["number"])}
 
 
 def reserve(state: Order) -> dict[str, Any]:
+    """Take it from its place."""
     return {"place": place_of(state["price"])}
 
 
 def ship(state: Order) -> dict[str, Any]:
+    """Send it."""
     return {"sent": parcel_of(state["number"], state["place"])}
 
 
@@ -52,17 +55,18 @@ def make_graph() -> StateGraph[Order]:
 @contextmanager
 def open_play() -> Iterator[Play]:
     """Compile the graph once, with its checkpoints in a new file."""
-    with tempfile.TemporaryDirectory() as folder:
-        with SqliteSaver.from_conn_string(str(Path(folder) / "checkpoints.db")) as saver:
-            saver.conn.execute("PRAGMA synchronous = FULL")
-            compiled = make_graph().compile(checkpointer=saver)
+    with ExitStack() as stack:
+        path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "checkpoints.db"
+        saver = stack.enter_context(SqliteSaver.from_conn_string(str(path)))
+        saver.conn.execute("PRAGMA synchronous = FULL")
+        compiled = make_graph().compile(checkpointer=saver)
 
-            def job(number: int) -> dict[str, Any]:
-                config = {"configurable": {"thread_id": str(number)}}
-                start = {"number": number, "price": 0, "place": 0, "sent": ""}
-                return compiled.invoke(start, config, durability="sync")
+        def job(number: int) -> dict[str, Any]:
+            config = {"configurable": {"thread_id": str(number)}}
+            start = {"number": number, "price": 0, "place": 0, "sent": ""}
+            return compiled.invoke(start, config, durability="sync")
 
-            yield one_after_the_other(job)
+        yield one_after_the_other(job)
 
 
 if __name__ == "__main__":

@@ -37,14 +37,17 @@ class Order(BaseModel):
 
 
 def price(state: Order) -> dict[str, Any]:
+    """Say what the order costs."""
     return {"price": price_of(state.number)}
 
 
 def reserve(state: Order) -> dict[str, Any]:
+    """Take it from its place."""
     return {"place": place_of(state.price)}
 
 
 def ship(state: Order) -> dict[str, Any]:
+    """Send it."""
     return {"sent": parcel_of(state.number, state.place)}
 
 

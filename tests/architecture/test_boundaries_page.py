@@ -12,6 +12,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from support.page_play import BASE, DOCS, Desk, chapter, open_desk, read_example, sections
+from support.retrieval_play import local_model
 from weft import Answer, Scope
 from weft.app.places import LOCAL
 from weft.cli.app import main
@@ -114,6 +115,19 @@ def test_a_judgement_that_is_none_ends_the_run(desk):
     desk.clerk = ("Well.", "perhaps")
     state = asyncio.run(desk.play("hello"))
     assert (state.outcome, "could not be judged" in state.reason) == ("failed", True)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_nearest_description_decides_who_is_next(desk, number):
+    text = JUDGED["Handoffs to the nearest description"]
+    example = read_example(text)
+    desk.put(example)
+    desk.settings = local_model()
+    messages = re.findall(r'(?:says|after)\s+"([^"]+)"', text)
+    state = asyncio.run(desk.play(messages[number].replace("\n", " ")))
+    assert len(messages) == 2
+    assert state.variables == {"helped": number == 0}
+    assert example.stated[0] == {"helped": True}
 
 
 def test_a_model_hands_off_itself(desk):

@@ -220,6 +220,19 @@ _WAITING: Final = [
         '{"kind": "filtered"',
     ),
     _on_board("BOARD024", '["pre_consume"]', '["pre_evaluate"]', '{"kind": "state"}'),
+    _on_board("BOARD029", '"batch": {"size": 5}', '"threshold": 0.75', "0.75"),
+    _on_board(
+        "BOARD030",
+        '{"kind": "correlated"}',
+        '{"kind": "semantic", "query": "bees", "query_field": "headline"}',
+        '"headline"}, "drop"',
+    ),
+    _on_board(
+        "BOARD012",
+        '{"kind": "correlated"}',
+        '{"kind": "semantic", "query_field": "headlines"}',
+        'headlines"',
+    ),
     _on_board("BOARD025", '"Lead >= 2"', '"Leads >= 2"', "Leads >="),
     _on_board("BOARD025", '"Lead >= 2"', '"Lead >= 2", "scope": "all"', '"Lead >= 2"'),
 ]

@@ -79,6 +79,8 @@ _CONDITIONS: Final = [
     _in_handoffs("HAND015", "'saved'", "'save'", "ticket_state == 'save'"),
     _in_handoffs("HAND015", "'saved'", "true", "ticket_state == true"),
     _in_handoffs("HAND019", _TO_USER, _with('"condition_type": "llm"'), '"llm"'),
+    _in_handoffs("HAND019", _TO_USER, _with('"condition_type": "nearest"'), '"nearest"'),
+    _in_handoffs("HAND025", _TO_USER, _with('"threshold": 0.75'), "0.75"),
 ]
 
 _WAYS: Final = [

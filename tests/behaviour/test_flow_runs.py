@@ -1,6 +1,7 @@
 """Flows of programs: run from scripts and in event loops, with what they need."""
 
 import asyncio
+import json
 from typing import Annotated
 
 import pytest
@@ -267,3 +268,71 @@ def test_the_collections_of_a_workspace_are_searched_unless_another_adapter_is_g
     asyncio.run(fill())
     assert ran().output.notes == ["Bees dance to tell the way."]
     assert ran(collections={Library: library("Other.")}).output.notes == ["Other."]
+
+
+def write_package(workspace, flow):
+    """Write a flow as the files of a package, and return the workspace."""
+    folder = workspace / "workflows" / "Filed"
+    variables = {
+        name: {"type": "str", "description": name, "source": {"type": "derived", "default": ""}}
+        for name in ("topic", "text")
+    }
+    files = {
+        "orchestrator.json": {"workflow_name": "Filed"},
+        "agents.json": {"agents": [{"agent_name": "Writer"}]},
+        "context_variables.json": {"context_variables": {"definitions": variables}},
+        "flow.json": flow,
+    }
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content))
+    (folder / "tools").mkdir()
+    (folder / "tools" / "steps.py").write_text(CODE)
+    return workspace
+
+
+CODE = """
+tries = []
+
+def shout(state, context):
+    tries.append(context.attempt)
+    if context.attempt == 1:
+        raise ConnectionError("not yet")
+    return {"text": state.text.upper() + str(len(tries))}
+"""
+
+SOURCES = [{"kind": "retrieval", "collection": "Library", "query_path": "topic"}]
+FILED = {
+    "steps": [
+        {
+            "kind": "step",
+            "name": "write",
+            "work": {"kind": "agent", "agent": "Writer", "prompt": "Write.", "output": "text"},
+            "context": {"sources": SOURCES},
+        },
+        {
+            "kind": "step",
+            "name": "shout",
+            "work": {"kind": "function", "function": "tools.steps:shout"},
+            "retry": {"attempts": 2, "delay_seconds": 0.02},
+        },
+    ]
+}
+
+
+def test_a_flow_in_files_runs_by_its_name_with_adapters_that_are_given(tmp_path):
+    workspace = write_package(tmp_path, FILED)
+    given = {"workspace": workspace, "values": {"topic": "bees"}, "model": "sample"}
+    with pytest.raises(UsageError, match="searches the collection Library, which is not there"):
+        weft.run("Filed", **given)
+    adapter = library("Bees dance.")
+    state = weft.run("Filed", **given, collections={Library: adapter})
+    assert state.outcome == "completed", state.reason
+    assert state.variables["text"].endswith("2")
+    assert [it.query for it in adapter.searches] == ["bees"]
+
+
+def test_a_flow_in_files_begins_with_values_and_no_message(tmp_path):
+    workspace = write_package(tmp_path, FILED)
+    with pytest.raises(UsageError, match="begins with values, not with a message"):
+        weft.run("Filed", "Hello", workspace=workspace, model="sample")

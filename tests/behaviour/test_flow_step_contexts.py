@@ -77,6 +77,29 @@ def test_a_compensation_is_told_what_it_undoes():
     assert context.failure.step == "fly"
 
 
+def test_an_agent_may_undo_a_step_and_is_shown_no_context():
+    class Undo(Write):
+        def build_messages(self, state, assembly, context):
+            assert assembly.is_empty
+            yield {"role": "user", "content": f"Undo {context.undoes.step}."}
+
+    adapter = InMemoryVectorAdapter()
+    play = FlowPlay(
+        agents=["Writer"], model=ScriptedModel(["Undone."]), collections={Library: adapter}
+    )
+    book = step(
+        "book",
+        play.function(lambda state: None),
+        compensate=play.agent("Writer", Undo),
+        context=SOURCES,
+    )
+    ended = ran(play, book, step("fly", play.function(broken)))
+    assert ended.outcome == "failed"
+    assert play.model.requests[0].messages[-1]["content"] == "Undo book."
+    assert len(adapter.searches) == 1
+    assert ended.variables["note"] == "Undone. []"
+
+
 def test_a_join_is_told_how_each_path_came_out():
     play, given = FlowPlay(), []
     recovery = {"steps": [step("recover", play.function(lambda state: None))]}

@@ -20,9 +20,10 @@ from weft.engine.events import (
     ToolCalled,
     ToolReturned,
 )
+from weft.engine.state import State
 from weft.packages.package import Package
 from weft.packages.reader import read_package
-from weft.packages.shipped import BOARDS, shipped_folder
+from weft.packages.shipped import BOARDS, FLOWS, shipped_folder
 from weft.ports.scope import Scope
 from weft.runtime.signals import Answer, UserMessage
 from weft.testing.clock import ManualClock
@@ -30,10 +31,11 @@ from weft.testing.hosts import host_for
 from weft.testing.people import SAMPLE_MESSAGE, sample_answer
 
 ADA = Scope("app", "ada")
+MANAGER = Scope("app", "eve", ("manager",))
 SEEDS = range(10)
 DECISIONS = (ModelReplied, ToolCalled, RequestAnswered, HandedOff, RunEnded)
-#: A board begins with an artifact, not with a message; it is played elsewhere.
-PACKAGES = sorted(it for it in shipped_folder().iterdir() if it.name not in BOARDS)
+#: A board begins with an artifact and a flow with values, not with a message.
+PACKAGES = sorted(it for it in shipped_folder().iterdir() if it.name not in (*BOARDS, *FLOWS))
 
 
 def _subject(package: Package) -> Subject:
@@ -60,6 +62,45 @@ async def play(package: Package, seed: int) -> list[Event]:
                     signal = Answer(request.id, value)
                 await host.deliver(run, signal, scope=ADA)
         return [it async for it in host.events(run, scope=ADA) if isinstance(it, Event)]
+
+
+async def play_flow(package: Package, **values: object) -> State:
+    """Run a flow to its end, with a manager who approves everything."""
+    model = SampleModel(1, steering_of(_subject(package)))
+    async with host_for(package.spec, model, code=package.code, clock=ManualClock()) as host:
+        run = await host.start(package.spec.orchestrator.workflow_name, scope=ADA, values=values)
+        if (await host.settled(run, scope=ADA)).status != "ended":
+            (asked,) = await host.requests(scope=MANAGER, run=run)
+            await host.deliver(run, Answer(asked.id, {"decision": "approve"}), scope=MANAGER)
+        await host.settled(run, scope=ADA)
+        return await host.state(run, scope=ADA)
+
+
+@pytest.mark.parametrize("values", [{}, {"payment": "invoice"}, {"amount": 900.0}])
+def test_an_order_is_shipped(values):
+    package = read_package(shipped_folder() / "OrderProcessing")
+    state = asyncio.run(asyncio.wait_for(play_flow(package, **values), 30))
+    assert state.outcome == "completed"
+    assert state.variables["parcel"] == "parcel-A-1"
+    assert state.variables["log"][-1] == "closed"
+
+
+@pytest.mark.parametrize(
+    ("values", "last"),
+    [
+        ({"card": "declined"}, []),
+        ({"items": ["unicorn"]}, ["card-A-1 given back"]),
+        ({"amount": 0.0}, []),
+    ],
+)
+def test_an_order_that_cannot_be_carried_out_is_undone(values, last):
+    package = read_package(shipped_folder() / "OrderProcessing")
+    state = asyncio.run(asyncio.wait_for(play_flow(package, **values), 30))
+    assert state.outcome == "failed"
+    *done, told = state.variables["log"]
+    assert told.startswith("support told about A-1: ")
+    assert done[len(done) - len(last) :] == last
+    assert (state.variables["paid_by"], state.variables["reserved"]) == ("", [])
 
 
 def course(events: list[Event]) -> tuple[list[EventData], list[str]]:

@@ -123,11 +123,13 @@ def test_init_makes_a_workspace_that_checks_clean(weft, here):
     assert result.out.splitlines() == [
         "made shop/workflows/HelloWorld",
         "made shop/workflows/CustomerSupportRouter",
+        "made shop/workflows/OrderProcessing",
         "made shop/schemas",
         "made shop/documents",
         "made shop/.weft/documents.db",
     ]
-    assert "  cd shop\n  weft chat CustomerSupportRouter\n  weft check\n" in result.err
+    assert "  cd shop\n  weft chat CustomerSupportRouter\n" in result.err
+    assert "  weft run OrderProcessing --model sample\n  weft check\n" in result.err
     checked = weft("check", "shop", "--strict", "--json")
     assert checked.code == 0
     assert checked.data["summary"]["packages"] == len(EXAMPLES)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.desk_play import make_desk
+from support.retrieval_play import local_model
 from weft.cli.commands.table import COMMANDS
 
 
@@ -511,3 +512,64 @@ def test_a_source_that_fails_is_told_once_and_as_the_reason(weft, tmp_path, monk
     assert len(told) == 2
     assert told[1].endswith(f"failed: {reason}")
     assert "    the turn failed\nabout to end, failed\n" in result.err
+
+
+def make_router(folder: Path) -> None:
+    package = folder / "workflows" / "Router"
+    package.mkdir(parents=True)
+    agents = [{"agent_name": it, "description": "Answers."} for it in ("Front", "Refunds", "Shops")]
+    rules = [
+        {
+            "source_agent": "Front",
+            "target_agent": target,
+            "condition": words,
+            "condition_type": "nearest",
+        }
+        for target, words in (
+            ("Refunds", "I want my money back"),
+            ("Shops", "Where a shop is, and when it is open"),
+        )
+    ]
+    ends = [
+        {"source_agent": it["agent_name"], "target_agent": "terminate", "reason": "Done."}
+        for it in agents
+    ]
+    for name, content in {
+        "orchestrator": {
+            "workflow_name": "Router",
+            "initial_agent": "Front",
+            "human_in_the_loop": False,
+        },
+        "agents": {"agents": agents},
+        "handoffs": {"handoff_rules": [*rules, *ends]},
+    }.items():
+        (package / f"{name}.json").write_text(json.dumps(content))
+
+
+def test_without_embeddings_a_router_by_meaning_checks_clean_and_does_not_begin(
+    weft, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WEFT_EMBEDDINGS", "none")
+    make_router(tmp_path)
+    assert weft("check", "workflows/Router").code == 0
+    result = weft("run", "Router", "Can I have a refund?", "--model", "sample")
+    assert result.code == 3
+    assert (
+        "error[CLI003]: Router: a handoff of Front is of the type nearest, and there are no "
+        "embeddings to compare meanings with\n"
+    ) in result.err
+    assert "weft embeddings install" in result.err
+    assert "WEFT_EMBEDDINGS" in result.err
+    assert weft("runs", "list").out.strip() == ""
+
+
+def test_with_the_local_model_a_router_by_meaning_routes(weft, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, value in local_model().items():
+        monkeypatch.setenv(name, value)
+    make_router(tmp_path)
+    result = weft("run", "Router", "When do you close on Sundays?", "--model", "sample")
+    assert result.code == 0
+    assert "compared what was said with the descriptions of Refunds 0." in result.err
+    assert "Front -> Shops" in result.err

@@ -19,6 +19,7 @@ from weft.engine.events import (
     ArtifactArrived,
     ArtifactPublished,
     BatchesFlushed,
+    Branched,
     ConditionJudged,
     ContextAssembled,
     ContextFetched,
@@ -231,6 +232,7 @@ CASES = [
     ),
     (HandedOff("Clerk", "Bob", "chosen"), "Clerk -> Bob, because its model chose so"),
     (RunEnding("failed", "no"), "about to end, failed: no"),
+    (Branched("ByKind", "Pay", "case"), "branch ByKind -> Pay"),
 ]
 
 

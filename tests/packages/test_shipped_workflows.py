@@ -9,17 +9,25 @@ import pytest
 
 from weft.check.explore import explore
 from weft.check.subject import Subject
+from weft.engine.flow_plan import nodes_of
 from weft.engine.not_performed import not_performed
 from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.review import review
-from weft.packages.shipped import BOARDS, EXAMPLES, example_files, shipped_folder, template_files
+from weft.packages.shipped import (
+    BOARDS,
+    EXAMPLES,
+    FLOWS,
+    example_files,
+    shipped_folder,
+    template_files,
+)
 from weft.packages.writer import file_texts
 from weft.spec.patterns import PATTERNS
 
 SHIPPED = sorted(path.name for path in shipped_folder().iterdir() if path.is_dir())
 #: Those that are conversations.
-CONVERSATIONS = [name for name in SHIPPED if name not in BOARDS]
+CONVERSATIONS = [name for name in SHIPPED if name not in (*BOARDS, *FLOWS)]
 SIX_FILES = {
     "orchestrator.json",
     "agents.json",
@@ -98,7 +106,8 @@ def test_stands_in_the_written_spelling(name):
     on_disk = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     written = {file: text.encode() for file, text in file_texts(package.spec).items()}
     assert on_disk == written
-    assert on_disk.keys() == SIX_FILES | ({"board.json"} if name in BOARDS else set())
+    more = {"board.json"} if name in BOARDS else {"flow.json"} if name in FLOWS else set()
+    assert on_disk.keys() == SIX_FILES | more
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -249,6 +258,40 @@ def test_code_of_the_news_desk():
         "Harbour bridge closed for repairs",
         "New bus line to the harbour",
     ]
+
+
+def test_the_order_processing_shows_what_a_flow_is_made_of():
+    flow = shipped("OrderProcessing").spec.flow
+    nodes = list(nodes_of(flow))
+    assert {it.kind for it in nodes} == {"step", "branch", "fork", "repeat", "approval"}
+    steps = {it.name: it for it in nodes if it.kind == "step"}
+    assert {it.work.kind for it in steps.values()} == {"agent", "function"}
+    assert steps["Ship"].retry is not None
+    assert steps["Ship"].compensate is not None
+    assert flow.finally_ is not None
+    assert flow.on_failure is not None
+
+
+def test_code_of_the_order_processing():
+    orders = functions("OrderProcessing", "tools/orders.py")
+    order = orders.Order(card="declined", items=["unicorn"], address="harbour")
+    context = SimpleNamespace(attempt=1, paths={}, failure=None, undoes=None)
+    with pytest.raises(ValueError, match="declined"):
+        orders.charge_card(order)
+    with pytest.raises(LookupError, match="unicorn"):
+        orders.reserve_items(order)
+    with pytest.raises(ConnectionError, match="busy"):
+        orders.ship(order, context)
+    context.attempt = 2
+    assert orders.ship(order, context)["parcel"] == "parcel-A-1"
+    assert orders.give_money_back(order, context) == {"paid_by": "", "log": []}
+    context.undoes = SimpleNamespace(state=orders.Order(paid_by="card-A-1"))
+    assert orders.give_money_back(order, context)["log"] == ["card-A-1 given back"]
+    assert not orders.check_message(order)["message_fits"]
+    context.paths = {"goods": SimpleNamespace(status="failed")}
+    with pytest.raises(LookupError, match="nothing to pack"):
+        orders.pack(order, context)
+    assert functions("OrderProcessing", "tools/delivery.py").delivery_days("harbour") == 3
 
 
 def test_figures_of_the_templates():

@@ -24,8 +24,6 @@ ROUND_TRIP = "test_reader_of_writer_is_identity_for_every_field"
 KINDS = ("type", "kind")
 
 BOARD = "tests/behaviour/test_board"
-FLOW = "tests/unit/engine/test_flow"
-SHOWN = "tests/behaviour/test_flow_context.py"
 
 #: Fields a test sets through a builder of its file, under a shorter name.
 HELPERS = {
@@ -62,17 +60,6 @@ HELPERS = {
         "agents",
     ),
     f"{BOARD}_publishing.py::test_types_of_one_name_are_told_apart_by_their_whole_names": ("name",),
-    f"{SHOWN}::test_another_question_or_another_run_searches_anew": ("query_path",),
-    f"{SHOWN}::test_an_assembler_takes_the_place_of_the_sources": ("options",),
-    # Flows: steps, paths and approvals that several tests share.
-    f"{FLOW}_failure.py::test_a_result_that_is_sure_enough_goes_on": ("minimum", "confidence"),
-    f"{FLOW}_failure.py::test_rows_8_and_9_completed_steps_are_undone_newest_first_then_the_"
-    "workflow_path": ("compensate",),
-    f"{FLOW}_failure.py::test_the_join_sees_how_the_paths_ended": ("name",),
-    f"{FLOW}_failure.py::test_row_7_a_path_that_recovers_counts_with_what_it_has_set": (
-        "on_failure",
-    ),
-    f"{FLOW}_approval.py::test_a_person_is_asked_and_the_run_waits": ("name", "approver"),
 }
 
 ROOTS = (

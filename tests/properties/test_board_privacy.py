@@ -23,6 +23,8 @@ from weft.adapters.memory import MemoryJournal
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.context import providers
+from weft.context.semantic import SemanticContextProvider
+from weft.context.similarity import Similarity
 from weft.engine.board_events import ArtifactPublished
 from weft.engine.board_turn import BOARD
 from weft.engine.codec import encode
@@ -36,6 +38,7 @@ from weft.runtime.decision import NewEvent, decide
 from weft.runtime.workflow import Linking, link
 from weft.spec.providers import FilterConfig
 from weft.spec.workflow import WorkflowSpec
+from weft.testing import WordEmbedder
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for
 from weft.testing.journal.board_samples import BoardRun
@@ -49,6 +52,8 @@ CORRELATIONS = ("c1", "c2")
 WORDS = ("tea", "Tea", "rain", "50%", "")
 AGENTS = {"Ann": (), "Ben": ("red",), "Cas": ("red", "blue")}
 LABELS = ("red", "blue", "grey")
+#: One for all, as in a host: what it has kept of others changes nothing.
+SIMILARITY = Similarity(WordEmbedder())
 
 
 def spec(agents=AGENTS):
@@ -195,12 +200,26 @@ class Curious:
         return providers.ContextSlice([*(it.item() for it in found), *guessed], told)
 
 
+LEAVES = (
+    "correlated", "filtered", "recent", "window", "semantic", "state", "empty", "curious",
+)  # fmt: skip
+
+
+def semantic(chance):
+    """Return a provider that compares meanings, by every query there is."""
+    query = chance.choice([{"query": "tea"}, {"query_field": "text"}, {"query_field": "none"}, {}])
+    return SemanticContextProvider(
+        **query,
+        limit=chance.choice([1, 3, 10]),
+        threshold=chance.choice([0, 0.2, 0.5]),
+        filters=filters(chance),
+    )
+
+
 def tree(chance, guesses, depth=0):  # noqa: PLR0911 - one for each kind
     """Return a provider, which may have others inside."""
     inner = ["composite", "redacting", "summary"] if depth < 3 else []
-    match chance.choice(
-        ["correlated", "filtered", "recent", "window", "state", "empty", "curious", *inner, *inner]
-    ):
+    match chance.choice([*LEAVES, *inner, *inner]):
         case "correlated":
             return providers.DefaultCorrelationProvider(chance.choice([1, 2, 50]))
         case "filtered":
@@ -214,6 +233,8 @@ def tree(chance, guesses, depth=0):  # noqa: PLR0911 - one for each kind
             return providers.TimeWindowProvider(
                 chance.choice([1, 15, 1000]), chance.choice([2, 50])
             )
+        case "semantic":
+            return semantic(chance)
         case "state":
             return providers.StateDelegatingProvider(chance.choice(["context_snapshot", "nothing"]))
         case "composite":
@@ -305,6 +326,7 @@ async def given_to(journal, app, agent, provider, fallback):
         state=state,
         active=state.active[fetch.turn],
         call=code_call("c1", agent, "key"),
+        similarity=SIMILARITY,
     )
     given, fault = await prepared(call)
     for it in given.get("slices", ()):

@@ -1,7 +1,7 @@
 """Recorded journals: how they are written, read, and what is expected of folding them."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -10,6 +10,7 @@ from weft.engine.board_state import BoardState
 from weft.engine.codec import decode, encode
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import KIND_NAMES, Event
+from weft.engine.flow_state import FlowState
 from weft.engine.reduce import fold, reduce
 from weft.engine.state import State
 
@@ -66,6 +67,7 @@ def described(state: State) -> dict[str, Any]:
         number: {**asdict(it), "missing": sorted(it.missing)} for number, it in state.active.items()
     }
     fields["board"] = None if state.board is None else board_described(state.board)
+    fields["flow"] = None if state.flow is None else flow_described(state.flow)
     return from_json(to_json(fields))
 
 
@@ -81,6 +83,25 @@ def board_described(board: BoardState) -> dict[str, Any]:
         "pools": pools,
         "batches": {name: [list(it.groups), it.timer] for name, it in board.batches.items()},
         "ids": list(board.ids),
+    }
+
+
+def flow_described(flow: FlowState) -> dict[str, Any]:
+    """Return where a flow is as JSON."""
+    lanes = {
+        key: {
+            **asdict(replace(it, threads={})),
+            "threads": {
+                name: [one._asdict() for one in thread] for name, thread in it.threads.items()
+            },
+        }
+        for key, it in flow.lanes.items()
+    }
+    forks = {key: asdict(it) for key, it in flow.forks.items()}
+    return {
+        "lanes": lanes,
+        "forks": forks,
+        "waits": {k: asdict(it) for k, it in flow.waits.items()},
     }
 
 

@@ -587,6 +587,28 @@ async def board_collector() -> tuple[Host, str]:
     return host, "Studio~Reader.0"
 
 
+DIRECTOR = Scope("shop", "eve", ("director",))
+
+
+async def order(name: str, decision: str = "") -> tuple[Host, str]:
+    """An order whose message is too long, then cannot be written; the manager does not answer.
+
+    The director decides, if anything is decided; at the harbour the carrier is busy at first.
+    """
+    package = read_package(shipped_folder() / "OrderProcessing")
+    script = ScriptedModel(["word " * 70, ModelError("the provider answered 500")])
+    clock, values = ManualClock(), {"amount": 900.0, "address": "harbour"}
+    host = host_for(package.spec, script, code=package.code, clock=clock)
+    run = await host.start("OrderProcessing", scope=ADA, values=values, run=name)
+    await calm(host, clock, 3600)
+    if decision:
+        (asked,) = await host.requests(scope=DIRECTOR, run=run)
+        await host.deliver(run, Answer(asked.id, {"decision": decision}), scope=DIRECTOR)
+        await calm(host, clock, 5)
+        await calm(host, clock, 5)
+    return host, run
+
+
 RUNS: dict[str, Callable[[], Awaitable[tuple[Host, str]]]] = {
     "handover": lambda: crash_play("handover", "recorded-handover"),
     "questions": lambda: crash_play("questions", "recorded-questions"),
@@ -608,6 +630,9 @@ RUNS: dict[str, Callable[[], Awaitable[tuple[Host, str]]]] = {
     "board": lambda: board_played(ends=True),
     "board_open": lambda: board_played(ends=False),
     "board_collector": board_collector,
+    "flow": lambda: order("recorded-flow", "approve"),
+    "flow_undone": lambda: order("recorded-flow-undone", "reject"),
+    "flow_open": lambda: order("recorded-flow-open"),
 }
 
 

@@ -10,7 +10,7 @@ from replay.folding import expectation, only, read
 from support.run_play import linked
 from weft.engine.codec import encode
 from weft.engine.compiled import compile_workflow
-from weft.engine.events import KINDS, Joined, RunStarted, VariableSet
+from weft.engine.events import KINDS, Joined, RunStarted, TurnEnded, VariableSet
 from weft.engine.reduce import reduce
 from weft.engine.state import State
 from weft.inspect.replay import check_replay
@@ -79,6 +79,10 @@ def test_only_events_that_say_so_set_variables(folder):
         state, _ = reduce(compiled, state, event)
         if isinstance(data, VariableSet):
             said.setdefault(event.turn, {})[data.name] = data.value
+        elif spec.flow and isinstance(data, TurnEnded | Joined):
+            # What a step sets counts when it has ended; in a path, when that has joined.
+            names = {name for values in said.values() for name in values}
+            assert {name for name in before if state.variables[name] != before[name]} <= names
         elif isinstance(data, Joined):
             joined = {name: it for turn in data.turns for name, it in said.get(turn, {}).items()}
             assert state.variables == {**before, **joined}, event

@@ -8,6 +8,7 @@ from weft.adapters.memory import MemoryJournal
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
+from weft.app.embeddings import find_embedder
 from weft.app.linking import linking_of
 from weft.app.models import NO_MODEL, ModelChoice
 from weft.app.outside import Adapters, open_outside, retrievers_of
@@ -18,6 +19,7 @@ from weft.check.subject import Subject
 from weft.environment import read_environment
 from weft.errors import CheckFailed, UsageError
 from weft.ports.clock import Clock
+from weft.ports.embeddings import Embedder
 from weft.ports.journal import Journal
 from weft.ports.model import Model
 from weft.runtime.host import Host
@@ -36,7 +38,7 @@ def _refuse_errors(name: str, spec: WorkflowSpec) -> None:
         raise CheckFailed(f"{name} cannot run: {told}", errors)
 
 
-async def open_code_host(
+async def open_code_host(  # noqa: PLR0913 - its settings, all by name
     name: str,
     build: Callable[[], WorkflowSpec],
     objects: Mapping[str, object],
@@ -45,12 +47,14 @@ async def open_code_host(
     journal: str | Path = ":memory:",
     model: str | Model | None = None,
     clock: Clock | None = None,
+    embedder: Embedder | None = None,
     collections: Adapters | None = None,
 ) -> Host:
     """Open a host for a workflow as it is whenever a run begins.
 
     `objects` is what only this process has, by name; `model` answers for every agent that names
-    none, or is a model itself and answers for all. `collections` says what searches which.
+    none, or is a model itself and answers for all. Meanings are compared with `embedder`, or else
+    with what the settings say; `collections` says what searches which.
     """
     settings = read_environment()
     time = clock or SystemClock()
@@ -65,6 +69,7 @@ async def open_code_host(
         outside = open_outside(Path(workspace), settings, time, collections)
     else:
         outside = Outside(environment=settings, retrievers=retrievers_of(collections))
+    outside = replace(outside, embedder=embedder or find_embedder(settings))
     if model is None or isinstance(model, str):
         registry, fallbacks = open_registry(settings, time, person=None, prices=None)
         default = model or settings.get("WEFT_MODEL") or NO_MODEL

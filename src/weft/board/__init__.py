@@ -19,6 +19,7 @@ from weft.context.providers import (
     SummarisingProvider,
     TimeWindowProvider,
 )
+from weft.context.semantic import SemanticContextProvider
 from weft.context.slices import (
     AgentInfo,
     BoardReader,
@@ -92,6 +93,7 @@ __all__ = [
     "Publication",
     "RecentProvider",
     "RedactingProvider",
+    "SemanticContextProvider",
     "Span",
     "StateDelegatingProvider",
     "SummarisingProvider",

@@ -27,15 +27,14 @@ from weft.inspect.spans import Span, spans_of
 from weft.packages.writer import write_package
 from weft.ports.board import Consumption
 from weft.ports.clock import Clock
+from weft.ports.embeddings import Embedder
 from weft.ports.journal import RunRow
 from weft.ports.model import Model
 from weft.ports.scope import Scope
 from weft.runtime.board.publish import Publication
 from weft.runtime.host import Host
 from weft.spec.providers import FilterConfig
-from weft.spec.visibility import (
-    Visibility,
-)
+from weft.spec.visibility import Visibility
 from weft.spec.workflow import WorkflowSpec
 
 #: How many runs are listed at once.
@@ -62,7 +61,8 @@ class Board:
     """A board of typed artifacts, and the agents they wake.
 
     Runs are kept in memory unless `journal` names a file. `model` is a name such as `sample`, or
-    a model of `weft.testing`. Close it, or use it as an async context manager.
+    a model of `weft.testing`. `embedder` compares meanings, or else what the settings say. Close
+    it, or use it as an async context manager.
     """
 
     def __init__(  # noqa: PLR0913 - where it runs, and what holds for all of it
@@ -74,6 +74,7 @@ class Board:
         name: str = "board",
         scope: Scope = LOCAL,
         clock: Clock | None = None,
+        embedder: Embedder | None = None,
         max_concurrency: int = 16,
         breaker: int = 1000,
         idle_seconds: float = 86_400,
@@ -83,6 +84,7 @@ class Board:
         self._model = model
         self._scope = scope
         self._clock = clock
+        self._embedder = embedder
         self._builder = BoardBuilder(
             name,
             options={
@@ -392,5 +394,6 @@ class Board:
                     journal=self._journal,
                     model=self._model,
                     clock=self._clock,
+                    embedder=self._embedder,
                 )
         return self._host

@@ -350,4 +350,26 @@ RULES: Final[tuple[Rule, ...]] = (
         fix="Remove the part from the context, or write board.json.",
         example='{"agent_name": "RouterAgent", "context": [{"kind": "board"}]}    (a conversation)',
     ),
+    Rule(
+        code="BOARD029",
+        severity="error",
+        title="Threshold where nothing is compared",
+        why=(
+            "The threshold says how near an artifact must be to semantic_match. Without that "
+            "nothing is compared, and every artifact of the type wakes the agent."
+        ),
+        fix="Describe under semantic_match what the artifacts are about, or remove the threshold.",
+        example='{"types": ["Message"], "threshold": 0.5}',
+    ),
+    Rule(
+        code="BOARD030",
+        severity="error",
+        title="Two queries for one comparison",
+        why=(
+            "A semantic provider compares artifacts with one query: a fixed text, or what stands "
+            "in a field of the artifacts that have woken the agent."
+        ),
+        fix="Keep one of query and query_field.",
+        example='{"kind": "semantic", "query": "refunds", "query_field": "question"}',
+    ),
 )

@@ -39,7 +39,8 @@ RULES: Final[tuple[Rule, ...]] = (
             "Go to the column named in the finding. A condition compares variables with values "
             "(== != < <= > >= in), joined by and, or, not and parentheses. Texts stand in quotes. "
             'The English form "When x is true AND y is true" is read as well. For a condition in '
-            'free words, which a model judges, set "condition_type": "llm".'
+            'free words, which a model judges, set "condition_type": "llm"; for a description, of '
+            'which the nearest to the user\'s message decides, "nearest".'
         ),
         example='{"condition": "current_domain = \'tech\'"}    (write ==)',
     ),
@@ -289,10 +290,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         code="HAND019",
         severity="error",
-        title="Nothing for the model to judge",
+        title="Nothing to judge",
         why=(
-            'The rule has "condition_type": "llm" but no condition. A model cannot judge what is '
-            "not written."
+            'The rule has "condition_type": "llm" or "nearest" but no condition. A model cannot '
+            "judge, and nothing can be compared with, what is not written."
         ),
         fix=(
             'Write the condition in words, or remove "condition_type" to make the rule the '
@@ -363,5 +364,16 @@ RULES: Final[tuple[Rule, ...]] = (
             "tool of such a name another one."
         ),
         example='{"agent_name": "RouterAgent", "handoff_tools": true}    (no rule of RouterAgent)',
+    ),
+    Rule(
+        code="HAND025",
+        severity="error",
+        title="Threshold where nothing is compared",
+        why=(
+            "The threshold says how near a message must be to the description of a rule. Rules of "
+            "other types compare nothing, so it would have no effect."
+        ),
+        fix='Set "condition_type": "nearest", or remove "threshold".',
+        example='{"condition": "is_refund", "threshold": 0.5}',
     ),
 )

@@ -212,7 +212,8 @@ async def find_request(
     everything = await host.requests(scope=LOCAL, run=row.run)
     asked = [it for it in everything if is_asked_of(it, people)]
     if not everything:
-        raise _asks_nothing(row, location)
+        workflow = await host.workflow(row.run, scope=LOCAL)
+        raise _asks_nothing(row, location, flow=workflow.compiled.flow is not None)
     if not asked:
         raise _asks_others(row, everything, people)
     matching = [it for it in asked if typed is None or it.id.endswith(typed)]
@@ -231,10 +232,13 @@ def _asks_others(row: RunRow, asked: Sequence[RequestRow], people: Scope) -> Com
     return usage(f"run {row.run} asks {', '.join(whom) or 'its user'}, and not {you}", *hints)
 
 
-def _asks_nothing(row: RunRow, location: JournalLocation) -> CommandFailed:
+def _asks_nothing(row: RunRow, location: JournalLocation, *, flow: bool) -> CommandFailed:
     if row.status == "ended":
         look = f"look at it: weft inspect {row.run}{location.options}"
         return usage(f"run {row.run} has ended, and asks nothing", look)
+    if row.status == "waiting" and flow:
+        follow = f"follow it: weft runs resume {row.run}{location.options}"
+        return usage(f"run {row.run} waits for its next attempt, and asks nothing", follow)
     if row.status == "waiting":
         publish = f"publish something: weft board publish {row.workflow} TYPE key=value"
         return usage(f"run {row.run} is idle, and asks nothing", publish)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol, runtime_checkable
 
+from weft.context.similarity import Similarity
 from weft.spec.providers import FilterConfig
 
 #: One artifact, as an engine gets it: id, type, payload, produced_by, tags, correlation_id, ...
@@ -97,6 +98,8 @@ class ContextRequest:
     board: BoardReader
     correlation_id: str | None
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    #: What compares the meanings of texts; None where there are no embeddings.
+    similarity: Similarity | None = None
 
 
 @dataclass(frozen=True, slots=True)

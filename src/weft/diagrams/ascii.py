@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.diagrams.board_graph import BOARD
+from weft.diagrams.flow_graph import FLOW
 from weft.diagrams.nodes import Edge, Graph, Node, reached
 from weft.diagrams.sequence import Block, Branch, Message, Note, Sequence, Step
 
@@ -30,7 +31,7 @@ def ascii_graph(graph: Graph) -> str:
     nearest = reached(graph)
     rank = {key: place for place, key in enumerate(nearest)}
     ordered = sorted(graph.nodes, key=lambda node: rank.get(node.key, len(rank)))
-    way = BOARD if graph.pattern == BOARD else f"pattern: {graph.pattern}"
+    way = graph.pattern if graph.pattern in (BOARD, FLOW) else f"pattern: {graph.pattern}"
     lines = [f"{cut(plain(graph.title), 60)}   ({way})"]
     lines += wrapped(plain(graph.description), COLUMNS)
     for node in ordered:
@@ -65,7 +66,7 @@ def _ways(edges: list[Edge], names: dict[str, str]) -> Iterator[str]:
     yield "  |"
     width = max(len(names[edge.target]) for edge in edges)
     for number, edge in enumerate(edges, start=1):
-        arrow = "..>" if edge.before else "-->"
+        arrow = "..>" if edge.dashed else "-->"
         lead = f"  +{arrow} {names[edge.target].ljust(width)}   "
         first, *more = wrapped(_when(edge), COLUMNS - len(lead))
         yield f"{lead}{first}"
@@ -75,7 +76,7 @@ def _ways(edges: list[Edge], names: dict[str, str]) -> Iterator[str]:
 
 
 def _when(edge: Edge) -> str:
-    words = plain(edge.label)
+    words = plain(edge.label) or "then"
     if edge.kind == "rule":
         words = f"if {words}"
     if edge.before:

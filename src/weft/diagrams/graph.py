@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from weft.diagrams.board_graph import board_graph
+from weft.diagrams.flow_graph import flow_graph
 from weft.diagrams.nodes import (
     END_KEY,
     START_KEY,
@@ -41,9 +42,11 @@ _SPEAKS_FIRST: Final = {
 
 
 def graph(spec: WorkflowSpec) -> Graph:
-    """Return the parties of a workflow and every handoff between them, or what a board leads to."""
+    """Return the parties of a workflow and every handoff, what a board leads to, or a flow."""
     if spec.board is not None:
         return board_graph(spec, spec.board)
+    if spec.flow is not None:
+        return flow_graph(spec, spec.flow)
     routing = _unread_routing(spec)
     edges = tuple(_edges(spec, routing))
     return Graph(

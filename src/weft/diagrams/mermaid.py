@@ -21,19 +21,30 @@ _SHAPES: Final[dict[NodeKind, tuple[str, str]]] = {
     "undeclared": ("[", "]"),
     "user": ("([", "])"),
     "end": ("((", "))"),
+    "step": ("[", "]"),
+    "branch": ("{", "}"),
+    "fork": ("{{", "}}"),
+    "approval": ("[/", "/]"),
+    "undo": ("[", "]"),
 }
 
 
 def mermaid_graph(graph: Graph) -> str:
     ids = _ids(node.key for node in graph.nodes)
-    lines = ["flowchart LR", *_comment(graph.description)]
+    lines = [f"flowchart {_direction(graph)}", *_comment(graph.description)]
     lines += [f"    {_node(node, ids[node.key])}" for node in graph.nodes]
     lines += [f"    {_edge(edge, ids)}" for edge in graph.edges]
-    undeclared = [ids[node.key] for node in graph.nodes if node.kind == "undeclared"]
-    if undeclared:
-        lines.append("    classDef undeclared stroke-dasharray:4 3")
-        lines.append(f"    class {','.join(undeclared)} undeclared")
+    for kind in ("undeclared", "undo"):
+        drawn = [ids[node.key] for node in graph.nodes if node.kind == kind]
+        if drawn:
+            lines.append(f"    classDef {kind} stroke-dasharray:4 3")
+            lines.append(f"    class {','.join(drawn)} {kind}")
     return _text(lines)
+
+
+def _direction(graph: Graph) -> str:
+    """Return where a graph leads: steps one below the other, everything else to the right."""
+    return "TD" if any(node.kind == "step" for node in graph.nodes) else "LR"
 
 
 def mermaid_sequence(sequence: Sequence) -> str:
@@ -79,8 +90,9 @@ def _node(node: Node, key: str) -> str:
 
 
 def _edge(edge: Edge, ids: dict[str, str]) -> str:
-    arrow = "-.->" if edge.before else "-->"
-    return f'{ids[edge.source]} {arrow}|"{escaped(edge.label)}"| {ids[edge.target]}'
+    arrow = "-.->" if edge.dashed else "-->"
+    label = f'|"{escaped(edge.label)}"|' if edge.label else ""
+    return f"{ids[edge.source]} {arrow}{label} {ids[edge.target]}"
 
 
 def _steps(steps: Iterable[Step], ids: dict[str, str], indent: str) -> Iterator[str]:

@@ -7,8 +7,10 @@ from weft.diagrams.wording import shown
 from weft.spec.tools import UiTool
 from weft.spec.workflow import WorkflowSpec
 
-NodeKind: TypeAlias = Literal["start", "agent", "undeclared", "user", "end"]
-EdgeKind: TypeAlias = Literal["start", "rule", "fallback", "default", "artifact"]
+NodeKind: TypeAlias = Literal[
+    "start", "agent", "undeclared", "user", "end", "step", "branch", "fork", "approval", "undo"
+]
+EdgeKind: TypeAlias = Literal["start", "rule", "fallback", "default", "artifact", "next", "failure"]
 
 #: Keys of the nodes that are no agents. Keys of agents begin with "agent:".
 START_KEY: Final = "start"
@@ -40,6 +42,11 @@ class Edge:
     label: str
     before: bool = False
     reason: str = ""
+
+    @property
+    def dashed(self) -> bool:
+        """Whether it is drawn with a broken line: not the usual course of things."""
+        return self.before or self.kind == "failure"
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,13 +84,20 @@ class Sequence:
 def sequence(spec: WorkflowSpec) -> Sequence:
     """Tell the course of a workflow from its start; every agent appears.
 
-    Raises UsageError for a board: whoever is woken works, in no order of their own.
+    Raises UsageError for a board: whoever is woken works, in no order of their own. And for a
+    flow, whose steps do not talk to each other.
     """
     if spec.board is not None:
         raise UsageError(
             f"{spec.orchestrator.workflow_name} is a board, which has no sequence: its agents "
             "work whenever an artifact comes",
             hint="draw what leads to what: --kind graph",
+        )
+    if spec.flow is not None:
+        raise UsageError(
+            f"{spec.orchestrator.workflow_name} is a flow: its steps have an order, and no talk "
+            "that a sequence could show",
+            hint="draw its steps: --kind graph",
         )
     drawn = graph(spec)
     parties = [node for node in drawn.nodes if node.kind in ("agent", "undeclared")]

@@ -1,11 +1,12 @@
 """A graph as SVG: boxes in layers, links as smooth curves, every label on a clear place."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from weft.diagrams import svg
+from weft.diagrams.flow_graph import FLOW
 from weft.diagrams.layers import Layered, layered
 from weft.diagrams.layout import Layout, Point, Size, arrange
 from weft.diagrams.nodes import Edge, Graph, Node
@@ -43,6 +44,8 @@ class _Wire:
 
     @property
     def size(self) -> Size:
+        if not self.rows:
+            return 0.0, 0.0
         widths = [text_width(row, svg.SMALL) for row in self.rows]
         return max(widths) + 12.0, svg.LINE * len(self.rows) + 5.0
 
@@ -52,7 +55,7 @@ def svg_graph(graph: Graph) -> str:
     repeated = _repetitions(graph)
     boxes = [_box(node, repeated.get(node.key, [])) for node in graph.nodes]
     passing = [edge for edge in graph.edges if edge.source != edge.target]
-    wires = [_Wire(edge, tuple(lines(edge.label, 190, svg.SMALL))) for edge in passing]
+    wires = [_Wire(edge, _label_rows(edge)) for edge in passing]
     places = {node.key: number for number, node in enumerate(graph.nodes)}
     links = [(places[wire.edge.source], places[wire.edge.target]) for wire in wires]
     layers = layered(len(boxes), links)
@@ -71,6 +74,10 @@ def svg_graph(graph: Graph) -> str:
     )
     size = (width + 2 * _MARGIN, height)
     return svg.document(graph.title, size, body, description=graph.description)
+
+
+def _label_rows(edge: Edge) -> tuple[str, ...]:
+    return tuple(lines(edge.label, 190, svg.SMALL)) if edge.label else ()
 
 
 def _repetitions(graph: Graph) -> dict[str, list[Edge]]:
@@ -141,10 +148,12 @@ def _curve(edge: Edge, track: Sequence[Point], *, turn: bool) -> str:
 
 
 def _edge_style(edge: Edge) -> str:
-    return "edge" + " before" * edge.before + " unruled" * (edge.kind == "default")
+    return "edge" + " before" * edge.dashed + " unruled" * (edge.kind == "default")
 
 
 def _wire_label(wire: _Wire, centre: Point) -> Iterator[str]:
+    if not wire.rows:
+        return
     width, height = wire.size
     x, y = centre
     yield svg.rectangle(x - width / 2, y - height / 2, wire.size, "paper", round_by=3)
@@ -153,12 +162,24 @@ def _wire_label(wire: _Wire, centre: Point) -> Iterator[str]:
         yield svg.label(x, base + number * svg.LINE, row, "small", anchor="middle")
 
 
+#: What is drawn as a box, and how; all else is a pill.
+_BOXES: Final[Mapping[str, str]] = {
+    "agent": "box",
+    "undeclared": "undeclared",
+    "step": "box",
+    "approval": "note",
+    "branch": "tab",
+    "fork": "tab",
+    "undo": "box before",
+}
+
+
 def _drawn(box: _Box, centre: Point) -> Iterator[str]:
     node = box.node
     width, height = box.size
     left, top = centre[0] - width / 2, centre[1] - height / 2
-    if node.kind in ("agent", "undeclared"):
-        style = "box" if node.kind == "agent" else "undeclared"
+    if node.kind in _BOXES:
+        style = _BOXES[node.kind]
         yield svg.rectangle(left, top, box.size, style, round_by=7)
         if node.kind == "agent":
             yield svg.rectangle(left, top + 7, (4.0, height - 14), node.role, round_by=2)
@@ -174,13 +195,21 @@ def _drawn(box: _Box, centre: Point) -> Iterator[str]:
         yield svg.arrow(path)
 
 
+#: What the ways of drawing a link mean.
+_STYLES: Final[Mapping[str, str]] = {
+    "edge": "after the agent replied",
+    "edge before": "before the agent replies",
+    "edge unruled": "no rule: by pattern or default",
+}
+_FLOW_STYLES: Final[Mapping[str, str]] = {
+    "edge": "then",
+    "edge before": "on failure, or to undo it",
+}
+
+
 def _legend(graph: Graph, y: float) -> Iterator[str]:
     """Explain the ways of drawing a link, if there is more than one."""
-    styles = {
-        "edge": "after the agent replied",
-        "edge before": "before the agent replies",
-        "edge unruled": "no rule: by pattern or default",
-    }
+    styles = _FLOW_STYLES if graph.pattern == FLOW else _STYLES
     used = {_edge_style(edge) for edge in graph.edges}
     if used == {"edge"}:
         return

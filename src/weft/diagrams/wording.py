@@ -43,6 +43,8 @@ def condition_words(handoff: Handoff) -> str:
 def _condition(handoff: Handoff, text: str) -> str:
     if handoff.condition_type == "llm":
         return f"a model says: {shown(text)}"
+    if handoff.condition_type == "nearest":
+        return f"nearest to: {shown(text)}"
     try:
         return shown(print_condition(parse_condition(text)))
     except ExpressionError:

@@ -20,6 +20,9 @@ from weft.spec.providers import EmptyProvider, Provider
 BEFORE_HOOKS: Final = ("before_schedule", "pre_consume", "pre_evaluate")
 PUBLISH_HOOKS: Final = ("post_evaluate", "artifact_published")
 
+#: How near an artifact must be to a description where nobody says so.
+NEAR: Final = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Test:
@@ -39,6 +42,9 @@ class SubscriptionRules:
     types: tuple[str, ...]
     needed: Mapping[str, int]
     where: Test | None
+    #: What an artifact must be near to in meaning, and how near; empty: nothing.
+    semantic_match: str
+    threshold: float
     tags: frozenset[str]
     from_agents: frozenset[str]
     mode: str
@@ -48,6 +54,11 @@ class SubscriptionRules:
     activation: Condition | None
     scope: str
     context: Provider | None
+
+    @property
+    def asks_outside(self) -> bool:
+        """Whether the engine cannot tell itself if an artifact is wanted."""
+        return bool(self.semantic_match or (self.where and self.where.function))
 
     @property
     def single(self) -> bool:
@@ -134,6 +145,8 @@ def _subscription(agent: BoardAgent, index: int, it: Subscription) -> Subscripti
         types=it.types,
         needed=Counter(it.types),
         where=test_of(it.where),
+        semantic_match=it.semantic_match or "",
+        threshold=NEAR if it.threshold is None else it.threshold,
         tags=frozenset(it.tags),
         from_agents=frozenset(it.from_agents),
         mode=it.mode,
@@ -208,13 +221,13 @@ def _has_code(*tests: object) -> bool:
 
 
 def _asked_in_code(board: Board, subscriptions: Iterable[SubscriptionRules]) -> set[str]:
-    """Return the types whose artifacts functions are asked about before they are published."""
+    """Return the types whose artifacts code is asked about, or are compared, before publishing."""
     if "artifact_published" in _hooks(board.components):
         return set(types_of(board))
     return {
         type_
         for it in subscriptions
-        if (it.where and it.where.function) or (it.join and it.join.function)
+        if it.asks_outside or (it.join and it.join.function)
         for type_ in it.needed
     }
 

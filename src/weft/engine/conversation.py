@@ -9,20 +9,28 @@ from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import evaluate
 from weft.engine.ending import end_run
 from weft.engine.events import ConditionJudged, Event, Forked, HandedOff, RequestOpened
-from weft.engine.routing import GroupRules, Route, RoutingRule, Test, routes_after, routes_before
+from weft.engine.routing import (
+    GroupRules,
+    Route,
+    RoutingRule,
+    Test,
+    nearest_rule,
+    routes_after,
+    routes_before,
+)
 from weft.engine.state import Judging, State
 from weft.engine.triggers import fire, handoff
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.ids import TERMINATE, USER
 
-#: What models have judged of the rules that are asked now, by rule.
+#: What was judged of the rules that are asked now, by rule.
 Verdicts = Mapping[int, bool]
 NO_VERDICTS: Final[Verdicts] = {}
 
 
 class _NotJudged(Exception):
-    """A model must judge a rule before the next can be asked."""
+    """A rule must be judged before the next can be asked."""
 
     def __init__(self, rule: int) -> None:
         super().__init__(rule)
@@ -113,7 +121,7 @@ def after_turn(
 def pre_route(compiled: CompiledWorkflow, agent: str, values: Mapping[str, Json]) -> Route | None:
     """Return the rule that hands off in the middle of a turn, since something has changed.
 
-    A condition that a model judges is judged once, before the turn.
+    A condition in words is judged once, before the turn.
     """
     if agent not in compiled.routing.pre:
         return None
@@ -129,9 +137,16 @@ def on_condition_judged(
     if data.fault:
         told = f"a condition of {judging.agent} could not be judged: {data.fault}"
         return [end_run(compiled, "failed", told)]
-    verdicts = {**judging.verdicts, data.rule: data.holds}
+    verdicts = {**judging.verdicts, data.rule: data.holds, **_compared(compiled, data)}
     go_on = start_turn if judging.scope == "pre" else after_turn
     return [go_on(compiled, state, judging.agent, state.variables, verdicts)]
+
+
+def _compared(compiled: CompiledWorkflow, data: ConditionJudged) -> Verdicts:
+    """Return what follows for the rules that were compared together: the nearest one holds."""
+    scores = {int(rule): score for rule, score in data.scores.items()}
+    nearest = nearest_rule(compiled.routing, scores)
+    return {rule: rule == nearest for rule in scores}
 
 
 def _judge(

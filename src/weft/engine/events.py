@@ -6,7 +6,8 @@ one knows every kind there is. A journal is read for ever: a kind is never renam
 new field has a default that says what runs recorded before it.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from weft.engine.board_events import (
@@ -199,7 +200,11 @@ class MessageSent:
 
 @dataclass(frozen=True, slots=True)
 class ConditionJudged:
-    """A model judged whether the condition of a handoff holds; `fault` says why it could not."""
+    """It was judged whether the condition of a handoff holds; `fault` says why it could not be.
+
+    A model has judged, or descriptions were compared with `text`: then `scores` says how near
+    each of them is, by rule.
+    """
 
     rule: int
     holds: bool
@@ -208,6 +213,7 @@ class ConditionJudged:
     usage: Usage = NO_USAGE
     model: str = ""
     answerer: Answerer = "model"
+    scores: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True, slots=True)

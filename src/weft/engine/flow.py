@@ -266,12 +266,7 @@ def late(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Command
     if active is not None:
         failure = flow_failure.context_of(state, active, "TimeoutError", told)
         return [Record(TurnFailed(active.agent, told, "deadline", failure), active.number)]
-    waits = {key: it for key, it in flow.waits.items() if it.lane != lane.key}
-    state.flow = replace(flow, waits=waits)
-    state.timers = {
-        key: it for key, it in state.timers.items() if key not in flow.waits or key in waits
-    }
-    return flow_failure.fail(compiled, state, lane.key, name, told)
+    return flow_failure.give_up(compiled, state, lane, name, told)
 
 
 def resting(compiled: CompiledWorkflow, state: State) -> list[Command]:

@@ -30,7 +30,7 @@ JITTER: Final = 0.5
 Why = Literal["failure", "recovery"]
 
 #: What begins the timer of the next attempt, with the turn of the last.
-_RETRY: Final = "retry:"
+RETRY: Final = "retry:"
 
 #: What no second attempt would change.
 _FINAL: Final = ("deadline", "guard")
@@ -79,7 +79,7 @@ def _retry(
     pause = round(delay * 1000 * (1 - JITTER * _draw(state.run, active.step, run.attempt)))
     if pause <= 0:
         return [start(plan_of(compiled).step(active.step), wait)]
-    timer = f"{_RETRY}{active.number}"
+    timer = f"{RETRY}{active.number}"
     at = flow_of(state)
     state.flow = replace(at, waits={**at.waits, timer: wait})
     return [Record(TimerSet(timer, event.at + pause, "flow"), turn=0)]
@@ -95,6 +95,21 @@ def start(step: StepPlan, wait: Wait) -> Start:
     work = step.step.compensate if wait.undoes else step.step.work
     agent = work.agent if isinstance(work, AgentWork) else step.step.name
     return Start(agent, step=wait.step, lane=wait.lane, attempt=wait.attempt, undoes=wait.undoes)
+
+
+def give_up(
+    compiled: CompiledWorkflow, state: State, lane: Lane, name: str, told: str
+) -> list[Command]:
+    """Make no further attempt at a step that waits for its next one."""
+    at = flow_of(state)
+    timer, wait = next((key, it) for key, it in at.waits.items() if it.lane == lane.key)
+    state.flow = replace(at, waits=without(at.waits, timer))
+    state.timers = without(state.timers, timer)
+    put_lane(state, replace(lane, deadline=""))
+    turn = int(timer.removeprefix(RETRY))
+    last = Activation("", turn, step=name, flow=StepRun(lane.key, wait.attempt - 1))
+    failure = context_of(state, last, "TimeoutError", told)
+    return fail(compiled, state, lane.key, name, told, failure, turn)
 
 
 def _forget_deadline(state: State, key: str) -> None:
@@ -249,7 +264,7 @@ def _undoable(state: State) -> Iterator[Done]:
         if not run.undoes:
             yield Done(active.number, active.step, values_in(state, run.lane))
     for timer, wait in at.waits.items():
-        turn = int(timer.removeprefix(_RETRY))
+        turn = int(timer.removeprefix(RETRY))
         yield Done(turn, wait.step, values_in(state, wait.lane))
 
 

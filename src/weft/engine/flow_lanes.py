@@ -7,9 +7,10 @@ from weft.engine import documents
 from weft.engine.commands import Command, Record
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.computed import follow
+from weft.engine.events import VariableSet
 from weft.engine.flow_plan import FlowPlan
 from weft.engine.flow_state import FlowState, Lane
-from weft.engine.state import State
+from weft.engine.state import OwnValues, State
 from weft.findings import Json
 
 
@@ -38,6 +39,22 @@ def put_lane(state: State, lane: Lane) -> None:
 def values_in(state: State, key: str) -> Mapping[str, Json]:
     """Return the variables as a lane has them."""
     return lane_of(state, key).values if key else state.variables
+
+
+def edit_lanes(state: State, data: VariableSet) -> None:
+    """Let what a fork edits count wherever values were taken before: in paths and attempts."""
+    value, flow = {data.name: data.value}, flow_of(state)
+    state.flow = replace(
+        flow,
+        lanes={
+            key: replace(it, values={**it.values, **value}) if key else it
+            for key, it in flow.lanes.items()
+        },
+        forks={key: replace(it, base={**it.base, **value}) for key, it in flow.forks.items()},
+    )
+    state.own = {
+        turn: OwnValues({**own.values, **value}, own.set_by) for turn, own in state.own.items()
+    }
 
 
 def set_values(

@@ -225,8 +225,9 @@ def call_failed(
     """Let the attempt fail with its code."""
     state.put(active.changed(missing=frozenset()))
     told = data.exception or {}
+    message = str(told.get("message", data.error))
     type_, stack = str(told.get("type", data.kind)), str(told.get("stack", ""))
-    failure = flow_failure.context_of(state, active, type_, data.error, stack)
+    failure = flow_failure.context_of(state, active, type_, message, stack)
     return [Record(TurnFailed(active.agent, data.error, "tool", failure), active.number)]
 
 

@@ -16,8 +16,8 @@ from weft.findings import Json
 from weft.spec.board import BoardAgent, Publication
 from weft.spec.visibility import PUBLIC, Visibility
 
-#: What subscriptions say to an artifact that only code can answer: whether they want it and the
-#: key they join it by; a text says why they cannot tell.
+#: What subscriptions say to an artifact that only code or a comparison of meanings can answer:
+#: whether they want it; a text says why they cannot tell.
 Verdicts = Mapping[str, bool | str]
 
 #: Said of an artifact that cannot be joined.
@@ -98,11 +98,18 @@ def _fits(board: BoardRules, rules: SubscriptionRules, draft: Draft) -> bool:
 
 
 def _wanted(rules: SubscriptionRules, draft: Draft) -> bool | str:
-    if rules.where is None:
+    held = fulfils(rules, draft.payload)
+    if held is not True or not rules.asks_outside:
+        return held
+    asked = rules.where.function if rules.where and rules.where.function else "its nearness"
+    return draft.verdicts.get(rules.name, f"{asked} was not asked")
+
+
+def fulfils(rules: SubscriptionRules, payload: Json) -> bool | str:
+    """Tell whether a payload fulfils the condition of a subscription, where that has one."""
+    if rules.where is None or rules.where.condition is None:
         return True
-    if rules.where.condition is not None:
-        return holds(rules.where.condition, draft.payload)
-    return draft.verdicts.get(rules.name, f"{rules.where.function} was not asked")
+    return holds(rules.where.condition, payload)
 
 
 def _address(

@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from weft.engine.defaults import startup_mode
 from weft.ids import TERMINATE, USER
-from weft.spec.agents import Handoff
+from weft.spec.agents import IN_WORDS, Handoff
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition
 from weft.spec.orchestrator import Merge, Orchestrator
@@ -61,7 +61,12 @@ class Routing:
     otherwise: Mapping[str, Route]
     #: The group that a handoff to this name starts.
     groups: Mapping[str, GroupRules]
+    #: How near a message must be, by the rules whose descriptions are compared with it.
+    thresholds: Mapping[int, float]
 
+
+#: How near a message must be to a description where nobody says so.
+NEAR: Final = 0.3
 
 #: How the group is called that the pattern of this name implies.
 REDUNDANT: Final = "Redundant"
@@ -78,6 +83,11 @@ def link_routing(spec: WorkflowSpec) -> Routing:
         post=_by_source(ranked, "post"),
         otherwise={agent.agent_name: _otherwise(spec, agent.agent_name) for agent in spec.agents},
         groups=_groups(spec),
+        thresholds={
+            index: NEAR if it.threshold is None else it.threshold
+            for index, it in enumerate(spec.handoffs)
+            if it.condition_type == "nearest" and it.condition is not None
+        },
     )
 
 
@@ -97,6 +107,21 @@ def routes_after(routing: Routing, agent: str, test: Test) -> Iterator[Route]:
         if certain:
             return
     yield routing.otherwise[agent]
+
+
+def compared_with(routing: Routing, agent: str, rule: int) -> tuple[int, ...]:
+    """Return the rules whose descriptions are compared together with that of a rule."""
+    before = routing.pre.get(agent, ())
+    asked = before if rule in {it.index for it in before} else routing.post.get(agent, ())
+    return tuple(it.index for it in asked if it.index in routing.thresholds)
+
+
+def nearest_rule(routing: Routing, scores: Mapping[int, float]) -> int | None:
+    """Return the rule whose description is nearest, if it is near enough; of equals the first."""
+    nearest = max(scores, key=lambda rule: scores[rule], default=None)
+    if nearest is None or scores[nearest] < routing.thresholds[nearest]:
+        return None
+    return nearest
 
 
 def _applicable(rules: Iterable[RoutingRule], test: Test) -> Iterator[tuple[RoutingRule, bool]]:
@@ -130,7 +155,7 @@ def _by_source(
 
 
 def _rule(index: int, handoff: Handoff) -> RoutingRule:
-    judged = handoff.condition_type == "llm" and handoff.condition is not None
+    judged = handoff.condition_type in IN_WORDS and handoff.condition is not None
     text = None if judged else handoff.condition
     return RoutingRule(
         index=index,

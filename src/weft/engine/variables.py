@@ -8,7 +8,8 @@ from weft.engine.commands import Command, Record
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.computed import WRITER, follow, mark
 from weft.engine.conditions import same
-from weft.engine.events import Event, VariableRefused, VariableSet
+from weft.engine.events import EDIT, Event, VariableRefused, VariableSet
+from weft.engine.flow_lanes import edit_lanes
 from weft.engine.state import OwnValues, State
 from weft.engine.writes import value_error
 from weft.findings import Json
@@ -29,6 +30,8 @@ def on_variable_set(
     else:
         state.variables = {**state.variables, data.name: data.value}
         state.set_by = {**state.set_by, data.name: event.seq}
+    if data.writer == EDIT and state.flow is not None:
+        edit_lanes(state, data)
     commands: list[Command] = []
     if compiled.computed.dependents or compiled.computed.persist_to:
         commands += _computed(compiled, state, event.turn, data)

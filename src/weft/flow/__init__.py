@@ -7,6 +7,7 @@ result = weft.run(flow, Draft(topic="Bees"), model="sample")
 from weft.app.flows import FlowResult, open_flow, run_flow
 from weft.context.agent_step import (
     AgentStep,
+    Changes,
     ContextAssembler,
     Failure,
     PathResult,
@@ -48,6 +49,7 @@ __all__ = [
     "ArtifactsContextSegment",
     "AssembledContext",
     "AssembledContextBuilder",
+    "Changes",
     "ContextAssembler",
     "ContextBuilder",
     "ContextFormatOptions",

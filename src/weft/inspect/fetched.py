@@ -8,6 +8,7 @@ from pydantic_core import to_json
 
 from weft.engine.board_turn import BOARD
 from weft.engine.events import ContextFetched, Event, Values
+from weft.engine.flow_turn import FLOW
 from weft.runtime.fetching import SERVER
 from weft.runtime.workflow import Workflow
 
@@ -54,8 +55,9 @@ class DocumentRecord:
 def fetch_records(workflow: Workflow, event: Event, data: ContextFetched) -> Iterator[FetchRecord]:
     """Yield what was read, then what could not be, then what servers offer."""
     origins = dict.fromkeys((*data.found, *data.faults))
-    if BOARD not in data.faults:
-        origins.pop(BOARD, None)  # `inspect.board` says what providers gave.
+    for own in (BOARD, FLOW):  # `inspect.board` and `inspect.flow` say what was given.
+        if own not in data.faults:
+            origins.pop(own, None)
     for origin in origins:
         told: Any = data.found.get(origin) or {}
         fault = data.faults.get(origin, "")

@@ -1,13 +1,13 @@
 """The handoffs of a run: to whom, and which rules were asked on the way."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from weft.engine.codec import read_json, unfenced
 from weft.engine.conditions import evaluate
 from weft.engine.events import ConditionJudged, Event, HandedOff, Usage
-from weft.engine.routing import RoutingRule
+from weft.engine.routing import RoutingRule, nearest_rule
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.inspect.steps import Step
@@ -16,7 +16,11 @@ from weft.runtime.workflow import Workflow
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a model judged of the condition of a handoff. `verdict` says it in words."""
+    """What was judged of the condition of a handoff. `verdict` says it in words.
+
+    Where descriptions were compared, `scores` says how near each of them is, by rule, and
+    `comparison` the same in words.
+    """
 
     seq: int
     at: int
@@ -31,6 +35,8 @@ class Judgement:
     model: str
     answerer: str
     usage: Usage
+    scores: Mapping[int, float] = field(default_factory=dict[int, float])
+    comparison: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,8 @@ def judgement(workflow: Workflow, event: Event, data: ConditionJudged) -> Judgem
     """Return the record of a judgement."""
     handoffs = workflow.spec.handoffs
     rule = handoffs[data.rule] if data.rule < len(handoffs) else None
-    word = "yes" if data.holds else "no"
+    scores = {int(it): score for it, score in data.scores.items()}
+    word = _word(data.rule, scores, holds=data.holds)
     reason = _reason(data.text)
     return Judgement(
         seq=event.seq,
@@ -87,7 +94,14 @@ def judgement(workflow: Workflow, event: Event, data: ConditionJudged) -> Judgem
         model=data.model,
         answerer=data.answerer,
         usage=data.usage,
+        scores=scores,
+        comparison=", ".join(f"{handoffs[it].target_agent} {scores[it]:.2f}" for it in scores),
     )
+
+
+def _word(rule: int, scores: Mapping[int, float], *, holds: bool) -> str:
+    word = "yes" if holds else "no"
+    return f"{word}, similarity {scores[rule]:.2f}" if rule in scores else word
 
 
 def _reason(text: str) -> str:
@@ -143,7 +157,7 @@ def _verdict(
 ) -> RuleAsked:
     verdict = "always"
     if rule.judged:
-        verdict = judged[rule.index].verdict if rule.index in judged else "not judged"
+        verdict = _judged(workflow, rule.index, judged)
     elif rule.condition is not None:
         try:
             verdict = "yes" if evaluate(rule.condition, values) else "no"
@@ -151,3 +165,14 @@ def _verdict(
             verdict = str(error)
     text = workflow.spec.handoffs[rule.index].condition
     return RuleAsked(rule.index, rule.target, text, verdict)
+
+
+def _judged(workflow: Workflow, rule: int, judged: Mapping[int, Judgement]) -> str:
+    """Return what was judged of a rule, by itself or compared together with another."""
+    if rule in judged:
+        return judged[rule].verdict
+    for it in judged.values():
+        if rule in it.scores:
+            nearest = nearest_rule(workflow.compiled.routing, it.scores)
+            return _word(rule, it.scores, holds=rule == nearest)
+    return "not judged"

@@ -69,6 +69,9 @@ def check_replay(workflow: Workflow, run: str, events: Sequence[Event]) -> list[
 def _is_stranger(workflow: Workflow, event: Event) -> bool:
     if not isinstance(event.data, TurnStarted):
         return False
+    plan = workflow.compiled.flow
+    if plan is not None:
+        return event.data.step not in plan.nodes
     rules = workflow.compiled.agents.get(event.data.agent)
     # A function that merges what a group says is shown nothing.
     return rules is None or (rules.function is None and event.data.agent not in workflow.views)

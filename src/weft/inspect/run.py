@@ -9,6 +9,7 @@ from weft.engine.spent import Spent
 from weft.engine.state import Ending, Request, State
 from weft.inspect.board import BoardRun, board_run
 from weft.inspect.fetched import DocumentRecord, FetchRecord
+from weft.inspect.flow import FlowRun
 from weft.inspect.handoffs import HandoffRecord, Judgement
 from weft.inspect.steps import until_end
 from weft.inspect.tool_uses import ToolUse
@@ -67,6 +68,8 @@ class RunInspection:
     ending: Ending | None
     #: What happened on a board beside its turns.
     board: BoardRun | None = None
+    #: Where a flow went beside its steps: branches, loops, paths side by side.
+    flow: FlowRun | None = None
 
 
 def inspect_run(workflow: Workflow, run: str, events: Sequence[Event]) -> RunInspection:
@@ -99,6 +102,7 @@ def inspect_run(workflow: Workflow, run: str, events: Sequence[Event]) -> RunIns
         documents=own.documents,
         ending=state.ending,
         board=board_run(state, events, own.board),
+        flow=own.flow,
     )
 
 

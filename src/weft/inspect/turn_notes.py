@@ -27,6 +27,7 @@ from weft.engine.events import (
 )
 from weft.inspect.board import BoardNotes
 from weft.inspect.fetched import DocumentRecord, FetchRecord, fetch_records
+from weft.inspect.flow import StepNotes
 from weft.inspect.handoffs import HandoffRecord, Judgement
 from weft.inspect.steps import Step
 from weft.inspect.tool_uses import ToolUse, consultation, edits_of, goes_on, surface
@@ -85,6 +86,8 @@ class Page:
         self.app = ""
         #: Of an activation on a board, and of the run of a board itself.
         self.board: BoardNotes | None = None
+        #: Of an attempt at a step of a flow.
+        self.step: StepNotes | None = None
 
     @property
     def points(self) -> list[ToolUse]:

@@ -7,6 +7,7 @@ from typing import Any
 from weft.engine.events import ConditionJudged, Event, HandedOff, RunForked, TurnStarted
 from weft.inspect.board import BoardNotes, BoardTurn, woken
 from weft.inspect.fetched import DocumentRecord, FetchRecord
+from weft.inspect.flow import FlowNotes, FlowRun, StepNotes, StepTurn, retried
 from weft.inspect.handoffs import HandoffRecord, Judgement, handoff_record, judgement
 from weft.inspect.steps import steps
 from weft.inspect.tool_uses import ToolUse
@@ -29,6 +30,8 @@ class RunRecord:
     documents: tuple[DocumentRecord, ...]
     #: What happened on a board beside its turns.
     board: BoardNotes = field(default_factory=BoardNotes)
+    #: Of a flow: where it went.
+    flow: FlowRun | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ class TurnRecord:
     judged: tuple[Judgement, ...] = ()
     #: On a board: what woke the agent, what it was shown, and what it published.
     board: BoardTurn | None = None
+    #: Of a flow: which step it was, which attempt, and what it was shown.
+    step: StepTurn | None = None
 
 
 def turn_records(workflow: Workflow, run: str, events: Sequence[Event]) -> tuple[TurnRecord, ...]:
@@ -77,8 +82,11 @@ def all_records(
     own = Page(workflow, events[0])  # Its number is 0: it is no turn.
     own.board = BoardNotes()
     pages: dict[int, Page] = {0: own}
+    flow = FlowNotes() if workflow.compiled.flow is not None else None
     for step in steps(workflow.compiled, run, events):
         event = step.event
+        if flow is not None:
+            flow.add(workflow, step)
         # Who is next is decided between turns: it stands with the turn before.
         last = pages[event.turn if event.turn in pages and event.turn else next(reversed(pages))]
         match event.data:
@@ -88,6 +96,7 @@ def all_records(
                 page.group = group.name if group else ""
                 page.app = step.after.app
                 page.board = woken(step.after, event.turn)
+                page.step = StepNotes(workflow, event.data) if flow is not None else None
             case HandedOff():
                 record = handoff_record(workflow, step, event.data, last.judged)
                 last.handoffs.append(record)
@@ -101,13 +110,16 @@ def all_records(
                     continue
                 if note is not None:
                     note(page, step, event.data)
+                if page.step is not None:
+                    page.step.add(event)
                 if page.board is not None:
                     cause = pages.get(events[event.cause - 1].turn) if event.cause else None
                     page.board.add(event, cause.board if cause else None)
     del pages[0]
+    _note_retries(pages, events)
     forked = max((it.seq for it in events if isinstance(it.data, RunForked)), default=0)
     turns = tuple(_turn(it, _settings(workflow, run, it, forked)) for it in pages.values())
-    return _run(own), turns
+    return _run(own, flow), turns
 
 
 def _settings(workflow: Workflow, run: str, page: Page, forked: int) -> ModelSettings | None:
@@ -117,7 +129,15 @@ def _settings(workflow: Workflow, run: str, page: Page, forked: int) -> ModelSet
     return settings if last < forked else in_run(settings, page.app, workflow.name, run)
 
 
-def _run(page: Page) -> RunRecord:
+def _note_retries(pages: Mapping[int, Page], events: Sequence[Event]) -> None:
+    """Put down with each attempt of a step how long it waited for the next."""
+    for turn, seconds_ in filter(None, map(retried, events)):
+        step = pages[turn].step
+        if step is not None:
+            step.retry_seconds = seconds_
+
+
+def _run(page: Page, flow: FlowNotes | None) -> RunRecord:
     return RunRecord(
         fetched=tuple(page.fetched),
         points=tuple(page.points),
@@ -125,6 +145,7 @@ def _run(page: Page) -> RunRecord:
         handoffs=tuple(page.handoffs),
         documents=tuple(page.documents),
         board=page.board or BoardNotes(),
+        flow=flow.run() if flow is not None else None,
     )
 
 
@@ -148,4 +169,5 @@ def _turn(page: Page, settings: ModelSettings | None) -> TurnRecord:
         sent=page.sent,
         judged=tuple(page.judged),
         board=page.board.turn() if page.board else None,
+        step=page.step.turn() if page.step else None,
     )

@@ -228,7 +228,9 @@ def _format(module: _Module, wanted: ContextFormat) -> str:
 
 
 def _read(module: _Module, path: str) -> str:
-    if path.isidentifier() and not keyword.iskeyword(path):
+    # Where no class stands for the state it is a mapping, which has attributes of its own.
+    hidden = keyword.iskeyword(path) or (module.state_class == "Any" and hasattr(dict, path))
+    if path.isidentifier() and not hidden:
         return f"{_STATE}.{path}"
     return f"{module.use('weft.flow', 'state_value')}({_STATE}, {_text(path)})"
 

@@ -9,11 +9,12 @@ from weft.packages.reader import read_package
 from weft.packages.writer import file_texts
 from weft.spec.patterns import PATTERNS, find_pattern
 
-#: The two packages a new workspace starts with.
-EXAMPLES: Final = ("HelloWorld", "CustomerSupportRouter")
+#: The packages a new workspace starts with: two conversations and a flow.
+EXAMPLES: Final = ("HelloWorld", "CustomerSupportRouter", "OrderProcessing")
 
-#: The examples of boards.
+#: The examples of boards, and of flows.
 BOARDS: Final = ("NewsDesk",)
+FLOWS: Final = ("OrderProcessing",)
 
 
 def shipped_folder() -> Path:

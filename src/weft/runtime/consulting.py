@@ -69,7 +69,7 @@ def judge_messages(workflow: Workflow, state: State, command: Judge) -> list[Cha
         "Conversation:\n" + "\n".join(said or ["(nothing was said yet)"]),
         f"Values: {to_json(values).decode()}" if values else "",
         f"Condition for handing over to {handoff.target_agent}: "
-        + _worded(workflow, state, command.agent, handoff.condition or ""),
+        + worded(workflow, state, command.agent, handoff.condition or ""),
     ]
     return [
         {"role": "system", "content": _JUDGE},
@@ -77,7 +77,7 @@ def judge_messages(workflow: Workflow, state: State, command: Judge) -> list[Cha
     ]
 
 
-def _worded(workflow: Workflow, state: State, agent: str, condition: str) -> str:
+def worded(workflow: Workflow, state: State, agent: str, condition: str) -> str:
     """Return the words of a condition with the values of the variables that stand in braces."""
     parts: list[str] = []
     for part in parse_template(condition.replace("${", "{")):

@@ -79,10 +79,24 @@ def _deadlines(workflow: Workflow, state: State, now: int) -> Iterator[tuple[int
         seconds = workflow.compiled.groups[group.name].deadline
         if seconds is not None:
             yield fork, TimerSet(f"deadline:{fork}", now + round(seconds * 1000), "deadline")
+    for turn, timer, seconds in _steps(workflow, state):
+        yield turn, TimerSet(timer, now + round(seconds * 1000), "flow")
     for name in state.timers:
         rule = workflow.compiled.triggers.timers.get(name)
         if rule is not None:
             yield 1, TimerSet(name, now + round(rule.seconds * 1000), "trigger")
+
+
+def _steps(workflow: Workflow, state: State) -> Iterator[tuple[int, str, float]]:
+    """Yield the steps of a flow that are begun anew and have a deadline: event, timer, seconds."""
+    plan = workflow.compiled.flow
+    lanes = {it.key: it for it in state.flow.lanes.values()} if state.flow is not None else {}
+    for active in state.active.values():
+        lane = lanes.get(active.flow.lane) if active.flow is not None else None
+        if plan is not None and lane is not None and lane.deadline:
+            seconds = plan.step(active.step).step.timeout_seconds
+            if seconds is not None:
+                yield active.seq, lane.deadline, seconds
 
 
 def _model(events: Sequence[Event]) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from weft.context.similarity import Similarity
 from weft.engine.events import Event, RunStarted
 from weft.engine.reduce import fold
 from weft.engine.rows import RequestRow, RunRow
@@ -22,6 +23,7 @@ from weft.runtime.arguments import (
     require_user,
     require_values,
 )
+from weft.runtime.comparing import require_embeddings
 from weft.runtime.decision import CallCheck, NewEvent
 from weft.runtime.deltas import Delta, Speech
 from weft.runtime.following import Follower
@@ -56,6 +58,7 @@ class Gateway:
         speech: Speech,
         environment: Mapping[str, str],
         secret_answers: SecretAnswers,
+        similarity: Similarity | None,
         retrievers: Retrievers | None = None,
     ) -> None:
         self._journal = journal
@@ -68,6 +71,7 @@ class Gateway:
         self._speech = speech
         self._environment = environment
         self._secret_answers = secret_answers
+        self._similarity = similarity
         self._retrievers = retrievers
 
     async def start(
@@ -375,6 +379,7 @@ class Gateway:
         """Raise what is wrong with the models of a run now, before anything is written."""
         for name in {model} if model else set(workflow.models.values()):
             self._models(name or "", workflow, scope)
+        require_embeddings(workflow, self._similarity)
 
     def _require_collections(self, workflow: Workflow, scope: Scope) -> None:
         """Raise UsageError if the flow of a run searches what nothing is registered for."""
@@ -388,9 +393,7 @@ class Gateway:
 
 
 def _taken(run: str) -> UsageError:
-    return UsageError(
-        f"run {run} was started before", hint="leave the identity out to get a new one"
-    )
+    return UsageError(f"run {run} was started before", hint="leave the identity out for a new one")
 
 
 def _is_new(state: State) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from weft.context.similarity import Similarity
 from weft.engine.rows import RunRow
 from weft.engine.state import State
 from weft.errors import RunError, UsageError
@@ -55,8 +56,16 @@ class Host(BoardGateway):
         speech = Speech()
         # A tool is kept in memory for a person only where no other process could work on its run.
         holding = Holding() if dispatcher is None else Holding(seconds=0)
+        similarity = None if reached.embedder is None else Similarity(reached.embedder)
         performer = Performer(
-            journal, models, clock, speech, reached, secret_answers, holding=holding
+            journal,
+            models,
+            clock,
+            speech,
+            reached,
+            secret_answers,
+            similarity=similarity,
+            holding=holding,
         )
         super().__init__(
             journal=journal,
@@ -76,6 +85,7 @@ class Host(BoardGateway):
             speech=speech,
             environment=environment or {},
             secret_answers=secret_answers,
+            similarity=similarity,
             retrievers=reached.retrievers,
         )
         self._loader = loader

@@ -12,7 +12,8 @@ from weft.findings import Json
 #: More than this is no result but a file, and belongs into a store of its own.
 MAX_BYTES: Final = 4 * 1024 * 1024
 
-#: Texts and whole numbers that are looked at no further.
+#: Fields, texts and whole numbers that are looked at no further.
+_FEW: Final = 256
 _SHORT: Final = 1024
 _SAFE: Final = 2**53
 
@@ -29,8 +30,8 @@ def plain_json(value: object) -> Json:
     >>> plain_json({"sizes": (1, 2)})
     {'sizes': [1, 2]}
     """
-    if type(value) is dict and all(map(_is_simple, value, value.values())):  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-        return value.copy()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if _is_flat(value):
+        return cast("dict[str, Json]", value).copy()
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, default=_known)
         raw = text.encode()
@@ -49,8 +50,15 @@ def plain_json(value: object) -> Json:
         raise _refusal(value, "it is nested too deeply") from None
 
 
+def _is_flat(value: object) -> bool:
+    """Tell whether a value is a dict of few short fields that are JSON and cannot be changed."""
+    if type(value) is not dict:
+        return False
+    fields = cast("dict[object, object]", value)
+    return len(fields) < _FEW and all(map(_is_simple, fields, fields.values()))
+
+
 def _is_simple(key: object, value: object) -> bool:
-    """Tell whether a field of an object is JSON already that nobody can change, and short."""
     if type(key) is not str or not key.isascii():
         return False
     kind = type(value)

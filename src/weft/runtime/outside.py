@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from weft.ports.documents import Documents
+from weft.ports.embeddings import Embedder
 from weft.ports.files import Files
 from weft.ports.retriever import Retrievers
 from weft.ports.services import Services
@@ -19,6 +20,8 @@ class Outside:
     services: Services | None = None
     files: Files | None = None
     servers: ToolServers | None = None
+    #: What handoffs, subscriptions and providers compare meanings with.
+    embedder: Embedder | None = None
     retrievers: Retrievers | None = None
     #: Where programs of tool servers are started; empty: where this process was.
     folder: str = ""
@@ -28,6 +31,7 @@ class Outside:
     async def close(self) -> None:
         """Close what is open."""
         async with AsyncExitStack() as stack:
-            for port in (self.servers, self.services, self.documents, self.retrievers):
+            ports = (self.servers, self.services, self.documents, self.embedder, self.retrievers)
+            for port in ports:
                 if port is not None:
                     stack.push_async_callback(port.close)

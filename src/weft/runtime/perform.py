@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
 from weft.context.assembly import Assembly, assemble
+from weft.context.similarity import Similarity
 from weft.context.values import values_of
 from weft.engine.board_turn import BOARD
 from weft.engine.commands import CallModel, CallTool, Effect, Fetch, Judge, WriteDocument
@@ -30,13 +31,8 @@ from weft.ports.model import ChatMessage, Model, ModelReply, ModelRequest, Outpu
 from weft.ports.scope import Scope
 from weft.runtime.board.calls import BoardCall, code_call
 from weft.runtime.board.preparing import prepared
-from weft.runtime.consulting import (
-    JUDGEMENT,
-    judge_messages,
-    judged,
-    question_of,
-    tool_messages,
-)
+from weft.runtime.comparing import compare
+from weft.runtime.consulting import JUDGEMENT, judge_messages, judged, question_of, tool_messages
 from weft.runtime.decision import Decision, NewEvent
 from weft.runtime.deltas import ModelRetry, Speech
 from weft.runtime.fetching import fetch, hidden_settings, read_variable, without_secrets
@@ -91,6 +87,8 @@ class Performer:
     speech: Speech
     outside: Outside
     secret_answers: SecretAnswers
+    #: What compares the meanings of texts; None where there are no embeddings.
+    similarity: Similarity | None = None
     #: Called when something was written to a run.
     tell: Callable[[Decision], None] = _nothing
     #: What all runs go on in, whoever has begun them.
@@ -111,6 +109,7 @@ class Performer:
             secrets_of=self.secrets_of,
             tell=lambda run, told: self.speech.tell((run.scope.app, told.run), told),
             secret_answers=self.secret_answers,
+            similarity=self.similarity,
             searches=self.searches,
         )
 
@@ -204,6 +203,7 @@ class Performer:
             state=run.state,
             active=active,
             call=code_call(run.state.run, command.agent, _named_key(run, f"fetch-{active.name}")),
+            similarity=self.similarity,
         )
         given, fault = await prepared(call)
         fetched = cast("ContextFetched", read)
@@ -241,7 +241,10 @@ class Performer:
         return (NewEvent(SOURCE, DocumentWritten(command.name, command.seq, fault), command.seq),)
 
     async def judge(self, run: CallingRun, command: Judge) -> tuple[NewEvent, ...]:
-        """Let the model of an agent judge whether a condition holds."""
+        """Find out whether a condition in words holds: by a model, or by what it is nearest to."""
+        if run.workflow.spec.handoffs[command.rule].condition_type == "nearest":
+            compared = await compare(self.similarity, run.workflow, run.state, command)
+            return (NewEvent(f"agent:{command.agent}", compared, command.seq),)
         messages = judge_messages(run.workflow, run.state, command)
         try:
             reply = await self._ask(run, command.agent, command.seq, messages, JUDGEMENT)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final, cast
 
+from weft.context.similarity import Similarity
 from weft.engine.board_turn import POINTS
 from weft.engine.call_events import FailureKind
 from weft.engine.commands import CallTool
@@ -62,6 +63,7 @@ class ToolCaller:
     secrets_of: Callable[[CallingRun], Awaitable[Mapping[str, Json]]]
     tell: Callable[[CallingRun, ToolProgress], None]
     secret_answers: SecretAnswers
+    similarity: Similarity | None
     searches: SearchMemory
 
     async def call(self, run: CallingRun, command: CallTool, key: str) -> tuple[NewEvent, ...]:
@@ -151,6 +153,7 @@ class ToolCaller:
                 active=run.state.active[command.turn],
                 call=self._tool_call(run, command, key, context, questions, show),
                 variables=context,
+                similarity=self.similarity,
             )
             return await called(board, command.point)
         if command.point in STEP_POINTS:

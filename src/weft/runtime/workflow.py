@@ -8,6 +8,7 @@ from weakref import finalize
 
 from pydantic_core import from_json, to_json
 
+from weft.check.meanings import comparisons
 from weft.context.view import EngineView, View, make_step_view, make_view
 from weft.engine.board_rules import role_of
 from weft.engine.compiled import ActivationRules, CompiledWorkflow, compile_workflow
@@ -27,7 +28,7 @@ from weft.runtime.board.types import NO_TYPES, ArtifactTypes, artifact_types
 from weft.runtime.flow.code import FlowCode, link_flow
 from weft.runtime.forms import Form, Misfits, make_forms, misfits_of
 from weft.runtime.model_settings import settings_by_agent
-from weft.spec.agents import Handoff
+from weft.spec.agents import IN_WORDS, Handoff
 from weft.spec.board import BoardAgent, ModelEngine
 from weft.spec.canonical import digest, plain
 from weft.spec.condition_parser import parse_condition
@@ -63,6 +64,8 @@ class Workflow:
     suppressed: frozenset[str] = frozenset()
     #: Whether anything in it is secret, so that what tools say has to be looked through.
     has_secrets: bool = False
+    #: What in it compares meanings, in words; empty: nothing does.
+    compares: str = ""
     #: Of a board: its code, and the types of its artifacts.
     board_code: BoardCode | None = None
     types: ArtifactTypes = NO_TYPES
@@ -154,6 +157,7 @@ def _linked(
         forms=make_forms(spec),
         package=pack(declared, code),
         has_secrets=_has_secrets(spec),
+        compares=next(comparisons(spec), ""),
         suppressed=frozenset(declared.variables.keys() - spec.variables.keys()),
         board_code=None if board is None else link_board(board, name, loader, linking.objects),
         types=types or NO_TYPES,
@@ -244,10 +248,10 @@ def _refuse_suppressed(declared: WorkflowSpec, spec: WorkflowSpec) -> None:
 
 
 def _asked(rule: Handoff) -> Iterable[str]:
-    """Return the variables of a condition; in words for a model they stand in braces."""
+    """Return the variables of a condition; in words they stand in braces."""
     if rule.condition is None:
         return ()
-    if rule.condition_type == "llm":
+    if rule.condition_type in IN_WORDS:
         return (it.name for it in references(rule.condition))
     return names(parse_condition(rule.condition))
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from weft.spec.ingredients import Ingredient
 from weft.spec.model_settings import ModelSettings
-from weft.spec.part import Name, Part, Text, Words
+from weft.spec.part import Name, Nearness, Part, Text, Words
 
 AgentType: TypeAlias = Literal[
     "intake", "router", "worker", "evaluator", "orchestrator", "generator"
@@ -22,7 +22,10 @@ REPLY_LIMITS: Final[dict[HumanInteraction, int]] = {
     "single": 1,
 }
 ConditionScope: TypeAlias = Literal["pre", "post"]
-ConditionType: TypeAlias = Literal["expression", "llm"]
+ConditionType: TypeAlias = Literal["expression", "llm", "nearest"]
+
+#: The conditions that are words, and no expression over variables.
+IN_WORDS: Final = frozenset[ConditionType]({"llm", "nearest"})
 
 
 class PromptSection(Part):
@@ -90,10 +93,16 @@ class Handoff(Part):
         default=None, description="When the rule applies; null makes it the agent's fallback."
     )
     condition_type: ConditionType = Field(
-        default="expression", description="llm: a model judges the condition; must be enabled."
+        default="expression",
+        description="llm: a model judges the condition; must be enabled. nearest: of these rules "
+        "of the agent, the one applies whose condition, a description, is nearest in meaning to "
+        "the user's last message; needs embeddings.",
     )
     condition_scope: ConditionScope = Field(
         default="post", description="pre: before the agent replies; post: after."
     )
     priority: int = Field(default=1, description="Lower comes first; equal ones in file order.")
     reason: Words | None = Field(default=None, description="Why the run ends, for terminate.")
+    threshold: Nearness | None = Field(
+        default=None, description="How near a message must be, for nearest; null: 0.3."
+    )

@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AwareDatetime, Field, StringConstraints, Tag
 
-from weft.spec.part import TEXT_OR_OBJECT, JsonMap, Name, ObjectRef, Part, Text, Words
+from weft.spec.part import TEXT_OR_OBJECT, JsonMap, Name, Nearness, ObjectRef, Part, Text, Words
 from weft.spec.providers import Provider
 from weft.spec.visibility import PUBLIC, Visibility
 
@@ -68,6 +68,14 @@ class Subscription(Part):
     where: Words | None = Field(
         default=None,
         description="A condition over the fields of the payload, or a function of it.",
+    )
+    semantic_match: Words | None = Field(
+        default=None,
+        description="A description in words that the artifact must be near to in meaning; needs "
+        "embeddings.",
+    )
+    threshold: Nearness | None = Field(
+        default=None, description="How near, for semantic_match; null: 0.5."
     )
     tags: tuple[Name, ...] = Field(default=(), description="The artifact has one of these.")
     from_agents: tuple[Name, ...] = Field(default=(), description="One of these published it.")

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Discriminator, JsonValue, StringConstraints
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, StringConstraints
 
 from weft import ids
 
@@ -12,6 +12,7 @@ __all__ = [
     "JsonMap",
     "JsonValue",
     "Name",
+    "Nearness",
     "ObjectRef",
     "Part",
     "Text",
@@ -26,6 +27,9 @@ Text: TypeAlias = Annotated[str, StringConstraints(max_length=200_000)]
 
 #: Text that says something: where nothing is meant, the key is left out.
 Words: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200_000)]
+
+#: How near two texts must be in meaning: 1 for the same, 0 for nothing in common.
+Nearness: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 #: A function of the package, `module:function`, relative to the package folder.
 FunctionRef: TypeAlias = Annotated[

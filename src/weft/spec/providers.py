@@ -5,11 +5,14 @@ from typing import Annotated, Literal, TypeAlias, cast
 
 from pydantic import AwareDatetime, BeforeValidator, Field
 
-from weft.spec.part import JsonMap, Name, ObjectRef, Part, Text, Words
+from weft.spec.part import JsonMap, Name, Nearness, ObjectRef, Part, Text, Words
 
 #: How many artifacts a provider gives where nobody says so, and at most.
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000
+
+#: How many of the newest artifacts a semantic provider compares where nobody says so.
+CANDIDATES = 200
 
 #: How many may come before those that are asked for: more than a board has.
 MAX_OFFSET = 2**53
@@ -87,6 +90,25 @@ class WindowProvider(Part):
     limit: Limit = DEFAULT_LIMIT
 
 
+class SemanticProvider(Part):
+    """The visible artifacts whose texts are nearest in meaning to a query, the nearest first.
+
+    Without a query it is what the artifacts say that have woken the agent. Needs embeddings.
+    """
+
+    kind: Literal["semantic"] = "semantic"
+    query: Words | None = Field(default=None, description="A fixed text.")
+    query_field: Name | None = Field(
+        default=None, description="The field of the artifacts that have woken the agent."
+    )
+    limit: Limit = 10
+    threshold: Nearness = Field(default=0.3, description="How near they must be.")
+    filters: FilterConfig = Field(
+        default=FilterConfig(),
+        description="Which artifacts are compared; `limit` says how many of the newest, else 200.",
+    )
+
+
 class StateProvider(Part):
     """What a component has put into the activation's state."""
 
@@ -143,6 +165,7 @@ Provider: TypeAlias = Annotated[
     | FilteredProvider
     | RecentProvider
     | WindowProvider
+    | SemanticProvider
     | StateProvider
     | CompositeProvider
     | RedactingProvider

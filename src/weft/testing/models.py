@@ -40,7 +40,8 @@ def call(tool: str, /, **arguments: Json) -> ScriptedCall:
 class ScriptedModel:
     """Answers from a list, or from one list per agent, and remembers what it was asked.
 
-    A list for all agents is read in the order of the calls; a text alone is its only line.
+    A list for all agents is read in the order of the calls; a text alone is its only line. At a
+    step of a flow, an agent may have lines of its own: "Writer/draft" comes before "Writer".
     `requests` are all it was asked; `left` is how many lines nobody has asked for.
     """
 
@@ -64,13 +65,18 @@ class ScriptedModel:
     ) -> ModelReply:
         """Answer with the next line; raises ModelError when there is none."""
         self.requests.append(request)
-        lines = self._by_agent.get(request.agent, []) if self._shared is None else self._shared
+        lines = self._lines_of(request.agent) if self._shared is None else self._shared
         if not lines:
             raise ModelError(
                 f"the script has no line left for {request.agent}: this is request number "
                 f"{len(self.requests)}; add a line to the script, or find out why it is asked again"
             )
         return _spoken(_reply_of(lines.pop(0), request), on_text)
+
+    def _lines_of(self, role: str) -> list[Line]:
+        """Return the lines of a role; those of its agent where it has none of its own."""
+        known = self._by_agent
+        return known[role] if role in known else known.get(role.partition("/")[0], [])
 
 
 class FunctionModel:

@@ -11,13 +11,16 @@ from weft.spec.workflow import WorkflowSpec
 class Audience:
     """Who is heard: agents that users see, and words that are not only a sign to a trigger.
 
-    `user` is whom the run is shown to: what others are asked, and answer, is not theirs to read.
+    `user` is whom the run is shown to, `addresses` the roles and groups they have: what others are
+    asked, and answer, is not theirs to read.
     On a board nobody is heard: what a model says there is an artifact, which only agents may see.
+    Nor in a flow: there it becomes a value of the state.
     """
 
-    def __init__(self, spec: WorkflowSpec, user: str = "") -> None:
+    def __init__(self, spec: WorkflowSpec, user: str = "", addresses: Iterable[str] = ()) -> None:
         self.user = user
-        self._is_board = spec.board is not None
+        self._addresses = frozenset({"", f"user:{user}", *addresses})
+        self._is_silent = spec.board is not None or spec.flow is not None
         self._visible = spec.orchestrator.visual_agents
         self._signs: dict[str, list[Matches]] = {}
         self._own_signs: list[Matches] = []
@@ -36,7 +39,7 @@ class Audience:
         return self._speaks(agent) and agent not in self._signs
 
     def _speaks(self, agent: str) -> bool:
-        return not self._is_board and self.may_hear(agent)
+        return not self._is_silent and self.may_hear(agent)
 
     def may_hear(self, agent: str) -> bool:
         """Tell whether users see an agent at all."""
@@ -44,7 +47,7 @@ class Audience:
 
     def is_asked(self, addressee: str) -> bool:
         """Tell whether a question is for this user; without an addressee, it is."""
-        return addressee in ("", f"user:{self.user}")
+        return addressee in self._addresses
 
     def hears_user(self, text: str) -> bool:
         """Tell whether users see what one of them has said."""

@@ -107,6 +107,7 @@ def test_a_fallback_alone_is_taken_always():
         (" ", "expression", "(blank)"),
         ("the user is  angry", "llm", "a model says: the user is angry"),
         ("x\u202e\x00y", "llm", "a model says: x\ufffd\ufffdy"),
+        ("about  refunds", "nearest", "nearest to: about refunds"),
     ],
 )
 def test_conditions_are_shown_in_short_even_if_they_do_not_parse(condition, kind, shown):

@@ -113,6 +113,21 @@ def test_what_only_one_process_has_is_not_imported():
     assert "from typing import Any" in text
 
 
+@pytest.mark.parametrize(
+    ("state", "path", "read"),
+    [
+        (None, "topic", "state.topic"),
+        (None, "items", 'state_value(state, "items")'),
+        ("shop.models:Shop", "items", "state.items"),
+        ("shop.models:Shop", "class", 'state_value(state, "class")'),
+        ("shop.models:Shop", "author.name", 'state_value(state, "author.name")'),
+    ],
+)
+def test_fields_are_read_as_attributes_where_that_is_what_they_are(state, path, read):
+    text = assemblers(spec(("a", {"sources": [{"kind": "state", "path": path}]}), state=state))
+    assert f'builder.add_state_context("{path}", {read})' in text
+
+
 def test_a_class_inside_another_is_imported_with_it():
     text = assemblers(spec(("a", SEED), state="shop.models:Shop.State"))
     assert "from shop.models import Shop\n" in text

@@ -101,7 +101,7 @@ def steering_of(subject: Subject) -> Steering:
         moves={agent: _moves(kept) for agent, kept in steps.items() if kept},
         ways={agent: tuple(map(_moves, ways)) for agent, ways in groups.items() if any(ways)},
         answers={tool: tuple(known) for tool, known in answers.items()},
-        wandering=max(0, min(_LOOK_AROUND, spare // (2 * len(compiled.agents)))),
+        wandering=max(0, min(_LOOK_AROUND, spare // (2 * max(1, len(compiled.agents))))),
     )
 
 

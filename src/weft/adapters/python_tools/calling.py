@@ -232,7 +232,7 @@ class PythonTools:
         self, tool: LinkedTool, work: Callable[[], object], limit: TimeLimit
     ) -> object:
         """Call a function that may block; what it returns is JSON, or still to be awaited."""
-        job = self._threads.start(partial(copy_context().run, _called, tool.name, work))
+        job = self._threads.start(partial(copy_context().run, partial(_called, tool.name, work)))
         begun = True
         try:
             in_time = await limit.ended(job.result)

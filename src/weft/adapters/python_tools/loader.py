@@ -71,7 +71,8 @@ class PythonToolLoader:
 
         Raises LinkError naming everything that is missing.
         """
-        found, findings = find_objects(self._loaded[digest].package, names)
+        found, faults = find_objects(self._loaded[digest].package, names)
+        findings = tuple(dict.fromkeys(faults))  # A file that cannot be imported is one fault.
         if findings:
             told = "; ".join(it.message for it in findings)
             raise LinkError(f"the code of the workflow is not complete: {told}", findings)

@@ -25,7 +25,7 @@ from weft.ids import OUTSIDE, nearest
 from weft.spec.board import TICK, BoardAgent, ModelEngine
 from weft.spec.ingredients import BoardIngredient
 from weft.spec.part import JsonMap, Part
-from weft.spec.providers import FilteredProvider, SummaryProvider
+from weft.spec.providers import FilteredProvider, SemanticProvider, SummaryProvider
 from weft.spec.visibility import LabelledVisibility, PrivateVisibility
 
 #: What only a conversation has, of the workflow and of its agents.
@@ -135,7 +135,7 @@ def _named_types(subject: Subject) -> Iterator[tuple[Path, str, str]]:
 def _types_of_providers(subject: Subject) -> Iterator[tuple[Path, str, str]]:
     for path, agent, it in providers(subject):
         what = f"a provider of {agent.agent}"
-        if isinstance(it, FilteredProvider):
+        if isinstance(it, FilteredProvider | SemanticProvider):
             for index, name in enumerate(it.filters.types):
                 if name != TICK:
                     yield (*path, "filters", "types", index), name, f"{what} looks for"
@@ -274,7 +274,7 @@ def _named_agents(subject: Subject) -> Iterator[tuple[Path, str, str]]:
             for index, name in enumerate(policy.agents):
                 yield (*path, "agents", index), name, "an artifact is private to"
     for path, agent, it in providers(subject):
-        if isinstance(it, FilteredProvider):
+        if isinstance(it, FilteredProvider | SemanticProvider):
             for index, name in enumerate(it.filters.producers):
                 what = f"a provider of {agent.agent} looks for what comes from"
                 yield (*path, "filters", "producers", index), name, what

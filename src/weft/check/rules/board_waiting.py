@@ -29,6 +29,7 @@ from weft.spec.providers import (
     FilteredProvider,
     Provider,
     RedactingProvider,
+    SemanticProvider,
     StateProvider,
     SummaryProvider,
 )
@@ -75,6 +76,18 @@ def field_is_there(subject: Subject) -> Iterator[Hit]:
             for found in references(text):
                 place, offset = (*path, "templates", type_), found.offset
                 yield from _field(subject, place, found.name, (type_,), offset=offset)
+    yield from _query_fields(subject)
+
+
+def _query_fields(subject: Subject) -> Iterator[Hit]:
+    """Yield the queries that are in none of the types that wake an agent."""
+    for path, agent, it in providers(subject):
+        if isinstance(it, SemanticProvider) and it.query_field:
+            types = dict.fromkeys(name for one in agent.consumes for name in one.types)
+            place = (*path, "query_field")
+            lost = [list(_field(subject, place, it.query_field, (name,))) for name in types]
+            if all(lost):
+                yield from (hit for hits in lost[:1] for hit in hits)
 
 
 def _field(
@@ -215,8 +228,9 @@ def _idle(provider: Provider) -> tuple[str, str] | None:
         filters = provider.filters
         if None not in (provider.limit, filters.limit) and provider.limit != filters.limit:
             return f"has two limits, of which {provider.limit} counts", "keep one of them"
-        if _is_contradictory(filters):
-            return "gives nothing: its filters exclude each other", "correct since, until or tags"
+    filtering = isinstance(provider, FilteredProvider | SemanticProvider)
+    if filtering and _is_contradictory(provider.filters):
+        return "gives nothing: its filters exclude each other", "correct since, until or tags"
     return None
 
 
@@ -250,6 +264,23 @@ def _keys(schema: JsonMap) -> Iterator[str]:
             waiting += node.values()
         elif isinstance(part, list):
             waiting += cast("list[Json]", part)
+
+
+@rule("BOARD029", "board")
+def threshold_is_compared(subject: Subject) -> Iterator[Hit]:
+    for path, agent, it in subscriptions(subject):
+        if it.threshold is not None and it.semantic_match is None:
+            fact = f"a subscription of {agent.agent} has a threshold, but nothing is compared"
+            hint = "say under semantic_match what artifacts are about, or remove the threshold"
+            yield Hit((*path, "threshold"), fact, hint=(hint,))
+
+
+@rule("BOARD030", "board")
+def one_query(subject: Subject) -> Iterator[Hit]:
+    for path, agent, it in providers(subject):
+        if isinstance(it, SemanticProvider) and None not in (it.query, it.query_field):
+            fact = f"a provider of {agent.agent} has a query, and a query_field as well"
+            yield Hit((*path, "query_field"), fact, hint=("keep one of them",))
 
 
 @rule("BOARD024", "board")

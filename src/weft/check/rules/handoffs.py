@@ -10,7 +10,7 @@ from weft.engine.compiled import handoff_tools
 from weft.engine.defaults import startup_mode
 from weft.findings import Fix, Remove
 from weft.ids import USER
-from weft.spec.agents import ConditionScope, Handoff
+from weft.spec.agents import IN_WORDS, ConditionScope, Handoff
 from weft.spec.orchestrator import Orchestrator
 
 
@@ -124,12 +124,25 @@ def user_is_there(subject: Subject) -> Iterator[Hit]:
 @rule("HAND019", "handoffs")
 def judged_condition_is_written(subject: Subject) -> Iterator[Hit]:
     for index, handoff in enumerate(subject.spec.handoffs):
-        if handoff.condition_type == "llm" and handoff.condition is None:
+        if handoff.condition_type in IN_WORDS and handoff.condition is None:
+            judge, do = _JUDGES[handoff.condition_type]
             yield Hit(
                 ("handoffs", index, "condition_type"),
-                f"a model is to judge when {handoff.source_agent} hands off to "
-                f"{handoff.target_agent}, but there is no condition to judge",
+                f"{judge} when {handoff.source_agent} hands off to "
+                f"{handoff.target_agent}, but there is no condition to {do}",
                 hint=('write the condition in words, or remove "condition_type"',),
+            )
+
+
+@rule("HAND025", "handoffs")
+def threshold_is_compared(subject: Subject) -> Iterator[Hit]:
+    for index, handoff in enumerate(subject.spec.handoffs):
+        if handoff.threshold is not None and handoff.condition_type != "nearest":
+            yield Hit(
+                ("handoffs", index, "threshold"),
+                f"the rule {handoff.source_agent} -> {handoff.target_agent} has a threshold, "
+                "but nothing is compared",
+                hint=('set "condition_type": "nearest", or remove "threshold"',),
             )
 
 
@@ -171,6 +184,11 @@ def model_can_hand_off(subject: Subject) -> Iterator[Hit]:
                     hint=("give the function another name",),
                 )
 
+
+_JUDGES: Final = {
+    "llm": ("a model is to judge", "judge"),
+    "nearest": ("the nearest description is to decide", "compare with"),
+}
 
 _NAME_A_TARGET: Final = 'name an agent of agents.json, a group, "user" or "terminate"'
 _LET_USER_IN: Final = "or let a person take part: human_in_the_loop true and a chat start"

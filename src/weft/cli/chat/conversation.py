@@ -12,10 +12,12 @@ from weft.cli.chat.slash_commands import Inspecting, is_command, run_command, sa
 from weft.cli.chat.subscription import Subscription
 from weft.cli.chat.terminal_view import JsonLines, RunView, TerminalView
 from weft.cli.hosting import JournalLocation, how_to_resume, is_asked_of
+from weft.cli.pages.flow import fields_of
 from weft.cli.pages.runs import answer_command
 from weft.cli.streams import Streams
-from weft.cli.text import clean
+from weft.cli.text import clean, clean_lines
 from weft.engine.events import Event
+from weft.engine.flow_plan import APPROVAL
 from weft.engine.reduce import reduce
 from weft.engine.rows import RequestRow, RunRow, request_row
 from weft.engine.state import State
@@ -84,8 +86,9 @@ class AtTerminal:
 
     async def _form(self, request: RequestRow) -> object:
         tell = self.streams.problem
-        tell(self.streams.paint_error(f"{request.agent} asks you ({request.tool}):", "bold"))
-        for line in shown_payload(request.payload):
+        heading, *shown = _question(request)
+        tell(self.streams.paint_error(heading, "bold"))
+        for line in shown:
             tell(f"  {line}")
         form = self.workflow.forms.get(request.tool or "")
         if form is None:
@@ -194,7 +197,7 @@ async def _until_rest(
     while True:
         if state.status != "running":
             row = await host.run(session.run, scope=LOCAL)
-            if row.status != "running" and row.seq <= session.printed:
+            if row.status != "running" and row.seq <= session.printed and not _is_timed(state):
                 return row, state
         if not session.ours and listener is None and not await news.soon(PATIENCE):
             row = await host.run(session.run, scope=LOCAL)
@@ -209,6 +212,11 @@ async def _until_rest(
     return await host.run(session.run, scope=LOCAL), state
 
 
+def _is_timed(state: State) -> bool:
+    """Tell whether a flow goes on by itself when its time has come: a step is tried again then."""
+    return state.flow is not None and bool(state.timers) and not state.requests
+
+
 def _shown(
     session: Session, view: RunView, workflow: Workflow, state: State, item: Event | Delta
 ) -> State:
@@ -218,6 +226,16 @@ def _shown(
         state, _ = reduce(workflow.compiled, state, item)
         session.mark_printed(item.seq)
     return state
+
+
+def _question(request: RequestRow) -> list[str]:
+    """Return what a person is asked: a heading, and what is shown."""
+    tool = request.tool or ""
+    if not tool.startswith(APPROVAL):
+        return [f"{request.agent} asks you ({tool}):", *shown_payload(request.payload)]
+    text = str(fields_of(request.payload).get("text") or "")
+    heading = f"approval {tool.removeprefix(APPROVAL)}:"
+    return [heading, *(clean_lines(text).splitlines() if text else ())]
 
 
 def _tell_who_is_asked(session: Session, row: RunRow, asked: Sequence[RequestRow]) -> None:

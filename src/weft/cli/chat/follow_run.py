@@ -24,6 +24,7 @@ from weft.cli.text import clean
 from weft.engine.events import Event
 from weft.errors import WeftError
 from weft.inspect.board import waiting
+from weft.inspect.flow import failed_turn, shown_values
 from weft.inspect.run import inspect_run
 from weft.ports.model import ModelRequest
 from weft.runtime.host import Host
@@ -68,12 +69,16 @@ async def interactive_host(session: Session, person: Person, seed: int) -> Async
 async def print_run(host: Host, session: Session) -> None:
     """Print what is known of the run."""
     workflow = await host.workflow(session.run, scope=LOCAL)
-    events = [it async for it in host.events(session.run, scope=LOCAL)]
-    inspection = inspect_run(workflow, session.run, [it for it in events if isinstance(it, Event)])
+    inspection = inspect_run(workflow, session.run, await _events(host, session))
     if session.streams.settings.json:
         session.streams.result(document_line({"inspection": to_jsonable_python(inspection)}))
     else:
         session.streams.result(run_page(inspection, session.streams))
+
+
+async def _events(host: Host, session: Session) -> list[Event]:
+    found = [it async for it in host.events(session.run, scope=LOCAL)]
+    return [it for it in found if isinstance(it, Event)]
 
 
 async def follow_run(host: Host, session: Session, person: Person) -> Exit:
@@ -96,7 +101,10 @@ async def follow_from(host: Host, session: Session, person: Person, news: Subscr
         await _note_waiting(host, session)
     asks = await host.requests(scope=LOCAL, run=row.run)
     schemas = await answer_schemas(host, asks)
-    return print_outcome(streams, session.location, row, asks, schemas)
+    values = shown_values(workflow, await host.state(session.run, scope=LOCAL))
+    failed = values is not None and row.outcome == "failed"
+    turn = failed_turn(await _events(host, session), row.reason) if failed else 0
+    return print_outcome(streams, session.location, row, asks, schemas, values, turn)
 
 
 async def _note_waiting(host: Host, session: Session) -> None:

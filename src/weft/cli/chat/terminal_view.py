@@ -8,12 +8,21 @@ from typing import Final, Protocol
 from weft.cli.chat.form import shown_payload
 from weft.cli.formats.documents import document_line
 from weft.cli.models import is_badged, model_of
-from weft.cli.pages.event_lines import how_it_ended, progress_text, summary, who_stood_in
+from weft.cli.pages.event_lines import (
+    how_it_ended,
+    is_step_call,
+    progress_text,
+    summary,
+    who_stood_in,
+    writer_text,
+)
+from weft.cli.pages.flow import agent_name
 from weft.cli.streams import Streams, finish
 from weft.cli.text import clean, clean_lines, folded
 from weft.engine import events
 from weft.engine.events import Event, EventData
 from weft.engine.points import HANDOFF
+from weft.inspect.flow import retried
 from weft.runtime.deltas import Delta, ModelRetry, TextDelta, ToolProgress
 from weft.runtime.workflow import Workflow
 from weft.wire.audience import Audience
@@ -27,6 +36,7 @@ _STEPS: Final[tuple[type[EventData], ...]] = (
     events.StopAsked,
     events.Forked,
     events.Joined,
+    events.Branched,
     events.ArtifactArrived,
     events.DeliveryMissed,
     events.BatchesFlushed,
@@ -150,10 +160,10 @@ class TerminalView:
             return
         data = item.data
         match data:
-            case events.RequestAnswered(value=value):
+            case events.RequestAnswered(value=value) if not self._is_flow:
                 self._echoed(value if isinstance(value, str) else json.dumps(value))
-            case events.RequestOpened(kind="ui"):
-                if self._echo:
+            case events.RequestOpened(kind="ui") | events.RequestAnswered():
+                if self._echo or self._is_flow:
                     self._note(summary(item, self._workflow), _MARGIN)
             case events.MessageShown(text=text):
                 self._say(self._workflow.name, text)
@@ -189,9 +199,27 @@ class TerminalView:
             data.id in self._points and (data.value is None or self._is_board)
         )
 
+    def _is_quiet(self, event: Event) -> bool:
+        """Tell whether other lines say what is to be known of an event."""
+        if self._is_quiet_point(event.data):
+            return True
+        if not self._is_flow:
+            return False
+        match event.data:
+            case events.ToolReturned(id=id_) | events.ToolFailed(id=id_):
+                return is_step_call(id_)  # What is set, or why it failed, comes next.
+            case events.ContextFetched():
+                return summary(event, self._workflow) == "fetched nothing"
+            case _:
+                return False
+
     @property
     def _is_board(self) -> bool:
         return self._workflow.compiled.board is not None
+
+    @property
+    def _is_flow(self) -> bool:
+        return self._workflow.compiled.flow is not None
 
     def _published(self, event: Event, data: events.ArtifactPublished) -> None:
         """Show an artifact: what agents publish is what a board says."""
@@ -207,12 +235,12 @@ class TerminalView:
 
     def _step(self, event: Event) -> None:
         self._end_line()
-        if self._is_quiet_point(event.data):
+        if self._is_quiet(event):
             return
         if isinstance(event.data, events.ArtifactPublished):
             self._published(event, event.data)
         if isinstance(event.data, events.TurnStarted):
-            self._turns[event.turn] = event.data.agent
+            self._turns[event.turn] = (self._is_flow and event.data.step) or event.data.agent
             self._failure = ""
         elif isinstance(event.data, events.OutputRefused):
             self._refused.add(event.turn)
@@ -224,6 +252,8 @@ class TerminalView:
             most = 3 if isinstance(event.data, _LONG) else 1
             whose = f"{self._turns[event.turn]}: " if self._is_one_of_several(event.turn) else ""
             self._note(whose + self._told_once(event), _MARGIN, most)
+        elif isinstance(event.data, events.TimerSet) and retried(event):
+            self._note(summary(event, self._workflow), _MARGIN)
         if isinstance(event.data, events.TurnEnded | events.TurnFailed):
             self._turns.pop(event.turn, None)
         elif isinstance(event.data, events.Joined):
@@ -236,6 +266,8 @@ class TerminalView:
             case events.TurnFailed(error=reason) | events.RunEnding(reason=reason):
                 if reason in self._failure:
                     return text.removesuffix(f": {reason}")
+            case events.VariableSet(writer=writer) if self._is_flow:
+                return text.removesuffix(f" ({writer_text(writer)})")
             case _:
                 pass
         if isinstance(event.data, _FAILURES):
@@ -309,6 +341,8 @@ class TerminalView:
         """Show the words that users hear of a text; what they do not hear, as a note."""
         if words.strip() and self._audience.hears(agent, text):
             self._say(agent, words, answerer)
+        elif words.strip() and self._is_flow:
+            self._note(f"{agent_name(agent)}{_badge(answerer)} says: {words}", _MARGIN, most=3)
         elif words.strip():
             self._note(f"{agent} says, unseen by users: {words}", _MARGIN)
 

@@ -44,7 +44,7 @@ def init(
     ] = False,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
-    """Make a workspace with two example packages."""
+    """Make a workspace with three example packages."""
     parts = _parts()
     if folder.exists() and not folder.is_dir():
         raise conflict(f"{folder} is a file", "choose another name")
@@ -127,6 +127,7 @@ def _next(folder: Path) -> str:
     steps = [] if folder == Path() else [clean(f"cd {shlex.quote(str(folder))}")]
     steps += [
         f"weft chat {EXAMPLES[1]}",
+        f"weft run {EXAMPLES[2]} --model sample",
         "weft check",
         f"weft diagram {EXAMPLES[1]} --format ascii",
         "weft documents list",

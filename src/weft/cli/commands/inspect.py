@@ -88,8 +88,9 @@ def _print_run(recorded: Recorded, location: JournalLocation, streams: Streams) 
     else:
         streams.result(run_page(inspection, streams))
         if inspection.turns:
+            what = "see what an agent was sent" if inspection.flow is None else "see one step"
             command = f"weft inspect {recorded.run}@1{location.options}"
-            streams.note(f"\nsee what an agent was sent: {command}")
+            streams.note(f"\n{what}: {command}")
     return Exit.DONE
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -21,6 +22,7 @@ from weft.cli.starting import package_to_run, read_input, read_message, start_ru
 from weft.cli.streams import Streams
 from weft.cli.text import clean, counted
 from weft.engine.rows import RequestRow, RunRow
+from weft.packages.reader import read_package
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow
 from weft.wire.rows import Schemas
@@ -80,6 +82,8 @@ def chat(
             "change a run from a turn on: weft replay RUN --fork TURN",
         )
     folder = None if name is None else package_to_run(streams, name)
+    if folder is not None:
+        _require_talk(folder)
     session = Session(streams, locate_journal(streams, journal, must_exist=folder is None))
 
     async def work(person: Person) -> Exit:
@@ -94,6 +98,17 @@ def chat(
         return _closed(session, row, asks, schemas)
 
     return run_session(session, work)
+
+
+def _require_talk(folder: Path) -> None:
+    """Refuse a flow: its steps work on values, and nobody in it waits for messages."""
+    if read_package(folder).spec.flow is not None:
+        name = folder.resolve().name
+        raise usage(
+            f"{name} is a flow, and takes no messages",
+            f"run it: weft run {name} --set NAME=VALUE",
+            "approve something in a run: weft runs answer RUN",
+        )
 
 
 async def _go_back_to(host: Host, session: Session, typed: str) -> None:

@@ -217,7 +217,8 @@ async def _at_rest(
     asked = await host.requests(scope=LOCAL, run=run)
     if asked:
         return waiting_text(streams, location, row, asked), Exit.WAITING
-    return (idle_text(row), Exit.DONE) if row.status == "waiting" else ("", None)
+    flow = (await host.workflow(run, scope=LOCAL)).compiled.flow is not None
+    return (idle_text(row, flow=flow), Exit.DONE) if row.status == "waiting" else ("", None)
 
 
 def _no_runs(location: JournalLocation, wanted: _Wanted) -> str:

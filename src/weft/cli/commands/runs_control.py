@@ -26,11 +26,12 @@ from weft.cli.hosting import (
     locate_journal,
 )
 from weft.cli.options import RUN_HELP, JournalFile, People, RunName, Seed
-from weft.cli.pages.runs import outcome_text, print_list, repeat_turn
+from weft.cli.pages.runs import approval_options, outcome_text, print_list, repeat_turn
 from weft.cli.starting import read_message, warn_if_changed
 from weft.cli.streams import Streams
 from weft.cli.text import clean, counted
 from weft.engine.events import Event, TurnStarted
+from weft.engine.flow_plan import APPROVAL
 from weft.engine.rows import RequestRow, RunRow
 from weft.errors import WeftError
 from weft.findings import Json
@@ -272,6 +273,8 @@ async def _answer(
         value = value.value
     elif not schema:
         value = _json_or_text(session.streams, str(value))
+    elif (request.tool or "").startswith(APPROVAL) and value in approval_options(request.payload):
+        value = {"decision": value}
     elif schema.get("type") != "string":
         value = _read_json(str(value))
     fault = form.answer_fault(value) if form else None

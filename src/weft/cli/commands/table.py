@@ -185,7 +185,7 @@ COMMANDS: Final = (
     Command(
         "init",
         "[DIR] [OPTIONS]",
-        "Make a workspace with two example packages.",
+        "Make a workspace with three example packages.",
         ("weft init shop", "weft init shop --force      write the examples anew"),
         "create:init",
     ),

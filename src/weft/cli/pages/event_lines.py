@@ -12,10 +12,25 @@ from weft.cli.pages.board import (
     timer_text,
     woken_text,
 )
+from weft.cli.pages.flow import (
+    approval_text,
+    branched_text,
+    changes_text,
+    context_texts,
+    decided_text,
+    failed_text,
+    fired_text,
+    joined_text,
+    step_text,
+)
+from weft.cli.pages.flow import timer_text as flow_timer_text
 from weft.cli.text import at_time, counted, shortened, value_text
 from weft.engine import events
 from weft.engine.board_turn import AFTER, BOARD, ENGINE, ERROR, PUBLISH
 from weft.engine.events import Event, EventData
+from weft.engine.flow_plan import APPROVAL
+from weft.engine.flow_turn import APPLY, FLOW, STEP
+from weft.engine.flow_turn import POINTS as FLOW_POINTS
 from weft.engine.points import COMPUTED, HANDOFF, TRIGGER
 from weft.findings import Json
 from weft.inspect.board import slice_records
@@ -43,8 +58,10 @@ _ENDS: Final = {
 }
 
 
-#: What is called at the boundaries of an activation on a board.
-_BOARD_POINTS: Final = {
+#: What is called at the boundaries of an activation on a board, and of a step of a flow.
+_OWN_POINTS: Final = {
+    STEP: "{} runs",
+    APPLY: "{} applies the reply",
     ENGINE: "{} works",
     PUBLISH: "what is to be published is looked at",
     AFTER: "components are told what was published",
@@ -80,8 +97,8 @@ def point_text(point: str, function: str) -> str:
     """Say what is called at a boundary, and for what."""
     if point.startswith(COMPUTED):
         return f"{function} computes {point.removeprefix(COMPUTED)}"
-    if point in _BOARD_POINTS:
-        return _BOARD_POINTS[point].format(function)
+    if point in _OWN_POINTS:
+        return _OWN_POINTS[point].format(function)
     if point.startswith(TRIGGER):
         return f"{function} is asked for {point.removeprefix(TRIGGER)}"
     return f"{function} ({point})"
@@ -109,6 +126,8 @@ def writer_text(writer: str, inputs: Sequence[str] = ()) -> str:
     if writer == "computed":
         return f"computed from {', '.join(inputs)}" if inputs else "computed"
     kind = writer.removeprefix("source:")
+    if writer.startswith("step:"):
+        return f"by step {writer.removeprefix('step:')}"
     return f"by {writer}" if kind == writer else f"from the {kind} source"
 
 
@@ -134,7 +153,10 @@ def _shown(_event: Event, data: events.MessageShown, _workflow: Workflow) -> str
 
 
 def _turn(event: Event, data: events.TurnStarted, workflow: Workflow) -> str:
-    told = woken_text(workflow, data) if data.step else data.agent
+    if workflow.compiled.flow is not None:
+        told = step_text(workflow, data)
+    else:
+        told = woken_text(workflow, data) if data.step else data.agent
     return f"turn {event.turn}: {told}"
 
 
@@ -183,9 +205,16 @@ def _called(_event: Event, data: events.ToolCalled, _workflow: Workflow) -> str:
     return f"tool {data.tool}({_arguments(data.arguments)})"
 
 
-def _returned(event: Event, data: events.ToolReturned, _workflow: Workflow) -> str:
+def _returned(event: Event, data: events.ToolReturned, workflow: Workflow) -> str:
+    if workflow.compiled.flow is not None and is_step_call(data.id):
+        return f"{event.actor.removeprefix('tool:')} {changes_text(data.value)}"
     told = f"{event.actor.removeprefix('tool:')} returned {preview(data.value)}"
     return f"{told} ({progress_text(*data.progress)})" if data.progress else told
+
+
+def is_step_call(call: str) -> bool:
+    """Tell whether a call is that of the code of a step."""
+    return f"{FLOW}:{call.partition('-')[0]}" in FLOW_POINTS
 
 
 def progress_text(share: float, text: str) -> str:
@@ -207,6 +236,8 @@ def _sent(_event: Event, data: events.MessageSent, _workflow: Workflow) -> str:
 
 def _fetched(event: Event, data: events.ContextFetched, workflow: Workflow) -> str:
     told = [fetched_text(it) for it in fetch_records(workflow, event, data)]
+    if FLOW in data.found:
+        told += context_texts(data.found[FLOW])
     board: Any = data.found.get(BOARD) or {}
     told += [slice_text(it) for it in slice_records(board)]
     if board.get("verdict"):
@@ -229,9 +260,11 @@ def _judged(event: Event, data: events.ConditionJudged, workflow: Workflow) -> s
 
 
 def judgement_text(record: Judgement) -> str:
-    """Say what a model judged and why."""
+    """Say what was judged and why."""
     if record.fault:
         return f"could not judge whether {record.condition}: {record.fault}"
+    if record.comparison:
+        return f"compared what was said with the descriptions of {record.comparison}"
     return f"judged whether {record.condition}: {record.verdict}"
 
 
@@ -241,6 +274,8 @@ def _ending(_event: Event, data: events.RunEnding, _workflow: Workflow) -> str:
 
 def _tool_failed(event: Event, data: events.ToolFailed, _workflow: Workflow) -> str:
     what = "refused" if data.kind == "refused" else "failed"
+    if data.exception is not None:  # Its text names the function, and where it failed.
+        return data.error
     tool = event.actor.removeprefix("tool:") if event.actor.startswith("tool:") else "the tool"
     # Where the code of a tool has failed, the text says so itself.
     return data.error if data.error.startswith(f"{tool} ") else f"{tool} {what}: {data.error}"
@@ -258,11 +293,14 @@ def _not_set(_event: Event, data: events.VariableRefused, _workflow: Workflow) -
 def _opened(_event: Event, data: events.RequestOpened, _workflow: Workflow) -> str:
     if data.kind == "chat":
         return "waits for the user"
+    if (data.tool or "").startswith(APPROVAL):
+        return approval_text(data)
     return f"{data.tool} asks {data.addressee or 'a person'}: {preview(data.payload)}"
 
 
-def _answered(_event: Event, data: events.RequestAnswered, _workflow: Workflow) -> str:
-    return f"{data.user} answers: {preview(data.value)}"
+def _answered(_event: Event, data: events.RequestAnswered, workflow: Workflow) -> str:
+    decided = decided_text(data) if workflow.compiled.flow is not None else ""
+    return decided or f"{data.user} answers: {preview(data.value)}"
 
 
 def _expired(_event: Event, _data: events.RequestExpired, _workflow: Workflow) -> str:
@@ -278,27 +316,41 @@ def _handed(_event: Event, data: events.HandedOff, workflow: Workflow) -> str:
     return f"{data.source} -> {data.target}, because {reason}"
 
 
-def _turn_failed(_event: Event, data: events.TurnFailed, _workflow: Workflow) -> str:
+def _turn_failed(_event: Event, data: events.TurnFailed, workflow: Workflow) -> str:
+    if workflow.compiled.flow is not None:
+        return failed_text(workflow, data)
     return f"the turn failed: {data.error}"
 
 
-def _forked_group(_event: Event, data: events.Forked, _workflow: Workflow) -> str:
+def _forked_group(_event: Event, data: events.Forked, workflow: Workflow) -> str:
+    if workflow.compiled.flow is not None:
+        return f"fork {data.name}: paths {', '.join(data.members)}"
     return f"{data.name}: {', '.join(data.members)} side by side"
 
 
 def _joined(_event: Event, data: events.Joined, _workflow: Workflow) -> str:
+    if data.results is not None:
+        return joined_text(data)
     turns = ", ".join(map(str, data.turns))
     what = f"turns {turns} count" if len(data.turns) > 1 else f"turn {turns} counts"
     return f"{data.name} is done: {data.text or what}"
 
 
-def _timer_set(_event: Event, data: events.TimerSet, _workflow: Workflow) -> str:
+def _branched(_event: Event, data: events.Branched, workflow: Workflow) -> str:
+    return branched_text(workflow, data)
+
+
+def _timer_set(event: Event, data: events.TimerSet, _workflow: Workflow) -> str:
     if data.why == "board":
         return timer_text(data)
+    if data.why == "flow":
+        return flow_timer_text(event, data)
     return f"{data.why} at {at_time(data.at, '%H:%M:%S')}"
 
 
-def _timer_fired(_event: Event, data: events.TimerFired, _workflow: Workflow) -> str:
+def _timer_fired(_event: Event, data: events.TimerFired, workflow: Workflow) -> str:
+    if workflow.compiled.flow is not None:
+        return fired_text(data.id)
     return f"{data.id.partition(':')[0]}: its time has come"
 
 
@@ -371,6 +423,7 @@ _SUMMARIES: Final[dict[type[EventData], _Summary]] = {
     events.TurnFailed: _turn_failed,
     events.Forked: _forked_group,
     events.Joined: _joined,
+    events.Branched: _branched,
     events.TimerSet: _timer_set,
     events.TimerFired: _timer_fired,
     events.HandedOff: _handed,

@@ -16,11 +16,13 @@ from weft.cli.pages.event_lines import (
     who_stood_in,
     writer_text,
 )
+from weft.cli.pages.flow import add_context, add_step_outcome, flow_lines, step_title
 from weft.cli.pages.page import Page
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, counted, value_text
 from weft.context.segment import LeftOut, Segment
 from weft.engine.board_turn import POINTS
+from weft.engine.flow_turn import POINTS as FLOW_POINTS
 from weft.findings import Json
 from weft.inspect.comparison import TurnComparison
 from weft.inspect.handoffs import HandoffRecord, RuleAsked
@@ -41,7 +43,7 @@ _DECLARED: Final = {"package": "the package", "default": "default"}
 
 
 def run_page(inspection: RunInspection, streams: Streams) -> str:
-    page = Page(streams)
+    page, stacks = Page(streams), streams.settings.verbose
     page.title(f"run {inspection.run} of {inspection.workflow}: {_status(inspection)}")
     page.lines(_facts(inspection))
     if inspection.board is not None:
@@ -52,11 +54,14 @@ def run_page(inspection: RunInspection, streams: Streams) -> str:
     if not inspection.variables:
         page.line("none")
     _add_own(page, inspection)
-    page.title("Turns")
+    page.title("Turns" if inspection.flow is None else "Steps")
     for record in inspection.opening:
         _handoff(page, record, 2)
+    ways = flow_lines(inspection.flow) if inspection.flow is not None else []
     for turn in inspection.turns:
-        add_turn(page, turn)
+        _add_ways(page, ways, turn.seq)
+        add_turn(page, turn, stacks=stacks)
+    _add_ways(page, ways, inspection.seq + 1)
     if not inspection.turns:
         page.line("no agent has taken a turn yet")
     if inspection.requests:
@@ -66,6 +71,12 @@ def run_page(inspection: RunInspection, streams: Streams) -> str:
             whom = f", of {request.addressee}" if request.addressee else ""
             page.line(f"{request.id}: {what}{whom}, since {at_time(request.opened_at)}")
     return str(page)
+
+
+def _add_ways(page: Page, ways: list[tuple[int, str]], before: int) -> None:
+    """Add where a flow went before an event, and forget it."""
+    while ways and ways[0][0] < before:
+        page.line(ways.pop(0)[1], style="cyan")
 
 
 def _status(inspection: RunInspection) -> str:
@@ -87,11 +98,12 @@ def _add_own(page: Page, inspection: RunInspection) -> None:
         page.line(f"{document_text(it.name, it.fault)} (as of event {it.value})")
 
 
-def add_turn(page: Page, turn: TurnRecord) -> None:
-    """Add what happened in a turn."""
+def add_turn(page: Page, turn: TurnRecord, *, stacks: bool = False) -> None:
+    """Add what happened in a turn; `stacks` with the tracebacks of steps that failed."""
     took = "" if turn.seconds is None else f"  {turn.seconds:.2f} s"
     group = f"  in the group {turn.group}" if turn.group else ""
-    page.line(f"{turn.number}  {turn.agent}{group}{took}", style="bold")
+    name = turn.agent if turn.step is None else step_title(turn.step, turn.agent)
+    page.line(f"{turn.number}  {name}{group}{took}", style="bold")
     if turn.settings:
         said = (f"{name} {value_text(value)}" for name, value in turn.settings.items())
         page.line(f"settings {', '.join(said)}", 5, "dim")
@@ -99,16 +111,21 @@ def add_turn(page: Page, turn: TurnRecord) -> None:
         page.line(f"fetched {fetched_text(it)}", 5)
     if turn.board is not None:
         add_board_turn(page, turn.board, 5)
+    if turn.step is not None:
+        add_context(page, turn.step, 5)
     first = turn.calls[0].seq if turn.calls else 0
     _points(page, [it for it in turn.points if it.seq < first], 5)
     _calls(page, turn)
     _points(page, [it for it in turn.points if it.seq > first], 5)
     if turn.sent is not None:
         page.line(f'says after its hooks "{" ".join(turn.sent.split())}"', 5)
-    if turn.variables:
-        page.line(f"set {', '.join(turn.variables)}", 5)
-    if turn.error is not None:
-        page.line(f"failed: {turn.error}", 5)
+    if turn.step is not None:
+        add_step_outcome(page, turn.step, 5, stacks=stacks)
+    else:
+        if turn.variables:
+            page.line(f"set {', '.join(turn.variables)}", 5)
+        if turn.error is not None:
+            page.line(f"failed: {turn.error}", 5)
     if turn.board is not None:
         add_board_outcome(page, turn.board, 5)
     for it in turn.judged:
@@ -213,7 +230,8 @@ def _tool(use: ToolUse) -> str:
 def _points(page: Page, uses: Iterable[ToolUse], margin: int) -> None:
     """Add functions that were called at boundaries, and what they changed."""
     for use in uses:
-        _point(page, use, margin)
+        if use.point not in FLOW_POINTS:  # What a step sets, and how it fails, stands with it.
+            _point(page, use, margin)
 
 
 def _point(page: Page, use: ToolUse, margin: int) -> None:
@@ -286,7 +304,7 @@ def _asked(rule: RuleAsked) -> str:
 def turn_page(inspection: TurnInspection, streams: Streams) -> str:
     page = Page(streams)
     page.title(f"run {inspection.run}, turn {inspection.record.number}: {inspection.record.agent}")
-    add_turn(page, inspection.record)
+    add_turn(page, inspection.record, stacks=True)
     if inspection.values:
         page.title("Variables when the turn began")
         for name, value in inspection.values.items():

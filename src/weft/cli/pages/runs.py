@@ -1,20 +1,23 @@
 """Runs in a list, one run at a glance, and what a run came to or waits for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from shlex import quote
-from typing import Final
+from typing import Final, cast
 
 from weft.app.places import LOCAL
 from weft.cli.failure import CommandFailed, Exit, Failure, code_of
 from weft.cli.formats.documents import document_line
 from weft.cli.hosting import JournalLocation, how_to_resume, is_asked_of, is_stopped, short
+from weft.cli.pages.flow import fields_of
 from weft.cli.pages.page import Page
-from weft.cli.streams import Streams
+from weft.cli.streams import Streams, finish
 from weft.cli.text import at_time, clean, shortened, value_text
+from weft.engine.flow_plan import APPROVAL
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.spent import Spent
+from weft.findings import Json
 from weft.inspect.run import spending
 from weft.runtime.workflow import Workflow
 from weft.wire.rows import Schemas, run_data
@@ -78,7 +81,7 @@ def run_text(
     facts = {
         "workflow": f"{row.workflow} {row.digest[:12]}",
         "about": " ".join(workflow.spec.orchestrator.description.split()),
-        "status": "idle: it waits for artifacts" if idle else _whole_status(row),
+        "status": _idle_status(workflow) if idle else _whole_status(row),
         "started": at_time(row.started_at),
         "changed": at_time(row.changed_at),
         "events": str(row.seq),
@@ -95,6 +98,12 @@ def run_text(
         _put_question(page, request, workflow)
         page.text(f"answer    {answer_command(location, row, request, len(requests))}", 2)
     return str(page)
+
+
+def _idle_status(workflow: Workflow) -> str:
+    if workflow.compiled.flow is not None:
+        return "waiting: for the next attempt at a step"
+    return "idle: it waits for artifacts"
 
 
 def _put_question(page: Page, request: RequestRow, workflow: Workflow) -> None:
@@ -157,13 +166,22 @@ def print_outcome(
     row: RunRow,
     requests: Sequence[RequestRow],
     schemas: Schemas,
+    values: Mapping[str, Json] | None = None,
+    failed: int = 0,
 ) -> Exit:
-    """Print what a run came to, and return the exit code for it."""
+    """Print what a run came to, and return the exit code for it.
+
+    Of a flow, with the values of its state; `failed` is the turn in which it failed.
+    """
     if streams.settings.json:
-        streams.result(document_line({"run": run_data(row, requests, schemas)}))
+        shown = {} if values is None else {"values": values}
+        streams.result(document_line({"run": run_data(row, requests, schemas), **shown}))
         return _exit_of(row, requests)
     if row.status == "ended":
-        return _ended(streams, location, row)
+        for name, value in (values or {}).items():
+            streams.result(clean(f"{name} = {value_text(value)}"))
+        finish()
+        return _ended(streams, location, row, failed)
     if is_idle(row, requests):
         streams.note(streams.paint_error(idle_text(row), "bold green"))
         streams.note(f"  inspect: weft inspect {row.run}{location.options}")
@@ -205,8 +223,10 @@ def is_idle(row: RunRow, requests: Sequence[RequestRow]) -> bool:
     return row.status == "waiting" and not requests
 
 
-def idle_text(row: RunRow) -> str:
-    """Say that a board has nothing to do, and how it gets something."""
+def idle_text(row: RunRow, *, flow: bool = False) -> str:
+    """Say that a board has nothing to do, and how it gets something; or a flow until a retry."""
+    if flow:
+        return f"run {row.run} waits for its next attempt at a step"
     return f"run {row.run} is idle: it waits for artifacts, or for the clock"
 
 
@@ -215,11 +235,14 @@ def outcome_text(row: RunRow) -> str:
     return f"run {row.run} {_OUTCOMES[row.outcome or 'failed']}: {row.reason}"
 
 
-def repeat_turn(location: JournalLocation, row: RunRow) -> str:
-    """Say how to go on from the turn in which a run failed, or from the first; nothing without."""
+def repeat_turn(location: JournalLocation, row: RunRow, failed: int = 0) -> str:
+    """Say how to go on from the turn in which a run failed, or from the first; nothing without.
+
+    `failed` is that turn where it is not the last: of a flow, what was done is undone afterwards.
+    """
     if not row.turns:
         return ""
-    turn = row.turns if row.outcome == "failed" else 1
+    turn = (failed or row.turns) if row.outcome == "failed" else 1
     return f"repeat turn {turn}: weft replay {row.run} --fork {turn}{location.options}"
 
 
@@ -254,8 +277,15 @@ def answer_command(location: JournalLocation, row: RunRow, request: RequestRow, 
     """Return the command that answers an open question; it is named where there are several."""
     name = f" {quote(request.id)}" if asked > 1 else ""
     value = "TEXT" if request.kind == "chat" else "--json-value JSON"
+    if (request.tool or "").startswith(APPROVAL):
+        value = quote(next(iter(approval_options(request.payload)), "TEXT"))
     whom = "" if is_asked_of(request, LOCAL) else f" --as {quote(request.addressee)}"
     return f"weft runs answer {row.run}{name} {value}{whom}{location.options}"
+
+
+def approval_options(payload: Json) -> list[str]:
+    """Return the decisions that a person may take who is asked for approval."""
+    return [str(it) for it in cast("list[Json]", fields_of(payload).get("options") or [])]
 
 
 def _exit_of(row: RunRow, requests: Sequence[RequestRow]) -> Exit:
@@ -266,12 +296,12 @@ def _exit_of(row: RunRow, requests: Sequence[RequestRow]) -> Exit:
     return Exit.DONE if row.outcome == "completed" else Exit.FAILED
 
 
-def _ended(streams: Streams, location: JournalLocation, row: RunRow) -> Exit:
+def _ended(streams: Streams, location: JournalLocation, row: RunRow, failed: int) -> Exit:
     inspect = f"weft inspect {row.run}{location.options}"
     if row.outcome != "completed":
         hint = [f"see what happened: {inspect}"]
         if row.outcome == "failed" and row.turns:
-            hint.append(repeat_turn(location, row))
+            hint.append(repeat_turn(location, row, failed))
         raise CommandFailed(Failure(Exit.FAILED, outcome_text(row), hint=tuple(hint)))
     streams.note(streams.paint_error(outcome_text(row), "bold green"))
     streams.note(f"  inspect: {inspect}")

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from weft.context.similarity import NO_EMBEDDINGS, Similarity, text_of
 from weft.context.slices import AgentInfo, Envelope, Item, utc
 from weft.engine.board import rules_of
 from weft.engine.board_rules import SubscriptionRules, test_of
@@ -15,11 +16,12 @@ from weft.engine.publishing import (
     JsonDraft,
     Unpublishable,
     dumped,
+    fulfils,
     reviewed,
 )
 from weft.engine.state import Activation, State
 from weft.engine.visibility import audience, may_see
-from weft.errors import ToolError
+from weft.errors import RetrievalError, ToolError
 from weft.findings import Json
 from weft.ports.board import BoardStore
 from weft.ports.clock import Clock
@@ -52,6 +54,7 @@ class BoardCall:
     active: Activation
     call: ToolCall
     variables: Context | None = None
+    similarity: Similarity | None = None
 
     @property
     def app(self) -> str:
@@ -235,7 +238,10 @@ async def _answers(board: BoardCall, name: str, drafts: Sequence[JsonDraft]) -> 
 
 
 async def consulted(board: "BoardCall | OutsideCall", agent: str, draft: JsonDraft) -> JsonDraft:
-    """Let components see an artifact before it is published, and functions say who wants it."""
+    """Let components see an artifact before it is published, and find out who wants it.
+
+    That is found out here where functions say it, or meanings are compared.
+    """
     for hook in board.code.hooks_of(agent, "artifact_published"):
         (it,) = envelopes([draft], board)
         given = await board.invoke(hook.name, hook.call, it)
@@ -250,8 +256,8 @@ async def consulted(board: "BoardCall | OutsideCall", agent: str, draft: JsonDra
     verdicts: dict[str, Json] = {}
     keys: dict[str, Json] = {}
     for it in _askable(board, draft):
-        if it.where is not None and it.where.function:
-            verdicts[it.name] = await _verdict_of(board, it.where.function, draft)
+        if it.asks_outside:
+            verdicts[it.name] = await _wants(board, it, draft)
         if it.join is not None and it.join.function:
             key = await _verdict_of(board, it.join.function, draft, raw=True)
             if key is not None:
@@ -273,6 +279,25 @@ def _askable(board: "BoardCall | OutsideCall", draft: JsonDraft) -> Iterator[Sub
     for it in rules.by_type.get(str(draft["type"]), ()):
         if may_see(seen, rules.identity(it.agent, board.app), 0):
             yield it
+
+
+async def _wants(
+    board: "BoardCall | OutsideCall", rules: SubscriptionRules, draft: JsonDraft
+) -> bool | str:
+    """Tell whether a subscription wants an artifact, or why that cannot be told."""
+    held = fulfils(rules, draft["payload"])
+    if held is True and rules.where and rules.where.function:
+        held = cast("bool | str", await _verdict_of(board, rules.where.function, draft))
+    if held is not True or not rules.semantic_match:
+        return held
+    if board.similarity is None:
+        return NO_EMBEDDINGS
+    try:
+        text = text_of(draft["payload"])
+        (score,) = await board.similarity.of(rules.semantic_match, [text])
+    except RetrievalError as error:
+        return f"it could not be compared with semantic_match: {error}"
+    return score >= rules.threshold
 
 
 async def _verdict_of(
@@ -302,6 +327,7 @@ class OutsideCall:
     call: ToolCall
     clock: Clock
     app: str
+    similarity: Similarity | None = None
 
     @property
     def code(self) -> BoardCode:

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from weft.context import providers
 from weft.context.providers import nesting_fault
+from weft.context.semantic import SemanticContextProvider
 from weft.context.slices import ContextProvider
 from weft.errors import LinkError
 from weft.ids import OBJECT_REF
@@ -24,6 +25,7 @@ from weft.spec.providers import (
     Provider,
     RecentProvider,
     RedactingProvider,
+    SemanticProvider,
     StateProvider,
     SummaryProvider,
     WindowProvider,
@@ -117,6 +119,10 @@ class _Maker(ObjectMaker):
                 return providers.RecentProvider(limit)
             case WindowProvider(seconds=seconds, limit=limit):
                 return providers.TimeWindowProvider(seconds, limit)
+            case SemanticProvider():
+                return SemanticContextProvider(
+                    spec.query, spec.query_field, spec.limit, spec.threshold, spec.filters
+                )
             case StateProvider(key=key):
                 return providers.StateDelegatingProvider(key)
             case CompositeProvider(providers=inner, parallel=parallel, limit=limit):

@@ -21,6 +21,7 @@ from weft.runtime.arguments import require_scope, require_text, require_user
 from weft.runtime.board.collecting import Collector, last_run, open_run
 from weft.runtime.board.publish import Offer, Publication, event_of, judged
 from weft.runtime.board.reading import reader_for
+from weft.runtime.comparing import require_embeddings
 from weft.runtime.decision import NewEvent
 from weft.runtime.gateway import Gateway
 from weft.runtime.signals import Stop
@@ -149,7 +150,7 @@ class BoardGateway(Gateway):
         model: str | None,
     ) -> None:
         user = scope.user or ""
-        made = await event_of(linked, offer, app=scope.app, user=user, clock=self._clock)
+        made = await self._event_of(linked, offer, scope)
         begun = await self._board_start(linked, scope, model, correlation=correlation)
         actor = f"user:{user}"
         new = (NewEvent(actor, begun), NewEvent(actor, made))
@@ -158,6 +159,16 @@ class BoardGateway(Gateway):
         except UsageError as taken:
             raise _Begun from taken
         self._follow(scope, events, made)
+
+    async def _event_of(self, workflow: Workflow, offer: Offer, scope: Scope) -> ArtifactPublished:
+        return await event_of(
+            workflow,
+            offer,
+            app=scope.app,
+            user=scope.user or "",
+            clock=self._clock,
+            similarity=self._similarity,
+        )
 
     async def _board_start(
         self,
@@ -197,7 +208,7 @@ class BoardGateway(Gateway):
         if _is_published(opened.state, offer):
             return
         user = scope.user or ""
-        made = await event_of(opened.workflow, offer, app=scope.app, user=user, clock=self._clock)
+        made = await self._event_of(opened.workflow, offer, scope)
         new = (NewEvent(f"user:{user}", made),)
         events = await self._write_all(
             opened, new, lambda state: _is_open(state) and not _is_published(state, offer)
@@ -222,6 +233,7 @@ class BoardGateway(Gateway):
         require_scope(scope)
         require_user(scope)
         linked = await self._workflows.named(workflow)
+        require_embeddings(linked, self._similarity)
         runs: list[str] = []
         for agent in linked.spec.board.agents if linked.spec.board else ():
             if agent.schedule is None:

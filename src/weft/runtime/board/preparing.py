@@ -135,7 +135,9 @@ async def _asked(
     # Copies: what a provider does with them changes nothing for others.
     own_inputs = [replace(it, payload=deepcopy(it.payload)) for it in inputs]
     ctx = board.context(own_inputs, deepcopy(state), served=served)
-    request = ContextRequest(ctx.agent, ctx, ctx.inputs, ctx.board, ctx.correlation_id)
+    request = ContextRequest(
+        ctx.agent, ctx, ctx.inputs, ctx.board, ctx.correlation_id, similarity=board.similarity
+    )
     name, begun, clock = name_of(provider), time.perf_counter(), board.clock.now()
     limit = asyncio.timeout(PROVIDER_SECONDS)
     try:

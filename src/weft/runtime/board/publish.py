@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from weft.context.similarity import Similarity
 from weft.engine.board import rules_of
 from weft.engine.events import ArtifactPublished
 from weft.engine.publishing import VISIBILITY, JsonDraft, published, read_draft
@@ -140,11 +141,17 @@ def _require_consumer(workflow: Workflow, offer: Offer) -> None:
 
 
 async def event_of(
-    workflow: Workflow, offer: Offer, *, app: str, user: str, clock: Clock
+    workflow: Workflow,
+    offer: Offer,
+    *,
+    app: str,
+    user: str,
+    clock: Clock,
+    similarity: Similarity | None,
 ) -> ArtifactPublished:
     """Return the event of what is published. Raises UsageError if it may not be."""
     draft = judged(workflow, offer)
-    call = OutsideCall(workflow, code_call("", "", ""), clock, app)
+    call = OutsideCall(workflow, code_call("", "", ""), clock, app, similarity)
     try:
         draft = await consulted(call, "", draft)
     except ToolError as error:
@@ -154,6 +161,7 @@ async def event_of(
     read = read_draft(draft, by=f"user:{user}", direct=offer.agent)
     made = published(rules_of(workflow.compiled), app, read)
     if offer.agent and not made.wakes:
-        why = next(iter(made.faults.values()), "its where or its visibility says no")
+        none = "its where, its semantic_match or its visibility says no"
+        why = next(iter(made.faults.values()), none)
         raise UsageError(f"{offer.agent} does not take this {offer.type}: {why}")
     return made

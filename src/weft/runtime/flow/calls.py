@@ -122,7 +122,7 @@ class FlowCall:
         return Undone(found["step"], found["turn"], self._given(found["state"]).state)
 
     def _failure(self, given: Any) -> Failure | None:  # noqa: ANN401 - as it was recorded
-        if given is None:
+        if given is None or "step" not in given:  # What was stopped has not failed.
             return None
         return Failure(
             step=given["step"],
@@ -130,8 +130,9 @@ class FlowCall:
             type=given["type"],
             message=given["message"],
             stack=given.get("stack") or "",
-            at=utc(given["at"]),
-            input=given["input"],
+            # What no attempt has failed with, such as a branch without a case, has no time yet.
+            at=utc(given.get("at") or self.clock.now()),
+            input=given.get("input") or "",
         )
 
     def _variables(self) -> dict[str, Json]:

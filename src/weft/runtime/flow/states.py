@@ -63,7 +63,7 @@ class GivenState:
                 f"return a dict of changed fields, {wanted} or None"
             )
         for name, value in set_.items():
-            whole = _joined(self._merge(name), self.before.get(name), value)
+            whole = _joined(name, self._merge(name), self.before.get(name), value)
             fault = value_error(self.compiled, self.before, name, whole)
             if fault:
                 raise ToolError(f"what it returned does not fit: {fault}")
@@ -88,7 +88,7 @@ class GivenState:
         if self.kind is None:
             return cast("dict[str, Json]", _plain(dict(patch)))
         held = _fields(self.state)
-        whole = {it: _joined(self._merge(it), held[it], patch[it]) for it in patch}
+        whole = {it: _joined(it, self._merge(it), held[it], patch[it]) for it in patch}
         after = self._dumped({**held, **whole})
         return {it: _part(self._merge(it), patch[it], after[it]) for it in patch}
 
@@ -162,15 +162,15 @@ def _plain(value: object) -> Json:
         raise ToolError(f"it returned {error}") from error
 
 
-def _joined(merge: Merge | None, held: Any, new: Any) -> Any:  # noqa: ANN401 - values of fields
+def _joined(name: str, merge: Merge | None, held: Any, new: Any) -> Any:  # noqa: ANN401 - values
     """Return the whole value of a field that new entries or keys are added to."""
     if merge == "append":
         if not isinstance(new, list | tuple):
-            raise ToolError("a field that is appended to gets a list of the new entries")
+            raise ToolError(f"{name} is appended to: return a list of the new entries")
         return [*(held or ()), *cast("list[Any]", new)]
     if merge == "merge":
         if not isinstance(new, Mapping):
-            raise ToolError("a field that is merged gets a mapping of the new keys")
+            raise ToolError(f"{name} is merged: return a mapping of the new keys")
         kept: Mapping[Any, Any] = held or {}
         return {**kept, **cast("Mapping[Any, Any]", new)}
     return new

@@ -64,6 +64,7 @@ EVERY_KIND: Final[tuple[EventData, ...]] = (
         0, holds=True, text="{}", usage=events.Usage(9, 2, 0, 0.1), model="m", answerer="script"
     ),
     events.ConditionJudged(1, holds=False, text="", fault="the model gave no answer"),
+    events.ConditionJudged(2, holds=True, text="", model="words", scores={"2": 0.75, "3": 0.25}),
     events.VariableSet("status", ["sent", 3], "tool:find"),
     events.VariableRefused("status", "trigger", "not a number"),
     events.RequestOpened(

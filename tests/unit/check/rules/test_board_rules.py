@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from weft.check.meanings import comparisons
 from weft.check.rule import rules_of
 from weft.check.rules import board, board_waiting
 from weft.check.run import RULES, check
@@ -505,3 +506,53 @@ def test_BOARD027_models_are_told_what_to_do(engines, declared, warned):
     subject = workflow(member(engines=engines), declared=[{"agent_name": "reader", **declared}])
     assert len(hits("BOARD027", subject)) == warned
     assert hits("BOARD027", workflow(member(), declared=[])) == []
+
+
+SEMANTIC = {"kind": "semantic", "query": "floods"}
+
+
+def test_what_a_semantic_provider_looks_for_is_there():
+    def looking(**filters: Any) -> Subject:
+        return seeing({**SEMANTIC, "filters": filters})
+
+    assert only("BOARD005", looking(types=["News", "Nots"])).path[-1] == 1
+    assert only("BOARD020", looking(producers=["raeder"])).path[-1] == 0
+    tags = {"include": ["a"], "exclude": ["a"]}
+    assert "exclude each other" in only("BOARD023", looking(tags=tags)).message
+    assert hits("BOARD023", looking(types=["News"])) == []
+
+
+def test_BOARD012_the_field_of_a_query_is_in_a_type_that_wakes_the_agent():
+    other = {"name": "Other", "schema": {"type": "object", "properties": {"word": OBJECT}}}
+
+    def asking(field: str, *types: str) -> Subject:
+        wakes = [{"types": [it]} for it in types]
+        agent = member(context={"kind": "semantic", "query_field": field}, consumes=wakes)
+        return workflow(agent, artifacts=[*TYPES, other])
+
+    assert hits("BOARD012", asking("id", "News", "Other")) == []
+    assert hits("BOARD012", asking("word.id", "News", "Other")) == []
+    assert only("BOARD012", asking("idd", "News", "Other")).message == 'News has no field "idd"'
+    assert hits("BOARD012", seeing(SEMANTIC)) == []
+
+
+def test_BOARD029_a_threshold_is_compared():
+    assert only("BOARD029", consuming(threshold=0.5)).path[-1] == "threshold"
+    assert hits("BOARD029", consuming(threshold=0.5, semantic_match="floods")) == []
+    assert hits("BOARD029", consuming()) == []
+
+
+def test_BOARD030_one_query():
+    assert only("BOARD030", seeing({**SEMANTIC, "query_field": "id"})).path[-1] == "query_field"
+    assert hits("BOARD030", seeing(SEMANTIC)) == []
+    assert hits("BOARD030", seeing({"kind": "recent"})) == []
+
+
+def test_what_compares_meanings_is_known():
+    def found(subject: Subject) -> list[str]:
+        return list(comparisons(subject.spec))
+
+    assert found(seeing({"kind": "recent"})) == []
+    assert found(seeing(SEMANTIC)) == ["a provider of reader is semantic"]
+    matching = consuming(semantic_match="floods")
+    assert found(matching) == ["a subscription of reader has semantic_match"]

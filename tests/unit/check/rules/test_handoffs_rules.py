@@ -535,6 +535,30 @@ def test_HAND019_something_to_judge():
     )
 
 
+def test_HAND019_nothing_to_compare_with():
+    hit = only("HAND019", subject(handoff(condition_type="nearest")))
+    assert hit.message == (
+        "the nearest description is to decide when RouterAgent hands off to TechAgent, but there "
+        "is no condition to compare with"
+    )
+
+
+def test_HAND025_threshold_without_comparison():
+    hit = only("HAND025", subject(handoff(condition="angry", condition_type="llm", threshold=0.5)))
+    assert hit.path == ("handoffs", 0, "threshold")
+    near = handoff(condition="refunds", condition_type="nearest", threshold=0.0)
+    assert hits("HAND025", subject(near, handoff())) == []
+
+
+def test_descriptions_are_words_and_no_expressions():
+    near = handoff(condition="refunds of {order}", condition_type="nearest")
+    assert hits("HAND003", subject(near)) == []
+    assert only("HAND005", subject(near)).message.endswith(
+        'depends on "order", which is no variable'
+    )
+    assert hits("HAND014", subject(near)) == []
+
+
 def test_HAND020_unknown_default_target():
     hit = only("HAND020", subject(default_target="tech-agent"))
     assert hit.path == ("orchestrator", "default_target")

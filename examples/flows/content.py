@@ -1,0 +1,170 @@
+"""Content: drafts that a critic sends back, checks side by side, and an editor who decides.
+
+Run it with: python examples/flows/content.py
+"""
+
+import asyncio
+import logging
+from typing import Annotated
+
+from pydantic import BaseModel
+
+from weft import Answer, Host, Scope
+from weft.engine.events import TurnStarted
+from weft.flow import Append, Merge, StepContext, Workflow, agent, open_flow
+from weft.testing import ManualClock, ScriptedModel
+
+
+class Article(BaseModel):
+    topic: str
+    text: str = ""
+    accepted: bool = False
+    remarks: Annotated[list[str], Append] = []
+    checks: Annotated[dict[str, str], Merge] = {}
+    decision: str = ""
+    place: str = ""
+
+
+class Verdict(BaseModel):
+    """What the critic replies; fields of the state with these names are set."""
+
+    accepted: bool
+    remarks: list[str]
+
+
+def check_length(article: Article):
+    return {"checks": {"length": f"{len(article.text.split())} words"}}
+
+
+def check_links(article: Article):
+    raise ConnectionError("no network here")
+
+
+def skip_links(article: Article, context: StepContext):
+    why = context.failure.type if context.failure else "?"
+    return {"checks": {"links": f"not checked: {why}"}}
+
+
+def sum_up(article: Article, context: StepContext):
+    ended = [f"{name} {it.status}" for name, it in context.paths.items()]
+    return {"checks": {"all": ", ".join(ended)}}
+
+
+def archive(article: Article):
+    return {"place": "archive"}
+
+
+def publish(article: Article):
+    return {"place": "front page"}
+
+
+HOUR = 3600
+
+FLOW = (
+    Workflow.create("Content", Article)
+    .agent("Writer", prompt="You write for a newspaper.")
+    .agent("Critic", prompt="You judge drafts.", output_type=Verdict)
+    .start_with(
+        agent("Writer", prompt="Write about {topic}.", output=lambda it: it.text), name="draft"
+    )
+    .repeat_until(
+        lambda it: it.accepted,
+        "Refine",
+        lambda loop: loop.then(agent("Critic", prompt="Judge: {text}"), name="critique").branch(
+            lambda it: it.accepted,
+            {
+                True: lambda path: path,  # nothing to do
+                False: lambda path: path.then(
+                    agent("Writer", prompt="Improve it: {remarks}", output=lambda it: it.text),
+                    # The writer sees what it was asked and has written before.
+                    lambda step: step.with_context(
+                        lambda context: context.from_history(max_messages=4)
+                    ),
+                    name="improve",
+                ),
+            },
+        ),
+        max_iterations=3,
+    )
+    .fork(
+        lambda path: path.then(check_length),
+        lambda path: path.then(check_links).on_failure(lambda way: way.then(skip_links)),
+    )
+    .join(sum_up)
+    .await_approval(
+        "editor",
+        lambda ask: (
+            ask.text("Publish this? {text} {checks}")
+            .option("publish")
+            .option("drop", rejects=True)
+            .timeout(HOUR)
+            .escalate_to("chief", timeout=HOUR)
+            .on_timeout(lambda path: path.then(archive, name="archive_late").complete())
+            .on_rejection(lambda path: path.then(archive).complete())
+            .into(lambda it: it.decision)
+        ),
+        name="ask",
+    )
+    .finally_(publish)
+)
+
+SCRIPT = {
+    "Writer": ["Looms are old.", "Looms are older than wheels."],
+    "Critic": [
+        {"accepted": False, "remarks": ["Older than what?"]},
+        {"accepted": True, "remarks": []},
+    ],
+}
+
+ADA = Scope("paper", "ada")
+EDITOR = Scope("paper", "edith", roles=("editor",))
+CHIEF = Scope("paper", "carl", roles=("chief",))
+
+
+async def begin(host: Host) -> str:
+    run = await host.start("Content", scope=ADA, values={"topic": "looms"})
+    await host.settled(run, scope=ADA)
+    return run
+
+
+async def answer(host: Host, who: Scope, decision: str) -> None:
+    for it in await host.requests(scope=who):
+        print(f"  {who.user} answers {decision}: {it.payload['text']}")
+        await host.deliver(it.run, Answer(it.id, {"decision": decision}), scope=who)
+
+
+async def show(host: Host, run: str) -> None:
+    await host.settled(run, scope=ADA)
+    state = await host.state(run, scope=ADA)
+    values = state.variables
+    events = [it async for it in host.events(run, scope=ADA)]
+    print(f"  {' '.join(it.data.step for it in events if isinstance(it.data, TurnStarted))}")
+    print(f"  {state.outcome}: {values['place']}, {values['decision'] or 'no decision'}")
+
+
+async def main() -> None:
+    logging.getLogger("weft.tools").setLevel(logging.ERROR)  # a check fails here on purpose
+    print("The editor publishes:")
+    async with open_flow(FLOW, model=ScriptedModel(SCRIPT)) as host:
+        run = await begin(host)
+        await answer(host, EDITOR, "publish")
+        await show(host, run)
+
+    print("The editor does not answer for an hour; the chief is asked, and drops it:")
+    clock = ManualClock()  # a clock that only we move
+    async with open_flow(FLOW, model=ScriptedModel(SCRIPT), clock=clock) as host:
+        run = await begin(host)
+        await clock.advance(HOUR)
+        await answer(host, EDITOR, "publish")  # it is too late: nothing is asked of the editor
+        await answer(host, CHIEF, "drop")
+        await show(host, run)
+
+    print("Nobody answers:")
+    async with open_flow(FLOW, model=ScriptedModel(SCRIPT), clock=clock) as host:
+        run = await begin(host)
+        await clock.advance(2 * HOUR)
+        await show(host, run)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

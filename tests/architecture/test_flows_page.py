@@ -1,0 +1,155 @@
+"""The page about flows: its examples do what they say, and it names all there is."""
+
+import ast
+import asyncio
+import importlib
+import inspect
+import re
+import shlex
+from typing import Any
+
+import pytest
+
+import weft.flow
+from support.page_play import BLOCK, DOCS, chapter
+from weft.cli.app import main
+from weft.flow import ApprovalBuilder, ContextBuilder, ContextFormatOptions, StepOptions, Workflow
+from weft.packages.reader import read_package
+from weft.packages.review import refuse_errors
+from weft.runtime.flow import calls, preparing
+from weft.spec.canonical import digest
+
+PAGE = (DOCS / "flows.md").read_text(encoding="utf-8")
+README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+NAMED = {name: text for name, _, text in BLOCK.findall(PAGE) if name}
+FILES = {name: text for name, text in NAMED.items() if name.startswith("workflows/")}
+
+#: The module that the files and the code of the last example speak of.
+STEPS = """
+from pydantic import BaseModel
+
+
+class Draft(BaseModel):
+    topic: str = "looms"
+    text: str = ""
+
+
+def polish(draft: Draft):
+    return {"text": draft.text.strip()}
+"""
+
+
+def examples() -> dict[str, str]:
+    """Return the Python of the page by the heading it stands under."""
+    found: dict[str, str] = {}
+    for part in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
+        heading, _, text = part.partition("\n")
+        blocks = [code for name, kind, code in BLOCK.findall(text) if kind == "python" and not name]
+        assert len(blocks) < 2, f"{heading} has several examples"
+        found.update((heading, code) for code in blocks)
+    return found
+
+
+EXAMPLES = examples()
+
+
+@pytest.fixture(autouse=True)
+def _steps(tmp_path, monkeypatch):
+    (tmp_path / "shop_steps.py").write_text(STEPS, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+
+
+def execute(code: str, names: dict[str, Any], file: str) -> None:
+    """Run an example; in an event loop only if it waits for something."""
+    made = compile(code, file, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    if made.co_flags & inspect.CO_COROUTINE:
+        asyncio.run(asyncio.wait_for(eval(made, names), 30))
+    else:
+        exec(made, names)
+
+
+def play(heading: str) -> dict[str, Any]:
+    """Run an example as if it stood alone after the preamble."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    if heading != "Start":
+        execute(NAMED["preamble"], names, "flows.md: preamble")
+    execute(EXAMPLES[heading], names, f"flows.md: {heading}")
+    return names
+
+
+@pytest.mark.parametrize("heading", EXAMPLES)
+def test_an_example_prints_what_the_page_says(heading, capsys):
+    play(heading)
+    stated = re.findall(r"^# > (.*)$", EXAMPLES[heading], re.MULTILINE)
+    assert stated
+    assert capsys.readouterr().out.splitlines() == stated
+
+
+def test_every_chapter_has_an_example():
+    headings = re.findall(r"^## (.*)$", PAGE, re.MULTILINE)
+    assert set(headings) - EXAMPLES.keys() == {"Commands", "Limits"}
+
+
+def written(folder) -> None:
+    for name, text in FILES.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+def test_the_commands_work(tmp_path, monkeypatch, capsys):
+    written(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    [commands] = re.findall(r"```console\n(.*?)```", chapter(PAGE, "Commands"), re.DOTALL)
+    codes = [main(shlex.split(line)[1:]) for line in commands.splitlines()]
+    told = capsys.readouterr()
+    assert codes == [0] * 7, told.err
+    assert "Polish" in told.out
+    assert 'topic = "cats"' in told.out
+    assert "Write about cats." in told.out
+    assert "Always cite sources." in told.out
+
+
+def test_files_and_code_have_the_same_digest(tmp_path):
+    written(tmp_path)
+    package = read_package(tmp_path / "workflows/Shop")
+    refuse_errors(package)
+    spec = play("The same as files")["spec"]
+    assert package.spec == spec
+    assert package.digest == digest(spec, {})
+
+
+def methods(kind: type) -> set[str]:
+    return {name for name in vars(kind) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("kind", [ApprovalBuilder, ContextBuilder, StepOptions, Workflow])
+def test_every_method_is_on_the_page(kind):
+    inherited = [it for it in kind.__mro__ if it.__module__.startswith("weft.")]
+    inside = {"declared", "nodes", "objects", "state_type", "findings"}
+    wanted = {name for it in inherited for name in methods(it)} - inside
+    assert {name for name in wanted if not re.search(rf"\b{name}\b", PAGE)} == set()
+
+
+def test_options_of_formats_and_limits_are_on_the_page():
+    quoted = set(re.findall(r"`(\w+)`", PAGE))
+    assert set(ContextFormatOptions.model_fields) <= quoted
+    limits = chapter(PAGE, "Limits")
+    assert f"last {calls.MOST_STACK} characters" in limits
+    assert f"fewer than {preparing._MOST_MESSAGES}" in limits
+
+
+def test_the_table_of_failures_has_the_rows_of_the_decision():
+    decision = (DOCS / "decisions" / "0012-flows.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d) \|", decision, re.MULTILINE)
+    assert re.findall(r"^\| (\d) \|", chapter(PAGE, "When a step fails"), re.MULTILINE) == rows
+
+
+def test_the_example_of_the_readme_runs(capsys):
+    [code] = re.findall(r"```python\n(.*?)```", chapter(README, "Flows"), re.DOTALL)
+    names: dict[str, Any] = {"__name__": "__main__", **vars(weft.flow), "weft": weft}
+    exec(STEPS, names)
+    execute(code, names, "README.md: Flows")
+    assert names["result"].outcome == "completed"
+    assert "docs/flows.md" in chapter(README, "Flows")
