@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: How well rows are connected, and how far it is looked around when one is added or looked for.
 _CONNECTIVITY: Final = 16
-_ADD_EFFORT: Final = 64
+_ADD_EFFORT: Final = 128
 _SEARCH_EFFORT: Final = 256
 
 #: How many rows are compared again for each that is wanted.
