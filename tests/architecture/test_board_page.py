@@ -145,8 +145,13 @@ def test_every_public_name_and_method_is_on_the_page():
     assert {it for it in own if not re.search(rf"\b{it}\b", PAGE)} == set()
 
 
+def _section(title):
+    """Return a section of the README, up to the next."""
+    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
 def test_the_readme_starts_as_the_page_does():
-    [start] = re.findall(r"```python\n(.*?)```", README.split("\n## Boards\n")[1], re.DOTALL)
+    [start] = re.findall(r"```python\n(.*?)```", _section("Boards"), re.DOTALL)
     lines = [it for it in start.splitlines() if it.strip()]
     assert [it for it in lines if it not in EXAMPLES["Start"].splitlines()] == []
     assert "(docs/board.md)" in README
