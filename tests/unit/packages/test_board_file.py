@@ -119,7 +119,8 @@ def test_sets_given_in_code_have_an_order():
 
 
 PROVIDERS = (
-    "correlated, filtered, recent, window, semantic, state, composite, redacting, summary, empty, custom"
+    "correlated, filtered, recent, window, semantic, state, composite, redacting, summary, empty, "
+    "custom"
 )
 INSIDE = {"kind": "redacting", "provider": {"kind": "composite", "providers": [{"kind": "recnt"}]}}
 POLICIES = "public, private, labelled, tenant, after"
