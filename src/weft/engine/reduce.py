@@ -223,8 +223,8 @@ def advance(compiled: CompiledWorkflow, state: State, event: Event) -> list[Comm
     else:
         commands = HANDLERS[kind](compiled, state, event, data)
     if state.outcome is None:
-        rests = (state.requests or state.board is not None or _is_paused(state)) and not _is_busy(
-            state
+        rests = (state.requests or state.board is not None or state.flow is not None) and (
+            not _is_busy(state)
         )
         state.status = "waiting" if rests else "running"
     return commands
@@ -272,11 +272,6 @@ def pending(compiled: CompiledWorkflow, state: State) -> Iterator[Command]:
         yield WriteDocument(name, seq)
     if state.judging is not None:
         yield Judge(state.judging.agent, state.judging.rule, state.judging.seq)
-
-
-def _is_paused(state: State) -> bool:
-    """Tell whether a flow only waits for the time of its next attempt."""
-    return state.flow is not None and bool(state.flow.waits)
 
 
 def _is_busy(state: State) -> bool:
