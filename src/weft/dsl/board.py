@@ -105,12 +105,7 @@ class BoardBuilder:
         """Return a condition or the name of a function."""
         return None if it is None else self.objects.name(it, label)
 
-    def component(
-        self,
-        it: Any,  # noqa: ANN401
-        label: str,
-        allowed: Sequence[str] = _HOOKS,
-    ) -> spec.Component:
+    def component(self, it: Any, label: str, allowed: Sequence[str] = _HOOKS) -> spec.Component:  # noqa: ANN401
         """Return a component with those of its hooks that are written."""
         hooks = tuple(name for name in _HOOKS if _is_written(it, name))
         wrong = [name for name in hooks if name not in allowed]
