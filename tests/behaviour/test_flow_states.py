@@ -1,4 +1,4 @@
-"""Classes of states: what they make of their fields is kept, and what JSON would lose is refused."""
+"""Classes of states: what they make of their fields counts, and what JSON would lose is refused."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any

@@ -165,7 +165,7 @@ class Performer:
             if listener is not None:  # Its words are heard before the whole takes their place.
                 await asyncio.sleep(0)
             await self.pace.turn()
-            result = recorded(workflow, command, reply, _turn_name(run, command.turn))
+            result = recorded(workflow, run.state, command, reply, _turn_name(run, command.turn))
         except ModelError as error:
             result = ModelFailed(command.call, str(error), error.attempts, error.retries)
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event

@@ -25,15 +25,17 @@ def _of_type(annotation: object, place: str, seen: set[type]) -> Iterator[tuple[
     named = getattr(annotation, "__value__", None)  # What `type X = ...` stands for.
     for part in (*get_args(annotation), *([] if named is None else [named])):
         yield from _of_type(part, place, seen)
-    kind = get_origin(annotation) or annotation
-    if not isinstance(kind, type) or kind in seen:
+    if not isinstance(get_origin(annotation) or annotation, type):
+        return
+    kind = cast("type[Any]", get_origin(annotation) or annotation)
+    if kind in seen:
         return
     if issubclass(kind, _SECRETS):
         yield place, f"is a {kind.__name__}, which is written as asterisks"
     elif issubclass(kind, BaseModel):
         yield from _of_model(kind, f"{place}.", {*seen, kind})
     elif is_dataclass(kind) or is_typeddict(kind):
-        for name, hint in _hints(cast("type", kind)).items():
+        for name, hint in _hints(kind).items():
             yield from _of_type(hint, f"{place}.{name}", {*seen, kind})
 
 

@@ -1,6 +1,6 @@
 """The state as code gets it, and what code has changed in it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -63,7 +63,7 @@ class GivenState:
                 f"return a dict of changed fields, {wanted} or None"
             )
         for name, value in set_.items():
-            whole = _joined(name, self._merge(name), self.before.get(name), value)
+            whole = joined(name, self._merge(name), self.before.get(name), value)
             fault = value_error(self.compiled, self.before, name, whole)
             if fault:
                 raise ToolError(f"what it returned does not fit: {fault}")
@@ -89,7 +89,7 @@ class GivenState:
             return cast("dict[str, Json]", _plain(dict(patch)))
         # Not those of the state that was given: whatever code has done to it changes nothing.
         held = _fields(_read(self.kind, self.before))
-        whole = {it: _joined(it, self._merge(it), held[it], patch[it]) for it in patch}
+        whole = {it: joined(it, self._merge(it), held[it], patch[it]) for it in patch}
         made = self._made(self.kind, {**held, **whole})
         after = dumped(made)
         set_ = {it: _part(self._merge(it), patch[it], after[it]) for it in patch}
@@ -165,12 +165,19 @@ def _dumped(state: BaseModel, names: Iterable[str]) -> dict[str, Json]:
     return cast("dict[str, Json]", plain_json(fields))
 
 
-def said(error: ValidationError) -> str:
-    """Return the first thing that is wrong, in one line and without the value."""
-    first = error.errors(include_input=False, include_url=False)[0]
-    place = ".".join(map(str, first["loc"]))
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"{place + ': ' if place else ''}{first['msg']}{more}"
+def said(error: ValidationError, of: Container[object] | None = None) -> str:
+    """Return the first thing that is wrong, in one line and without the value.
+
+    With names of fields, that is what is wrong in these or with all together; it may be nothing.
+    """
+    found = error.errors(include_input=False, include_url=False)
+    if of is not None:
+        found = [it for it in found if not it["loc"] or it["loc"][0] in of]
+    if not found:
+        return ""
+    place = ".".join(map(str, found[0]["loc"]))
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return f"{place + ': ' if place else ''}{found[0]['msg']}{more}"
 
 
 def _fields(state: object) -> dict[str, Any]:
@@ -186,7 +193,7 @@ def _plain(value: object) -> Json:
         raise ToolError(f"it returned {error}") from error
 
 
-def _joined(name: str, merge: Merge | None, held: Any, new: Any) -> Any:  # noqa: ANN401 - values
+def joined(name: str, merge: Merge | None, held: Any, new: Any) -> Any:  # noqa: ANN401 - values
     """Return the whole value of a field that new entries or keys are added to."""
     if merge == "append":
         if not isinstance(new, list | tuple):
