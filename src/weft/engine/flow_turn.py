@@ -123,6 +123,16 @@ def fetched(
     return _work(compiled, state, state.active[event.turn].changed(fetched=given))
 
 
+def unprepared(state: State, active: Activation, found: Mapping[str, Json], told: str) -> Command:
+    """Let an attempt fail whose context could not be put together."""
+    given = cast("Mapping[str, Any]", found.get(FLOW) or {})
+    raised = cast("Mapping[str, Any]", given.get("exception") or {})
+    type_, stack = str(raised.get("type", "source")), str(raised.get("stack", ""))
+    message = str(raised.get("message", told))
+    failure = flow_failure.context_of(state, active, type_, message, stack)
+    return Record(TurnFailed(active.agent, told, "source", failure))
+
+
 def role(_compiled: CompiledWorkflow, active: Activation) -> str:
     """Return as what an agent works at a step."""
     return role_of(active.agent, active.step, undoes=_undoes(active))
@@ -303,7 +313,8 @@ def ended(compiled: CompiledWorkflow, state: State, active: Activation) -> list[
         state.timers = without(state.timers, lane.deadline)
         lane = lane.changed(deadline="")
     node = plan_of(compiled).nodes[active.step]
-    if isinstance(node, StepPlan) and node.step.compensate is not None and lane.failing is None:
+    counts = lane.failing is None or lane.failing.stage == "recovery"
+    if isinstance(node, StepPlan) and node.step.compensate is not None and counts:
         done = Done(active.number, active.step, values_in(state, key))
         lane = lane.changed(done=(*lane.done, done))
     if active.agent in plan_of(compiled).remembered and not run.undoes:
