@@ -741,7 +741,8 @@ def test_an_adapter_for_tests_knows_scores_filters_and_what_it_was_asked():
     from weft.retrieval import RetrievalResult
 
     library = InMemoryVectorAdapter[Insects]()
-    library.seed(("a", 0.75), RetrievalResult("b", 0.9, "s", {"year": 2026}))
+    about = {"year": 2026, "tags": ["bee", "ant"]}
+    library.seed(("a", 0.75), RetrievalResult("b", 0.9, "s", about))
 
     async def work():
         return [
@@ -753,14 +754,33 @@ def test_an_adapter_for_tests_knows_scores_filters_and_what_it_was_asked():
                 {"filters": {"year": 2026}},
                 {"filters": {"year": [2025, 2026]}},
                 {"filters": {"year": 2025}},
-                {"filters": {"other": 1}},
+                {"filters": {"tags": "ant"}},
+                {"filters": {"tags": ["moth", "bee"], "year": 2026.0}},
+                {"filters": {"tags": "moth"}},
             )
         ]
 
-    assert play(work()) == [["b", "a"], ["b"], ["b"], ["b"], ["b"], [], []]
+    assert play(work()) == [["b", "a"], ["b"], ["b"], ["b"], ["b"], [], ["b"], ["b"], []]
     assert library.searches[1].top_k == 1
     assert library.searches[2].min_relevance == 0.8
     assert library.searches[3].filters == {"year": 2026}
+    with pytest.raises(RetrievalError, match='no passage of the adapter has the key "other"'):
+        play(library.search("q", filters={"other": 1}))
+    with pytest.raises(RetrievalError, match="no value that can be compared"):
+        play(library.search("q", filters={"year": {"from": 2025}}))
+
+
+def test_an_adapter_of_a_tenant_that_counts_as_false_is_that_of_the_tenant():
+    class Empty(InMemoryVectorAdapter[Insects]):
+        def __len__(self):
+            return 0
+
+    own, others = Empty(), InMemoryVectorAdapter[Insects]()
+    registry = RetrieverRegistry()
+    registry.register(Insects, others)
+    registry.register(Insects, own, app="shop")
+    assert registry.adapter("shop", "Insects") is own
+    assert registry.adapter("local", "Insects") is others
 
 
 def test_hosts_of_a_workspace_search_its_collections(tmp_path):
