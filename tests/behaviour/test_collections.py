@@ -323,6 +323,33 @@ def test_progress_is_told(tmp_path, opened):
     assert len({it.share for it in told}) > 1
 
 
+def test_a_folder_that_cannot_be_read_is_no_empty_folder(tmp_path, opened, monkeypatch):
+    folder = tmp_path / "docs"
+    for name in ("open", "locked", ".hidden"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "bees.md").write_text("Bees dance.")
+    listed = os.scandir
+
+    def scandir(path):
+        if str(path).endswith(("locked", ".hidden")):
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    async def work():
+        async with opened() as collections:
+            await collections.add(Insects, [folder])
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "scandir", scandir)
+                with pytest.raises(RetrievalError, match=r"locked cannot be read: Permission"):
+                    await collections.add(Insects, [folder])
+                done = await collections.add(Insects, [folder / "open"])
+            return done.unchanged, await collections.sources(Insects)
+
+    unchanged, sources = play(work())
+    assert unchanged == 1
+    assert sorted(sources) == ["docs/locked/bees.md", "docs/open/bees.md"]
+
+
 def test_sources_and_collections_are_removed(tmp_path, opened):
     async def work():
         async with opened() as collections:
