@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -46,6 +47,7 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     prices: Mapping[str, Price] | None = None,
     dispatcher: Dispatcher | None = None,
     collections: Adapters | None = None,
+    reading: bool = False,
 ) -> Host:
     """Open a host for the packages of a workspace. Close it, or use it with `async with`.
 
@@ -55,7 +57,8 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     `person` answers for the model `you`; `seed` makes the replies
     of `sample` others; `prices` are dollars for a million tokens, in and out, by model;
     `dispatcher` lets other processes work on runs; `collections` says what searches which
-    collection, by its class or its name.
+    collection, by its class or its name. A host for `reading` shows runs whose code cannot be
+    found here, and does not work on them.
     """
     _refuse_no_folder(Path(workspace))
     if journal is None:
@@ -63,7 +66,7 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     settings = read_environment() if environment is None else environment
     log_context(settings)
     clock = SystemClock()
-    linking = linking_of(settings, production)
+    linking = replace(linking_of(settings, production), reading=reading)
     outside = open_outside(Path(workspace), settings, clock, collections)
     loader = PythonToolLoader(tool_limits(settings))
     registry, fallbacks = open_registry(settings, clock, person=person, prices=prices)

@@ -310,6 +310,8 @@ class Gateway:
         *,
         streamed: bool,
     ) -> Sequence[Event]:
+        if workflow.missing is not None:
+            raise workflow.missing
         key = (scope.app, run)
         if streamed:
             self._speech.expect(key)

@@ -33,7 +33,7 @@ from weft.cli.text import clean, counted
 from weft.engine.events import Event, TurnStarted
 from weft.engine.flow_plan import APPROVAL
 from weft.engine.rows import RequestRow, RunRow
-from weft.errors import WeftError
+from weft.errors import LinkError, WeftError
 from weft.findings import Json
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal, Stop
@@ -60,7 +60,8 @@ def cancel(
     location = locate_journal(streams, journal, must_exist=True)
 
     async def work() -> tuple[RunRow, list[RequestRow], Schemas]:
-        async with hosted(location) as host:
+        here = await _has_code(location, run)
+        async with hosted(location, works=here, reading=not here) as host:
             row = await find_run(host, run)
             await host.deliver(row.run, Stop("after_turn" if drain else "now"), scope=LOCAL)
             try:
@@ -80,6 +81,18 @@ def cancel(
     else:
         streams.result(f"run {row.run} ends after its turn; {how_to_resume(row, location)}")
     return Exit.DONE
+
+
+async def _has_code(location: JournalLocation, typed: str) -> bool:
+    """Tell whether the code of a run is here; to end a run calls none, unless it undoes steps."""
+    async with hosted(location, reading=True) as host:
+        row = await find_run(host, typed)
+        workflow = await host.workflow(row.run, scope=LOCAL)
+        flow = workflow.spec.flow
+        if workflow.missing is not None and flow is not None and flow.compensate_on_cancel:
+            told = f"ending run {row.run} undoes its steps (compensate_on_cancel)"
+            raise LinkError(f"{told}: {workflow.missing}", workflow.missing.findings)
+        return workflow.missing is None
 
 
 def resume(
