@@ -13,8 +13,9 @@ from weft.spec.tools import LOCAL
 
 #: What to do where code is that of a program.
 PROGRAM: Final = (
-    "go on in the program that defines it, on the same journal; a flow: async with open_flow(flow, "
-    "journal=FILE) as host, then await host.recover() or await host.deliver(...)",
+    "go on in the program that defines it, on the same journal; a flow: "
+    + "async with open_flow(flow, journal=FILE) as host, then await host.recover() "
+    + "or await host.deliver(...)",
     "or move the code into a module that can be imported",
 )
 
