@@ -13,11 +13,10 @@ from weft.spec.tools import LOCAL
 
 #: What to do where code is that of a program.
 PROGRAM: Final = (
-    "go on in the program that defines it, on the same journal; a flow: "
-    + "async with open_flow(flow, journal=FILE) as host, then await host.recover() "
-    + "or await host.deliver(...)",
-    "or move the code into a module that can be imported",
+    "go on in the program that defines it, on the same journal; a flow: async with "
+    "open_flow(flow, journal=FILE) as host, then await host.recover() or await host.deliver(...)"
 )
+_OR_MOVE: Final = "or move the code into a module that can be imported"
 
 
 def find_objects(
@@ -37,7 +36,7 @@ def _not_here(missing: Sequence[str]) -> LinkError:
     told = listed(missing)
     verb = "is" if len(missing) == 1 else "are"
     message = f"{told} {verb} defined in code that is not loaded here: the workflow runs only there"
-    finding = Finding("LINK004", "error", message, Place(missing[0]), hint=PROGRAM)
+    finding = Finding("LINK004", "error", message, Place(missing[0]), hint=(PROGRAM, _OR_MOVE))
     return LinkError(message, (finding,))
 
 

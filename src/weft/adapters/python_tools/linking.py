@@ -121,7 +121,7 @@ def _installed(linking: _Linking, module: str, *wanted: str) -> ModuleType | Non
             f"{listed(wanted) or module} cannot be found: {told(error)}",
             Place(wanted[0] if wanted else module),
             f"add {module.replace('.', '/')}.py to the package, or install {module} here",
-            f"where it is a file next to a script: PYTHONPATH=FOLDER weft ..., or {PROGRAM[0]}",
+            f"where it is a file next to a script: PYTHONPATH=FOLDER weft ..., or {PROGRAM}",
         )
         return None
 
