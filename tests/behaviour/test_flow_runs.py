@@ -120,7 +120,8 @@ class Other(BaseModel):
     [
         (Other(topic="x"), "the state of Checking is a Draft, not a Other"),
         ({"tries": "many", "topic": "x"}, "the state does not fit Draft: tries"),
-        (None, "the state does not fit Draft: topic: Field required"),
+        (None, "the state does not fit Draft: topic is missing"),
+        ({"topik": "x", "topic": "y"}, "Draft has no field topik\nhint: did you mean topic?"),
     ],
 )
 def test_a_state_that_is_none_is_refused_before_anything_is_done(state, told):

@@ -22,7 +22,8 @@ from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.model import Model
 from weft.ports.scope import Scope
-from weft.runtime.flow.states import dumped, read_state, said
+from weft.runtime.flow.starting import faults_text, require_fields, state_faults
+from weft.runtime.flow.states import dumped, read_state
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer
 from weft.spec.variables import DerivedSource
@@ -203,9 +204,11 @@ def _values(
     try:
         if isinstance(given, BaseModel):
             return dumped(given)
+        require_fields(kind, given or {})
         return dumped(kind.model_validate(dict(given or {}), by_name=True))
     except ValidationError as error:
-        raise UsageError(f"the state does not fit {kind.__name__}: {said(error)}") from error
+        told = faults_text(*state_faults(error))
+        raise UsageError(f"the state does not fit {kind.__name__}: {told}") from None
 
 
 def _output(spec: WorkflowSpec, kind: type[BaseModel] | None, state: State) -> Any:  # noqa: ANN401 - of the caller's class

@@ -26,6 +26,7 @@ from weft.runtime.arguments import (
 from weft.runtime.comparing import require_embeddings
 from weft.runtime.decision import CallCheck, NewEvent
 from weft.runtime.deltas import Delta, Speech
+from weft.runtime.flow.starting import require_state
 from weft.runtime.following import Follower
 from weft.runtime.forking import Edits, fork
 from weft.runtime.perform import ModelSource
@@ -118,6 +119,7 @@ class Gateway:
         brought = start_input(linked, input)
         named = {**values_of_input(linked, brought or {}), **(values or {})}
         given = await self._start_values(linked, scope, named)
+        require_state(linked, given)
         new = first_events(
             name, linked, scope, given, fitting_text(message), model, tuple(named), brought
         )
