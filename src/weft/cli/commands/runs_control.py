@@ -26,7 +26,7 @@ from weft.cli.hosting import (
     locate_journal,
 )
 from weft.cli.options import RUN_HELP, JournalFile, People, RunName, Seed
-from weft.cli.pages.runs import approval_options, outcome_text, print_list, repeat_turn
+from weft.cli.pages.runs import answer_command, outcome_text, print_list, repeat_turn
 from weft.cli.starting import read_message, warn_if_changed
 from weft.cli.streams import Streams
 from weft.cli.text import clean, counted
@@ -286,11 +286,15 @@ async def _answer(
         value = value.value
     elif not schema:
         value = _json_or_text(session.streams, str(value))
-    elif (request.tool or "").startswith(APPROVAL) and value in approval_options(request.payload):
+    elif (request.tool or "").startswith(APPROVAL) and not str(value).lstrip().startswith("{"):
         value = {"decision": value}
     elif schema.get("type") != "string":
         value = _read_json(str(value))
     fault = form.answer_fault(value) if form else None
+    if form and fault and form.options:
+        row = await host.run(session.run, scope=LOCAL)
+        asked = len(await host.requests(scope=LOCAL, run=session.run))
+        raise usage(fault, f"answer: {answer_command(session.location, row, request, asked)}")
     if fault:
         raise usage(
             f"the answer does not fit what {request.tool} asks for: {fault}",
