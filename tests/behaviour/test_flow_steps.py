@@ -295,6 +295,24 @@ def test_a_state_that_does_not_fit_its_class_is_refused_before_anything_is_writt
 # -- what goes wrong in it
 
 
+def test_messages_and_the_log_name_the_step_in_one_line(caplog):
+    caplog.set_level("INFO", "weft.tools")
+    play = FlowPlay()
+    undo = play.function(lambda state: {"nothing": 1})
+    spec = play.spec(
+        step("first", play.function(lambda state: None), compensate=undo),
+        step("second", play.function(lambda state: [state.missing])),
+        state=Doc,
+        variables=VARIABLES,
+    )
+    ended = play.run(spec)
+    assert ended.reason.startswith("second failed: AttributeError: ")
+    told = [it.error for it in play.failures()]
+    assert told[-1].startswith("first.compensate: it returned nothing, and the state has no such")
+    assert caplog.messages == ["step second failed with AttributeError (attempt 1)"]
+    assert failure(lambda state: 3).startswith("work: it returned a value of type int")
+
+
 def test_an_exception_is_kept_with_its_type_its_message_and_where_it_came_from():
     def broken(state):
         raise LookupError("no such thing")
@@ -302,7 +320,7 @@ def test_an_exception_is_kept_with_its_type_its_message_and_where_it_came_from()
     play, ended = ran(broken)
     (failed,) = play.failures()
     assert ended.outcome == "failed"
-    assert failed.error == "broken failed: LookupError: no such thing"
+    assert failed.error == "work failed: LookupError: no such thing"
     assert failed.exception is not None
     assert failed.exception["type"] == "LookupError"
     assert failed.exception["message"] == "no such thing"
