@@ -17,6 +17,7 @@ from weft.dsl.objects import LocalObjects, kept_objects
 from weft.engine.events import Event, Outcome
 from weft.engine.rows import RequestRow
 from weft.engine.state import State
+from weft.engine.triggers import dig
 from weft.errors import UsageError
 from weft.findings import Json
 from weft.ports.clock import Clock
@@ -66,7 +67,7 @@ class FlowResult(Generic[StateT]):
     outcome: Outcome | None
     #: The state as an object of its class; as a mapping where it has none, or does not fit it.
     output: StateT
-    #: Why it ended so.
+    #: Why it ended so; while it waits, for whom and what they are asked.
     reason: str
     #: Everything that is known of the run.
     state: State
@@ -136,7 +137,15 @@ async def run_flow(
         name = spec.orchestrator.workflow_name
         run = await host.start(name, scope=LOCAL, values=values, model=named)
         ended = await until_rest(host, run, answer)
-    return FlowResult(run, ended.outcome, _output(spec, kind, ended), ended.reason, ended)
+        asked = [] if ended.outcome else await host.requests(scope=Scope(LOCAL.app), run=run)
+    reason = ended.reason or "; ".join(map(_waits, asked))
+    return FlowResult(run, ended.outcome, _output(spec, kind, ended), reason, ended)
+
+
+def _waits(request: RequestRow) -> str:
+    """Say whom a run waits for, and what they are asked."""
+    text = dig(request.payload, ("text",)) or request.tool or "an answer"
+    return f"waits for {request.addressee or f'user:{request.user}'}: {text}"
 
 
 async def until_rest(host: Host, run: str, answer: AnswerPerson | None) -> State:

@@ -145,11 +145,13 @@ def run(
             collections=collections,
             answer=answer,
         )
+        hint = "await weft.flow.run_flow(flow, state), which takes the same"
     else:
+        hint = "use: async with await weft.open_host(...) as host"
         whole = _run_package(
             workflow, message, workspace or ".", journal, values, model, answer, collections
         )
-    return _to_end(whole)
+    return _to_end(whole, hint)
 
 
 async def _run_package(
@@ -167,16 +169,20 @@ async def _run_package(
         return await until_rest(host, run, answer)
 
 
-def _to_end(work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - what the work returns
+def _to_end(work: Coroutine[Any, Any, Any], hint: str) -> Any:  # noqa: ANN401 - what the work returns
+    if _in_loop():
+        work.close()
+        told = "weft.run is for scripts, and here an event loop is running already"
+        raise UsageError(told, hint=hint)
+    return asyncio.run(work)
+
+
+def _in_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    work.close()
-    raise UsageError(
-        "weft.run is for scripts, and here an event loop is running already",
-        hint="use: async with await weft.open_host(...) as host; for a flow: weft.flow.open_flow",
-    )
+        return False
+    return True
 
 
 def _refuse_no_folder(workspace: Path) -> None:
