@@ -93,6 +93,8 @@ def test_filters_are_part_of_the_search(opened):
                 await years(year=[2024, 2025], draft=False),
                 await years(year=2024, draft=True),
                 await years(year="2024"),
+                await years(year=["2024.0", "x"], draft="false"),
+                await years(draft="False"),
                 await years(source="2026-3"),
                 await years(kind="text"),
             ]
@@ -104,10 +106,36 @@ def test_filters_are_part_of_the_search(opened):
         ({2024}, 20),
         ({2024, 2025}, 40),
         (set(), 0),
+        ({2024}, 20),
+        ({2024}, 20),
         (set(), 0),
         ({2026}, 1),
         ({2024, 2025, 2026}, 50),
     ]
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked", "fits"),
+    [
+        ("2026", 2026, True),
+        ("true", True, True),
+        ("1.5", 1.5, True),
+        (1.5, "1.5", True),
+        (True, "true", True),
+        (None, "null", False),
+        ("NaN", "NaN", True),
+        (1, True, False),
+    ],
+)
+def test_a_text_that_spells_a_value_is_the_same_in_filters(opened, stored, asked, fits):
+    async def work():
+        async with opened() as collections:
+            await collections.add_texts(Insects, INSECTS, metadata={"label": stored})
+            return await collections.search(
+                Insects, "bees", min_relevance=0, filters={"label": asked}
+            )
+
+    assert bool(play(work())) is fits
 
 
 def test_a_filter_that_cannot_be(opened):

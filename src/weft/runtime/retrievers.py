@@ -37,6 +37,12 @@ class RetrieverRegistry:
             return self._others.adapter(app, collection)
         return found
 
+    def names(self, app: str) -> list[str]:
+        """Return the collections of a tenant."""
+        own = (name for of, name in self._adapters if of in (None, app))
+        others = () if self._others is None else self._others.names(app)
+        return sorted({*own, *others})
+
     async def close(self) -> None:
         """Close the others; what was registered is for those to close who have made it."""
         if self._others is not None:

@@ -29,6 +29,8 @@ class LinkedFunction:
     call: Callable[..., Any]
     #: Whether it takes the state alone.
     alone: bool
+    #: Whether its author has given it a name.
+    is_named: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,8 @@ def _function(maker: ObjectMaker, work: FunctionWork) -> LinkedFunction:
             "takes neither (state) nor (state, context)",
             "let it take the state, and a StepContext if it wants one",
         )
-    return LinkedFunction(_called(made, work.function), call, count == 1)
+    is_named = getattr(made, "__name__", "") != "<lambda>"
+    return LinkedFunction(_called(made, work.function), call, count == 1, is_named)
 
 
 def _called(made: object, name: str) -> str:
