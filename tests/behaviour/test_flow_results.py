@@ -166,7 +166,7 @@ def test_a_step_fails_whose_agent_gives_no_reply_that_the_class_takes(tmp_path):
     assert misfits == ["kind: String should have at most 3 characters"] * 3
 
 
-def test_what_does_not_fit_elsewhere_is_not_for_the_agent_to_mend():
+def test_what_does_not_fit_elsewhere_is_not_for_the_agent_to_fix():
     async def play():
         async with open_flow(asked("kind"), model=ScriptedModel(["ok"])) as host:
             run = await host.start("Ask", scope=LOCAL, values={"least": -5})

@@ -32,7 +32,7 @@ def reply_misfit(workflow: Workflow, state: State, turn: int, text: str) -> str:
     except ToolError as error:
         return str(error)
     except ValidationError as error:
-        return said(error, of=reply)  # What else does not fit is not for this agent to mend.
+        return said(error, of=reply)  # What else does not fit is not for this agent to fix.
     return ""
 
 
