@@ -166,16 +166,6 @@ def test_a_step_fails_whose_agent_gives_no_reply_that_the_class_takes(tmp_path):
     assert misfits == ["kind: String should have at most 3 characters"] * 3
 
 
-def test_what_does_not_fit_elsewhere_is_not_for_the_agent_to_fix():
-    async def play():
-        async with open_flow(asked("kind"), model=ScriptedModel(["ok"])) as host:
-            run = await host.start("Ask", scope=LOCAL, values={"least": -5})
-            return await host.settled_state(run, scope=LOCAL)
-
-    ended = asyncio.run(play())
-    assert (ended.outcome, ended.variables["kind"]) == ("completed", "ok"), ended.reason
-
-
 def test_a_completed_run_whose_state_does_not_fit_its_class_is_an_error():
     flow = (
         Workflow.create("Ask", Bounded)

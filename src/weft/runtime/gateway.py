@@ -4,13 +4,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from weft.context.similarity import Similarity
-from weft.engine.events import Event, RequestOpened, RunStarted
+from weft.engine.events import Event, RunStarted
 from weft.engine.reduce import fold
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import State
 from weft.errors import AccessDenied, StoreConflict, UsageError
 from weft.findings import Json
-from weft.ids import nearest
 from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Journal, Pruned
@@ -27,14 +26,22 @@ from weft.runtime.arguments import (
 from weft.runtime.comparing import require_embeddings
 from weft.runtime.decision import CallCheck, NewEvent
 from weft.runtime.deltas import Delta, Speech
-from weft.runtime.flow.starting import require_state
+from weft.runtime.flow.starting import require_collections, require_state
 from weft.runtime.following import Follower
 from weft.runtime.forking import Edits, fork
 from weft.runtime.perform import ModelSource
 from weft.runtime.run_writer import Batches, RunWriter
 from weft.runtime.secrets import SecretAnswers
-from weft.runtime.signals import Answer, Signal, Stop, expiry_of, interpret, was_heard
-from weft.runtime.starts import first_events, start_input, values_of_input
+from weft.runtime.signals import (
+    Answer,
+    Signal,
+    Stop,
+    expiry_of,
+    interpret,
+    refuse_answered,
+    was_heard,
+)
+from weft.runtime.starts import first_events, require_way, start_input, values_of_input
 from weft.runtime.values import fitting_text, start_values
 from weft.runtime.worker import Worker, is_text, no_run
 from weft.runtime.workflow import Workflow
@@ -104,19 +111,10 @@ class Gateway:
         if run is not None and not is_text(run):
             raise UsageError(f"{run!r} cannot be the identity of a run", hint="name it with a text")
         linked = await self._workflows.named(workflow)
-        if linked.compiled.board is not None:
-            raise UsageError(
-                f"{workflow} is a board: it begins with an artifact",
-                hint=f"publish one with weft board publish {workflow} TYPE key=value",
-            )
-        if linked.compiled.flow is not None and message is not None:
-            raise UsageError(
-                f"{workflow} is a flow: it begins with values, not with a message",
-                hint=f"give them: weft run {workflow} --set NAME=VALUE",
-            )
+        require_way(linked, message)
         name = run or self._clock.new_id()
         self._require_models(linked, model, scope)
-        self._require_collections(linked, scope)
+        require_collections(linked, self._retrievers, scope.app)
         brought = start_input(linked, input)
         named = {**values_of_input(linked, brought or {}), **(values or {})}
         given = await self._start_values(linked, scope, named)
@@ -287,11 +285,9 @@ class Gateway:
         try:
             opened = await self._open(run, scope)
         except AccessDenied:
-            if isinstance(signal, Answer) and await self._was_asked(run, signal.request, scope):
-                raise UsageError(
-                    f"question {signal.request} is not open any more: it was answered already, or "
-                    "its time is over"
-                ) from None
+            if isinstance(signal, Answer) and scope.addresses and is_text(run):
+                events = await self._journal.read(Scope(scope.app), run)
+                refuse_answered(signal, events, scope.addresses)
             raise
         if isinstance(signal, Answer) and signal.request in opened.state.requests:
             asked_of = opened.state.requests[signal.request].addressee
@@ -301,18 +297,6 @@ class Gateway:
                     hint=f"answer it as {asked_of}",
                 )
         return opened
-
-    async def _was_asked(self, run: str, request: str, scope: Scope) -> bool:
-        """Tell whether a question was asked of those who may see nothing else of its run."""
-        if not scope.addresses or not is_text(run):
-            return False
-        events = await self._journal.read(Scope(scope.app), run)
-        return any(
-            isinstance(it.data, RequestOpened)
-            and it.data.id == request
-            and it.data.addressee in scope.addresses
-            for it in events
-        )
 
     async def _open(self, run: str, scope: Scope) -> OpenRun:
         """Return a run that something is to be written to."""
@@ -405,19 +389,6 @@ class Gateway:
         for name in {model} if model else set(workflow.models.values()):
             self._models(name or "", workflow, scope)
         require_embeddings(workflow, self._similarity)
-
-    def _require_collections(self, workflow: Workflow, scope: Scope) -> None:
-        """Raise UsageError if the flow of a run searches what nothing is registered for."""
-        code, known = workflow.flow_code, self._retrievers
-        for name in sorted(code.collections) if code is not None else ():
-            if known is None or known.adapter(scope.app, name) is None:
-                near = nearest(name, known.names(scope.app) if known else ())
-                meant = f"did you mean {near}? or " if near else ""
-                raise UsageError(
-                    f"{workflow.name} searches the collection {name}, which is not there",
-                    hint=f"{meant}make it: weft collection add {name} PATHS; in Python also: "
-                    f'collections={{"{name}": ADAPTER}}, or workspace="." for those of a folder',
-                )
 
 
 def _taken(run: str) -> UsageError:

@@ -1,11 +1,12 @@
 """Signals: the only way back into a run, and what each means for its state."""
 
 import secrets
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal, TypeAlias, get_args
 
-from weft.engine.events import RequestAnswered, RequestExpired, StopAsked
+from weft.engine.events import Event, RequestAnswered, RequestExpired, RequestOpened, StopAsked
 from weft.engine.state import State
 from weft.errors import UsageError
 from weft.findings import Json
@@ -83,6 +84,14 @@ def interpret(
                 f"what is delivered to a run is a signal, not {signal!r}",
                 hint=f"make one: {_EXAMPLES}",
             )
+
+
+def refuse_answered(signal: Answer, events: Iterable[Event], addresses: Collection[str]) -> None:
+    """Refuse an answer of somebody who was asked before and may see nothing else of the run."""
+    opened = (it.data for it in events if isinstance(it.data, RequestOpened))
+    if any(it.id == signal.request and it.addressee in addresses for it in opened):
+        told = "it was answered already, or its time is over"
+        raise UsageError(f"question {signal.request} is not open any more: {told}")
 
 
 def expiry_of(state: State, request: str, now: int) -> NewEvent | None:

@@ -17,6 +17,21 @@ from weft.spec.type_meaning import mismatch
 from weft.spec.types import Ref
 
 
+def require_way(workflow: Workflow, message: str | None) -> None:
+    """Raise UsageError if a workflow begins otherwise than a conversation does."""
+    name = workflow.name
+    if workflow.compiled.board is not None:
+        raise UsageError(
+            f"{name} is a board: it begins with an artifact",
+            hint=f"publish one with weft board publish {name} TYPE key=value",
+        )
+    if workflow.compiled.flow is not None and message is not None:
+        raise UsageError(
+            f"{name} is a flow: it begins with values, not with a message",
+            hint=f"give them: weft run {name} --set NAME=VALUE",
+        )
+
+
 def start_input(workflow: Workflow, given: Mapping[str, Json] | None) -> dict[str, Json] | None:
     """Return what a run begins with as it is written down; raises UsageError if it does not fit.
 

@@ -161,7 +161,8 @@ def dumped(state: BaseModel) -> dict[str, Json]:
 
 
 def _dumped(state: BaseModel, names: Iterable[str]) -> dict[str, Json]:
-    fields = state.model_dump(mode="json", include=set(names), by_alias=False)
+    # What does not fit is said when it is read again, with the name of its field.
+    fields = state.model_dump(mode="json", include=set(names), by_alias=False, warnings=False)
     return cast("dict[str, Json]", plain_json(fields))
 
 
