@@ -1,7 +1,7 @@
 """Names: how they look, how they are compared, and which ones are taken."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from typing import Final
 
@@ -45,6 +45,12 @@ def slug(text: str) -> str:
     True
     """
     return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Return names one after another, and of many how many there are more."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:

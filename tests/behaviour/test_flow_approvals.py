@@ -109,6 +109,35 @@ def test_an_answer_may_have_a_comment_which_is_recorded():
     assert answer.value == {"decision": "approve", "comment": "Fine."}
 
 
+@pytest.mark.parametrize("value", ["approve", "yes", {"decision": "yes"}, {"decison": "approve"}])
+def test_an_answer_that_decides_nothing_is_told_the_options(value):
+    async def whole():
+        play = OptionPlay()
+        async with play.begun(spec_of(play, asked())) as begun:
+            (request,) = await begun.host.requests(scope=ALL)
+            with pytest.raises(UsageError, match="approve") as caught:
+                await begun.host.deliver(begun.run, Answer(request.id, value), scope=EDITOR)
+        return caught.value
+
+    hint = waits(whole).hint or ""
+    assert hint == 'answer {"decision": "approve"}, and a comment if you like'
+
+
+def test_a_second_answer_is_told_that_there_was_one():
+    async def whole():
+        play = OptionPlay()
+        async with play.begun(spec_of(play, asked())) as begun:
+            (request,) = await begun.requests()
+            await begun.answer("approve", EDITOR)
+            again = Answer(request.id, {"decision": "approve"})
+            with pytest.raises(UsageError, match="it was answered already"):
+                await begun.host.deliver(begun.run, again, scope=EDITOR)
+            with pytest.raises(AccessDenied, match="there is no run"):
+                await begun.host.deliver(begun.run, again, scope=STRANGER)
+
+    waits(whole)
+
+
 def test_an_option_that_rejects_fails_the_run_and_what_was_done_is_undone():
     options = [{"name": "yes"}, {"name": "no", "rejects": True}]
     state, play = decided("no", options=options)

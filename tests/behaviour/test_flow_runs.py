@@ -120,7 +120,8 @@ class Other(BaseModel):
     [
         (Other(topic="x"), "the state of Checking is a Draft, not a Other"),
         ({"tries": "many", "topic": "x"}, "the state does not fit Draft: tries"),
-        (None, "the state does not fit Draft: topic: Field required"),
+        (None, "the state does not fit Draft: topic is missing"),
+        ({"topik": "x", "topic": "y"}, "Draft has no field topik\nhint: did you mean topic?"),
     ],
 )
 def test_a_state_that_is_none_is_refused_before_anything_is_done(state, told):
@@ -129,14 +130,30 @@ def test_a_state_that_is_none_is_refused_before_anything_is_done(state, told):
         weft.run(flow, state)
 
 
+def test_a_run_that_waits_says_for_whom():
+    flow = Workflow.create("Checking", Draft).start_with(check)
+    flow = flow.await_approval("manager", lambda it: it.text("Print {topic}?"))
+    result = weft.run(flow, Draft(topic="Bees"))
+    assert (result.outcome, result.reason) == (None, "waits for role:manager: Print Bees?")
+
+
+def test_a_collection_that_is_not_there_names_the_nearest():
+    with pytest.raises(UsageError, match="searches the collection Library") as caught:
+        weft.run(writing(), Draft(topic="Bees"), collections={"Librari": library()})
+    hint = caught.value.hint or ""
+    assert hint.startswith("did you mean Librari? or make it: weft collection add Library PATHS")
+    assert 'workspace="."' in hint
+
+
 def test_what_is_no_flow_is_refused():
     with pytest.raises(UsageError, match="int is no flow"):
         weft.run(3, None)
     flow = Workflow.create("Checking", Draft).start_with(check)
     with pytest.raises(UsageError, match="a flow begins with a state"):
         weft.run(flow, None, values={"topic": "x"})
-    with pytest.raises(CheckFailed):
+    with pytest.raises(CheckFailed) as caught:
         weft.run(flow.then(agent("Nobody")), Draft(topic="x"))
+    assert caught.value.__context__ is None
     flow = Workflow.create("Checking", Draft).start_with(check)
     plain = flow.build().model_copy(update={"flow": None})
     with pytest.raises(UsageError, match="Checking is no flow"):
@@ -212,8 +229,9 @@ def test_a_run_that_failed_has_the_state_it_left():
 
 def test_a_program_with_a_loop_awaits_it():
     async def whole():
-        with pytest.raises(UsageError, match="an event loop is running already"):
+        with pytest.raises(UsageError, match="an event loop is running already") as caught:
             weft.run(writing(), Draft(topic="x"))
+        assert "await weft.flow.run_flow(flow, state)" in (caught.value.hint or "")
         return await run_flow(
             writing(),
             Draft(topic="Bees"),

@@ -10,11 +10,11 @@ from datetime import date
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from support.flow_hosts import FlowPlay, derived, step
+from support.flow_hosts import SCOPE, FlowPlay, derived, step
 from weft import tool
 from weft.context.agent_step import AgentStep, Response, StepContext, StepResult
 from weft.engine.events import ToolCalled
-from weft.errors import LinkError
+from weft.errors import LinkError, UsageError
 from weft.testing import ScriptedModel
 
 
@@ -256,12 +256,61 @@ def test_without_a_class_types_are_those_of_the_variables():
     assert "return a dict of changed fields, the state or None" in told
 
 
-def test_a_state_that_does_not_fit_its_class_fails_the_step():
-    told = failure(lambda state: None, words=-5)
-    assert told == "the state does not fit Doc: words: Input should be greater than or equal to 0"
+class Order(Doc):
+    text: str
+    words: int
+
+
+@pytest.mark.parametrize(
+    ("state", "values", "told", "hint"),
+    [
+        (
+            Doc,
+            {"words": -5},
+            "words: Input should be greater than or equal to 0",
+            "--set words=...",
+        ),
+        (Order, {}, "text, words are missing", "--set text=... --set words=..."),
+        (Order, {"words": 2}, "text is missing", "weft run F --set text=..."),
+    ],
+)
+def test_a_state_that_does_not_fit_its_class_is_refused_before_anything_is_written(
+    state, values, told, hint
+):
+    play = FlowPlay()
+    variables = {**VARIABLES, "text": derived("str"), "words": derived("int")}
+    variables = variables if state is Order else VARIABLES
+    spec = play.spec(step("work", play.function(lambda it: None)), state=state, variables=variables)
+
+    async def begin() -> None:
+        async with play.host(spec) as host:
+            with pytest.raises(UsageError, match=f"F cannot begin: {told}") as caught:
+                await host.start("F", scope=SCOPE, values=values)
+            assert caught.value.hint.endswith(hint)
+            assert not await host.runs(scope=SCOPE)
+
+    asyncio.run(begin())
 
 
 # -- what goes wrong in it
+
+
+def test_messages_and_the_log_name_the_step_in_one_line(caplog):
+    caplog.set_level("INFO", "weft.tools")
+    play = FlowPlay()
+    undo = play.function(lambda state: {"nothing": 1})
+    spec = play.spec(
+        step("first", play.function(lambda state: None), compensate=undo),
+        step("second", play.function(lambda state: [state.missing])),
+        state=Doc,
+        variables=VARIABLES,
+    )
+    ended = play.run(spec)
+    assert ended.reason.startswith("second failed: AttributeError: ")
+    told = [it.error for it in play.failures()]
+    assert told[-1].startswith("first.compensate: it returned nothing, and the state has no such")
+    assert caplog.messages == ["step second failed with AttributeError (attempt 1)"]
+    assert failure(lambda state: 3).startswith("work: it returned a value of type int")
 
 
 def test_an_exception_is_kept_with_its_type_its_message_and_where_it_came_from():
@@ -271,7 +320,7 @@ def test_an_exception_is_kept_with_its_type_its_message_and_where_it_came_from()
     play, ended = ran(broken)
     (failed,) = play.failures()
     assert ended.outcome == "failed"
-    assert failed.error == "broken failed: LookupError: no such thing"
+    assert failed.error == "work failed: LookupError: no such thing"
     assert failed.exception is not None
     assert failed.exception["type"] == "LookupError"
     assert failed.exception["message"] == "no such thing"

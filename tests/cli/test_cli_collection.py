@@ -71,7 +71,9 @@ def test_search_by_keywords_says_so(weft, keywords):
     assert weft("collection", "search", "Handbook", "form", "--json").data["compared"] == "keywords"
     nothing = weft("collection", "search", "Handbook", "zebra")
     assert (nothing.code, nothing.out) == (0, "")
-    assert "nothing found" in nothing.err
+    assert "nothing found; use other words" in nothing.err
+    excluded = weft("collection", "search", "Handbook", "form", "--filter", "kind=web page")
+    assert "nothing found with kind=web page; leave out --filter 'kind=web page'" in excluded.err
 
 
 def test_search_by_meaning(weft, meanings):

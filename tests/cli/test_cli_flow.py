@@ -155,10 +155,28 @@ def test_a_rejection_undoes_what_was_done(weft, asked):
     assert any(it.startswith("hint:  repeat turn 7:") for it in said)
 
 
-@pytest.mark.parametrize("words", [["maybe"], ["--json-value", '{"decision": "maybe"}']])
-def test_only_the_options_of_an_approval_are_taken(weft, asked, words):
+@pytest.mark.parametrize(
+    ("words", "fact"),
+    [
+        (["maybe"], '"maybe" is none of the options: approve, reject'),
+        (["aprove"], "options: approve, reject; did you mean approve?"),
+        (["--json-value", '{"decision": "maybe"}'], '"maybe" is none of the options'),
+        (
+            ['{"decison": "approve"}'],
+            "did you mean decision?; a decision is one of the options: ap",
+        ),
+        (
+            ["--json-value", '{"comment": "no"}'],
+            "the decision is missing, one of the options: appr",
+        ),
+        (["--json-value", "3"], "no object that says the decision, one of the options: approve"),
+    ],
+)
+def test_only_the_options_of_an_approval_are_taken(weft, asked, words, fact):
     result = weft("runs", "answer", "last", *words, "--as", "role:manager")
     assert result.code == 2
+    assert fact in result.err
+    assert re.search(r"hint:  answer: weft runs answer \S+ approve --as role:manager", result.err)
     assert weft("runs", "show", "last", "--json").data["run"]["status"] == "waiting"
 
 

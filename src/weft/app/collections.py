@@ -128,7 +128,7 @@ class Collections:
         """Tell whether a search compares meanings, or keywords alone."""
         return await self._collection(self._place(collection, app)).embeds()
 
-    def names(self, *, app: str = _LOCAL) -> list[str]:
+    def names(self, app: str = _LOCAL) -> list[str]:
         """Return the collections of a tenant."""
         files = tenant_folder(self._folder, app).glob("*.db")
         return sorted(it for it in map(read_name, files) if it is not None)

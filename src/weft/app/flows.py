@@ -17,12 +17,14 @@ from weft.dsl.objects import LocalObjects, kept_objects
 from weft.engine.events import Event, Outcome
 from weft.engine.rows import RequestRow
 from weft.engine.state import State
-from weft.errors import UsageError
+from weft.engine.triggers import dig
+from weft.errors import RunError, ToolError, UsageError
 from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.model import Model
 from weft.ports.scope import Scope
-from weft.runtime.flow.states import dumped, read_state, said
+from weft.runtime.flow.starting import faults_text, require_fields, state_faults
+from weft.runtime.flow.states import dumped, read_state
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer
 from weft.spec.variables import DerivedSource
@@ -63,9 +65,10 @@ class FlowResult(Generic[StateT]):
     run: str
     #: completed, failed or cancelled; None while it waits for a person.
     outcome: Outcome | None
-    #: The state as an object of its class; as a mapping where it has none, or does not fit it.
+    #: The state as an object of its class; as a mapping where it has none. The state of a run that
+    #: has not completed may not fit its class, and is a mapping then.
     output: StateT
-    #: Why it ended so.
+    #: Why it ended so; while it waits, for whom and what they are asked.
     reason: str
     #: Everything that is known of the run.
     state: State
@@ -116,6 +119,7 @@ async def run_flow(
     """Run a flow and return what it came to, when it has ended or waits for a person.
 
     `answer` is asked for every question to a person; without it the first question is the end.
+    Raises RunError if a run has completed with a state that does not fit its class.
     """
     spec, _ = _parts(flow)
     kind = type(state) if isinstance(state, BaseModel) else None
@@ -135,7 +139,15 @@ async def run_flow(
         name = spec.orchestrator.workflow_name
         run = await host.start(name, scope=LOCAL, values=values, model=named)
         ended = await until_rest(host, run, answer)
-    return FlowResult(run, ended.outcome, _output(spec, kind, ended), ended.reason, ended)
+        asked = [] if ended.outcome else await host.requests(scope=Scope(LOCAL.app), run=run)
+    reason = ended.reason or "; ".join(map(_waits, asked))
+    return FlowResult(run, ended.outcome, _output(spec, kind, ended), reason, ended)
+
+
+def _waits(request: RequestRow) -> str:
+    """Say whom a run waits for, and what they are asked."""
+    text = dig(request.payload, ("text",)) or request.tool or "an answer"
+    return f"waits for {request.addressee or f'user:{request.user}'}: {text}"
 
 
 async def until_rest(host: Host, run: str, answer: AnswerPerson | None) -> State:
@@ -203,9 +215,14 @@ def _values(
     try:
         if isinstance(given, BaseModel):
             return dumped(given)
+        require_fields(kind, given or {})
         return dumped(kind.model_validate(dict(given or {}), by_name=True))
     except ValidationError as error:
-        raise UsageError(f"the state does not fit {kind.__name__}: {said(error)}") from error
+        told = faults_text(*state_faults(error))
+        raise UsageError(f"the state does not fit {kind.__name__}: {told}") from None
+    except ToolError as error:
+        hint = "give text, numbers, lists, dicts and pydantic classes"
+        raise UsageError(f"the run cannot begin: {error}", hint=hint) from error
 
 
 def _output(spec: WorkflowSpec, kind: type[BaseModel] | None, state: State) -> Any:  # noqa: ANN401 - of the caller's class
@@ -216,5 +233,8 @@ def _output(spec: WorkflowSpec, kind: type[BaseModel] | None, state: State) -> A
     }
     try:
         return held if kind is None else read_state(kind, held)
-    except ValidationError:  # A run that has failed may have left it so.
-        return held
+    except ValidationError as error:
+        if kind is not None and state.outcome == "completed":
+            told = f"run {state.run} has completed, and its state does not fit {kind.__name__}"
+            raise RunError(f"{told}: {faults_text(*state_faults(error))}") from error
+        return held  # A run that has failed, or that waits, may have left it so.

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -46,6 +47,7 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     prices: Mapping[str, Price] | None = None,
     dispatcher: Dispatcher | None = None,
     collections: Adapters | None = None,
+    reading: bool = False,
 ) -> Host:
     """Open a host for the packages of a workspace. Close it, or use it with `async with`.
 
@@ -55,7 +57,8 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     `person` answers for the model `you`; `seed` makes the replies
     of `sample` others; `prices` are dollars for a million tokens, in and out, by model;
     `dispatcher` lets other processes work on runs; `collections` says what searches which
-    collection, by its class or its name.
+    collection, by its class or its name. A host for `reading` shows runs whose code cannot be
+    found here, and does not work on them.
     """
     _refuse_no_folder(Path(workspace))
     if journal is None:
@@ -63,7 +66,7 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     settings = read_environment() if environment is None else environment
     log_context(settings)
     clock = SystemClock()
-    linking = linking_of(settings, production)
+    linking = replace(linking_of(settings, production), reading=reading)
     outside = open_outside(Path(workspace), settings, clock, collections)
     loader = PythonToolLoader(tool_limits(settings))
     registry, fallbacks = open_registry(settings, clock, person=person, prices=prices)
@@ -142,11 +145,13 @@ def run(
             collections=collections,
             answer=answer,
         )
+        hint = "await weft.flow.run_flow(flow, state), which takes the same"
     else:
+        hint = "use: async with await weft.open_host(...) as host"
         whole = _run_package(
             workflow, message, workspace or ".", journal, values, model, answer, collections
         )
-    return _to_end(whole)
+    return _to_end(whole, hint)
 
 
 async def _run_package(
@@ -164,16 +169,20 @@ async def _run_package(
         return await until_rest(host, run, answer)
 
 
-def _to_end(work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - what the work returns
+def _to_end(work: Coroutine[Any, Any, Any], hint: str) -> Any:  # noqa: ANN401 - what the work returns
+    if _in_loop():
+        work.close()
+        told = "weft.run is for scripts, and here an event loop is running already"
+        raise UsageError(told, hint=hint)
+    return asyncio.run(work)
+
+
+def _in_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    work.close()
-    raise UsageError(
-        "weft.run is for scripts, and here an event loop is running already",
-        hint="use: async with await weft.open_host(...) as host; for a flow: weft.flow.open_flow",
-    )
+        return False
+    return True
 
 
 def _refuse_no_folder(workspace: Path) -> None:

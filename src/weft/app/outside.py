@@ -72,12 +72,19 @@ class LazyCollections:
 
     def adapter(self, app: str, collection: str) -> VectorSearchAdapter[Any] | None:
         """Return what searches a collection of a tenant; None if there is no such collection."""
+        return self._all().adapter(app, collection)
+
+    def names(self, app: str) -> Sequence[str]:
+        """Return the collections of a tenant."""
+        return self._all().names(app)
+
+    def _all(self) -> Retrievers:
         if self._opened is None:
             # Most workflows search nothing, and should not wait for what could.
             from weft.app.collections import open_collections  # noqa: PLC0415
 
             self._opened = open_collections(self._workspace, environment=self._settings)
-        return self._opened.adapter(app, collection)
+        return self._opened
 
     async def close(self) -> None:
         """Close them, if they were opened."""

@@ -113,13 +113,16 @@ LINK: Final[tuple[Rule, ...]] = (
         severity="error",
         title="An object in code cannot be found here",
         why=(
-            "A board names functions and classes as module:name, in the package or installed, or "
-            "as local:NAME where a program defines them. Here there is no such module or name, so "
-            "the workflow runs only where there is."
+            "A flow or a board names functions and classes as module:name, in the package or "
+            "installed, or as local:NAME where a program defines them. Here there is no such "
+            "module or name, so the workflow runs only where there is. Its runs can be looked at "
+            "everywhere: weft runs show, weft inspect and weft replay call no code."
         ),
         fix=(
             "Install the module where Weft runs, correct the name, or move the code into a file of "
-            "the package. What a program defines runs in that program alone."
+            "the package. A module next to a script is found with PYTHONPATH=FOLDER weft ... What "
+            "a program defines runs in that program alone: open the same journal there with "
+            "open_flow(flow, journal=FILE) and call host.recover() or host.deliver(...)."
         ),
         example='"function": "newsroom.checks:check_facts"    (newsroom is not installed here)',
     ),

@@ -83,9 +83,17 @@ def locate_journal(
 
 @asynccontextmanager
 async def hosted(
-    location: JournalLocation, *, seed: int = 0, person: Ask | None = None, works: bool = True
+    location: JournalLocation,
+    *,
+    seed: int = 0,
+    person: Ask | None = None,
+    works: bool = True,
+    reading: bool = False,
 ) -> AsyncGenerator[Host]:
-    """Open the host of a workspace, and close it in any case; without `works` it only writes."""
+    """Open the host of a workspace, and close it in any case; without `works` it only writes.
+
+    For `reading` it also shows runs whose code cannot be found here, such as those of a script.
+    """
     # Without a person runs are looked at, and that can be done where no folder can be made.
     looking = person is None and location.file.is_file() and on_read_only_disk(location.file)
     journal = location.file if looking else location.journal
@@ -96,6 +104,7 @@ async def hosted(
             seed=seed,
             person=person,
             dispatcher=None if works else _Nobody(),
+            reading=reading,
         )
         with output_kept():
             async with host:

@@ -17,16 +17,18 @@ _IN_MEMORY: Final = re.compile(r'(?<=File ")d([0-9a-f]{16})(?:_\d+)?/')
 @contextmanager
 def logged(streams: Streams) -> Generator[None]:
     """Print the log with --verbose and drop it otherwise: commands report failures themselves."""
-    logger = logging.getLogger("weft")
-    verbose, level = streams.settings.verbose, logger.level
+    logger, tools = logging.getLogger("weft"), logging.getLogger("weft.tools")
+    verbose, level, tools_level = streams.settings.verbose, logger.level, tools.level
     handler = DetailLog(streams) if verbose else logging.NullHandler()
     logger.addHandler(handler)
     if verbose:
         logger.setLevel(logging.INFO)
+        tools.setLevel(logging.DEBUG)  # With the places that an error in code came through.
     try:
         yield
     finally:
         logger.setLevel(level)
+        tools.setLevel(tools_level)
         logger.removeHandler(handler)
 
 

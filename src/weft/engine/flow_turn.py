@@ -167,14 +167,16 @@ def read_reply(
     compiled: CompiledWorkflow, active: Activation, data: ModelReplied
 ) -> tuple[Json, str | None]:
     """Read a reply as the model its agent is bound to; say what does not fit."""
-    output = compiled.agents[active.agent].output
-    if output is None:
-        return None, None
-    try:
-        value = read_json(unfenced(data.text).encode())
-    except ValueError as error:
-        return None, f"the reply is not JSON: {error}"
-    fault = mismatch(output, value, compiled.models)
+    output, value = compiled.agents[active.agent].output, None
+    fault = None
+    if output is not None:
+        try:
+            value = read_json(unfenced(data.text).encode())
+        except ValueError as error:
+            return None, f"the reply is not JSON: {error}"
+        fault = mismatch(output, value, compiled.models)
+    # What the class of the state does not take was found out when the reply came.
+    fault = fault or data.misfit or None
     return (None, fault) if fault else (value, None)
 
 

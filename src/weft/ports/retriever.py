@@ -7,7 +7,7 @@ A collection is named by the class that stands for it, so that a flow names a ty
 Which adapter searches it is registered elsewhere and can be swapped without touching the flow.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
@@ -71,6 +71,10 @@ class Retrievers(Protocol):
 
     def adapter(self, app: str, collection: str) -> VectorSearchAdapter[Any] | None:
         """Return what searches a collection of a tenant; None if there is no such collection."""
+        ...
+
+    def names(self, app: str) -> Sequence[str]:
+        """Return the collections of a tenant."""
         ...
 
     async def close(self) -> None:

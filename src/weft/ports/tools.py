@@ -70,6 +70,9 @@ class ToolCall:
     answer_again: Callable[[], None] = _nothing
     #: Whether a structured reply makes the call: the tool gets the fields that it names.
     auto: bool = False
+    #: What the log calls it where it is no tool, and which attempt it is.
+    logged_as: str = ""
+    attempt: int = 0
 
 
 class Tools(Protocol):

@@ -1,5 +1,6 @@
 """Forms: what a UI tool shows and what it takes for an answer, as its schemas say."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +10,7 @@ from weft.engine.flow_plan import APPROVAL as STEP_APPROVAL
 from weft.engine.flow_plan import nodes_of
 from weft.engine.triggers import dig
 from weft.findings import Json
+from weft.ids import nearest
 from weft.runtime.masking import MASK
 from weft.spec.flow import Approval
 from weft.spec.part import JsonMap
@@ -53,10 +55,41 @@ class Form:
     addressee: str = ""
     #: The fields whose answers are secret, as dotted paths.
     secret_fields: tuple[tuple[str, ...], ...] = ()
+    #: Of an approval: what may be decided.
+    options: tuple[str, ...] = ()
 
     def answer_fault(self, answer: Json) -> str | None:
         """Say what does not fit in an answer, without what was typed into secret fields."""
-        return first_fault(self.answer_misfits(answer))
+        fault = first_fault(self.answer_misfits(answer))
+        return self._decision_fault(answer) or fault if fault and self.options else fault
+
+    @property
+    def answer_hint(self) -> str:
+        """An answer that an approval takes; nothing where it is no approval."""
+        if self.options:
+            return f'answer {{"decision": "{self.options[0]}"}}, and a comment if you like'
+        approves = self.answer_schema is _APPROVED
+        return 'answer {"approved": true} or {"approved": false}' if approves else ""
+
+    def _decision_fault(self, answer: Json) -> str | None:
+        """Say in what way an answer decides nothing."""
+        known = f"the options: {', '.join(self.options)}"
+        if isinstance(answer, str):
+            fact = f'"{answer}" alone is no answer' if answer in self.options else ""
+            return fact or _none_of(answer, self.options, known)
+        if not isinstance(answer, dict):
+            return f"it is no object that says the decision, one of {known}"
+        given = cast("dict[str, Json]", answer)
+        strange = [it for it in given if it not in ("decision", "comment")]
+        if strange:
+            near = nearest(strange[0], ("decision", "comment"))
+            meant = f"; did you mean {near}?" if near else ""
+            fact = f'"{strange[0]}" is neither decision nor comment{meant}'
+            return f"{fact}; a decision is one of {known}"
+        if "decision" not in given:
+            return f"the decision is missing, one of {known}"
+        decision = given["decision"]
+        return None if decision in self.options else _none_of(decision, self.options, known)
 
     def concealed(self, answer: Json) -> Json:
         """Return an answer as it may be kept: without what was typed into secret fields."""
@@ -73,6 +106,12 @@ class Form:
         """Say what does not fit in one field of an answer, whatever the others are."""
         found = self.answer_misfits({name: value})
         return first_fault((place[1:], said) for place, said in found if place[:1] == (name,))
+
+
+def _none_of(decision: Json, options: Sequence[str], known: str) -> str:
+    told = json.dumps(decision, ensure_ascii=False)
+    near = nearest(decision, options) if isinstance(decision, str) else None
+    return f"{told} is none of {known}" + (f"; did you mean {near}?" if near else "")
 
 
 def make_forms(spec: WorkflowSpec) -> Mapping[str, Form]:
@@ -119,7 +158,13 @@ def _step_approval(node: Approval) -> Form:
         "additionalProperties": False,
     }
     shown: tuple[str, Surface] = ("Approval", "inline")
-    return Form(partial(_payload_fault, _none), misfits_of(schema), schema, component=shown)
+    return Form(
+        partial(_payload_fault, _none),
+        misfits_of(schema),
+        schema,
+        component=shown,
+        options=tuple(it.name for it in node.options),
+    )
 
 
 def approval_form(server: str) -> str:

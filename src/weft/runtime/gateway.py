@@ -4,12 +4,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from weft.context.similarity import Similarity
-from weft.engine.events import Event, RunStarted
+from weft.engine.events import Event, RequestOpened, RunStarted
 from weft.engine.reduce import fold
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import State
-from weft.errors import StoreConflict, UsageError
+from weft.errors import AccessDenied, StoreConflict, UsageError
 from weft.findings import Json
+from weft.ids import nearest
 from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Journal, Pruned
@@ -26,6 +27,7 @@ from weft.runtime.arguments import (
 from weft.runtime.comparing import require_embeddings
 from weft.runtime.decision import CallCheck, NewEvent
 from weft.runtime.deltas import Delta, Speech
+from weft.runtime.flow.starting import require_state
 from weft.runtime.following import Follower
 from weft.runtime.forking import Edits, fork
 from weft.runtime.perform import ModelSource
@@ -118,6 +120,7 @@ class Gateway:
         brought = start_input(linked, input)
         named = {**values_of_input(linked, brought or {}), **(values or {})}
         given = await self._start_values(linked, scope, named)
+        require_state(linked, given)
         new = first_events(
             name, linked, scope, given, fitting_text(message), model, tuple(named), brought
         )
@@ -281,7 +284,15 @@ class Gateway:
             asked = await self._journal.requests(scope, run=run)
             if any(it.id == signal.request and it.addressee in scope.addresses for it in asked):
                 return await self._open(run, Scope(scope.app))
-        opened = await self._open(run, scope)
+        try:
+            opened = await self._open(run, scope)
+        except AccessDenied:
+            if isinstance(signal, Answer) and await self._was_asked(run, signal.request, scope):
+                raise UsageError(
+                    f"question {signal.request} is not open any more: it was answered already, or "
+                    "its time is over"
+                ) from None
+            raise
         if isinstance(signal, Answer) and signal.request in opened.state.requests:
             asked_of = opened.state.requests[signal.request].addressee
             if not scope.answers(opened.state.app, opened.state.user, asked_of):
@@ -290,6 +301,18 @@ class Gateway:
                     hint=f"answer it as {asked_of}",
                 )
         return opened
+
+    async def _was_asked(self, run: str, request: str, scope: Scope) -> bool:
+        """Tell whether a question was asked of those who may see nothing else of its run."""
+        if not scope.addresses or not is_text(run):
+            return False
+        events = await self._journal.read(Scope(scope.app), run)
+        return any(
+            isinstance(it.data, RequestOpened)
+            and it.data.id == request
+            and it.data.addressee in scope.addresses
+            for it in events
+        )
 
     async def _open(self, run: str, scope: Scope) -> OpenRun:
         """Return a run that something is to be written to."""
@@ -310,6 +333,8 @@ class Gateway:
         *,
         streamed: bool,
     ) -> Sequence[Event]:
+        if workflow.missing is not None:
+            raise workflow.missing
         key = (scope.app, run)
         if streamed:
             self._speech.expect(key)
@@ -386,9 +411,12 @@ class Gateway:
         code, known = workflow.flow_code, self._retrievers
         for name in sorted(code.collections) if code is not None else ():
             if known is None or known.adapter(scope.app, name) is None:
+                near = nearest(name, known.names(scope.app) if known else ())
+                meant = f"did you mean {near}? or " if near else ""
                 raise UsageError(
                     f"{workflow.name} searches the collection {name}, which is not there",
-                    hint=f"register an adapter for it: collections={{{name}: ...}}",
+                    hint=f"{meant}make it: weft collection add {name} PATHS; in Python also: "
+                    f'collections={{"{name}": ADAPTER}}, or workspace="." for those of a folder',
                 )
 
 

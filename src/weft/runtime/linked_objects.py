@@ -1,14 +1,22 @@
 """Objects in code that a spec refers to by name: found, and made once with what is declared."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from weft.dsl.objects import given_key
 from weft.errors import LinkError
 from weft.findings import Finding, Place
+from weft.ids import listed
 from weft.ports.tools import ToolLoader
 from weft.spec.part import JsonMap
 from weft.spec.tools import LOCAL
+
+#: What to do where code is that of a program.
+PROGRAM: Final = (
+    "go on in the program that defines it, on the same journal; a flow: async with "
+    "open_flow(flow, journal=FILE) as host, then await host.recover() or await host.deliver(...)"
+)
+_OR_MOVE: Final = "or move the code into a module that can be imported"
 
 
 def find_objects(
@@ -19,18 +27,17 @@ def find_objects(
     objects: dict[str, Any] = {it: local[it] for it in names if it in local}
     missing = [it for it in names if it.startswith(LOCAL) and it not in local]
     if missing:
-        raise LinkError(_not_here(missing), tuple(map(_local_finding, missing)))
+        raise _not_here(missing)
     return objects | loader.objects(digest, (it for it in names if it not in objects))
 
 
-def _not_here(missing: Iterable[str]) -> str:
-    told = ", ".join(missing)
-    return f"{told} is defined in code that is not loaded here: the workflow runs only there"
-
-
-def _local_finding(name: str) -> Finding:
-    hint = "run it where it is defined, or move the code into a module that can be imported"
-    return Finding("LINK004", "error", _not_here([name]), Place(name), hint=(hint,))
+def _not_here(missing: Sequence[str]) -> LinkError:
+    """Return one error for everything that only the program itself has."""
+    told = listed(missing)
+    verb = "is" if len(missing) == 1 else "are"
+    message = f"{told} {verb} defined in code that is not loaded here: the workflow runs only there"
+    finding = Finding("LINK004", "error", message, Place(missing[0]), hint=(PROGRAM, _OR_MOVE))
+    return LinkError(message, (finding,))
 
 
 def unusable(name: str, told: str, hint: str) -> LinkError:

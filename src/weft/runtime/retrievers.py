@@ -30,10 +30,18 @@ class RetrieverRegistry:
 
     def adapter(self, app: str, collection: str) -> VectorSearchAdapter[Any] | None:
         """Return what searches a collection of a tenant; None if there is no such collection."""
-        found = self._adapters.get((app, collection)) or self._adapters.get((None, collection))
+        found = self._adapters.get((app, collection))
+        if found is None:  # One that is empty may count as false, and is one all the same.
+            found = self._adapters.get((None, collection))
         if found is None and self._others is not None:
             return self._others.adapter(app, collection)
         return found
+
+    def names(self, app: str) -> list[str]:
+        """Return the collections of a tenant."""
+        own = (name for of, name in self._adapters if of in (None, app))
+        others = () if self._others is None else self._others.names(app)
+        return sorted({*own, *others})
 
     async def close(self) -> None:
         """Close the others; what was registered is for those to close who have made it."""

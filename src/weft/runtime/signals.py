@@ -164,9 +164,9 @@ def _fitting(workflow: Workflow, state: State, tool: str | None, value: Json) ->
         raise UsageError(f"the answer is {error}") from error
     form = workflow.forms.get(tool or "")
     fault = form.answer_fault(answer) if form else None
-    if fault:
+    if form and fault:
+        see = f"see the response_schema of the tool: weft runs show {state.run}"
         raise UsageError(
-            f"the answer does not fit what {tool} asks for: {fault}",
-            hint=f"see the response_schema of the tool: weft runs show {state.run}",
+            f"the answer does not fit what {tool} asks for: {fault}", hint=form.answer_hint or see
         )
     return answer

@@ -298,6 +298,8 @@ class Worker:
     async def _bring(self, row: RunRow) -> ActiveRun:
         scope = Scope(row.app, row.user)
         workflow = await self._workflows.of_digest(row.app, row.digest)
+        if workflow.missing is not None:  # It was only looked at: nothing of it can be called.
+            raise workflow.missing
         events = await self._journal.read(scope, row.run)
         state = fold(workflow.compiled, row.run, events)
         return self.made(scope, workflow, state, owner=row.owner)

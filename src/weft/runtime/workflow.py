@@ -1,6 +1,6 @@
 """A workflow: a package that was checked and linked, ready to run, shared by all its runs."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Final
@@ -19,10 +19,10 @@ from weft.engine.publishing import output_schema
 from weft.engine.suppression import without_sources
 from weft.engine.trigger_kinds import TriggerKind, TriggerKinds
 from weft.errors import LinkError, StoreError
-from weft.findings import Finding, Place
+from weft.findings import Finding, Json, Place
 from weft.ids import TERMINATE, USER
 from weft.ports.model import OutputSchema, ToolSchema
-from weft.ports.tools import ToolLoader, Tools
+from weft.ports.tools import ToolCall, ToolLoader, Tools
 from weft.runtime.board.code import BoardCode, link_board
 from weft.runtime.board.types import NO_TYPES, ArtifactTypes, artifact_types
 from weft.runtime.flow.code import FlowCode, link_flow
@@ -73,6 +73,8 @@ class Workflow:
     flow_code: FlowCode | None = None
     #: By agent: what does not fit in what its model is to publish.
     output_misfits: Mapping[str, Misfits] = field(default_factory=dict[str, Misfits])
+    #: What of its code cannot be found here, where it is only looked at: nothing can be called.
+    missing: LinkError | None = None
 
     @property
     def name(self) -> str:
@@ -89,9 +91,36 @@ class Linking:
     kinds: TriggerKinds = field(default_factory=dict[str, TriggerKind])
     #: What is defined in code in this process, by the names under which specs refer to it.
     objects: Mapping[str, object] = field(default_factory=dict[str, object])
+    #: Runs are only looked at: what of their code cannot be found is left out.
+    reading: bool = False
 
 
 LINKING: Final = Linking()
+
+
+class NoTools:
+    """The tools of a workflow that is only looked at, and whose code cannot be found here."""
+
+    def __init__(self, why: LinkError) -> None:
+        self._why = why
+
+    def schema(self, tool: str) -> ToolSchema:
+        """Return what is known of a tool without its code: its name."""
+        return ToolSchema(tool, "", {"type": "object", "properties": {}})
+
+    def misfit(self, tool: str, arguments: Mapping[str, Json]) -> str | None:  # noqa: ARG002 - nothing is known
+        return None
+
+    async def call(self, call: ToolCall) -> Json:  # noqa: ARG002 - whichever it is
+        raise self._why
+
+    async def invoke(
+        self,
+        call: ToolCall,  # noqa: ARG002 - whichever it is
+        function: Callable[..., object],  # noqa: ARG002
+        *arguments: object,  # noqa: ARG002
+    ) -> object:
+        raise self._why
 
 
 def link(
@@ -102,7 +131,8 @@ def link(
 ) -> Workflow:
     """Import the code of a package and put everything in its place.
 
-    Raises LinkError naming everything that is missing, or that this version does not perform.
+    Raises LinkError naming everything that is missing, or that this version does not perform. Where
+    runs are only looked at, a workflow that lacks code says what is `missing`, and calls nothing.
     """
     name = digest(declared, code)
     spec = without_sources(declared, linking.suppressed)
@@ -123,9 +153,20 @@ def link(
     given = {
         it.function: linking.objects[it.file] for it in spec.tools if it.file in linking.objects
     }
-    tools = loader.load(name, code, functions, linked_functions(compiled.points), given)
     try:
-        workflow = _linked(declared, spec, code, compiled, tools, loader, linking)
+        tools = loader.load(name, code, functions, linked_functions(compiled.points), given)
+    except LinkError as error:
+        if not linking.reading:
+            raise
+        return replace(_linked(declared, spec, code, compiled, NoTools(error)), missing=error)
+    try:
+        workflow = _linked(declared, spec, code, compiled, tools)
+        try:
+            workflow = _with_code(workflow, loader, linking)
+        except LinkError as error:
+            if not linking.reading:
+                raise
+            workflow = replace(workflow, missing=error)
     except LinkError:
         loader.unload(name)
         raise
@@ -140,9 +181,8 @@ def _linked(
     code: Mapping[str, bytes],
     compiled: CompiledWorkflow,
     tools: Tools,
-    loader: ToolLoader,
-    linking: Linking,
 ) -> Workflow:
+    """Put everything in its place but the code of a board or a flow."""
     name = digest(declared, code)
     board = spec.board
     types = None if board is None else artifact_types(spec, board)
@@ -159,12 +199,23 @@ def _linked(
         has_secrets=_has_secrets(spec),
         compares=next(comparisons(spec), ""),
         suppressed=frozenset(declared.variables.keys() - spec.variables.keys()),
-        board_code=None if board is None else link_board(board, name, loader, linking.objects),
         types=types or NO_TYPES,
-        flow_code=None
-        if spec.flow is None
-        else link_flow(spec.flow, name, loader, linking.objects),
         output_misfits=dict(_misfits(spec, types)),
+    )
+
+
+def _with_code(workflow: Workflow, loader: ToolLoader, linking: Linking) -> Workflow:
+    """Add the code of a board or a flow."""
+    board, flow, name, local = (
+        workflow.spec.board,
+        workflow.spec.flow,
+        workflow.digest,
+        linking.objects,
+    )
+    return replace(
+        workflow,
+        board_code=None if board is None else link_board(board, name, loader, local),
+        flow_code=None if flow is None else link_flow(flow, name, loader, local),
     )
 
 

@@ -112,6 +112,13 @@ class LinkedTool:
     options: ToolOptions
     #: Whether it is awaited on the event loop; anything else may block and gets a thread.
     on_loop: bool
+    #: What the log calls it where it is no tool, and which attempt it is.
+    logged_as: str = ""
+    attempt: int = 0
+
+    @property
+    def in_log(self) -> str:
+        return self.logged_as or f"the tool {self.name}"
 
 
 def linked_hook(name: str, function: Callable[..., Any]) -> LinkedTool:
@@ -156,7 +163,7 @@ class PythonTools:
         for attempt in range(tool.options.retries):
             with suppress(ToolError):
                 return await self._attempt(tool, call)
-            LOG.info("the tool %s is called again", tool.name)
+            LOG.info("%s is called again", tool.in_log)
             call.variables.restart()
             call.answer_again()
             await asyncio.sleep(self._limits.pause * 2**attempt)
@@ -177,7 +184,8 @@ class PythonTools:
             getattr(function, "__call__", None)  # noqa: B004 - an object may be called as well
         )
         work: Callable[..., Any] = on_loop if awaited else in_thread
-        tool = LinkedTool(call.tool, work, None, options_of(function), awaited)
+        options = options_of(function)
+        tool = LinkedTool(call.tool, work, None, options, awaited, call.logged_as, call.attempt)
         given = await self._perform(tool, work, call)
         return cast("_Raw", given).value
 
@@ -197,7 +205,7 @@ class PythonTools:
     async def _on_loop(
         self, tool: LinkedTool, begin: Callable[[], Awaitable[object]], limit: TimeLimit
     ) -> Json:
-        work = _awaited(tool.name, begin)
+        work = _awaited(tool, begin)
         task = asyncio.create_task(work)
         try:
             in_time = await limit.ended(task)
@@ -222,7 +230,7 @@ class PythonTools:
             await asyncio.wait({task}, timeout=self._limits.grace)
         finally:
             if not task.done():
-                LOG.warning("the tool %s ignored its cancellation and was broken off", tool.name)
+                LOG.warning("%s ignored its cancellation and was broken off", tool.in_log)
                 # It has failed already: what it says to being broken off is told to nobody.
                 with suppress(ToolError, RetryModel, Refuse, Ask):
                     work.close()
@@ -232,7 +240,7 @@ class PythonTools:
         self, tool: LinkedTool, work: Callable[[], object], limit: TimeLimit
     ) -> object:
         """Call a function that may block; what it returns is JSON, or still to be awaited."""
-        job = self._threads.start(partial(copy_context().run, partial(_called, tool.name, work)))
+        job = self._threads.start(partial(copy_context().run, partial(_called, tool, work)))
         begun = True
         try:
             in_time = await limit.ended(job.result)
@@ -249,8 +257,8 @@ class PythonTools:
         running = self._threads.leave(job)
         if running:
             LOG.warning(
-                "the tool %s is left behind in its thread (threads left behind: %d)",
-                tool.name,
+                "%s is left behind in its thread (threads left behind: %d)",
+                tool.in_log,
                 self._threads.left_behind,
             )
         return running
@@ -302,18 +310,18 @@ def _arguments(tool: LinkedTool, call: ToolCall) -> dict[str, Any]:
     return {it.name: given[it.name] for it in named if it.name in given}
 
 
-async def _awaited(tool: str, begin: Callable[[], Awaitable[object]]) -> Json:
-    with explained(tool):
-        return _json(tool, await begin())
+async def _awaited(tool: LinkedTool, begin: Callable[[], Awaitable[object]]) -> Json:
+    with explained(tool.name, tool.logged_as, tool.attempt):
+        return _json(tool.name, await begin())
 
 
-def _called(tool: str, work: Callable[[], object]) -> object:
-    with explained(tool):
+def _called(tool: LinkedTool, work: Callable[[], object]) -> object:
+    with explained(tool.name, tool.logged_as, tool.attempt):
         try:
             returned = work()
         except asyncio.CancelledError as error:  # in a thread nobody cancels it but itself
-            raise ToolError(f"{tool} cancelled itself and gave no result") from error
-        return returned if inspect.isawaitable(returned) else _json(tool, returned)
+            raise ToolError(f"{tool.name} cancelled itself and gave no result") from error
+        return returned if inspect.isawaitable(returned) else _json(tool.name, returned)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ _MOST_TOLD: Final = 2_000
 
 
 @contextmanager
-def explained(tool: str) -> Generator[None]:
+def explained(tool: str, logged_as: str = "", attempt: int = 0) -> Generator[None]:
     """Turn whatever a tool raises into ToolError; its signals pass, and so does cancellation."""
     try:
         yield
@@ -26,7 +26,7 @@ def explained(tool: str) -> Generator[None]:
     except (SystemExit, KeyboardInterrupt) as error:
         raise ToolError(f"{tool} tried to end the process, which no tool may do") from error
     except BaseException as error:  # libraries in other languages raise what is no Exception
-        _report(tool, error)
+        _report(logged_as or f"the tool {tool}", attempt, error)
         raise ToolError(f"{tool} failed: {told(error, place=_place(error))}") from error
 
 
@@ -51,7 +51,19 @@ def _place(error: BaseException) -> str:
     return place
 
 
-def _report(tool: str, error: BaseException) -> None:
+def _report(what: str, attempt: int, error: BaseException) -> None:
     # Messages of exceptions often quote arguments, so only the type and the places are logged.
-    places = "".join(traceback.format_tb(error.__traceback__)).rstrip()
-    LOG.warning("the tool %s failed with %s\n%s", tool, type(error).__name__, places)
+    place = _place(error)
+    where = f" at {place}" if place else ""
+    which = f" (attempt {attempt})" if attempt else ""
+    LOG.warning("%s failed with %s%s%s", what, type(error).__name__, where, which)
+    if LOG.isEnabledFor(logging.DEBUG):
+        LOG.debug("%s failed in:\n%s", what, _frames(error))
+
+
+def _frames(error: BaseException) -> str:
+    """Return the places an error came through, from the first on that is not the platform's."""
+    trace = error.__traceback__
+    while trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith("weft."):
+        trace = trace.tb_next
+    return "".join(traceback.format_tb(trace)).rstrip()

@@ -15,8 +15,9 @@ from weft.adapters.python_tools.modules import PackageCode
 from weft.adapters.python_tools.schemas import read_signature
 from weft.errors import UsageError
 from weft.findings import Finding, Place
-from weft.ids import nearest
+from weft.ids import listed, nearest
 from weft.ports.tools import NO_HOOKS, NOTHING_GIVEN
+from weft.runtime.linked_objects import PROGRAM
 from weft.runtime.tool_options import options_of
 from weft.spec.tools import BUILT_IN_FILE, BUILT_IN_TOOLS, INSTALLED
 
@@ -44,8 +45,8 @@ class _Linking:
         """Return a text with names as the author knows them."""
         return text.replace(f"{self.package.name}.", "")
 
-    def fault(self, code: str, message: str, place: Place, hint: str) -> None:
-        self.findings.append(Finding(code, "error", message, place, hint=(hint,)))
+    def fault(self, code: str, message: str, place: Place, *hint: str) -> None:
+        self.findings.append(Finding(code, "error", message, place, hint=hint))
 
 
 def link(
@@ -84,33 +85,43 @@ def find_objects(
     """Find objects, `module:name`, in the package or among what is installed."""
     linking = _Linking(package)
     found: dict[str, object] = {}
+    modules: dict[str, list[str]] = {}
     for name in names:
-        module_name, _, inner = name.partition(":")
+        modules.setdefault(name.partition(":")[0], []).append(name)
+    for module_name, wanted in modules.items():
         path = f"{module_name.replace('.', '/')}.py"
-        module = _import(linking, path) if path in package.files else _installed(linking, name)
-        value: object = module
-        for step in inner.split(".") if module is not None else ():
-            value = getattr(value, step, None)
-        if value is not None:
-            found[name] = value
-        elif module is not None:
+        inside = path in package.files
+        module = _import(linking, path) if inside else _installed(linking, module_name, *wanted)
+        for name in wanted if module is not None else ():
+            inner = name.partition(":")[2]
+            value = _inside(module, inner)
+            if value is not None:
+                found[name] = value
+                continue
             near = nearest(inner, vars(module))
             hint = f"did you mean {near}?" if near else f"define {inner} there"
             linking.fault(NO_OBJECT, f"{module_name} does not define {inner}", Place(path), hint)
     return found, tuple(linking.findings)
 
 
-def _installed(linking: _Linking, name: str) -> ModuleType | None:
-    """Import a module that is no file of the package."""
-    module = name.partition(":")[0]
+def _inside(module: object, inner: str) -> object:
+    value = module
+    for step in inner.split("."):
+        value = getattr(value, step, None)
+    return value
+
+
+def _installed(linking: _Linking, module: str, *wanted: str) -> ModuleType | None:
+    """Import a module that is no file of the package, for what is wanted of it."""
     try:
         return import_module(module)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the author's code
         linking.fault(
             NO_OBJECT,
-            f"{name} cannot be found: {told(error)}",
-            Place(name),
+            f"{listed(wanted) or module} cannot be found: {told(error)}",
+            Place(wanted[0] if wanted else module),
             f"add {module.replace('.', '/')}.py to the package, or install {module} here",
+            f"where it is a file next to a script: PYTHONPATH=FOLDER weft ..., or {PROGRAM}",
         )
         return None
 

@@ -142,7 +142,7 @@ def run_session(session: Session, work: Callable[[Person], Coroutine[Any, Any, E
 
 async def _print_as_left(session: Session) -> None:
     """Print the run that a program has nothing more to say to."""
-    async with hosted(session.location) as host:
+    async with hosted(session.location, reading=True) as host:
         row = await host.run(session.run, scope=LOCAL)
         asks = await host.requests(scope=LOCAL, run=session.run)
         schemas = await answer_schemas(host, asks)

@@ -109,7 +109,7 @@ def list_artifacts(  # noqa: PLR0913 - what is looked for, by name
     location = locate_journal(streams, journal, must_exist=True)
 
     async def read() -> tuple[list[Envelope], int]:
-        async with hosted(location) as host:
+        async with hosted(location, reading=True) as host:
             return await host.artifacts(board.name, wanted, scope=LOCAL, agent=as_, offset=offset)
 
     found, total = asyncio.run(read())
@@ -155,7 +155,7 @@ def show(
     location = locate_journal(streams, journal, must_exist=True)
 
     async def read() -> str:
-        async with hosted(location) as host:
+        async with hosted(location, reading=True) as host:
             found = await find_artifact(host, board, artifact)
             used = await host.consumed(board.name, scope=LOCAL, artifact=found.artifact.id)
             if streams.settings.json:
@@ -181,7 +181,7 @@ def why(
     location = locate_journal(streams, journal, must_exist=True)
 
     async def read() -> tuple[str, str | None, str]:
-        async with hosted(location) as host:
+        async with hosted(location, reading=True) as host:
             found = await find_artifact(host, board, artifact)
             id_ = found.artifact.id
             denied = await host.why(board.name, id_, agent, scope=LOCAL)
@@ -241,7 +241,7 @@ def _missed_data(it: MissedRecord) -> dict[str, Json]:
 async def _missed(
     location: JournalLocation, board: BoardPackage, typed: str | None, most: int
 ) -> list[tuple[str, MissedRecord]]:
-    async with hosted(location) as host:
+    async with hosted(location, reading=True) as host:
         if typed is None:
             rows = await host.runs(scope=LOCAL, workflow=board.name, limit=_RUNS)
             runs = [it.run for it in rows]

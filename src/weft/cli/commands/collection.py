@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
 
 from cyclopts import Parameter
@@ -130,11 +131,19 @@ def search(
     if not meanings:
         streams.note(_KEYWORDS.format(name=name))
     if not found:
-        streams.note("nothing found; use other words, or lower --min-relevance")
+        streams.note(_nothing_found(filter_, min_relevance))
     rows = [(f"{it.score:.2f}", citation(it), " ".join(it.content.split())) for it in found]
     room = streams.columns - max((len(it[1]) for it in rows), default=0) - 8
     streams.rows([(*it[:2], shortened(it[2], max(room, _LEAST))) for it in rows])
     return Exit.DONE
+
+
+def _nothing_found(filters: Sequence[str], least: float) -> str:
+    """Say what may have excluded everything."""
+    ways = [f"leave out --filter {quote(it)}" for it in filters]
+    ways += ["use other words"] + ([f"lower --min-relevance {least:g}"] if least else [])
+    told = f" with {' and '.join(filters)}" if filters else ""
+    return clean(f"nothing found{told}; {', or '.join(ways)}")
 
 
 def list_collections(*, streams: Output) -> Exit:

@@ -29,7 +29,7 @@ from weft.inspect.replay import Mismatch, check_replay
 from weft.inspect.run import inspect_run
 from weft.inspect.turn import inspect_turn
 from weft.runtime.host import Host
-from weft.runtime.workflow import Workflow
+from weft.runtime.workflow import NoTools, Workflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def inspect(
 
 
 async def _read(location: JournalLocation, name: str) -> Recorded:
-    async with hosted(location) as host:
+    async with hosted(location, reading=True) as host:
         return await read_recorded(host, name)
 
 
@@ -148,7 +148,7 @@ def replay(
 
 
 async def _show(name: str, location: JournalLocation, streams: Streams) -> None:
-    async with hosted(location) as host:
+    async with hosted(location, reading=True) as host:
         recorded = await read_recorded(host, name)
         session = Session(streams, location, recorded.run)
         view = view_for(session, recorded.workflow, echo=True)
@@ -160,6 +160,8 @@ async def _show(name: str, location: JournalLocation, streams: Streams) -> None:
 
 
 def _check(recorded: Recorded, location: JournalLocation, streams: Streams) -> Exit:
+    if isinstance(recorded.workflow.tools, NoTools) and recorded.workflow.missing is not None:
+        raise recorded.workflow.missing  # Agents are told of tools as their code describes them.
     found = check_replay(recorded.workflow, recorded.run, recorded.events)
     events = len(recorded.events)
     if streams.settings.json:

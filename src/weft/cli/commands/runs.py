@@ -115,7 +115,7 @@ def show(
     location = locate_journal(streams, journal, must_exist=True)
 
     async def read() -> str:
-        async with hosted(location) as host:
+        async with hosted(location, reading=True) as host:
             row = await find_run(host, run)
             requests = await host.requests(scope=LOCAL, run=row.run)
             idle = is_idle(row, requests)
@@ -146,7 +146,7 @@ def tail(
     location = locate_journal(streams, journal, must_exist=True)
 
     async def read() -> Exit:
-        async with hosted(location) as host:
+        async with hosted(location, reading=True) as host:
             row = await find_run(host, run)
             workflow = await host.workflow(row.run, scope=LOCAL)
             audience = Audience(workflow.spec, row.user) if as_user else None
@@ -188,7 +188,7 @@ def prune(
     before = time.time_ns() // 1_000_000 - milliseconds(older_than)
 
     async def work(*, dry: bool) -> Pruned:
-        async with hosted(location) as host:
+        async with hosted(location, reading=True) as host:
             return await host.prune(scope=LOCAL, ended_before=before, dry_run=dry)
 
     found = asyncio.run(work(dry=True))
@@ -258,13 +258,13 @@ def _print(
 async def _rows(
     location: JournalLocation, wanted: _Wanted, limit: int
 ) -> tuple[list[RunRow], list[RequestRow]]:
-    async with hosted(location) as host:
+    async with hosted(location, reading=True) as host:
         return await _found(host, wanted, limit)
 
 
 async def _page(location: JournalLocation, wanted: _Wanted, limit: int) -> list[dict[str, Any]]:
     """Return runs with what each of them asks."""
-    async with hosted(location) as host:
+    async with hosted(location, reading=True) as host:
         rows, asked = await _found(host, wanted, limit)
         listed = {row.run for row in rows}
         asked = [it for it in asked if it.run in listed]

@@ -26,14 +26,14 @@ from weft.cli.hosting import (
     locate_journal,
 )
 from weft.cli.options import RUN_HELP, JournalFile, People, RunName, Seed
-from weft.cli.pages.runs import approval_options, outcome_text, print_list, repeat_turn
+from weft.cli.pages.runs import answer_command, outcome_text, print_list, repeat_turn
 from weft.cli.starting import read_message, warn_if_changed
 from weft.cli.streams import Streams
 from weft.cli.text import clean, counted
 from weft.engine.events import Event, TurnStarted
 from weft.engine.flow_plan import APPROVAL
 from weft.engine.rows import RequestRow, RunRow
-from weft.errors import WeftError
+from weft.errors import LinkError, WeftError
 from weft.findings import Json
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal, Stop
@@ -60,7 +60,8 @@ def cancel(
     location = locate_journal(streams, journal, must_exist=True)
 
     async def work() -> tuple[RunRow, list[RequestRow], Schemas]:
-        async with hosted(location) as host:
+        here = await _has_code(location, run)
+        async with hosted(location, works=here, reading=not here) as host:
             row = await find_run(host, run)
             await host.deliver(row.run, Stop("after_turn" if drain else "now"), scope=LOCAL)
             try:
@@ -80,6 +81,18 @@ def cancel(
     else:
         streams.result(f"run {row.run} ends after its turn; {how_to_resume(row, location)}")
     return Exit.DONE
+
+
+async def _has_code(location: JournalLocation, typed: str) -> bool:
+    """Tell whether the code of a run is here; to end a run calls none, unless it undoes steps."""
+    async with hosted(location, reading=True) as host:
+        row = await find_run(host, typed)
+        workflow = await host.workflow(row.run, scope=LOCAL)
+        flow = workflow.spec.flow
+        if workflow.missing is not None and flow is not None and flow.compensate_on_cancel:
+            told = f"ending run {row.run} undoes its steps (compensate_on_cancel)"
+            raise LinkError(f"{told}: {workflow.missing}", workflow.missing.findings)
+        return workflow.missing is None
 
 
 def resume(
@@ -273,11 +286,15 @@ async def _answer(
         value = value.value
     elif not schema:
         value = _json_or_text(session.streams, str(value))
-    elif (request.tool or "").startswith(APPROVAL) and value in approval_options(request.payload):
+    elif (request.tool or "").startswith(APPROVAL) and not str(value).lstrip().startswith("{"):
         value = {"decision": value}
     elif schema.get("type") != "string":
         value = _read_json(str(value))
     fault = form.answer_fault(value) if form else None
+    if form and fault and form.options:
+        row = await host.run(session.run, scope=LOCAL)
+        asked = len(await host.requests(scope=LOCAL, run=session.run))
+        raise usage(fault, f"answer: {answer_command(session.location, row, request, asked)}")
     if fault:
         raise usage(
             f"the answer does not fit what {request.tool} asks for: {fault}",

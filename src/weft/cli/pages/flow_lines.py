@@ -169,7 +169,7 @@ def context_texts(value: Json) -> Iterator[str]:
     """Say what a step is shown beside its state."""
     given = fields_of(value)
     context = cast("Mapping[str, Any]", fields_of(given.get("context")))
-    names = [f"{it['kind']} {it['name']}".rstrip() for it in context.get("segments", ())]
+    names = [_segment_text(it) for it in context.get("segments", ())]
     if names:
         yield f"context: {', '.join(names)}"
     if context.get("left_out"):
@@ -177,6 +177,12 @@ def context_texts(value: Json) -> Iterator[str]:
     messages = given.get("messages")
     if isinstance(messages, list) and messages:
         yield counted(len(cast("list[Json]", messages)), "message")
+
+
+def _segment_text(given: Mapping[str, Any]) -> str:
+    told = f"{given['kind']} {given['name']}".rstrip()
+    hits = given.get("hits")
+    return told if hits is None else f"{told}: {counted(len(hits), 'passage')}"
 
 
 def _opened(_event: Event, data: RequestOpened, _workflow: Workflow) -> str | None:

@@ -32,7 +32,7 @@ from weft.ports.board import BoardStore
 from weft.ports.clock import Clock
 from weft.ports.tools import ToolCall
 from weft.runtime.board.reading import reader_for
-from weft.runtime.flow.code import FlowCode
+from weft.runtime.flow.code import FlowCode, LinkedFunction
 from weft.runtime.flow.retrieval import RunSearches
 from weft.runtime.flow.states import GivenState, given_state, said
 from weft.runtime.tool_options import options_of, tool
@@ -92,7 +92,8 @@ class FlowCall:
         seconds = self.step.timeout_seconds
         if seconds and options_of(function).timeout is None:
             function = tool(timeout=seconds)(partial(function))
-        call = self.call if self.call.tool == name else replace(self.call, tool=name)
+        step, attempt = f"step {self.step.name}", self.run.attempt
+        call = replace(self.call, tool=name, logged_as=step, attempt=attempt)
         return await self.workflow.tools.invoke(call, function, *arguments)
 
     def context(self, assembly: AssembledContext | None = None) -> StepContext:
@@ -157,14 +158,22 @@ async def called(call: FlowCall, point: str) -> Json:
     if point == STEP:
         function = call.code.function(cast("FunctionWork", work))
         arguments = [given.state] if function.alone else [given.state, call.context()]
-        returned = await call.invoke(function.name, function.call, *arguments)
-        return _result(function.name, given, returned)
+        name = _named(call, function)
+        returned = await call.invoke(name, function.call, *arguments)
+        return _result(name, given, returned)
     step = call.code.agent(cast("AgentWork", work))
     name, reply = f"{type(step).__name__}.apply", cast("Mapping[str, Any]", call.active.result)
     response = _response(step.output_type, reply)
     assembly = call.context().assembly
     returned = await call.invoke(name, step.apply, given.state, response, assembly)
     return _result(name, given, returned, _confidence(reply.get("output")))
+
+
+def _named(call: FlowCall, function: LinkedFunction) -> str:
+    """Return what messages call the code of a step: the step, as its author knows it."""
+    if undone_of(call.state, call.active) is None:
+        return call.step.name
+    return function.name if function.is_named else f"{call.step.name}.compensate"
 
 
 def _response(kind: type[BaseModel] | None, reply: Mapping[str, Any]) -> Response:
