@@ -35,7 +35,10 @@ def options_of(it: Any) -> dict[str, Json] | None:  # noqa: ANN401 - any object
 def _dumped(it: BaseModel) -> dict[str, Json] | None:
     if any(isinstance(value, SecretStr | SecretBytes) for _, value in it):
         return None
-    return it.model_dump(mode="json", exclude_defaults=True)
+    try:
+        return it.model_dump(mode="json", exclude_defaults=True, warnings=False)
+    except ValueError:  # It holds what JSON cannot say.
+        return None
 
 
 def _attributes(it: Any) -> dict[str, Json] | None:  # noqa: ANN401
@@ -50,7 +53,7 @@ def _attributes(it: Any) -> dict[str, Json] | None:  # noqa: ANN401
         if not hasattr(it, parameter.name):
             return None
         value = getattr(it, parameter.name)
-        if parameter.default is not parameter.empty and parameter.default == value:
+        if type(parameter.default) is type(value) and parameter.default == value:
             continue
         try:
             options[parameter.name] = to_jsonable_python(value)

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import pytest
 from pydantic import BaseModel, SecretStr
 
+from weft.board import Board, FunctionEngine
 from weft.dsl.fingerprint import fingerprint
 from weft.dsl.importable import holds_secret, options_of
 from weft.dsl.objects import LocalObjects
@@ -48,6 +50,10 @@ class Fixed:
     size: int = 1
 
     def run(self, state): ...
+
+
+class Loose(BaseModel):
+    held: Any = None
 
 
 class Account(BaseModel):
@@ -207,6 +213,28 @@ def test_what_holds_no_secret_can_be_made_anywhere():
     assert options_of(Pay("", rate=3)) == {"api_key": "", "rate": 3}
     assert options_of(Account(login="ada")) == {"login": "ada"}
     assert not holds_secret("max_tokens", 3)
+
+
+def test_what_json_cannot_say_is_only_here():
+    assert options_of(Loose(held=object())) is None
+    assert options_of(Pay(None, rate=object())) is None
+    assert options_of(Loose.model_construct(held=3)) == {"held": 3}
+    assert options_of(Pay(None, rate=(1, 2))) is None  # A list would come back.
+
+
+def test_the_agents_of_a_board_tell_their_objects_apart():
+    def built(*agents):
+        board = Board(name="Shop")
+        for it in agents:
+            engine = FunctionEngine(says(Hidden(it)))
+            board.agent(it).consumes(Account).with_engines(engine)
+        found = board.build().board
+        assert found
+        return {it.agent: it.engines[0].function for it in found.agents}  # type: ignore[union-attr]
+
+    before, after = built("packer", "clerk"), built("new", "clerk", "packer")
+    assert before.items() <= after.items()
+    assert len(set(after.values())) == 3
 
 
 def test_a_secret_is_no_part_of_a_name():

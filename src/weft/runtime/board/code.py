@@ -30,6 +30,7 @@ from weft.spec.providers import (
     SummaryProvider,
     WindowProvider,
 )
+from weft.spec.tools import LOCAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +148,12 @@ def _hooks(board: Board, made: _Maker) -> dict[tuple[str, str], tuple[LinkedHook
         for component in (*agent.components, *board.components):
             it = made.instance(component.component, component.options)
             for hook in component.hooks:
-                linked = LinkedHook(f"{_name(component)}.{hook}", _hook(component, it, hook))
+                linked = LinkedHook(f"{_name(component, it)}.{hook}", _hook(component, it, hook))
                 found.setdefault((agent.agent, hook), []).append((component.priority, linked))
     for component in board.components:  # What comes from outside is no agent's.
         it = made.instance(component.component, component.options)
         if "artifact_published" in component.hooks:
-            name = f"{_name(component)}.artifact_published"
+            name = f"{_name(component, it)}.artifact_published"
             linked = LinkedHook(name, _hook(component, it, "artifact_published"))
             found.setdefault(("", "artifact_published"), []).append((component.priority, linked))
     return {
@@ -169,8 +170,10 @@ def _hook(component: Component, it: object, hook: str) -> Callable[..., Any]:
     raise unusable(component.component, f"has no hook {hook}", hint)
 
 
-def _name(component: Component) -> str:
-    return component.component.rpartition(":")[2]
+def _name(component: Component, it: object) -> str:
+    """Return what an author calls a component, for messages."""
+    is_local = component.component.startswith(LOCAL)
+    return type(it).__name__ if is_local else component.component.rpartition(":")[2]
 
 
 def _references(board: Board) -> Iterator[str]:
