@@ -12,11 +12,12 @@ import pytest
 
 import weft.flow
 from support.page_play import BLOCK, DOCS, chapter
+from weft.adapters.python_tools.calling import Limits
 from weft.cli.app import main
 from weft.flow import ApprovalBuilder, ContextBuilder, ContextFormatOptions, StepOptions, Workflow
 from weft.packages.reader import read_package
 from weft.packages.review import refuse_errors
-from weft.runtime.flow import calls, preparing
+from weft.runtime.flow import calls, preparing, retrieval
 from weft.spec.canonical import digest
 
 PAGE = (DOCS / "flows.md").read_text(encoding="utf-8")
@@ -138,6 +139,8 @@ def test_options_of_formats_and_limits_are_on_the_page():
     limits = chapter(PAGE, "Limits")
     assert f"last {calls.MOST_STACK} characters" in limits
     assert f"fewer than {preparing._MOST_MESSAGES}" in limits
+    assert f"| a search | {retrieval.SEARCH_SECONDS:g} seconds;" in limits
+    assert f"| a call of your code | {Limits().timeout:g} seconds" in limits
 
 
 def test_the_table_of_failures_has_the_rows_of_the_decision():

@@ -56,6 +56,8 @@ _EMPTY: Final = Case(
 
 _ORDER: Final = [
     _in_flow("FLOW002", '"rewrite"', '"  "', '"  "'),
+    _in_flow("FLOW002", '"rewrite"', '"/again"', '"/again"'),
+    _in_flow("FLOW002", '"name": "facts"', '"name": "the/facts"', '"the/facts"'),
     _EMPTY,
     _in_flow("FLOW005", '"join_both"', '"outline"', '"outline",\n        "work": {"kind": "fun'),
     _in_flow("FLOW005", '"name": "style",\n', '"name": "facts" ,\n', '"facts" ,'),
@@ -129,6 +131,10 @@ _OPTIONS: Final = [
     ),
     _in_flow("FLOW014", '"attempts": 3', '"attempts": 0', "0, "),
     _in_flow("FLOW014", '"delay_seconds": 2', '"delay_seconds": -2', "-2"),
+    _in_flow("FLOW014", '"attempts": 3', '"attempts": 1001', "1001"),
+    _in_flow("FLOW014", '"delay_seconds": 2', '"delay_seconds": 1e9', "1e9"),
+    _in_flow("FLOW015", '"timeout_seconds": 60,', '"timeout_seconds": 1e20,', "1e20"),
+    _in_flow("FLOW015", '"timeout_seconds": 3600', '"timeout_seconds": 31536001', "31536001"),
     _in_flow("FLOW015", '"timeout_seconds": 60,', '"timeout_seconds": 0,', "0,\n"),
     _in_flow("FLOW015", '"timeout_seconds": 3600', '"timeout_seconds": -1', "-1"),
     _in_flow("FLOW016", '"attempts": 3', '"attempts": 1', '{"attempts"'),
@@ -137,6 +143,25 @@ _OPTIONS: Final = [
         '"step": "tools.steps:Stylist"',
         '"prompt": "Correct it.", "step": "tools.steps:Stylist"',
         '"Correct it."',
+    ),
+    _in_flow(
+        "FLOW016",
+        '"function": "tools.steps:tell"}',
+        '"function": "tools.steps:tell"}, "compensate": {"kind":"function", "function": '
+        '"tools.steps:forget"}',
+        '{"kind":"function"',
+    ),
+    _in_flow(
+        "FLOW016",
+        '"function": "tools.steps:rewrite"}',
+        '"function": "tools.steps:rewrite"}, "context": {}',
+        "{}\n        }",
+    ),
+    _in_flow(
+        "FLOW016",
+        '"function": "tools.steps:rewrite"}',
+        '"function": "tools.steps:rewrite"}, "context": {"sources": [{"kind": "history"}]}',
+        '{"kind": "history"',
     ),
     _in_flow("FLOW016", ', "rejects": true', "", '{"steps": [], "ends": true},\n      "output"'),
 ]
@@ -172,6 +197,18 @@ _STATE: Final = [
     _in_flow("FLOW027", '"top_k": 5', '"top_k": -5', "-5"),
     _in_flow("FLOW027", '"min_relevance": 0.7', '"min_relevance": 70', "70"),
     _in_flow("FLOW027", '"path": "kind"}', '"path": "kind", "value": "book"}', '{"key"'),
+    _in_flow(
+        "FLOW027",
+        '[{"key": "kind", "path": "kind"}]',
+        '[{"key": "kind", "path": "kind"}, {"key": "kind" , "value": "book"}]',
+        '"kind" ,',
+    ),
+    _in_flow(
+        "FLOW028",
+        '"context": {\n        "sources"',
+        '"context": {\n        "format": {"template": "Hello"},\n        "sources"',
+        '"Hello"',
+    ),
     _in_flow("FLOW028", '"board": "NewsDesk"', '"board": "OrderDesk"', '"OrderDesk"'),
     _in_flow("FLOW029", ', "output": "text"', "", '{"kind": "agent", "agent": "Writer", "prompt"'),
     _in_flow("FLOW035", '"output": "text"', '"output": "document"', '"document"}'),

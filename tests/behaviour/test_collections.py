@@ -351,6 +351,33 @@ def test_progress_is_told(tmp_path, opened):
     assert len({it.share for it in told}) > 1
 
 
+def test_a_folder_that_cannot_be_read_is_no_empty_folder(tmp_path, opened, monkeypatch):
+    folder = tmp_path / "docs"
+    for name in ("open", "locked", ".hidden"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "bees.md").write_text("Bees dance.")
+    listed = os.scandir
+
+    def scandir(path):
+        if str(path).endswith(("locked", ".hidden")):
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    async def work():
+        async with opened() as collections:
+            await collections.add(Insects, [folder])
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "scandir", scandir)
+                with pytest.raises(RetrievalError, match=r"locked cannot be read: Permission"):
+                    await collections.add(Insects, [folder])
+                done = await collections.add(Insects, [folder / "open"])
+            return done.unchanged, await collections.sources(Insects)
+
+    unchanged, sources = play(work())
+    assert unchanged == 1
+    assert sorted(sources) == ["docs/locked/bees.md", "docs/open/bees.md"]
+
+
 def test_sources_and_collections_are_removed(tmp_path, opened):
     async def work():
         async with opened() as collections:
@@ -769,7 +796,8 @@ def test_an_adapter_for_tests_knows_scores_filters_and_what_it_was_asked():
     from weft.retrieval import RetrievalResult
 
     library = InMemoryVectorAdapter[Insects]()
-    library.seed(("a", 0.75), RetrievalResult("b", 0.9, "s", {"year": 2026}))
+    about = {"year": 2026, "tags": ["bee", "ant"]}
+    library.seed(("a", 0.75), RetrievalResult("b", 0.9, "s", about))
 
     async def work():
         return [
@@ -781,14 +809,33 @@ def test_an_adapter_for_tests_knows_scores_filters_and_what_it_was_asked():
                 {"filters": {"year": 2026}},
                 {"filters": {"year": [2025, 2026]}},
                 {"filters": {"year": 2025}},
-                {"filters": {"other": 1}},
+                {"filters": {"tags": "ant"}},
+                {"filters": {"tags": ["moth", "bee"], "year": 2026.0}},
+                {"filters": {"tags": "moth"}},
             )
         ]
 
-    assert play(work()) == [["b", "a"], ["b"], ["b"], ["b"], ["b"], [], []]
+    assert play(work()) == [["b", "a"], ["b"], ["b"], ["b"], ["b"], [], ["b"], ["b"], []]
     assert library.searches[1].top_k == 1
     assert library.searches[2].min_relevance == 0.8
     assert library.searches[3].filters == {"year": 2026}
+    with pytest.raises(RetrievalError, match='no passage of the adapter has the key "other"'):
+        play(library.search("q", filters={"other": 1}))
+    with pytest.raises(RetrievalError, match="no value that can be compared"):
+        play(library.search("q", filters={"year": {"from": 2025}}))
+
+
+def test_an_adapter_of_a_tenant_that_counts_as_false_is_that_of_the_tenant():
+    class Empty(InMemoryVectorAdapter[Insects]):
+        def __len__(self):
+            return 0
+
+    own, others = Empty(), InMemoryVectorAdapter[Insects]()
+    registry = RetrieverRegistry()
+    registry.register(Insects, others)
+    registry.register(Insects, own, app="shop")
+    assert registry.adapter("shop", "Insects") is own
+    assert registry.adapter("local", "Insects") is others
 
 
 def test_hosts_of_a_workspace_search_its_collections(tmp_path):

@@ -330,11 +330,13 @@ def test_a_query_without_words_fails_the_attempt(query):
     assert play.faults() == ["the query for the collection Library is empty or no text"]
 
 
-def test_a_filter_on_what_no_passage_has_finds_nothing():
+def test_a_filter_on_what_no_passage_has_fails_the_attempt():
     play = Play()
     source = {**SEED[1], "filters": [{"key": "no_such_key", "value": 1}]}
     play.shown([source])
-    assert play.context["segments"][0]["hits"] == []
+    (fault,) = play.faults()
+    assert fault.startswith("the collection Library could not be searched: no passage")
+    assert '"no_such_key"' in fault
 
 
 def test_a_part_of_the_state_that_is_not_there_fails_the_attempt():

@@ -1,12 +1,16 @@
 """Flows in code, run as they are and as another process reads them."""
 
 import asyncio
+from typing import Annotated
 
+import pytest
 from pydantic import BaseModel
 
 import weft
+from weft import Answer, Scope
 from weft.board import Board, FilterConfig, artifact
-from weft.flow import AgentStep, Workflow, agent
+from weft.errors import UsageError
+from weft.flow import AgentStep, Append, Workflow, agent, open_flow
 from weft.testing import FunctionModel, ScriptedModel
 
 
@@ -100,3 +104,75 @@ def test_a_condition_in_code_decides_as_its_text_does():
         )
         result = weft.run(flow, Draft(), model=ScriptedModel(["Hi"]))
         assert result.output.text == "Hi!!"
+
+
+class Diary(BaseModel):
+    log: Annotated[list[str], Append] = []
+
+
+class Held:
+    """What cannot be written as JSON."""
+
+    def __init__(self, line) -> None:
+        self._line = line
+
+    def __str__(self) -> str:
+        return self._line
+
+
+def logs(it):
+    return lambda state: {"log": [it[0] if isinstance(it, list) else str(it)]}
+
+
+@pytest.mark.parametrize("wrap", [lambda it: it, lambda it: [it], Held])
+def test_a_step_that_is_put_before_others_changes_nothing_for_runs_under_way(tmp_path, wrap):
+    def shop(*, more: bool):
+        flow = Workflow.create("Shop", Diary).start_with(logs(wrap("begin")), name="begin")
+        flow = flow.then(logs(wrap("new")), name="new") if more else flow
+        return flow.await_approval("user:ada").then(logs(wrap("ship")), name="ship")
+
+    async def both():
+        scope = Scope("shop", "ada")
+        async with open_flow(shop(more=False), journal=tmp_path / "j.db") as host:
+            run = await host.start("Shop", scope=scope)
+            await host.settled(run, scope=scope)
+        async with open_flow(shop(more=True), journal=tmp_path / "j.db") as host:
+            (asked,) = await host.requests(scope=scope)
+            await host.deliver(run, Answer(asked.id, {"decision": "approve"}), scope=scope)
+            await host.settled(run, scope=scope)
+            return await host.state(run, scope=scope)
+
+    state = asyncio.run(both())
+    assert (state.outcome, state.variables["log"]) == ("completed", ["begin", "ship"])
+
+
+class Counter:
+    def __init__(self) -> None:
+        self.calls = []
+
+    def run(self, state, context) -> None:
+        self.calls.append(context.step)
+
+
+def test_two_objects_of_one_class_are_both_called():
+    one, other = Counter(), Counter()
+    weft.run(Workflow.create("Shop", Diary).start_with(one, name="one").then(other, name="other"))
+    assert (one.calls, other.calls) == (["one"], ["other"])
+
+
+class Pay:
+    def __init__(self, api_key) -> None:
+        self.api_key = api_key
+
+    def run(self, state):
+        return {"log": [f"{len(self.api_key)} letters"]}
+
+
+def test_a_key_that_an_object_holds_is_written_nowhere(tmp_path):
+    flow = Workflow.create("Shop", Diary).start_with(Pay("hunter-two"), name="pay")
+    assert "hunter" not in flow.build().model_dump_json()
+    with pytest.raises(UsageError, match="only this process has local:Pay_"):
+        flow.save(tmp_path / "Shop")
+    result = weft.run(flow, journal=tmp_path / "journal.db")
+    assert result.output.log == ["10 letters"]
+    assert all(b"hunter" not in it.read_bytes() for it in tmp_path.glob("journal.db*"))

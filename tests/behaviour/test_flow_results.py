@@ -1,12 +1,17 @@
 """What a program gets of a run of its flow, and what is made only once for all runs."""
 
 import asyncio
+from typing import Annotated
 
-from pydantic import BaseModel
+import pytest
+from pydantic import BaseModel, Field, model_validator
 
 from weft.app.flows import open_flow, run_flow
 from weft.app.places import LOCAL
-from weft.flow import Workflow
+from weft.engine.events import ModelReplied
+from weft.errors import RunError
+from weft.flow import Append, Workflow, agent
+from weft.testing import ScriptedModel
 
 
 class Doc(BaseModel):
@@ -67,3 +72,116 @@ def test_a_flow_is_built_when_its_host_opens_and_not_for_every_run():
 
     asyncio.run(play())
     assert counted.builds == 1
+
+
+class Bounded(BaseModel):
+    kind: str = Field("a", max_length=3)
+    least: int = Field(0, ge=0)
+    most: int = 9
+    words: Annotated[list[Annotated[str, Field(max_length=3)]], Append] = []
+
+    @model_validator(mode="after")
+    def in_order(self):
+        if self.least > self.most:
+            raise ValueError("least is more than most")
+        return self
+
+
+class Limits(BaseModel):
+    least: int
+    most: int
+
+
+class Words(BaseModel):
+    words: list[str]
+
+
+def asked(output=None, reply=None):
+    return (
+        Workflow.create("Ask", Bounded)
+        .agent("Writer", prompt="You write.", output_type=reply)
+        .start_with(agent("Writer", prompt="Write.", output=output), name="write")
+    )
+
+
+@pytest.mark.parametrize(
+    ("flow", "wrong", "right", "told", "field", "value"),
+    [
+        (
+            asked("kind"),
+            "a long reply",
+            "ok",
+            "kind: String should have at most 3 characters",
+            "kind",
+            "ok",
+        ),
+        (
+            asked(reply=Limits),
+            '{"least": -1, "most": 5}',
+            '{"least": 1, "most": 5}',
+            "least: Input should be greater than or equal to 0",
+            "least",
+            1,
+        ),
+        (
+            asked(reply=Limits),
+            '{"least": 6, "most": 5}',
+            '{"least": 5, "most": 5}',
+            "least is more than most",
+            "least",
+            5,
+        ),
+        (
+            asked(reply=Words),
+            '{"words": ["new", "newest"]}',
+            '{"words": ["new"]}',
+            "words.2: String should have at most 3 characters",
+            "words",
+            ["old", "new"],
+        ),
+    ],
+)
+def test_a_reply_that_the_class_of_the_state_does_not_take_is_asked_for_again(
+    flow, wrong, right, told, field, value
+):
+    model = ScriptedModel([wrong, right])
+    ended = asyncio.run(run_flow(flow, Bounded(words=["old"]), model=model))
+    assert ended.outcome == "completed", ended.reason
+    assert getattr(ended.output, field) == value
+    assert told in model.requests[1].messages[-1]["content"]
+
+
+def test_a_step_fails_whose_agent_gives_no_reply_that_the_class_takes(tmp_path):
+    async def play():
+        model = ScriptedModel(["a long reply"] * 3)
+        journal = tmp_path / "journal.db"
+        ended = await run_flow(asked("kind"), Bounded(), model=model, journal=journal)
+        async with open_flow(asked("kind"), journal=journal) as host:
+            told = [it.data async for it in host.events(ended.run, scope=LOCAL)]
+        return ended, [it.misfit for it in told if isinstance(it, ModelReplied)]
+
+    ended, misfits = asyncio.run(play())
+    assert ended.outcome == "failed"
+    assert ended.output == Bounded()
+    assert misfits == ["kind: String should have at most 3 characters"] * 3
+
+
+def test_what_does_not_fit_elsewhere_is_not_for_the_agent_to_fix():
+    async def play():
+        async with open_flow(asked("kind"), model=ScriptedModel(["ok"])) as host:
+            run = await host.start("Ask", scope=LOCAL, values={"least": -5})
+            return await host.settled_state(run, scope=LOCAL)
+
+    ended = asyncio.run(play())
+    assert (ended.outcome, ended.variables["kind"]) == ("completed", "ok"), ended.reason
+
+
+def test_a_completed_run_whose_state_does_not_fit_its_class_is_an_error():
+    flow = (
+        Workflow.create("Ask", Bounded)
+        .start_with(lambda state: None, name="begin")
+        .await_approval("editor", lambda ask: ask.into(lambda state: state.kind))
+    )
+    answered = run_flow(flow, Bounded(), answer=lambda request: {"decision": "approve"})
+    with pytest.raises(RunError, match=r"has completed.*does not fit Bounded: kind"):
+        asyncio.run(answered)

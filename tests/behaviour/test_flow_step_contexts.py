@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from support.flow_hosts import SCOPE, FlowPlay, derived, step
 from weft.adapters.sqlite import SqliteJournal
 from weft.context.agent_step import AgentStep, Failure, PathResult, StepContext
+from weft.context.assembled import AssembledContext
 from weft.ports.retriever import Collection
 from weft.runtime.deltas import TextDelta
 from weft.testing import FunctionModel, InMemoryVectorAdapter, ScriptedModel
@@ -167,6 +168,46 @@ class Write(AgentStep[Trip]):
 
     def apply(self, state, response, assembly):
         return {"note": f"{response.text} {[it.content for it in assembly.retrieval_results]}"}
+
+
+@pytest.mark.parametrize("where", ["prompt", "messages", "assembler"])
+def test_what_fails_before_a_step_is_told_with_its_exception_and_without_secrets(where):
+    def fail():
+        raise LookupError("the key is hush-hush-42")
+
+    class Failing(Write):
+        def user_prompt(self, state):
+            return fail() if where == "prompt" else "Write."
+
+        def build_messages(self, state, assembly, context):
+            if where == "messages":
+                fail()
+            return super().build_messages(state, assembly, context)
+
+    class Assembler:
+        async def assemble(self, state, context):
+            return fail() if where == "assembler" else AssembledContext.empty()
+
+    given = []
+    play = FlowPlay(agents=["Writer"], environment={"API_KEY": "hush-hush-42"})
+    secret = {
+        "type": "str",
+        "source": {"type": "environment", "env_var": "API_KEY"},
+        "secret": True,
+    }
+    failing = step(
+        "failing",
+        play.agent("Writer", Failing),
+        context={"assembler": play.ref(Assembler)},
+        on_failure={"steps": [step("note", play.function(noting(given)))]},
+    )
+    ended = play.run(play.spec(failing, variables={**VARIABLES, "api_key": secret}))
+    assert ended.outcome == "failed"
+    ((_, context),) = given
+    assert context.failure.type == "LookupError"
+    assert context.failure.message.startswith("the key is ")
+    assert "in fail" in context.failure.stack
+    assert "hush-hush" not in str(play.events) + context.failure.stack
 
 
 SOURCES = {"sources": [{"kind": "retrieval", "collection": "Library", "query": "bees"}]}

@@ -96,11 +96,17 @@ class FlowMaker:
             ForkPath(
                 name=f"p{at}",
                 steps=self.line(self.random.randint(1, 2), depth - 1),
-                on_failure=self.path(plain=True) if self.chance(0.4) else None,
+                # What a path does to recover is undone like everything else.
+                on_failure=self.recovery() if self.chance(0.4) else None,
             )
             for at in range(self.random.randint(2, 3))
         )
         return Fork(name=self.name("f"), paths=paths, join=self.step())
+
+    def recovery(self) -> Path:
+        steps = [self.step(plain=True) for _ in range(self.random.randint(0, 2))]
+        done = (it.model_copy(update={"compensate": work(f"undo_{it.name}")}) for it in steps)
+        return Path(steps=tuple(done))
 
     def approval(self) -> Approval:
         seconds = 5 if self.timed else 600

@@ -18,7 +18,7 @@ from weft.engine.events import Event, Outcome
 from weft.engine.rows import RequestRow
 from weft.engine.state import State
 from weft.engine.triggers import dig
-from weft.errors import UsageError
+from weft.errors import RunError, ToolError, UsageError
 from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.model import Model
@@ -65,7 +65,8 @@ class FlowResult(Generic[StateT]):
     run: str
     #: completed, failed or cancelled; None while it waits for a person.
     outcome: Outcome | None
-    #: The state as an object of its class; as a mapping where it has none, or does not fit it.
+    #: The state as an object of its class; as a mapping where it has none. The state of a run that
+    #: has not completed may not fit its class, and is a mapping then.
     output: StateT
     #: Why it ended so; while it waits, for whom and what they are asked.
     reason: str
@@ -118,6 +119,7 @@ async def run_flow(
     """Run a flow and return what it came to, when it has ended or waits for a person.
 
     `answer` is asked for every question to a person; without it the first question is the end.
+    Raises RunError if a run has completed with a state that does not fit its class.
     """
     spec, _ = _parts(flow)
     kind = type(state) if isinstance(state, BaseModel) else None
@@ -218,6 +220,9 @@ def _values(
     except ValidationError as error:
         told = faults_text(*state_faults(error))
         raise UsageError(f"the state does not fit {kind.__name__}: {told}") from None
+    except ToolError as error:
+        hint = "give text, numbers, lists, dicts and pydantic classes"
+        raise UsageError(f"the run cannot begin: {error}", hint=hint) from error
 
 
 def _output(spec: WorkflowSpec, kind: type[BaseModel] | None, state: State) -> Any:  # noqa: ANN401 - of the caller's class
@@ -228,5 +233,8 @@ def _output(spec: WorkflowSpec, kind: type[BaseModel] | None, state: State) -> A
     }
     try:
         return held if kind is None else read_state(kind, held)
-    except ValidationError:  # A run that has failed may have left it so.
-        return held
+    except ValidationError as error:
+        if kind is not None and state.outcome == "completed":
+            told = f"run {state.run} has completed, and its state does not fit {kind.__name__}"
+            raise RunError(f"{told}: {faults_text(*state_faults(error))}") from error
+        return held  # A run that has failed, or that waits, may have left it so.

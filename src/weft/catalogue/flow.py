@@ -19,12 +19,12 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         code="FLOW002",
         severity="error",
-        title="Workflow or step has no name",
+        title="Workflow or step has no name, or one with a slash",
         why=(
             "Runs are found by the name of their workflow, and the journal says by its name which "
-            "step was done. A lambda has no name of its own."
+            "step was done; there, / separates names. A lambda has no name of its own."
         ),
-        fix="Write a name; in code, give `name=`.",
+        fix="Write a name without /; in code, give `name=`.",
         example="Workflow.create('Review', Draft).start_with(lambda state: {'score': 1})",
     ),
     Rule(
@@ -136,19 +136,23 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         code="FLOW014",
         severity="error",
-        title="Step is never tried",
+        title="Step is never tried, or without end",
         why=(
-            "The number of attempts counts the first one, and the wait before the second is a time."
+            "The number of attempts counts the first one, and the wait before the second is a "
+            "time. More than 1000 attempts, or a year, are no plan."
         ),
-        fix="Write 1 or more attempts, and a delay of 0 or more seconds.",
+        fix="Write 1 to 1000 attempts, and a delay of 0 or more seconds, at most a year.",
         example="flow.then(fetch, lambda o: o.with_retry(0))",
     ),
     Rule(
         code="FLOW015",
         severity="error",
-        title="No time to do anything",
-        why="A deadline of no seconds is over before the step, or the person, has begun.",
-        fix="Write more than 0 seconds, or leave it out.",
+        title="No time to do anything, or more than a year",
+        why=(
+            "A deadline of no seconds is over before the step, or the person, has begun. One "
+            "beyond a year, or that is no number, never comes."
+        ),
+        fix="Write more than 0 seconds and at most a year (31536000), or leave it out.",
         example="flow.then(fetch, lambda o: o.with_timeout(0))",
     ),
     Rule(
@@ -260,17 +264,24 @@ RULES: Final[tuple[Rule, ...]] = (
         title="Retrieval cannot be made",
         why=(
             "Passages are found by one query: a text, or a field of the state. At least one is "
-            "asked for, and relevance is a share from 0 to 1."
+            "asked for, and relevance is a share from 0 to 1. Of two filters by one key, only "
+            "one would count."
         ),
-        fix="Write query or query_path, top_k of 1 or more, and min_relevance from 0 to 1.",
+        fix=(
+            "Write query or query_path, top_k of 1 or more, min_relevance from 0 to 1, and each "
+            "key of a filter once."
+        ),
         example="c.from_retrieval('Library', lambda r: r.top_k(0))",
     ),
     Rule(
         code="FLOW028",
         severity="error",
-        title="Source of a context is not there",
+        title="Source of a context is not there, or not shown",
         why="A step would be shown nothing of what its author wanted it to know.",
-        fix="Correct the name of the variable, or name a workflow that has a board.",
+        fix=(
+            "Correct the name of the variable, name a workflow that has a board, or write "
+            "{context} into the template."
+        ),
         example="c.from_variable('custmer')    (the variable is customer)",
     ),
     Rule(

@@ -21,12 +21,14 @@ NO_FLOW: Final = spec.Flow()
 FlowPart: TypeAlias = spec.Node | spec.Path
 
 
-#: What a part stands inside of, where that changes what it may do.
-Inside: TypeAlias = frozenset[Literal["fork", "failure"]]
+#: What a part stands inside of, where that changes what it may do. Steps of a failure path are
+#: "aside" of what is undone; a path of a fork inside of one undoes its own steps again.
+Inside: TypeAlias = frozenset[Literal["fork", "failure", "aside"]]
 
 _OUTSIDE: Final[Inside] = frozenset()
 _FORK: Final[Inside] = frozenset({"fork"})
-_FAILURE: Final[Inside] = frozenset({"failure"})
+_FAILURE: Final[Inside] = frozenset({"failure", "aside"})
+_ASIDE: Final[Inside] = frozenset({"aside"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,9 @@ def _node(path: Path, node: spec.Node, inside: Inside) -> Iterator[Placed]:
         case spec.Fork():
             for index, it in enumerate(node.paths):
                 inner: Path = (*path, "paths", index)
-                yield from _sequence((*inner, "steps"), it.steps, inside | _FORK)
-                yield from _aside((*inner, "on_failure"), it.on_failure, inside | _FORK)
+                beside = (inside | _FORK) - _ASIDE
+                yield from _sequence((*inner, "steps"), it.steps, beside)
+                yield from _aside((*inner, "on_failure"), it.on_failure, beside)
             if node.join:
                 yield from _node((*path, "join"), node.join, inside)
         case spec.Repeat():

@@ -1,7 +1,7 @@
 """What a step is shown beside its state: pieces in order, and the text that is made of them."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple, Self, TypeAlias, cast
 
@@ -203,16 +203,25 @@ class AssembledContext:
         return _text(self.fitted(wanted).context.segments, wanted)
 
     def fitted(self, options: ContextFormat | None = None) -> Fitting:
-        """Leave out what is over the budget, from the end: passages and artifacts one by one."""
+        """Leave out what is over the budget: passages and artifacts one by one.
+
+        What stands first is preferred; something that does not fit keeps nothing after it out.
+        """
         wanted = options or self.format or DEFAULT_FORMAT
         budget, left_out = wanted.max_tokens, list[dict[str, Any]]()
-        kept = list(self.segments)
-        while budget is not None and kept and estimate(_text(kept, wanted)) > budget:
-            shorter, gone = _without_last(kept.pop())
-            if shorter is not None:
-                kept.append(shorter)
-            _note(left_out, gone, over_budget(budget))
-        return Fitting(replace(self, segments=tuple(kept)) if left_out else self, left_out)
+        if budget is None or estimate(_text(self.segments, wanted)) <= budget:
+            return Fitting(self, left_out)
+        kept: list[ContextSegment] = []
+        for segment in self.segments:
+            fitting: ContextSegment | None = None
+            for at, part in enumerate(_parts(segment)):
+                more = part if fitting is None else _extended(fitting, part)
+                if estimate(_text((*kept, more), wanted)) <= budget:
+                    fitting = more
+                else:
+                    _note(left_out, _gone(part, at), over_budget(budget))
+            kept += [] if fitting is None else [fitting]
+        return Fitting(replace(self, segments=tuple(kept)), left_out)
 
 
 def _text(segments: Iterable[ContextSegment], wanted: ContextFormat) -> str:
@@ -231,28 +240,45 @@ def _piece(segment: ContextSegment, wanted: ContextFormat) -> str:
     return f"[{segment.name}]\n{text}" if text and wanted.headers and segment.name else text
 
 
-def _without_last(segment: ContextSegment) -> tuple[ContextSegment | None, dict[str, Any]]:
-    """Return a piece without its last passage or artifact, None if nothing is left, and which."""
-    gone: dict[str, Any] = {"kind": segment.kind, "origin": segment.name}
+def _parts(segment: ContextSegment) -> Iterator[ContextSegment]:
+    """Yield a piece in parts that can be left out: of each passage or artifact one of its own."""
     if isinstance(segment, RetrievalContextSegment) and segment.results:
-        *results, last = segment.results
-        gone["names"] = [last.source_id or f"passage {len(results) + 1}"]
-        return (replace(segment, results=tuple(results)) if results else None), gone
-    if isinstance(segment, ArtifactsContextSegment) and segment.artifacts:
-        *artifacts, artifact = segment.artifacts
-        gone["names"] = [str(artifact.get("id") or f"artifact {len(artifacts) + 1}")]
-        return (replace(segment, artifacts=tuple(artifacts)) if artifacts else None), gone
-    return None, gone
+        yield from (replace(segment, results=(it,)) for it in segment.results)
+    elif isinstance(segment, ArtifactsContextSegment) and segment.artifacts:
+        yield from (replace(segment, artifacts=(it,)) for it in segment.artifacts)
+    else:
+        yield segment
+
+
+def _extended(segment: ContextSegment, part: ContextSegment) -> ContextSegment:
+    """Return a piece with one more of its parts."""
+    match segment, part:
+        case RetrievalContextSegment(), RetrievalContextSegment():
+            return replace(segment, results=(*segment.results, *part.results))
+        case ArtifactsContextSegment(), ArtifactsContextSegment():
+            return replace(segment, artifacts=(*segment.artifacts, *part.artifacts))
+        case _:  # pragma: no cover - all others are one part
+            raise AssertionError
+
+
+def _gone(part: ContextSegment, at: int) -> dict[str, Any]:
+    """Say what was left out, and which passage or artifact of its piece that is."""
+    gone: dict[str, Any] = {"kind": part.kind, "origin": part.name}
+    if isinstance(part, RetrievalContextSegment) and part.results:
+        gone["names"] = [part.results[0].source_id or f"passage {at + 1}"]
+    if isinstance(part, ArtifactsContextSegment) and part.artifacts:
+        gone["names"] = [str(part.artifacts[0].get("id") or f"artifact {at + 1}")]
+    return gone
 
 
 def _note(left_out: list[dict[str, Any]], gone: dict[str, Any], reason: str) -> None:
     """Put down what was left out; passages of one piece stand together, in their order."""
-    known = left_out[0] if left_out else {}
+    known = left_out[-1] if left_out else {}
     same = all(known.get(key) == gone[key] for key in ("kind", "origin"))
     if same and "names" in gone and "names" in known:
-        known["names"] = [*gone["names"], *known["names"]]
+        known["names"] = [*known["names"], *gone["names"]]
     else:
-        left_out.insert(0, {**gone, "reason": reason})
+        left_out.append({**gone, "reason": reason})
 
 
 def _plain_result(result: RetrievalResult) -> RetrievalResult:

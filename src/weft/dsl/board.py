@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
+from functools import partial
 from typing import Any, Final, Generic, Literal, Self, cast, get_args
 
 from pydantic import BaseModel
@@ -84,25 +85,27 @@ class BoardBuilder:
         self.types.add(it)
         return self.types.name(it)
 
-    def provider(self, it: Any) -> Provider:  # noqa: ANN401 - a provider of any kind
+    def provider(self, it: Any, label: str) -> Provider:  # noqa: ANN401 - a provider of any kind
         """Return a provider as the spec has it; one written in Python is referred to."""
         declare = getattr(it, "declared", None)
         if declare is not None:
-            return cast("Provider", declare(self.provider, self.objects.name))
+            inner, named = (
+                partial(self.provider, label=label),
+                partial(self.objects.name, label=label),
+            )
+            return cast("Provider", declare(inner, named))
         if not callable(it):
             raise UsageError(
                 f"{it!r} is no provider", hint="give an object with async __call__(request)"
             )
-        name, options = self.objects.refer(it)
+        name, options = self.objects.refer(it, label)
         return valid(providers.CustomProvider, provider=name, options=options)
 
-    def test(self, it: Test | None) -> str | None:
+    def test(self, it: Test | None, label: str) -> str | None:
         """Return a condition or the name of a function."""
-        if it is None or isinstance(it, str):
-            return it
-        return self.objects.name(it)
+        return None if it is None else self.objects.name(it, label)
 
-    def component(self, it: Any, allowed: Sequence[str] = _HOOKS) -> spec.Component:  # noqa: ANN401
+    def component(self, it: Any, label: str, allowed: Sequence[str] = _HOOKS) -> spec.Component:  # noqa: ANN401
         """Return a component with those of its hooks that are written."""
         hooks = tuple(name for name in _HOOKS if _is_written(it, name))
         wrong = [name for name in hooks if name not in allowed]
@@ -112,7 +115,7 @@ class BoardBuilder:
                 f"the component {type(it).__name__} has {found}",
                 hint=f"write {', '.join(allowed)}",
             )
-        name, options = self.objects.refer(it)
+        name, options = self.objects.refer(it, label)
         priority = int(getattr(it, "priority", 0))
         return valid(
             spec.Component, component=name, options=options, priority=priority, hooks=hooks
@@ -120,7 +123,7 @@ class BoardBuilder:
 
     def add_component(self, it: Any) -> None:  # noqa: ANN401
         """Let a component see all artifacts and all agents of the board."""
-        self.components.append(self.component(it, _BOARD_HOOKS))
+        self.components.append(self.component(it, "", _BOARD_HOOKS))
 
 
 def _is_written(it: object, hook: str) -> bool:
@@ -191,7 +194,7 @@ class AgentBuilder:
             _Declared(
                 spec.Subscription,
                 ("types", [self._board.known(it) for it in types]),
-                where=self._board.test(where),
+                where=self._board.test(where, self.name),
                 semantic_match=semantic_match,
                 threshold=threshold,
                 tags=_names(tags),
@@ -219,7 +222,7 @@ class AgentBuilder:
         """Say what the agent publishes."""
         seen: Any = visibility
         if callable(visibility):
-            seen = self._board.objects.name(visibility)
+            seen = self._board.objects.name(visibility, self.name)
         for it in types:
             self._publishes.append(
                 _Declared(
@@ -228,17 +231,17 @@ class AgentBuilder:
                     visibility=seen or PUBLIC,
                     tags=_names(tags),
                     fan_out=fan_out,
-                    where=self._board.test(where),
-                    validate=self._board.test(validate),
+                    where=self._board.test(where, self.name),
+                    validate=self._board.test(validate, self.name),
                 )
             )
         return self
 
     def with_context(self, provider: Any, *, fallback: Any = None) -> Self:  # noqa: ANN401
         """Choose what the agent is shown; the fallback serves when that fails or takes too long."""
-        self._said["context"] = self._board.provider(provider)
+        self._said["context"] = self._board.provider(provider, self.name)
         if fallback is not None:
-            self._said["fallback"] = self._board.provider(fallback)
+            self._said["fallback"] = self._board.provider(fallback, self.name)
         return self
 
     def with_context_filter(
@@ -270,7 +273,7 @@ class AgentBuilder:
 
     def with_utilities(self, *components: Any) -> Self:  # noqa: ANN401 - an author's own
         """Let the hooks of components be called around what the agent does."""
-        self._components += [self._board.component(it) for it in components]
+        self._components += [self._board.component(it, self.name) for it in components]
         return self
 
     def labels(self, *labels: str) -> Self:
@@ -302,7 +305,9 @@ class AgentBuilder:
 
     def best_of(self, n: int, score: Callable[..., Any]) -> Self:
         """Let the agent work n times and publish the result with the highest score."""
-        self._said["best_of"] = valid(spec.BestOf, n=n, score=self._board.objects.name(score))
+        self._said["best_of"] = valid(
+            spec.BestOf, n=n, score=self._board.objects.name(score, self.name)
+        )
         return self
 
     def max_concurrency(self, n: int) -> Self:
@@ -341,7 +346,7 @@ class AgentBuilder:
         )
 
     def _context(self, provider: Any) -> Provider | None:  # noqa: ANN401
-        return None if provider is None else self._board.provider(provider)
+        return None if provider is None else self._board.provider(provider, self.name)
 
     def _engine(self, it: Any) -> spec.Engine:  # noqa: ANN401
         if isinstance(it, ModelEngine):
@@ -350,10 +355,10 @@ class AgentBuilder:
                 spec.ModelEngine, model=it.model, instructions=it.instructions, context=context
             )
         if isinstance(it, FunctionEngine):
-            name, options = self._board.objects.refer(it.function)
+            name, options = self._board.objects.refer(it.function, self.name)
             context = self._context(it.context_provider)
         elif callable(getattr(it, "evaluate", None)) and not isinstance(it, type):
-            name, options = self._board.objects.refer(it)
+            name, options = self._board.objects.refer(it, self.name)
             context = self._context(getattr(it, "context_provider", None))
         else:
             raise UsageError(
@@ -372,7 +377,7 @@ class AgentBuilder:
         elif given.within is not None:
             window["within_count"] = given.within
         if callable(given.by):
-            window["function"] = self._board.objects.name(given.by)
+            window["function"] = self._board.objects.name(given.by, self.name)
         else:
             window["by"] = given.by if isinstance(given.by, str) else dict(given.by)
         return valid(spec.Join, **window)

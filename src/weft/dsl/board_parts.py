@@ -7,7 +7,8 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from weft.dsl.objects import LocalObjects, importable_name
+from weft.dsl.importable import importable_name
+from weft.dsl.objects import LocalObjects
 from weft.errors import UsageError
 from weft.ids import nearest
 from weft.spec import board as spec
@@ -141,7 +142,7 @@ def tool_of(objects: LocalObjects, agent: str, function: Callable[..., Any]) -> 
     """Return a function as a tool of an agent."""
     module = (importable_name(function) or "").rpartition(":")[0]
     at_home = module and function.__qualname__ == function.__name__
-    file = f"{INSTALLED}{module}" if at_home else objects.name(function)
+    file = f"{INSTALLED}{module}" if at_home else objects.name(function, agent)
     return AgentTool(agent=agent, file=file, function=function.__name__)
 
 

@@ -16,8 +16,9 @@ S = TypeVar("S")
 class ContextBuilder(Generic[S]):
     """The pieces of a context, in order; every method returns it."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Shared, step: str) -> None:
         self._shared = shared
+        self._step = step
         self._sources: list[spec.StepIngredient] = []
         self._said: dict[str, Any] = {}
 
@@ -62,7 +63,7 @@ class ContextBuilder(Generic[S]):
 
     def assembled_by(self, assembler: Any) -> Self:  # noqa: ANN401 - an author's own
         """Let an object of one's own put the context together, in place of sources."""
-        name, options = self._shared.objects.refer(assembler)
+        name, options = self._shared.objects.refer(assembler, self._step)
         self._said |= {"assembler": name, "options": options}
         return self
 

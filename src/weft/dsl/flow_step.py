@@ -114,12 +114,13 @@ class Steps(Generic[S]):
         return self
 
     def _step(self, it: Any, configure: Any, name: str | None) -> spec.Step:  # noqa: ANN401
-        options: StepOptions[S] = StepOptions(self._shared)
+        named = step_name(it, name)
+        options: StepOptions[S] = StepOptions(self._shared, named)
         if configure is not None:
             example = "lambda o: o.with_retry(3)"
             require_function(configure, "what configures a step", example)(options)
-        work = self._shared.work(it)
-        return made(spec.Step, name=step_name(it, name), work=work, **options.declared())
+        work = self._shared.work(it, named)
+        return made(spec.Step, name=named, work=work, **options.declared())
 
     def _aside(self, path: "PathFunction[S]") -> spec.Path:
         return built_path(Path[S](self._shared), path)
@@ -212,8 +213,9 @@ def addressee(name: str) -> str:
 class StepOptions(Generic[S]):
     """The options of a step; every method returns it."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Shared, step: str) -> None:
         self._shared = shared
+        self._step = step
         self._said: dict[str, Any] = {}
         self._guards: list[spec.Guard] = []
         self._minimum: float | None = None
@@ -221,7 +223,7 @@ class StepOptions(Generic[S]):
 
     def with_context(self, configure: "Callable[[ContextBuilder[S]], object]") -> Self:
         """Say what the step is shown beside its state."""
-        context: ContextBuilder[S] = ContextBuilder(self._shared)
+        context: ContextBuilder[S] = ContextBuilder(self._shared, self._step)
         example = "lambda c: c.from_state(lambda s: s.topic)"
         require_function(configure, "what makes a context", example)(context)
         self._said["context"] = context.declared()
@@ -250,7 +252,7 @@ class StepOptions(Generic[S]):
 
     def compensate(self, step: StepLike[S]) -> Self:
         """Say what undoes the step if the run fails later."""
-        self._said["compensate"] = self._shared.work(step)
+        self._said["compensate"] = self._shared.work(step, f"{self._step}/undo")
         return self
 
     def on_failure(self, path: "Callable[[Path[S]], object]") -> Self:

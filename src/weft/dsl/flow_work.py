@@ -73,6 +73,7 @@ class Shared:
     objects: LocalObjects = field(default_factory=LocalObjects)
     agents: list[Agent] = field(default_factory=list[Agent])
     tools: list[AgentTool] = field(default_factory=list[AgentTool])
+    _given: dict[str, tuple[object, ...]] = field(default_factory=dict[str, tuple[object, ...]])
     outputs: dict[str, type[BaseModel]] = field(default_factory=dict[str, type[BaseModel]])
     _numbers: Counter[str] = field(default_factory=Counter[str])
 
@@ -84,33 +85,37 @@ class Shared:
         return f"{kind}_{self._numbers[kind]}"
 
     def add_agent(self, it: Agent, tools: Iterable[Callable[..., Any]], output: object) -> None:
-        """Add an agent, once."""
-        if it in self.agents:
+        """Add an agent, once. The same may be said of it again, and nothing else."""
+        functions = list(tools)
+        given = (it, functions, None if output is str else output)
+        before = self._given.setdefault(it.agent_name, given)
+        if before is not given:
+            _require_same(it.agent_name, before, given)
             return
         self.agents.append(it)
-        known = [tool_of(self.objects, it.agent_name, function) for function in tools]
+        known = [tool_of(self.objects, it.agent_name, function) for function in functions]
         self.tools += [tool for tool in known if tool not in self.tools]
         if output is not None and output is not str:
             what = f"the output of {it.agent_name}"
             self.outputs[it.agent_name] = require_class(output, what)
 
-    def work(self, it: Any) -> spec.Work:  # noqa: ANN401 - whatever is given
+    def work(self, it: Any, step: str) -> spec.Work:  # noqa: ANN401 - whatever is given
         """Return what does a step, as the spec has it."""
         if isinstance(it, AgentCall):
             return self._call(it)  # pyright: ignore[reportUnknownArgumentType]
         if callable(getattr(it, "system_prompt", None)) and callable(
             getattr(it, "user_prompt", None)
         ):
-            return self._agent_step(it)
+            return self._agent_step(it, step)
         _require_step(it)
-        name, options = self.objects.refer(it)
+        name, options = self.objects.refer(it, step)
         return made(spec.FunctionWork, function=name, options=options)
 
     def _call(self, it: AgentCall[Any]) -> spec.AgentWork:
         output = None if it.output is None else path_of(it.output)
         return made(spec.AgentWork, agent=it.agent, prompt=it.prompt, output=output)
 
-    def _agent_step(self, it: Any) -> spec.AgentWork:  # noqa: ANN401
+    def _agent_step(self, it: Any, step: str) -> spec.AgentWork:  # noqa: ANN401
         kind: type = it if isinstance(it, type) else type(it)
         _require_made(it)
         declared = made(
@@ -120,7 +125,7 @@ class Shared:
             model=getattr(it, "model", None),
         )
         self.add_agent(declared, getattr(it, "tools", ()), getattr(it, "output_type", None))
-        name, options = self.objects.refer(it)
+        name, options = self.objects.refer(it, step)
         return made(spec.AgentWork, agent=kind.__name__, step=name, options=options)
 
 
@@ -130,6 +135,15 @@ def declared_agent(name: str, prompt: str, description: str, model: str | None) 
     return made(
         Agent, agent_name=name, prompt_sections=sections, description=description, model=model
     )
+
+
+def _require_same(name: str, before: tuple[object, ...], given: tuple[object, ...]) -> None:
+    """Refuse an agent of which something else was said already."""
+    parts = ("prompts, descriptions or models", "tools", "output types")
+    other = [part for part, old, new in zip(parts, before, given, strict=True) if old != new]
+    if other:
+        fact = f'two agents are called "{name}", with other {", other ".join(other)}'
+        raise refusal("NAME003", fact, "give one of them another name")
 
 
 def _named(name: str, what: str) -> str:

@@ -2,15 +2,12 @@
 
 import hashlib
 import inspect
-import sys
 from collections.abc import Callable, Mapping
-from types import CodeType
 from typing import Any, Final, NamedTuple
 from weakref import finalize
 
-from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
-
+from weft.dsl.fingerprint import fingerprint
+from weft.dsl.importable import importable_name, options_of
 from weft.findings import Json
 from weft.spec.tools import LOCAL
 
@@ -49,83 +46,59 @@ class LocalObjects:
         #: Objects that can be made anywhere, as they were given here.
         self.given: dict[str, object] = {}
 
-    def refer(self, it: object) -> Reference:
-        """Return how a spec refers to an object: importable by name, or as one of this process."""
+    def refer(self, it: object, label: str = "") -> Reference:
+        """Return how a spec refers to an object: importable by name, or as one of this process.
+
+        The label is what the object is for, such as the name of its step: it tells objects of this
+        process apart whose code is the same.
+        """
         if inspect.isclass(it) or inspect.isroutine(it):
-            name = importable_name(it)
-            return Reference(name, {}) if name else Reference(self._kept(it), {})
+            return Reference(importable_name(it) or self._kept(it, label), {})
         name = importable_name(type(it))
-        options = _options(it) if name else None
+        options = options_of(it) if name else None
         if name and options is not None:
             # Here it is the object itself that is called; elsewhere one that is made like it.
-            self.given[given_key(name, options)] = it
-            return Reference(name, options)
-        return Reference(self._kept(it), {})
+            given = self.given.setdefault(given_key(name, options), it)
+            if _are_one(given, it):
+                return Reference(name, options)
+        return Reference(self._kept(it, label), {})
 
-    def name(self, it: Callable[..., Any] | str) -> str:
+    def name(self, it: Callable[..., Any] | str, label: str = "") -> str:
         """Return how a spec refers to a function; text is taken as it is."""
-        return it if isinstance(it, str) else self.refer(it).name
+        return it if isinstance(it, str) else self.refer(it, label).name
 
-    def _kept(self, it: object) -> str:
-        known = next((name for name, kept in self.table.items() if kept is it), None)
-        if known is not None:
-            return known
+    def _kept(self, it: object, label: str) -> str:
+        """Keep an object, under a name that no other has which may do something else.
+
+        A run that is resumed calls what has the name then: the order of objects is no part of it.
+        """
+        if isinstance(it, type):  # All its steps share one object of it.
+            known = next((name for name, kept in self.table.items() if kept is it), None)
+            if known is not None:
+                return known
         own = getattr(it, "__qualname__", None) or type(it).__qualname__
         plain = "".join(one if one.isalnum() else "_" for one in own.rpartition(">.")[2])
-        # By its code: another function under the same name is another object.
-        code = getattr(it, "__code__", None)
-        mark = f"_{_hash(code)}" if code is not None else ""
-        base = f"{LOCAL}{plain.strip('_') or 'function'}{mark}"
+        found = fingerprint(it)
+        told = found.text if found.certain else f"{found.text} for {label}"
+        mark = hashlib.sha256(told.encode()).hexdigest()[:8]
+        base = f"{LOCAL}{plain.strip('_') or 'function'}_{mark}"
         name, number = base, 1
         while name in self.table:
+            kept = self.table[name]
+            if _are_one(kept, it) or (found.certain and _globals(kept) is _globals(it)):
+                return name
             number += 1
             name = f"{base}_{number}"
         self.table[name] = it
         return name
 
 
-def _hash(code: CodeType) -> str:
-    parts = (code.co_code, code.co_names, [it for it in code.co_consts if not _is_code(it)])
-    inner = [_hash(it) for it in code.co_consts if _is_code(it)]
-    return hashlib.sha256(repr((parts, inner)).encode()).hexdigest()[:8]
+def _are_one(kept: object, it: object) -> bool:
+    """Tell whether one object can stand for another: it is the same, or an equal plain value."""
+    kind = type(it)
+    is_value = kind.__eq__ is not object.__eq__ and kind.__hash__ is not None  # pyright: ignore[reportUnnecessaryComparison]
+    return kept is it or (is_value and kept == it)
 
 
-def _is_code(it: object) -> bool:
-    return isinstance(it, CodeType)
-
-
-def importable_name(it: Any) -> str | None:  # noqa: ANN401 - any object
-    """Return `module:name` if any process can import an object by it."""
-    module, name = getattr(it, "__module__", None), getattr(it, "__qualname__", None)
-    if not module or not name or module == "__main__" or "<" in name:
-        return None
-    found: Any = sys.modules.get(module)
-    for step in name.split("."):
-        found = getattr(found, step, None)
-    return f"{module}:{name}" if found is it else None
-
-
-def _options(it: Any) -> dict[str, Json] | None:  # noqa: ANN401 - any object
-    """Return what an object was made with, as far as its attributes tell; None if they do not."""
-    if isinstance(it, BaseModel):
-        return it.model_dump(mode="json", exclude_defaults=True)
-    try:
-        parameters = inspect.signature(it.__class__).parameters.values()
-    except (TypeError, ValueError):
-        return None
-    options: dict[str, Json] = {}
-    for parameter in parameters:
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            return None
-        if not hasattr(it, parameter.name):
-            return None
-        value = getattr(it, parameter.name)
-        if parameter.default is not parameter.empty and parameter.default == value:
-            continue
-        try:
-            options[parameter.name] = to_jsonable_python(value)
-        except ValueError:
-            return None
-        if options[parameter.name] != value:  # JSON would make something else of it.
-            return None
-    return options
+def _globals(it: object) -> object:
+    return getattr(it, "__globals__", None)

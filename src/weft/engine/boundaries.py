@@ -28,7 +28,7 @@ from weft.engine.points import COMPUTED, TRIGGER, PointCall, at_point, called, o
 from weft.engine.state import Activation, Ending, OpenCall, State, without
 from weft.engine.triggers import Writes, answered, fire, lifecycle
 from weft.engine.variables import persisted
-from weft.engine.ways import FETCHED, POINTS, role_of, steps_of
+from weft.engine.ways import FETCHED, POINTS, role_of, steps_of, unprepared
 from weft.engine.writes import value_error
 from weft.errors import ExpressionError
 from weft.findings import Json
@@ -116,7 +116,7 @@ def on_context_fetched(
         state.offered = data.tools
     failing = _unread(compiled, data)
     if failing is not None:
-        return [Record(TurnFailed(active.agent, failing, "source"))]
+        return [unprepared(state, active, data.found, failing)]
     if active.step:
         return steps_of(compiled).fetched(compiled, state, event, data.found)
     going_on = _proceed(compiled, state, active, state.values_of(event.turn))
@@ -390,8 +390,7 @@ def _flush(compiled: CompiledWorkflow, state: State) -> list[Command]:
 
 def _assemble(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
     state.put(active if active.stage == "assembling" else active.changed(stage="assembling"))
-    role = role_of(compiled, active) if active.step else active.agent
-    return [Assemble(role, active.number, active.call)]
+    return [Assemble(role_of(compiled, active), active.number, active.call)]
 
 
 def _sent(active: Activation) -> str:

@@ -49,7 +49,7 @@ def go(compiled: CompiledWorkflow, state: State, key: str, target: str) -> list[
     """Go on at a place in a lane."""
     put_lane(state, lane_of(state, key).changed(at=target))
     if state.stopping and lane_of(state, key).failing is None:
-        return [] if state.active else flow_failure.cancel(compiled, state)
+        return flow_failure.rest(compiled, state)
     if target.startswith("/"):
         return _at_end(compiled, state, key, target)
     plan = plan_of(compiled)
@@ -71,7 +71,7 @@ def _at_end(compiled: CompiledWorkflow, state: State, key: str, target: str) -> 
     if target == END:
         return [end_run(compiled, "completed", "the flow has come to its end")]
     if target == JOIN:
-        return _path_ended(state, key)
+        return _path_ended(compiled, state, key)
     if target == FAILED:
         return flow_failure.after_path(compiled, state, key)
     if target == OVER:
@@ -160,7 +160,7 @@ def forked(compiled: CompiledWorkflow, state: State, event: Event, data: Forked)
     return [it for lane in lanes for it in go(compiled, state, lane.key, lane.at)]
 
 
-def _path_ended(state: State, key: str) -> list[Command]:
+def _path_ended(compiled: CompiledWorkflow, state: State, key: str) -> list[Command]:
     """Let a path be over: at its end, recovered, or failed and undone. Join after the last."""
     lane = lane_of(state, key)
     result: PathStatus = "success"
@@ -168,6 +168,8 @@ def _path_ended(state: State, key: str) -> list[Command]:
         result = "recovered" if lane.failing.stage == "recovery" else "failed"
     failure = lane.failing.failure if lane.failing is not None else None
     put_lane(state, replace(lane, result=result, failure=failure, failing=None, at=""))
+    if state.stopping:
+        return flow_failure.rest(compiled, state)
     flow = flow_of(state)
     run = flow.forks[lane.fork]
     lanes = [flow.lanes[it] for it in run.lanes]
@@ -186,7 +188,8 @@ def joined(compiled: CompiledWorkflow, state: State, data: Joined) -> list[Comma
     state.flow = replace(flow, lanes=rest, forks=without(flow.forks, data.fork))
     kept = [it for it in lanes if it.result != "failed"]
     parent = lane_of(state, run.lane)
-    steps = sorted((done for it in kept for done in it.done), key=lambda it: it.turn)
+    # In the order of the paths: which was faster makes no difference to what is undone first.
+    steps = [done for it in kept for done in it.done]
     put_lane(
         state,
         replace(
@@ -250,6 +253,8 @@ def late(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Command
     """Make the next attempt, or give up what was not done in time."""
     flow = flow_of(state)
     wait = flow.waits.get(timer.id)
+    if wait is not None and state.stopping:
+        return flow_failure.rest(compiled, state)
     if wait is not None:
         state.flow = replace(flow, waits=without(flow.waits, timer.id))
         step = plan_of(compiled).step(wait.step)

@@ -32,6 +32,9 @@ Why = Literal["failure", "recovery"]
 #: What begins the timer of the next attempt, with the turn of the last.
 RETRY: Final = "retry:"
 
+#: More would be beyond the longest delay, whatever the first is.
+_MOST_DOUBLINGS: Final = 16
+
 #: What no second attempt would change.
 _FINAL: Final = ("deadline", "guard")
 
@@ -61,9 +64,12 @@ def turn_failed(
     state.drop(active.number)
     step = plan_of(compiled).nodes[active.step]
     retry = step.step.retry if isinstance(step, StepPlan) and not run.undoes else None
-    if retry is not None and run.attempt < retry.attempts and data.kind not in _FINAL:
+    more = retry is not None and run.attempt < retry.attempts and data.kind not in _FINAL
+    if retry is not None and more and not state.stopping:
         return _retry(compiled, state, event, active, retry)
     _forget_deadline(state, run.lane)
+    if run.undoes:
+        _note(state, run.lane, f"compensating {active.step} failed: {data.error}")
     failure = {**(data.failure or context_of(state, active, data.kind, data.error)), "at": event.at}
     turn = 0 if data.kind == "guard" else active.number
     return fail(compiled, state, run.lane, active.step, data.error, failure, turn)
@@ -75,7 +81,8 @@ def _retry(
     """Make the next attempt when its time has come."""
     run = cast("StepRun", active.flow)
     wait = Wait(run.lane, active.step, run.attempt + 1)
-    delay = min(retry.delay_seconds * 2 ** (run.attempt - 1), LONGEST_DELAY)
+    times = 2 ** min(run.attempt - 1, _MOST_DOUBLINGS)
+    delay = min(retry.delay_seconds * times, LONGEST_DELAY)
     pause = round(delay * 1000 * (1 - JITTER * _draw(state.run, active.step, run.attempt)))
     if pause <= 0:
         return [start(plan_of(compiled).step(active.step), wait)]
@@ -83,6 +90,13 @@ def _retry(
     at = flow_of(state)
     state.flow = replace(at, waits={**at.waits, timer: wait})
     return [Record(TimerSet(timer, event.at + pause, "flow"), turn=0)]
+
+
+def _note(state: State, key: str, told: str) -> None:
+    """Say in the reason of a failure what else went wrong while it was handled."""
+    lane = lane_of(state, key)
+    failing = cast("Failing", lane.failing)
+    _at(state, lane, replace(failing, reason=f"{failing.reason}; {told}"), failing.stage)
 
 
 def _draw(*parts: object) -> float:
@@ -230,6 +244,13 @@ def _at(state: State, lane: Lane, failing: Failing, stage: FailureStage = "path"
     put_lane(state, replace(lane, failing=replace(failing, stage=stage)))
 
 
+def rest(compiled: CompiledWorkflow, state: State) -> list[Command]:
+    """Let a run that is to stop do so when nothing works any more; nobody waits for a person."""
+    if any(it.stage != "approval" for it in state.active.values()):
+        return []
+    return cancel(compiled, state)
+
+
 def cancel(compiled: CompiledWorkflow, state: State, reason: str = "") -> list[Command]:
     """Break off what is under way; undo what was done, if the flow wants that."""
     if not plan_of(compiled).spec.compensate_on_cancel:
@@ -269,12 +290,18 @@ def _undoable(state: State) -> Iterator[Done]:
 
 
 def stop(compiled: CompiledWorkflow, state: State, user: str) -> list[Command]:
-    """Stop a run now. One that is being undone goes on to, where a stop would undo it as well."""
-    failing = lane_of(state, "").failing
-    undoes = plan_of(compiled).spec.compensate_on_cancel
-    if failing is not None and failing.stage in ("own", "undo") and undoes:
-        return []
-    return cancel(compiled, state, f"stopped by {user}")
+    """Stop a run now. What is being undone is undone first, where a stop would undo it as well."""
+    working = [it for it in state.active.values() if not cast("StepRun", it.flow).undoes]
+    if len(working) == len(state.active) or not plan_of(compiled).spec.compensate_on_cancel:
+        return cancel(compiled, state, f"stopped by {user}")
+    state.stopping = True
+    for active in working:
+        key = cast("StepRun", active.flow).lane
+        lane = lane_of(state, key)
+        begun = Done(active.number, active.step, values_in(state, key))
+        put_lane(state, replace(lane, done=(*lane.done, begun)))
+    state.drop(*(it.number for it in working))
+    return []
 
 
 def restart(compiled: CompiledWorkflow, state: State, lane: Lane) -> list[Command] | None:

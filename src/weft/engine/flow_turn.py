@@ -123,6 +123,16 @@ def fetched(
     return _work(compiled, state, state.active[event.turn].changed(fetched=given))
 
 
+def unprepared(state: State, active: Activation, found: Mapping[str, Json], told: str) -> Command:
+    """Let an attempt fail whose context could not be put together."""
+    given = cast("Mapping[str, Any]", found.get(FLOW) or {})
+    raised = cast("Mapping[str, Any]", given.get("exception") or {})
+    type_, stack = str(raised.get("type", "source")), str(raised.get("stack", ""))
+    message = str(raised.get("message", told))
+    failure = flow_failure.context_of(state, active, type_, message, stack)
+    return Record(TurnFailed(active.agent, told, "source", failure))
+
+
 def role(_compiled: CompiledWorkflow, active: Activation) -> str:
     """Return as what an agent works at a step."""
     return role_of(active.agent, active.step, undoes=_undoes(active))
@@ -157,14 +167,16 @@ def read_reply(
     compiled: CompiledWorkflow, active: Activation, data: ModelReplied
 ) -> tuple[Json, str | None]:
     """Read a reply as the model its agent is bound to; say what does not fit."""
-    output = compiled.agents[active.agent].output
-    if output is None:
-        return None, None
-    try:
-        value = read_json(unfenced(data.text).encode())
-    except ValueError as error:
-        return None, f"the reply is not JSON: {error}"
-    fault = mismatch(output, value, compiled.models)
+    output, value = compiled.agents[active.agent].output, None
+    fault = None
+    if output is not None:
+        try:
+            value = read_json(unfenced(data.text).encode())
+        except ValueError as error:
+            return None, f"the reply is not JSON: {error}"
+        fault = mismatch(output, value, compiled.models)
+    # What the class of the state does not take was found out when the reply came.
+    fault = fault or data.misfit or None
     return (None, fault) if fault else (value, None)
 
 
@@ -301,7 +313,8 @@ def ended(compiled: CompiledWorkflow, state: State, active: Activation) -> list[
         state.timers = without(state.timers, lane.deadline)
         lane = lane.changed(deadline="")
     node = plan_of(compiled).nodes[active.step]
-    if isinstance(node, StepPlan) and node.step.compensate is not None and lane.failing is None:
+    counts = lane.failing is None or lane.failing.stage == "recovery"
+    if isinstance(node, StepPlan) and node.step.compensate is not None and counts:
         done = Done(active.number, active.step, values_in(state, key))
         lane = lane.changed(done=(*lane.done, done))
     if active.agent in plan_of(compiled).remembered and not run.undoes:

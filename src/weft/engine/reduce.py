@@ -223,9 +223,8 @@ def advance(compiled: CompiledWorkflow, state: State, event: Event) -> list[Comm
     else:
         commands = HANDLERS[kind](compiled, state, event, data)
     if state.outcome is None:
-        rests = (state.requests or state.board is not None or state.flow is not None) and (
-            not _is_busy(state)
-        )
+        paused = state.flow is not None and state.flow.waits  # for the time of the next attempt
+        rests = (state.requests or state.board is not None or paused) and not _is_busy(state)
         state.status = "waiting" if rests else "running"
     return commands
 

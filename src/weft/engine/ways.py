@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from weft.engine import board_turn, flow_turn
-from weft.engine.commands import Command, Fetch
+from weft.engine.commands import Command, Fetch, Record
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import Event, ModelReplied, ToolFailed, TurnFailed, TurnStarted
 from weft.engine.state import Activation, State
@@ -96,3 +96,10 @@ def steps_of(compiled: CompiledWorkflow) -> Steps:
 def role_of(compiled: CompiledWorkflow, active: Activation) -> str:
     """Return as what an agent asks its model: at a step it may be shown something else."""
     return steps_of(compiled).role(compiled, active) if active.step else active.agent
+
+
+def unprepared(state: State, active: Activation, found: Mapping[str, Json], told: str) -> Command:
+    """Return the end of a turn for which something could not be fetched."""
+    if active.flow is not None:
+        return flow_turn.unprepared(state, active, found, told)
+    return Record(TurnFailed(active.agent, told, "source"))

@@ -49,6 +49,6 @@ class Workflow(WorkflowBuilder[S], Generic[S]):
         if local:
             raise UsageError(
                 f"only this process has {', '.join(local)}",
-                hint="move it into a module that can be imported",
+                hint="move it into a module that can be imported; let it read keys itself",
             )
         write_package(Path(folder), spec, {})

@@ -63,5 +63,7 @@ class ObjectMaker:
             try:
                 self._made[key] = found(**options)
             except Exception as error:
-                raise LinkError(f"{name} cannot be made with {options}: {error}") from error
+                # The names alone: what an author gives may be nobody else's business.
+                given = ", ".join(options) or "nothing"
+                raise LinkError(f"{name} cannot be made with {given}: {error}") from error
         return self._made[key]

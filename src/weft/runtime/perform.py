@@ -39,6 +39,7 @@ from weft.runtime.fetching import fetch, hidden_settings, read_variable, without
 from weft.runtime.flow.preparing import prepared as prepared_step
 from weft.runtime.flow.retrieval import SearchMemory
 from weft.runtime.holding import Holding
+from weft.runtime.masking import masked
 from weft.runtime.model_settings import in_run
 from weft.runtime.outside import Outside
 from weft.runtime.pacing import Pace
@@ -165,7 +166,7 @@ class Performer:
             if listener is not None:  # Its words are heard before the whole takes their place.
                 await asyncio.sleep(0)
             await self.pace.turn()
-            result = recorded(workflow, command, reply, _turn_name(run, command.turn))
+            result = recorded(workflow, run.state, command, reply, _turn_name(run, command.turn))
         except ModelError as error:
             result = ModelFailed(command.call, str(error), error.attempts, error.retries)
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
@@ -218,9 +219,21 @@ class Performer:
         call = code_call(run.state.run, command.agent, key)
         fresh = {it.name: it.value for it in read if isinstance(it, VariableSet)}
         given, fault = await prepared_step(self.tools.step_call(run, command.turn, call, fresh))
+        if fault:
+            given, fault = await self._unsecret(run, given, fault)
         fetched = cast("ContextFetched", read[-1])
         faults = {**fetched.faults, FLOW: fault} if fault else fetched.faults
         return ContextFetched({**fetched.found, FLOW: given}, faults, fetched.tools)
+
+    async def _unsecret(
+        self, run: CallingRun, given: dict[str, Json], fault: str
+    ) -> tuple[dict[str, Json], str]:
+        """Return what is told of an error, without the secrets that it may quote."""
+        try:
+            secrets = await self.secrets_of(run)
+        except (UsageError, PortError) as error:  # It was there when the run began.
+            return {}, str(error)
+        return cast("Any", masked(given, secrets)), str(masked(fault, secrets))
 
     async def write_document(self, run: CallingRun, command: WriteDocument) -> tuple[NewEvent, ...]:
         """Write the document of an entity variable as it is now."""

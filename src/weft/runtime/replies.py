@@ -5,14 +5,18 @@ from weft.engine.activations import read_output
 from weft.engine.codec import read_json, unfenced
 from weft.engine.commands import CallModel
 from weft.engine.events import ModelReplied, ToolRequest
+from weft.engine.state import State
 from weft.errors import ModelError
 from weft.ports.model import ModelReply
+from weft.runtime.flow.replies import reply_misfit
 from weft.runtime.forms import first_fault
 from weft.runtime.json_values import plain_json
 from weft.runtime.workflow import Workflow
 
 
-def recorded(workflow: Workflow, command: CallModel, reply: ModelReply, turn: str) -> ModelReplied:
+def recorded(
+    workflow: Workflow, state: State, command: CallModel, reply: ModelReply, turn: str
+) -> ModelReplied:
     """Return a reply as it is written down; raises ModelError if no journal could hold it.
 
     Tool calls get ids of our own: what a provider calls them may come again in another turn.
@@ -40,14 +44,18 @@ def recorded(workflow: Workflow, command: CallModel, reply: ModelReply, turn: st
         instead_of=reply.instead_of,
         shown=_shown(workflow, command.agent, reply),
         retries=reply.retries,
-        misfit=_misfit(workflow, command.agent, reply),
+        misfit=_misfit(workflow, state, command, reply),
     )
 
 
-def _misfit(workflow: Workflow, role: str, reply: ModelReply) -> str:
-    """Say what does not fit in what an agent of a board is to publish."""
-    misfits = workflow.output_misfits.get(role.partition("#")[0])
-    if misfits is None or reply.tool_requests:
+def _misfit(workflow: Workflow, state: State, command: CallModel, reply: ModelReply) -> str:
+    """Say what does not fit in what an agent of a board publishes, or a step of a flow sets."""
+    if reply.tool_requests:
+        return ""
+    if workflow.flow_code is not None:
+        return reply_misfit(workflow, state, command.turn, reply.text)
+    misfits = workflow.output_misfits.get(command.agent.partition("#")[0])
+    if misfits is None:
         return ""
     try:
         value = read_json(unfenced(reply.text).encode())

@@ -30,7 +30,9 @@ class RetrieverRegistry:
 
     def adapter(self, app: str, collection: str) -> VectorSearchAdapter[Any] | None:
         """Return what searches a collection of a tenant; None if there is no such collection."""
-        found = self._adapters.get((app, collection)) or self._adapters.get((None, collection))
+        found = self._adapters.get((app, collection))
+        if found is None:  # One that is empty may count as false, and is one all the same.
+            found = self._adapters.get((None, collection))
         if found is None and self._others is not None:
             return self._others.adapter(app, collection)
         return found

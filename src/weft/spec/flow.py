@@ -90,7 +90,7 @@ class ContextFormat(Part):
         default=None, description="The text around it; `{context}` is where it stands."
     )
     max_tokens: int | None = Field(
-        default=None, ge=1, description="What does not fit is left out, from the end."
+        default=None, ge=1, description="What does not fit is left out; what stands first is kept."
     )
 
 

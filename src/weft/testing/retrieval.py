@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from zlib import crc32
 
+from weft.adapters.collections.rows import labels, require_filters
 from weft.findings import Json
 from weft.ports.embeddings import require_texts
 from weft.ports.retriever import MIN_RELEVANCE, TOP_K, Collection, RetrievalResult
@@ -35,7 +36,8 @@ class Search:
 class InMemoryVectorAdapter(Generic[C]):
     """Finds what it was seeded with, by the scores that were given, whatever the query is.
 
-    `searches` is all it was asked. A passage that was seeded without metadata fits no filter.
+    `searches` is all it was asked. Filters hold as for a collection of a workspace: of metadata
+    that is a list each item counts, and a key that no passage has is an error.
     """
 
     def __init__(self) -> None:
@@ -58,6 +60,8 @@ class InMemoryVectorAdapter(Generic[C]):
     ) -> list[RetrievalResult]:
         """Return the seeded passages that are relevant enough, the best first."""
         self.searches.append(Search(query, top_k, min_relevance, filters))
+        keys = {key for it in self._passages for key in it.metadata or {}}
+        require_filters(filters or {}, sorted(keys), "the adapter")
         fitting = [
             it
             for it in self._passages
@@ -67,11 +71,8 @@ class InMemoryVectorAdapter(Generic[C]):
 
 
 def _fits(metadata: Mapping[str, Json], filters: Mapping[str, Json]) -> bool:
-    return all(
-        key in metadata
-        and (metadata[key] in value if isinstance(value, list) else metadata[key] == value)
-        for key, value in filters.items()
-    )
+    known = set(labels(metadata))
+    return all(not known.isdisjoint(labels({key: it})) for key, it in filters.items())
 
 
 class WordEmbedder:

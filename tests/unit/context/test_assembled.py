@@ -180,6 +180,28 @@ def test_over_the_budget_artifacts_are_left_out_from_the_end():
     assert made.fitted(ContextFormatOptions(max_tokens=2))[1][0]["names"] == ["a1", "artifact 2"]
 
 
+def test_what_does_not_fit_keeps_nothing_after_it_out():
+    found = [hit("h" * 400, "huge.md"), hit("small", "small.md"), hit("x" * 400)]
+    items = [{"id": "a1", "type": "T", "payload": "p" * 400}, {"type": "T", "payload": "q"}]
+    made = (
+        AssembledContextBuilder()
+        .add_retrieval_context("Library", found)
+        .add_state_context("summary", "s" * 400)
+        .add_artifacts_context("B", items)
+        .add_literal_context("rule")
+        .build(ContextFormatOptions(max_tokens=50))
+    )
+    context, left_out = made.fitted()
+    assert [it.content for it in context.retrieval_results] == ["small"]
+    assert made.to_prompt_string() == 'small\n\n{"type": "T", "payload": "q"}\n\nrule'
+    assert [(it["kind"], it.get("names")) for it in left_out] == [
+        ("retrieval", ["huge.md", "passage 3"]),
+        ("state", None),
+        ("board", ["a1"]),
+    ]
+    assert context.fitted() == (context, [])
+
+
 def test_two_texts_that_are_left_out_are_told_one_by_one():
     made = AssembledContextBuilder().add_literal_context("a" * 9).add_literal_context("b" * 9)
     _, left_out = made.build().fitted(ContextFormatOptions(max_tokens=1))

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from support.flows import Draft, check, undo, write
 from weft.errors import CheckFailed
-from weft.flow import Workflow
+from weft.flow import AgentStep, Workflow
 from weft.spec.variables import Variable
 
 
@@ -39,6 +39,17 @@ class Talker:
     def user_prompt(self, state): ...
 
 
+def critic(output):
+    class Critic(AgentStep[Draft]):
+        output_type = output
+
+        def system_prompt(self): ...
+
+        def user_prompt(self, state): ...
+
+    return Critic
+
+
 PATH = "a path is a function"
 TOPIC = Variable.model_validate({"type": "str", "source": {"type": "static", "value": "x"}})
 
@@ -62,6 +73,21 @@ TOPIC = Variable.model_validate({"type": "str", "source": {"type": "static", "va
             "FLOW004",
             "no confidence that is required",
             lambda: begun().then(check, lambda o: o.on_low_confidence(lambda p: p)),
+        ),
+        (
+            "NAME003",
+            'two agents are called "W", with other output types',
+            lambda: begun().agent("W", prompt="x").agent("W", prompt="x", output_type=Draft),
+        ),
+        (
+            "NAME003",
+            "with other prompts, descriptions or models, other tools",
+            lambda: begun().agent("W", prompt="x").agent("W", prompt="y", tools=[check]),
+        ),
+        (
+            "NAME003",
+            'two agents are called "Critic", with other output types',
+            lambda: begun().then(critic(Draft)).then(critic(Plain), name="again"),
         ),
         ("FLOW011", "'check' is no step", lambda: begun().then("check")),
         ("FLOW011", "is no step", lambda: begun().then(Plain)),
@@ -126,3 +152,11 @@ def test_a_function_of_c_may_be_a_step():
         topic: str = ""
 
     Workflow.create("Review", State).start_with(max, name="greatest").build()
+
+
+def test_an_agent_may_be_declared_twice_in_the_same_way():
+    flow = begun()
+    for _ in range(2):
+        flow.agent("W", prompt="x", tools=(check,), output_type=Draft)
+        flow.then(critic(str), name=f"step_{_}")
+    assert [it.agent_name for it in flow.build().agents] == ["W", "Critic"]

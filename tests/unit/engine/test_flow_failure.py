@@ -3,9 +3,18 @@
 import pytest
 
 from support.flow_play import FlowPlay, flow_spec, step, variable, work
-from weft.engine.events import Branched, Joined, TimerSet, TurnFailed, TurnStarted, VariableSet
+from weft.engine.events import (
+    Branched,
+    Joined,
+    StopAsked,
+    TimerSet,
+    TurnFailed,
+    TurnStarted,
+    VariableSet,
+)
 from weft.engine.flow_reading import failure_of, paths_of, undone_of
 from weft.spec.flow import (
+    Approval,
     Confidence,
     Flow,
     Fork,
@@ -286,9 +295,7 @@ def test_a_run_that_fails_later_undoes_the_paths_too_but_nothing_twice():
     )
 
     undone = [it for it in run.calls if it.startswith("undo:")]
-    assert undone[0] == "undo:a"
-    assert sorted(undone[1:3]) == ["undo:a0", "undo:b"]
-    assert undone[3:] == ["undo:first"]
+    assert undone == ["undo:a", "undo:b", "undo:a0", "undo:first"]
 
 
 # -- confidence
@@ -381,14 +388,15 @@ def test_a_stop_in_the_middle_of_paths_undoes_each_once():
     assert run.outcome == "cancelled"
 
 
-def test_a_stop_while_a_path_is_undone_does_not_undo_again_what_was_begun():
+def test_a_stop_while_a_path_is_undone_lets_that_end_and_breaks_off_the_others():
     flow = Flow(
         steps=(
             Fork(
                 name="fork",
                 paths=(
                     ForkPath(name="one", steps=(paid("p"), paid("q"), step("bad"))),
-                    ForkPath(name="two", steps=(step("slow"),)),
+                    ForkPath(name="two", steps=(paid("slow"),)),
+                    ForkPath(name="three", steps=(Approval(name="ok", approver="role:boss"),)),
                 ),
                 join=step("j"),
             ),
@@ -400,12 +408,72 @@ def test_a_stop_while_a_path_is_undone_does_not_undo_again_what_was_begun():
     run.open.remove(slow)
     while run.calls.count("bad") == 0:
         run.perform(0)
-    # The compensation of q is begun and has not come back.
-    run.open.clear()
+    # The compensation of q is begun and has not come back; slow never does.
     run.stop()
 
-    assert [it for it in run.calls if it.startswith("undo:")] == ["undo:p"]
+    undone = [it for it in run.calls if it.startswith("undo:")]
+    assert undone == ["undo:q", "undo:p", "undo:slow"]
     assert run.outcome == "cancelled"
+
+
+@pytest.mark.parametrize("recovers", [True, False])
+def test_a_stop_after_the_turn_ends_a_run_whose_last_path_fails(recovers):
+    recovery = path("r") if recovers else None
+    fork = Fork(
+        name="fork",
+        paths=(
+            ForkPath(name="one", steps=(step("a"), step("a2"))),
+            ForkPath(name="two", steps=(step("b", retry=Retry(attempts=3)),), on_failure=recovery),
+            ForkPath(name="three", steps=(Approval(name="ok", approver="role:boss"),)),
+        ),
+        join=step("j"),
+    )
+    run = FlowPlay(flow_spec(Flow(steps=(fork,))), {"b": BAD}, go=False)
+    run.take(StopAsked("after_turn", "me"))
+    run.work()
+
+    assert run.outcome == "cancelled"
+    assert "a2" not in run.calls
+    assert run.calls.count("b") == 1, "no further attempt is made"
+
+
+def test_a_stop_after_the_turn_while_a_path_waits_for_its_next_attempt():
+    fork = Fork(
+        name="fork",
+        paths=(
+            ForkPath(name="one", steps=(step("a"),)),
+            ForkPath(name="two", steps=(step("b", retry=Retry(attempts=3)),)),
+        ),
+        join=step("j"),
+    )
+    run = FlowPlay(flow_spec(Flow(steps=(fork,))), {"b": BAD}, go=False)
+    run.perform(1)
+    slow = run.open.pop()
+    run.take(StopAsked("after_turn", "me"))
+    run.wait(5)
+    assert (run.outcome, run.calls) == (None, ["b"])
+    run.open.append(slow)
+    run.work()
+
+    assert run.outcome == "cancelled"
+
+
+def test_what_a_path_did_to_recover_is_undone_when_the_run_fails_later():
+    recovery = Path(steps=(paid("r"),))
+    run = play(side(recovery=recovery), step("z"), does={"a": BAD, "z": BAD})
+
+    assert [it for it in run.calls if it.startswith("undo:")] == ["undo:a", "undo:b", "undo:r"]
+
+
+def test_a_compensation_that_fails_is_told_with_the_reason():
+    run = play(paid("a"), step("b"), does={"b": BAD, "undo:a": RuntimeError("bank closed")})
+
+    assert run.state.reason == "bad card; compensating a failed: bank closed"
+
+
+def test_very_many_attempts_wait_a_minute_at_most():
+    node = step("a", retry=Retry(attempts=1100, delay_seconds=0.0))
+    assert len(play(node, does={"a": BAD}).calls) == 1100
 
 
 def test_a_stop_undoes_what_was_attempted_and_may_have_been_done():

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -140,13 +142,10 @@ class Ingestion:
             # A file that is named is read, whatever its ending is.
             yield SourceFile(path, source_name(path, root), kind_of(path.suffix) or "text")
             return
-        inside = sorted(path.rglob("*"))
+        inside = sorted(_files(path))
         if not inside:
             self.done.empty.append(source_name(path, root))
         for file in inside:
-            hidden = any(it.startswith(".") for it in file.relative_to(path).parts)
-            if hidden or not file.is_file():
-                continue
             kind = kind_of(file.suffix)
             if kind is None:
                 ending = file.suffix or file.name
@@ -230,6 +229,33 @@ class Ingestion:
         self._on_progress(
             Progress(self._files, self._all_files, self.done.passages, min(share, 1.0))
         )
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield all files in a folder, and in those inside, that are not hidden."""
+
+    def refuse(error: OSError) -> None:
+        # As if it were empty, its sources would be dropped.
+        why = error.strerror or type(error).__name__
+        raise RetrievalError(
+            f"the folder {error.filename} cannot be read: {why}",
+            hint="let it be read, or name the files and folders that are to be added",
+        ) from error
+
+    for place, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = [it for it in folders if not it.startswith(".")]
+        found = (Path(place, it) for it in names if not it.startswith("."))
+        yield from filter(_may_be_read, found)
+
+
+def _may_be_read(path: Path) -> bool:
+    """Tell whether it is a file. Of what cannot be looked at, reading it will tell why."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:  # a link to nothing
+        return False
+    except OSError:
+        return True
 
 
 def _gone(sources: Sequence[str], paths: Sequence[Path], root: Path) -> list[str]:

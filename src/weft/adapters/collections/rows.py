@@ -79,7 +79,7 @@ def put_sources(
         ).lastrowid
         connection.executemany(
             "INSERT OR IGNORE INTO labels VALUES (?, ?, ?)",
-            [(*it, id_) for it in _labels(source.metadata)],
+            [(*it, id_) for it in labels(source.metadata)],
         )
         for passage in source.passages:
             made = connection.execute(
@@ -195,11 +195,11 @@ def filter_conditions(filters: Mapping[str, Json]) -> list[Condition]:
     return found
 
 
-def _labels(metadata: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+def labels(metadata: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     """Yield what passages can be filtered by; of a list, each of its items counts."""
     for key, value in metadata.items():
         for item in cast("list[Json]", value) if isinstance(value, list) else [value]:
-            yield key, _value_text(item)
+            yield key, value_text(item)
 
 
 def _spellings(value: Json) -> Iterator[str]:
@@ -207,23 +207,24 @@ def _spellings(value: Json) -> Iterator[str]:
 
     Who gives metadata on a command line, in JSON or in Python means the same by "2026" and 2026.
     """
-    yield _value_text(value)
+    yield value_text(value)
     if isinstance(value, str):
         try:
             spelt = json.loads(value, parse_constant=_no_constant)
         except (ValueError, RecursionError):
             return
         if isinstance(spelt, int | float):
-            yield _value_text(spelt)
+            yield value_text(spelt)
     elif value is not None:
-        yield _value_text(_value_text(value))
+        yield value_text(value_text(value))
 
 
 def _no_constant(name: str) -> Json:
     raise ValueError(name)
 
 
-def _value_text(value: Json) -> str:
+def value_text(value: Json) -> str:
+    """Return a value as it is compared with another one."""
     # A whole number is the same number with a point: 1.0 is 1 for JSON and for Python.
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -5,13 +5,14 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from weft.check.flow_parts import flow_of, is_flow, placed_parts, steps, works
+from weft.check.flow_parts import flow_of, is_flow, placed_parts, sources, steps, works
 from weft.check.rule import rule
 from weft.check.rules.board import changed
 from weft.check.spelling import did_you_mean, listed
 from weft.check.subject import Hit, Subject
 from weft.findings import Path
 from weft.spec import flow as spec
+from weft.spec.ingredients import HistoryIngredient
 from weft.spec.tools import ADDRESSEE
 
 #: What only a conversation has, of the workflow and of its agents.
@@ -23,6 +24,10 @@ _OF_WORKFLOW: Final = (
 _OF_AGENTS: Final = (
     "handoff_tools", "auto_tool_mode", "human_interaction", "max_consecutive_auto_reply",
 )  # fmt: skip
+
+#: The most of what a flow may wait, and try: beyond, somebody has mistaken the unit.
+_YEAR: Final = 31_536_000
+_MOST_ATTEMPTS: Final = 1000
 
 
 @rule("FLOW001", "flow", "orchestrator", "handoffs", "agents")
@@ -53,6 +58,18 @@ def everything_has_a_name(subject: Subject) -> Iterator[Hit]:
         if not name.strip():
             fact = "a part of the flow has no name"
             yield Hit(path, fact, hint=("say in one or two words what is done there",))
+    for path, name in (*_names(subject), *_path_names(subject)):
+        if "/" in name:
+            fact = f'"{name}" has a slash, which separates names in the journal'
+            yield Hit(path, fact, hint=("write the name without /",))
+
+
+def _path_names(subject: Subject) -> Iterator[tuple[Path, str]]:
+    for path, fork in forks(subject):
+        firsts = [it.steps[0].name if it.steps else "" for it in fork.paths]
+        for index, it in enumerate(fork.paths):
+            if it.name != firsts[index]:  # A path that is called like its first step.
+                yield (*path, "paths", index, "name"), it.name
 
 
 def _names(subject: Subject) -> Iterator[tuple[Path, str]]:
@@ -163,23 +180,24 @@ def step_is_tried(subject: Subject) -> Iterator[Hit]:
     for path, step in steps(subject):
         if step.retry is None:
             continue
-        if step.retry.attempts < 1:
+        if not 1 <= step.retry.attempts <= _MOST_ATTEMPTS:
             fact = f"{step.name} is tried {step.retry.attempts} times in all"
-            hint = "write 1 or more: the first attempt counts"
+            hint = f"write 1 to {_MOST_ATTEMPTS}: the first attempt counts"
             yield Hit((*path, "retry", "attempts"), fact, hint=(hint,))
-        if step.retry.delay_seconds < 0:
+        if not 0 <= step.retry.delay_seconds <= _YEAR:
             fact = (
                 f"{step.name} waits {step.retry.delay_seconds:g} seconds before it is tried again"
             )
-            yield Hit((*path, "retry", "delay_seconds"), fact, hint=("write 0 or more",))
+            hint = "write 0 or more, at most a year"
+            yield Hit((*path, "retry", "delay_seconds"), fact, hint=(hint,))
 
 
 @rule("FLOW015", "flow")
 def there_is_time(subject: Subject) -> Iterator[Hit]:
     for path, what, seconds in _times(subject):
-        if seconds <= 0:
-            fact = f"{what} has {seconds:g} seconds, in which nothing can be done"
-            yield Hit(path, fact, hint=("write more than 0, or remove it",))
+        if not 0 < seconds <= _YEAR:
+            fact = f"{what} has {seconds:g} seconds"
+            yield Hit(path, fact, hint=("write more than 0 and at most a year, or remove it",))
 
 
 def _times(subject: Subject) -> Iterator[tuple[Path, str, float]]:
@@ -212,6 +230,9 @@ def _idle_paths(subject: Subject) -> Iterator[tuple[Path, str, str]]:
         if isinstance(it.part, spec.Path) and it.part.ends and "failure" in it.inside:
             fact = "after a failure path the run has failed in any case, so it cannot be completed"
             yield (*it.path, "ends"), fact, "remove complete() or ends"
+        if isinstance(it.part, spec.Step) and it.part.compensate and "aside" in it.inside:
+            fact = f"{it.part.name} is done after a failure, and nothing of that is undone"
+            yield (*it.path, "compensate"), fact, "remove it, or do the step on the main line"
     undone = any(step.compensate for _, step in steps(subject))
     if flow_of(subject).compensate_on_cancel and not undone:
         fact = "when the run is stopped there is nothing to undo"
@@ -230,6 +251,13 @@ def _idle_options(subject: Subject) -> Iterator[tuple[Path, str, str]]:
         if context and context.options and not context.assembler:
             fact = f"the context of {step.name} has options, and no assembler that gets them"
             yield (*path, "context", "options"), fact, "name the assembler, or remove the options"
+        elif context and not context.sources and not context.assembler:
+            fact = f"the context of {step.name} has no sources, so nothing is shown"
+            yield (*path, "context"), fact, "add a source or an assembler, or remove it"
+    for path, step, source in sources(subject):
+        if isinstance(source, HistoryIngredient) and isinstance(step.work, spec.FunctionWork):
+            fact = f"{step.name} is done by a function, which was asked nothing and said nothing"
+            yield path, fact, "remove the history, or let an agent do the step"
 
 
 def _idle_works(subject: Subject) -> Iterator[tuple[Path, str, str]]:

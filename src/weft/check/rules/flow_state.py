@@ -251,7 +251,11 @@ def _faults(it: spec.RetrievalIngredient) -> Iterator[tuple[Path, str, str]]:
     if not 0 <= it.min_relevance <= 1:
         fact = f"wants a relevance of {it.min_relevance:g}, not of 0 to 1"
         yield ("min_relevance",), fact, "write a share such as 0.7"
+    keys = [one.key for one in it.filters]
     for index, one in enumerate(it.filters):
+        if one.key in keys[:index]:
+            fact = f"filters {one.key} twice"
+            yield ("filters", index, "key"), fact, "keep one of the two: only one would count"
         if one.path is not None and one.value is not None:
             fact = f"filters {one.key} by a value and by a field"
             yield ("filters", index), fact, "write value or path, and not both"
@@ -268,6 +272,12 @@ def source_is_there(subject: Subject) -> Iterator[Hit]:
         elif isinstance(it, spec.ArtifactsIngredient) and it.board == own:
             fact = f"the context of {step.name} reads the board of {own}, which is a flow"
             yield Hit((*path, "board"), fact, hint=("name a workflow that is a board",))
+    for path, step in steps(subject):
+        template = step.context.format.template if step.context else None
+        if template is not None and "{context}" not in template:
+            fact = f"the template of {step.name} has no place for the context"
+            place = (*path, "context", "format", "template")
+            yield Hit(place, fact, hint=("write {context} where it stands",))
 
 
 @rule("FLOW029", "flow", "agents", "registry", "variables", "models")

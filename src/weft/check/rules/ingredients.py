@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from weft.check.flow_parts import sources
 from weft.check.rule import rule
 from weft.check.rules.exposure import shown_to
 from weft.check.spelling import did_you_mean
@@ -50,16 +51,17 @@ def named_is_exposed(subject: Subject) -> Iterator[Hit]:
                 )
 
 
-@rule("EXPO011", "agents")
+@rule("EXPO011", "agents", "flow")
 def literal_fits_its_budget(subject: Subject) -> Iterator[Hit]:
-    for agent, path, ingredient in _ingredients(subject):
+    of_steps = ((step.name, path, it) for path, step, it in sources(subject))
+    for owner, path, ingredient in (*_ingredients(subject), *of_steps):
         if not isinstance(ingredient, LiteralIngredient) or ingredient.max_tokens is None:
             continue
         size = estimate(ingredient.text)
         if size > ingredient.max_tokens:
             yield Hit(
                 (*path, "text"),
-                f"a text in the context of {agent} takes about {size} tokens and may take "
+                f"a text in the context of {owner} takes about {size} tokens and may take "
                 f"{ingredient.max_tokens}",
                 hint=("shorten the text", f"or set max_tokens to {size}, or remove it"),
             )

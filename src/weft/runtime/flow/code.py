@@ -12,6 +12,7 @@ from weft.dsl.objects import given_key
 from weft.engine.flow_plan import steps_of, works_of
 from weft.ports.retriever import Collection, VectorSearchAdapter
 from weft.ports.tools import ToolLoader
+from weft.runtime.flow.lost_fields import lost_fields
 from weft.runtime.linked_objects import ObjectMaker, find_objects, unusable
 from weft.spec.flow import AgentWork, Flow, FunctionWork, RetrievalIngredient, StepContext
 from weft.spec.part import JsonMap
@@ -124,9 +125,12 @@ def _collections(flow: Flow, assemblers: Mapping[str, LinkedAssembler]) -> Itera
 
 
 def _state(name: str, found: object) -> type[BaseModel]:
-    if isinstance(found, type) and issubclass(found, BaseModel):
-        return found
-    raise unusable(name, "is no class of a state", "derive it from pydantic.BaseModel")
+    if not (isinstance(found, type) and issubclass(found, BaseModel)):
+        raise unusable(name, "is no class of a state", "derive it from pydantic.BaseModel")
+    for field, why in lost_fields(found):
+        hint = "leave it out of the state, or keep a reference to it there, such as a name or an id"
+        raise unusable(name, f"cannot be kept as JSON: {field} {why}", hint)
+    return found
 
 
 def _function(maker: ObjectMaker, work: FunctionWork) -> LinkedFunction:

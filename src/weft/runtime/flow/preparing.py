@@ -25,7 +25,7 @@ from weft.context.assembled import (
 from weft.errors import ToolError, WeftError
 from weft.findings import Json
 from weft.ports.model import ChatMessage
-from weft.runtime.flow.calls import FlowCall
+from weft.runtime.flow.calls import FlowCall, exception_of
 from weft.runtime.flow.code import FindAdapter
 from weft.runtime.json_values import plain_json
 from weft.spec.flow import (
@@ -45,7 +45,7 @@ _MOST_MESSAGES: Final = 1_000
 
 
 async def prepared(call: FlowCall) -> tuple[dict[str, Json], str]:
-    """Put together what a step is shown; return it, or a fault."""
+    """Put together what a step is shown; return it, or what is known of the error, and a fault."""
     begun = time.perf_counter()
     try:
         given = call.given().state
@@ -54,10 +54,16 @@ async def prepared(call: FlowCall) -> tuple[dict[str, Json], str]:
         found = {"messages": messages, "context": context}
         plain = cast("dict[str, Json]", plain_json(found))
     except (WeftError, ValueError) as error:
-        return {}, str(error)
+        return _raised(error), str(error)
     except Exception as error:  # noqa: BLE001 - what an author's object does becomes an event
-        return {}, f"the context cannot be put together: {type(error).__name__}: {error}"
+        told = f"the context cannot be put together: {type(error).__name__}: {error}"
+        return _raised(error), told
     return {**plain, "ms": round((time.perf_counter() - begun) * 1000, 1)}, ""
+
+
+def _raised(error: Exception) -> dict[str, Json]:
+    raised = exception_of(error)
+    return {} if raised is None else {"exception": raised}
 
 
 async def _assembled(

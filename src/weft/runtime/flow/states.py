@@ -1,6 +1,6 @@
 """The state as code gets it, and what code has changed in it."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -53,7 +53,7 @@ class GivenState:
         if returned is None:
             return {}
         if isinstance(returned, self.kind or StateView):
-            set_ = self._differences(self._dumped(_fields(returned)))
+            set_ = self._differences(self._whole(returned))
         elif isinstance(returned, Mapping):
             set_ = self._patch(cast("Mapping[str, Any]", returned))
         else:
@@ -63,7 +63,7 @@ class GivenState:
                 f"return a dict of changed fields, {wanted} or None"
             )
         for name, value in set_.items():
-            whole = _joined(name, self._merge(name), self.before.get(name), value)
+            whole = joined(name, self._merge(name), self.before.get(name), value)
             fault = value_error(self.compiled, self.before, name, whole)
             if fault:
                 raise ToolError(f"what it returned does not fit: {fault}")
@@ -87,22 +87,28 @@ class GivenState:
                 raise ToolError(f"it returned {name}, and the state has no such field; {known}")
         if self.kind is None:
             return cast("dict[str, Json]", _plain(dict(patch)))
-        held = _fields(self.state)
-        whole = {it: _joined(it, self._merge(it), held[it], patch[it]) for it in patch}
-        after = self._dumped({**held, **whole})
-        return {it: _part(self._merge(it), patch[it], after[it]) for it in patch}
+        # Not those of the state that was given: whatever code has done to it changes nothing.
+        held = _fields(_read(self.kind, self.before))
+        whole = {it: joined(it, self._merge(it), held[it], patch[it]) for it in patch}
+        made = self._made(self.kind, {**held, **whole})
+        after = dumped(made)
+        set_ = {it: _part(self._merge(it), patch[it], after[it]) for it in patch}
+        # A validator of the class may have set others. A set may only be in another order.
+        others = [it for it in held if it not in patch and getattr(made, it) != held[it]]
+        return {**set_, **self._differences({it: after[it] for it in others})}
 
-    def _dumped(self, fields: Mapping[str, Any]) -> Mapping[str, Json]:
-        """Return a state as JSON if its class takes these values."""
+    def _whole(self, returned: object) -> Mapping[str, Json]:
+        """Return a whole state as JSON if its class takes its values."""
         if self.kind is None:
-            return cast("Mapping[str, Json]", _plain(dict(fields)))
+            return cast("Mapping[str, Json]", _plain(_fields(returned)))
+        return dumped(self._made(self.kind, _fields(returned)))
+
+    def _made(self, kind: type[ModelT], fields: Mapping[str, Any]) -> ModelT:
         try:
-            made = self.kind.model_validate(fields, by_name=True)
+            return kind.model_validate(fields, by_name=True)
         except ValidationError as error:
-            raise ToolError(
-                f"what it returned does not fit {self.kind.__name__}: {said(error)}"
-            ) from error
-        return dumped(made)
+            told = f"what it returned does not fit {kind.__name__}: {said(error)}"
+            raise ToolError(told) from error
 
     def _merge(self, name: str) -> Merge | None:
         return self.compiled.variables[name].merge
@@ -122,11 +128,15 @@ def given_state(
             if isinstance(it.source, DerivedSource)
         }
         return GivenState(compiled, None, StateView(cast("Any", own_copy(derived))), derived)
+    state = _read(kind, values)
+    return GivenState(compiled, kind, state, dumped(state))
+
+
+def _read(kind: type[ModelT], values: Mapping[str, Json]) -> ModelT:
     try:
-        state = read_state(kind, values)
+        return read_state(kind, values)
     except ValidationError as error:
         raise ToolError(f"the state does not fit {kind.__name__}: {said(error)}") from error
-    return GivenState(compiled, kind, state, dumped(state))
 
 
 def read_state(kind: type[ModelT], values: Mapping[str, Json]) -> ModelT:
@@ -136,17 +146,38 @@ def read_state(kind: type[ModelT], values: Mapping[str, Json]) -> ModelT:
 
 
 def dumped(state: BaseModel) -> dict[str, Json]:
-    """Return the fields of a state as JSON."""
-    fields = state.model_dump(mode="json", include=set(type(state).model_fields))
-    return cast("dict[str, Json]", _plain(fields))
+    """Return the fields of a state as JSON; raises ToolError naming one that cannot be kept."""
+    names = type(state).model_fields
+    try:
+        return _dumped(state, names)
+    except ValueError as error:
+        for name in names:
+            try:
+                _dumped(state, [name])
+            except ValueError as fault:
+                told = str(fault).rpartition("is no JSON: ")[2]
+                raise ToolError(f"{name} cannot be kept as JSON: {told}") from error
+        raise ToolError(f"the state cannot be kept as JSON: {error}") from error
 
 
-def said(error: ValidationError) -> str:
-    """Return the first thing that is wrong, in one line and without the value."""
-    first = error.errors(include_input=False, include_url=False)[0]
-    place = ".".join(map(str, first["loc"]))
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"{place + ': ' if place else ''}{first['msg']}{more}"
+def _dumped(state: BaseModel, names: Iterable[str]) -> dict[str, Json]:
+    fields = state.model_dump(mode="json", include=set(names), by_alias=False)
+    return cast("dict[str, Json]", plain_json(fields))
+
+
+def said(error: ValidationError, of: Container[object] | None = None) -> str:
+    """Return the first thing that is wrong, in one line and without the value.
+
+    With names of fields, that is what is wrong in these or with all together; it may be nothing.
+    """
+    found = error.errors(include_input=False, include_url=False)
+    if of is not None:
+        found = [it for it in found if not it["loc"] or it["loc"][0] in of]
+    if not found:
+        return ""
+    place = ".".join(map(str, found[0]["loc"]))
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return f"{place + ': ' if place else ''}{found[0]['msg']}{more}"
 
 
 def _fields(state: object) -> dict[str, Any]:
@@ -162,7 +193,7 @@ def _plain(value: object) -> Json:
         raise ToolError(f"it returned {error}") from error
 
 
-def _joined(name: str, merge: Merge | None, held: Any, new: Any) -> Any:  # noqa: ANN401 - values
+def joined(name: str, merge: Merge | None, held: Any, new: Any) -> Any:  # noqa: ANN401 - values
     """Return the whole value of a field that new entries or keys are added to."""
     if merge == "append":
         if not isinstance(new, list | tuple):

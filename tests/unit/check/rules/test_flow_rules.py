@@ -116,6 +116,82 @@ def test_FLOW002_a_workflow_without_a_name():
     assert only("FLOW002", workflow(step(), parts=parts)).path == ("orchestrator", "workflow_name")
 
 
+def test_FLOW002_a_slash_is_told_once_of_a_path_that_is_called_like_its_first_step():
+    paths = [{"name": "a/b", "steps": [step("a/b")]}, {"name": "c/d", "steps": []}]
+    fork = {"kind": "fork", "name": "both", "paths": paths, "join": step("join")}
+    found = hits("FLOW002", workflow(fork))
+    assert [it.path[-3:] for it in found] == [("steps", 0, "name"), ("paths", 1, "name")]
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e20, 31_536_001])
+def test_FLOW014_and_FLOW015_times_are_numbers_of_at_most_a_year(seconds):
+    waits = step(retry={"attempts": 2, "delay_seconds": seconds})
+    assert only("FLOW014", workflow(waits)).path[-1] == "delay_seconds"
+    for node in (
+        step(timeout_seconds=seconds),
+        approval(timeout_seconds=seconds),
+        approval(escalate=[{"approver": "user:ada", "timeout_seconds": seconds}]),
+    ):
+        assert only("FLOW015", workflow(node)).path[-1] == "timeout_seconds"
+
+
+def test_FLOW014_and_FLOW015_the_most_that_is_allowed():
+    most = step(retry={"attempts": 1000, "delay_seconds": 31_536_000}, timeout_seconds=31_536_000)
+    assert hits("FLOW014", workflow(most)) == hits("FLOW015", workflow(most)) == []
+    assert only("FLOW014", workflow(step(retry={"attempts": 1001}))).path[-1] == "attempts"
+
+
+def forked(*steps: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A fork, one of whose paths has the steps."""
+    paths = [{"name": "a", "steps": list(steps), **fields}]
+    return {"kind": "fork", "name": "both", "paths": paths, "join": step("join")}
+
+
+UNDONE = step("undone", compensate=WORK)
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        workflow(step(on_failure={"steps": [UNDONE]})),
+        workflow(step(on_failure={"steps": [branch("done", otherwise={"steps": [UNDONE]})]})),
+        workflow(forked(step(on_failure={"steps": [UNDONE]}))),
+        workflow(step(), on_failure={"steps": [UNDONE]}),
+        workflow(step(), on_failure={"steps": [forked(step(on_failure={"steps": [UNDONE]}))]}),
+    ],
+)
+def test_FLOW016_nothing_of_a_failure_path_is_undone(subject):
+    assert "nothing of that is undone" in only("FLOW016", subject).message
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        workflow(forked(step(), on_failure={"steps": [UNDONE]})),
+        workflow(step(), on_failure={"steps": [forked(UNDONE)]}),
+        workflow(step(on_failure={"steps": [forked(step("b"), on_failure={"steps": [UNDONE]})]})),
+    ],
+)
+def test_FLOW016_paths_of_forks_undo_their_own_steps(subject):
+    assert hits("FLOW016", subject) == []
+
+
+def test_EXPO011_texts_of_steps_fit_too():
+    text = {"kind": "literal", "text": "x" * 41, "max_tokens": 10}
+    (found,) = [it for it in check(workflow(reading(text))) if it.code == "EXPO011"]
+    assert "the context of read takes about 11 tokens and may take 10" in found.message
+    fits = check(workflow(reading({**text, "max_tokens": 11})))
+    assert "EXPO011" not in {it.code for it in fits}
+
+
+def test_FLOW028_a_template_shows_the_context():
+    source = {"kind": "state", "path": "text"}
+    found = only("FLOW028", workflow(reading(source, format={"template": "Hello"})))
+    assert found.path[-2:] == ("format", "template")
+    for shown in ({"template": "See {context}!"}, {}):
+        assert hits("FLOW028", workflow(step(), reading(source, format=shown))) == []
+
+
 def test_FLOW005_names_inside_of_everything():
     inside = {"steps": [step("write")]}
     nested = [
@@ -148,6 +224,8 @@ def test_FLOW007_a_fork_with_one_path_and_with_none():
             "an assembler puts the context",
         ),
         (reading(options={"a": 1}), "no assembler that gets them"),
+        (reading(), "has no sources"),
+        (reading({"kind": "history"}), "is done by a function"),
         (step(work={**ASKED, "options": {"a": 1}}), "no class that is made"),
         (step(work={**ASKED, "step": "a.b:C"}), "applies the reply"),
         (
@@ -171,6 +249,7 @@ def test_FLOW016_nothing_to_undo_when_stopped():
 def test_FLOW016_is_silent_where_an_option_has_an_effect():
     plain = workflow(
         step(retry={"attempts": 2}, on_failure={}),
+        step("talk", ASKED, context={"sources": [{"kind": "history"}]}),
         reading(assembler="a.b:C", options={"a": 1}, format={"headers": True}),
         step("ask", {"kind": "agent", "agent": "Writer", "step": "a.b:C", "options": {"a": 1}}),
         approval(options=[], on_rejection={}, on_timeout={}),
@@ -295,6 +374,7 @@ def test_FLOW026_escalations_ask_somebody_too():
         ({}, "has no query"),
         ({"query": "  "}, "has no query"),
         ({"query": "a", "query_path": "text"}, "has two queries"),
+        ({"query": "a", "filters": [{"key": "x"}, {"key": "x", "value": 1}]}, "filters x twice"),
     ],
 )
 def test_FLOW027_queries(fields, told):
