@@ -130,3 +130,15 @@ def test_a_flow_without_agents_names_no_model(weft, workspace):
     result = weft("run", "Plain")
     assert result.code == 0
     assert "model" not in result.err
+
+
+def test_check_warns_of_a_module_that_is_nowhere(weft, workspace):
+    folder = workspace / "workflows" / "Plain"
+    write_flow(folder)
+    flow = folder / "flow.json"
+    flow.write_text(flow.read_text().replace("tools.steps:greet", "no_such_module:greet"))
+    (folder / "tools" / "steps.py").unlink()
+    result = weft("check", "Plain")
+    assert result.code == 0
+    assert "FLOW031" in result.out
+    assert "no_such_module is no file of the package, and is not installed here" in result.out
