@@ -296,7 +296,7 @@ def test_files_that_cannot_be_read_are_named_and_others_are_put(tmp_path, opened
 
     done, stats = play(work())
     assert done.failed == [
-        ("bad.txt", "it is not text in UTF-8"),
+        ("bad.txt", "it is not text in UTF-8; convert it: iconv -f LATIN1 -t UTF-8 FILE"),
         ("long.txt", "it is larger than 0 MiB"),
     ]
     assert (stats.sources, stats.passages) == (2, 1)

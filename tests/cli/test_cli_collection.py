@@ -166,7 +166,12 @@ def test_files_that_could_not_be_read(weft, keywords):
     assert "not read: docs/bad.txt: it is not text in UTF-8" in result.err
     assert "2 passages in all" in result.out
     data = weft("collection", "add", "Handbook", "docs", "--json").data
-    assert data["failed"] == [{"source": "docs/bad.txt", "reason": "it is not text in UTF-8"}]
+    assert data["failed"] == [
+        {
+            "source": "docs/bad.txt",
+            "reason": "it is not text in UTF-8; convert it: iconv -f LATIN1 -t UTF-8 FILE",
+        }
+    ]
     nothing = weft("collection", "add", "Bad", "docs/bad.txt")
     assert nothing.code == 1
     assert nothing.out.startswith("Bad: 0 added")
@@ -230,3 +235,45 @@ def test_every_example_of_the_help_pages_can_be_typed(weft, keywords):
             if "--filter" in words:
                 weft("collection", "add", "Handbook", "docs", "--meta", "year=2026")
             assert weft(*words).code == expected, example
+
+
+def test_sources_are_removed_as_they_were_added(weft, keywords, monkeypatch):
+    weft("collection", "add", "Handbook", "docs")
+    monkeypatch.chdir(keywords / "docs")
+    there = ("--workspace", "..")
+    refused = weft(*there, "collection", "remove", "Handbook", "nowhere.md")
+    assert "available: docs/leave.md, docs/travel.txt" in refused.err
+    removed = weft(*there, "collection", "remove", "Handbook", "leave.md", "--json")
+    assert removed.data["sources"] == ["docs/leave.md"]
+    assert weft(*there, "collection", "remove", "Handbook", ".").out == (
+        "removed 1 source of Handbook\n"
+    )
+
+
+def test_of_many_sources_a_hint_names_some(weft, keywords, write):
+    for number in range(8):
+        write(keywords / "many", f"n{number}.txt", f"number {number}")
+    weft("collection", "add", "Handbook", "many")
+    assert "n4.txt and 3 more" in weft("collection", "remove", "Handbook", "zzzzz").err
+
+
+def test_what_is_empty_is_named(weft, keywords, write):
+    write(keywords / "f", "empty.md", "")
+    (keywords / "nothing").mkdir()
+    refused = weft("collection", "add", "Handbook", "nothing")
+    assert "there is no file that can be read: nothing is empty" in refused.err
+    result = weft("collection", "add", "Handbook", "f/empty.md", "nothing", "docs")
+    assert {"f/empty.md is empty", "nothing is empty"} <= set(result.err.splitlines())
+
+
+def test_text_that_is_not_utf_8_is_to_be_converted(weft, keywords):
+    (keywords / "latin.txt").write_bytes("Größe".encode("latin-1"))
+    result = weft("collection", "add", "Handbook", "latin.txt")
+    assert "it is not text in UTF-8; convert it: iconv -f LATIN1 -t UTF-8 FILE" in result.err
+
+
+def test_an_unknown_collection_names_the_nearest_and_how_to_make_it(weft, keywords):
+    weft("collection", "add", "Handbook", "docs")
+    refused = weft("collection", "search", "Handbok", "form")
+    assert "did you mean Handbook?" in refused.err
+    assert "or make it: weft collection add Handbok PATHS" in refused.err

@@ -1,5 +1,6 @@
 """Runs of a script on the command line: looked at without its code, and continued only with it."""
 
+import json
 import sys
 
 import pytest
@@ -28,6 +29,23 @@ def paying(*, undoes=False):
         .await_approval("manager", lambda it: it.text("Pay {euros}?").into("decision"))
     )
     return flow.compensate_on_cancel() if undoes else flow
+
+
+def write_flow(folder):
+    """Write a package with a flow of one function."""
+    (folder / "tools").mkdir(parents=True)
+    (folder / "tools" / "steps.py").write_text("def greet(state):\n    return {'log': 'hello'}\n")
+    work = {"kind": "function", "function": "tools.steps:greet"}
+    flow = {"steps": [{"kind": "step", "name": "greet", "work": work}]}
+    log = {"type": "str", "source": {"type": "derived", "default": ""}}
+    files = {
+        "orchestrator": {"workflow_name": folder.name},
+        "agents": {"agents": []},
+        "context_variables": {"definitions": {"log": log}},
+        "flow": flow,
+    }
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
 
 
 @pytest.fixture
@@ -104,3 +122,23 @@ def test_a_module_next_to_the_script_is_named_once(weft, shell, write, workspace
     )  # fmt: skip
     assert found.code == 0
     assert 'log = "paid"' in found.out
+
+
+def test_a_flow_without_agents_names_no_model(weft, workspace):
+    folder = workspace / "workflows" / "Plain"
+    write_flow(folder)
+    result = weft("run", "Plain")
+    assert result.code == 0
+    assert "model" not in result.err
+
+
+def test_check_warns_of_a_module_that_is_nowhere(weft, workspace):
+    folder = workspace / "workflows" / "Plain"
+    write_flow(folder)
+    flow = folder / "flow.json"
+    flow.write_text(flow.read_text().replace("tools.steps:greet", "no_such_module:greet"))
+    (folder / "tools" / "steps.py").unlink()
+    result = weft("check", "Plain")
+    assert result.code == 0
+    assert "FLOW031" in result.out
+    assert "no_such_module is no file of the package, and is not installed here" in result.out

@@ -14,13 +14,13 @@ from weft.adapters.collections.file import (
     tenant_folder,
     unknown_collection,
 )
-from weft.adapters.collections.ingest import Ingested, Ingestion, Progress
+from weft.adapters.collections.ingest import Ingested, Ingestion, Progress, source_name
 from weft.app.embeddings import open_embedder
 from weft.app.folders import make_folder, refuse_package
 from weft.environment import read_environment
 from weft.errors import RetrievalError, UsageError
 from weft.findings import Json
-from weft.ids import nearest
+from weft.ids import listed, nearest
 from weft.ports.embeddings import Embedder
 from weft.ports.retriever import (
     MIN_RELEVANCE,
@@ -35,6 +35,9 @@ COLLECTIONS: Final = Path(".weft") / "collections"
 
 #: Whose collections they are where nobody says so, as with runs.
 _LOCAL: Final = "local"
+
+#: How many sources a hint names.
+_MOST_NAMED: Final = 5
 
 #: A collection by its class or its name.
 CollectionName: TypeAlias = type[Collection] | str
@@ -142,21 +145,33 @@ class Collections:
         return sorted(await self._collection(self._place(collection, app)).sources())
 
     async def remove(
-        self, collection: CollectionName, sources: Sequence[str] = (), *, app: str = _LOCAL
-    ) -> None:
-        """Remove sources from a collection; without any, the whole collection."""
+        self, collection: CollectionName, sources: Sequence[str | Path] = (), *, app: str = _LOCAL
+    ) -> list[str]:
+        """Remove sources from a collection, and return them; without any, the whole collection.
+
+        A source is named as in citations, or as the file or folder that was added.
+        """
         place = self._place(collection, app)
         if not sources:
             await self._forget(place)
             place.delete()
-            return
+            return []
         known = await self.sources(collection, app=app)
-        for source in sources:
-            if source not in known:
-                near = nearest(source, known)
-                hint = f"did you mean {near}?" if near else f"available: {', '.join(known[:5])}"
-                raise RetrievalError(f"{place.name} has no source {source}", hint=hint)
-        await self._collection(place).remove(sources)
+        found = dict.fromkeys(it for source in sources for it in self._meant(place, source, known))
+        await self._collection(place).remove(list(found))
+        return list(found)
+
+    def _meant(self, place: Place, source: str | Path, known: Sequence[str]) -> list[str]:
+        """Return the sources that somebody means; a folder is all that is in it."""
+        if str(source) in known:
+            return [str(source)]
+        name = source_name(Path(source), self._workspace)
+        found = [it for it in known if it == name or it.startswith(f"{name}/")]
+        if not found:
+            near = nearest(str(source), known)
+            hint = f"did you mean {near}?" if near else f"available: {listed(known, _MOST_NAMED)}"
+            raise RetrievalError(f"{place.name} has no source {source}", hint=hint)
+        return found
 
     async def close(self) -> None:
         """Close everything that was opened."""

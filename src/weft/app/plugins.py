@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import Final
 
 from weft.engine.trigger_kinds import TriggerKind
@@ -10,6 +11,14 @@ from weft.errors import SetupError
 
 #: The group of entry points whose names are kinds of triggers: `{"type": "x:NAME"}`.
 TRIGGERS: Final = "weft.triggers"
+
+
+def is_installed(module: str) -> bool:
+    """Tell whether a module can be imported here, by its first name alone: nothing is imported."""
+    try:
+        return find_spec(module.partition(".")[0]) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 class PluginTriggers(Mapping[str, TriggerKind]):

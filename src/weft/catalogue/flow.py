@@ -309,7 +309,8 @@ RULES: Final[tuple[Rule, ...]] = (
         title="Code of a flow cannot be found",
         why=(
             "Functions, classes of steps and the class of the state are named as module:name. The "
-            "package has no such file, or the file does not define the name."
+            "package has no such file, or the file does not define the name. Of a module that is "
+            "meant to be installed it is a warning: it may be where the package runs."
         ),
         fix="Correct the reference: tools.steps:write is write in tools/steps.py.",
         example='{"kind": "function", "function": "tools.steps:wirte"}',

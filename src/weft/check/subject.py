@@ -56,6 +56,8 @@ class Subject:
     kinds: TriggerKinds = field(default_factory=dict[str, TriggerKind])
     #: The files that variables are read from and that are there; None if nobody has looked.
     files: frozenset[str] | None = None
+    #: Tells whether a module can be imported where it is checked; None if nobody has looked.
+    is_installed: Callable[[str], bool] | None = None
 
     @cached_property
     def agents(self) -> dict[str, Agent]:

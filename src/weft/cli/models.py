@@ -26,8 +26,10 @@ def is_badged(model: str) -> bool:
 
 
 def models_line(workflow: Workflow, named: str | None, *, begins: bool) -> str:
-    """Name the models of a run in one line; one that begins may have others."""
+    """Name the models of a run in one line; one that begins may have others. Empty: it has none."""
     names = dict.fromkeys(model_of(workflow, agent, named) for agent in workflow.models)
+    if not names:
+        return ""
     notes = [note for kind, note in _BADGED.items() if any(_is_kind(it, kind) for it in names)]
     if notes and begins:
         notes.append("--model names another")

@@ -69,7 +69,7 @@ async def start_run(
             streamed=True,
         )
     models = models_line(await host.workflow(run, scope=LOCAL), chosen, begins=True)
-    for line in (f"run {run} of {folder.name}", models):
+    for line in filter(None, (f"run {run} of {folder.name}", models)):
         streams.note(streams.paint_error(clean(line), "dim"))
     return run
 

@@ -43,7 +43,11 @@ class Workflow(WorkflowBuilder[S], Generic[S]):
         return spec
 
     def save(self, folder: str | Path) -> None:
-        """Write the flow as a new package. Raises UsageError if it has what no file can say."""
+        """Write the flow as a new package. Raises UsageError if it has what no file can say.
+
+        Its code is not copied: the files name functions and classes as module:name. Where the
+        package runs, these modules must be importable, or be copied into its folder.
+        """
         spec = self.build()
         local = list(self._shared.objects.table)
         if local:

@@ -49,6 +49,7 @@ def review_package(
     profile: Profile = "development",
     kinds: TriggerKinds = NO_KINDS,
     suppressed: frozenset[str] = frozenset(),
+    is_installed: Callable[[str], bool] | None = None,
 ) -> tuple[Finding, ...]:
     """Return all there is to say about one package: what reading found and what rules say."""
     subject = Subject(
@@ -60,6 +61,7 @@ def review_package(
         kinds=kinds,
         suppressed=suppressed,
         files=_files_read(package),
+        is_installed=is_installed,
     )
     said = check(subject, locate=package.locate, broken=package.broken)
     placed = (_in_folder(finding, package) for finding in said)
@@ -97,17 +99,25 @@ def review(
     kinds: TriggerKinds = NO_KINDS,
     suppressed: frozenset[str] = frozenset(),
     on_package: Callable[[int, int], None] = _tell_nobody,
+    is_installed: Callable[[str], bool] | None = None,
 ) -> Review:
     """Read and check a package, or a workspace with all its packages and packs.
 
-    `on_package` is told after each package how many of how many are done.
+    `on_package` is told after each package how many of how many are done. `is_installed` tells of
+    modules that packages refer to.
     """
     packages: list[Reviewed] = []
     said: list[Finding] = []
     folders = find_packages(path)
     for folder in folders:
         package = read_package(folder)
-        said += review_package(package, profile=profile, kinds=kinds, suppressed=suppressed)
+        said += review_package(
+            package,
+            profile=profile,
+            kinds=kinds,
+            suppressed=suppressed,
+            is_installed=is_installed,
+        )
         packages.append(_reviewed(package))
         on_package(len(packages), len(folders))
     packs = read_packs(path)

@@ -213,7 +213,7 @@ def test_the_context_of_a_step_is_told_with_scores_and_sources():
     assert (state.kind, state.name, state.text) == ("state", "topic", "rain")
     assert [(it.score, it.source) for it in library.hits] == [(0.91, "rain.md"), (0.8, None)]
     assert lines(play, ContextFetched) == [
-        "fetched context: state topic, retrieval Library; 1 left out"
+        "fetched context: state topic, retrieval Library: 2 passages; 1 left out"
     ]
     page = page_of(play)
     assert "context: retrieval Library, 2 passages, about" in page

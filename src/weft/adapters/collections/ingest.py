@@ -56,6 +56,8 @@ class Ingested:
     #: Files that could not be read, and why; and endings of files that nobody can read here.
     failed: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     ignored: dict[str, int] = field(default_factory=dict[str, int])
+    #: Files without any text, and folders without any file.
+    empty: list[str] = field(default_factory=list[str])
     #: Passages that had no vector of the current model and have one now.
     embedded: int = 0
 
@@ -99,7 +101,9 @@ class Ingestion:
         files = list({it.source: it for path in paths for it in self._found(path, root)}.values())
         if paths and not files and not known:
             kinds = "text, Markdown, HTML, PDF and DOCX"
-            raise RetrievalError("there is no file that can be read", hint=f"name files of {kinds}")
+            empty = "".join(f": {it} is empty" for it in self.done.empty[:1])
+            told = f"there is no file that can be read{empty}"
+            raise RetrievalError(told, hint=f"name files of {kinds}")
         self._all_files = len(files)
         self._all_bytes = sum(map(_size, files))
         for file in files:
@@ -136,15 +140,18 @@ class Ingestion:
     def _found(self, path: Path, root: Path) -> Iterator[SourceFile]:
         if not path.is_dir():
             # A file that is named is read, whatever its ending is.
-            yield SourceFile(path, _source_name(path, root), kind_of(path.suffix) or "text")
+            yield SourceFile(path, source_name(path, root), kind_of(path.suffix) or "text")
             return
-        for file in sorted(_files(path)):
+        inside = sorted(_files(path))
+        if not inside:
+            self.done.empty.append(source_name(path, root))
+        for file in inside:
             kind = kind_of(file.suffix)
             if kind is None:
                 ending = file.suffix or file.name
                 self.done.ignored[ending] = self.done.ignored.get(ending, 0) + 1
             else:
-                yield SourceFile(file, _source_name(file, root), kind)
+                yield SourceFile(file, source_name(file, root), kind)
 
     async def _file(self, file: SourceFile, known: str | None) -> None:
         try:
@@ -181,6 +188,8 @@ class Ingestion:
             self.done.added += 1
         else:
             self.done.changed += 1
+        if not new.passages:
+            self.done.empty.append(new.source)
         self._waiting.append(new)
         self._waiting_bytes += size
         self._moved(0)
@@ -267,7 +276,7 @@ def _size(file: SourceFile) -> int:
         return 0
 
 
-def _source_name(path: Path, root: Path) -> str:
+def source_name(path: Path, root: Path) -> str:
     """Return what a file is called in citations: its path in the workspace, if it is in there."""
     whole = path.resolve()
     inside = root.resolve()

@@ -30,7 +30,8 @@ def _plain(raw: bytes) -> Text:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Unreadable("it is not text in UTF-8") from error
+        convert = "; convert it: iconv -f LATIN1 -t UTF-8 FILE" if b"\0" not in raw else ""
+        raise Unreadable(f"it is not text in UTF-8{convert}") from error
     if "\0" in text:
         raise Unreadable("it is not text")
     return Text(text.replace("\r\n", "\n"))

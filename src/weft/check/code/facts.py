@@ -10,6 +10,7 @@ from functools import lru_cache
 from weft.check.code.modules import OWN_SIGNAL, Definition, Module, file_of, read_module
 from weft.check.code.signatures import Function
 from weft.check.subject import Subject
+from weft.findings import Severity
 from weft.ids import nearest
 
 
@@ -31,6 +32,8 @@ class Missing:
 
     fact: str
     hint: tuple[str, ...] = ()
+    #: None: as its rule says.
+    severity: Severity | None = None
 
 
 def code_of(subject: Subject) -> Code:

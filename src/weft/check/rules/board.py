@@ -226,15 +226,26 @@ def code_is_there(subject: Subject) -> Iterator[Hit]:
         missing = missing_code(subject, reference)
         if missing:
             fact = f"{reference} cannot be found: {missing.fact}"
-            yield Hit(path, fact, hint=missing.hint)
+            yield Hit(path, fact, hint=missing.hint, severity=missing.severity)
 
 
 def missing_code(subject: Subject, reference: str) -> Missing | None:
-    """Say why an object cannot be found in the package; of what is installed nothing is said."""
+    """Say why an object cannot be found: in the package, or as a module that is installed."""
     module, _, name = reference.partition(":")
-    if reference.startswith(LOCAL) or not _is_own(subject, module):
+    if reference.startswith(LOCAL):
         return None
+    if not _is_own(subject, module):
+        return _not_installed(subject, module)
     return missing_function(subject, f"{module}:{name.partition('.')[0]}")
+
+
+def _not_installed(subject: Subject, module: str) -> Missing | None:
+    """Say that a module is nowhere here; it may be where the package is to run."""
+    if not subject.folder or subject.is_installed is None or subject.is_installed(module):
+        return None
+    fact = f"{module} is no file of the package, and is not installed here"
+    hint = f"copy {module.replace('.', '/')}.py into the package, or install {module} where it runs"
+    return Missing(fact, (hint,), "warning")
 
 
 def _is_own(subject: Subject, module: str) -> bool:

@@ -319,7 +319,7 @@ def code_is_there(subject: Subject) -> Iterator[Hit]:
         missing = missing_code(subject, reference)
         if missing:
             fact = f"{reference} cannot be found: {missing.fact}"
-            yield Hit(path, fact, hint=missing.hint)
+            yield Hit(path, fact, hint=missing.hint, severity=missing.severity)
 
 
 @rule("FLOW032", "flow")

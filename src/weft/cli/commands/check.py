@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from weft.app.plugins import PluginTriggers
+from weft.app.plugins import PluginTriggers, is_installed
 from weft.app.profile import profile_of, suppressed_sources
 from weft.check.run import sort_findings
 from weft.check.subject import Profile
@@ -192,6 +192,7 @@ def _look(request: _Request, streams: Streams) -> Report:
             kinds=PluginTriggers(),
             suppressed=request.suppressed,
             on_package=progress,
+            is_installed=is_installed,
         )
         for it in found
     ]

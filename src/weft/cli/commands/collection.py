@@ -193,7 +193,8 @@ def stats(name: Name, /, *, streams: Output) -> Exit:
 def remove(
     name: Name,
     sources: Annotated[
-        tuple[str, ...], Parameter(help="Only these sources, as stats --json lists them.")
+        tuple[str, ...],
+        Parameter(help="Only these, as they were added or as stats --json lists them."),
     ] = (),
     /,
     *,
@@ -201,14 +202,14 @@ def remove(
 ) -> Exit:
     """Remove a collection, or sources of it."""
 
-    async def work(collections: Collections) -> None:
+    async def work(collections: Collections) -> list[str]:
         _require(collections, name)
-        await collections.remove(name, sources)
+        return await collections.remove(name, sources)
 
-    _with(work, streams)
-    said = f"removed {counted(len(sources), 'source')} of {name}" if sources else f"removed {name}"
+    gone = _with(work, streams)
+    said = f"removed {counted(len(gone), 'source')} of {name}" if sources else f"removed {name}"
     if streams.settings.json:
-        streams.result(document({"collection": name, "sources": list(sources)}))
+        streams.result(document({"collection": name, "sources": cast("list[Json]", gone)}))
     else:
         streams.result(clean(said))
     return Exit.DONE
@@ -247,6 +248,8 @@ def _say_added(name: str, done: Ingested, stats: Stats | None, streams: Streams)
     if done.ignored:
         kinds = ", ".join(f"{ending} ({count})" for ending, count in sorted(done.ignored.items()))
         streams.note(clean(f"left out, as they are of other kinds: {kinds}"))
+    for empty in done.empty:
+        streams.note(clean(f"{empty} is empty"))
     for source, why in done.failed:
         streams.problem(clean(f"not read: {source}: {why}"))
     if stats and stats.vectors < stats.passages:
@@ -295,7 +298,9 @@ def _require(collections: Collections, name: str) -> None:
 def _unknown(name: str, known: Sequence[str]) -> CommandFailed:
     near = nearest(name, known)
     there = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
-    return not_found(f'there is no collection "{name}"', there if known else _ADD_ONE)
+    make = f"make it: weft collection add {name} PATHS"
+    hints = (there, f"or {make}") if known else (make,)
+    return not_found(f'there is no collection "{name}"', *hints)
 
 
 def _with(work: Callable[[Collections], Awaitable[T]], streams: Streams) -> T:

@@ -203,7 +203,8 @@ def _fork(
             )
             state = await host.state(session.run, scope=LOCAL)
             models = models_line(workflow, state.model, begins=True)
-            for note in (f"run {session.run} continues from turn {turn} of {parent.run}", models):
+            begun = f"run {session.run} continues from turn {turn} of {parent.run}"
+            for note in filter(None, (begun, models)):
                 session.streams.note(session.streams.paint_error(note, "dim"))
             session.printed = await _copied(host, session.run)
             return await follow_run(host, session, person)

@@ -118,7 +118,8 @@ async def _go_back_to(host: Host, session: Session, typed: str) -> None:
     state = await host.state(row.run, scope=LOCAL)
     workflow = await host.workflow(row.run, scope=LOCAL)
     models = models_line(workflow, state.model, begins=False)
-    session.streams.note(session.streams.paint_error(clean(models), "dim"))
+    if models:
+        session.streams.note(session.streams.paint_error(clean(models), "dim"))
     warn_if_changed(session.streams, row)
 
 

@@ -1,5 +1,6 @@
 """Rules about flows: what each says, and what it leaves alone."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -421,6 +422,16 @@ def test_FLOW031_code_of_the_package():
     missing = workflow(step(work={"kind": "function", "function": "tools.a:f"}), folder="Post")
     assert "cannot be found" in only("FLOW031", missing).message
     assert hits("FLOW031", workflow(step(), folder="Post")) == []
+
+
+def test_FLOW031_a_module_that_is_nowhere_here_is_warned_of():
+    code = workflow(step(work={"kind": "function", "function": "expense.a:f"}), folder="Post")
+    assert hits("FLOW031", code) == []  # Nobody has looked.
+    assert hits("FLOW031", replace(code, is_installed=lambda _: True)) == []
+    found = only("FLOW031", replace(code, is_installed=lambda _: False))
+    assert found.severity == "warning"
+    assert found.message.endswith("expense.a is no file of the package, and is not installed here")
+    assert "copy expense/a.py into the package" in found.hint[0]
 
 
 def test_FLOW032_local_objects_are_for_programs():
