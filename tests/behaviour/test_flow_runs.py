@@ -9,7 +9,16 @@ from pydantic import BaseModel, ConfigDict
 
 import weft
 from weft.errors import CheckFailed, LinkError, UsageError
-from weft.flow import AgentStep, Append, StepContext, Workflow, agent, open_flow, run_flow
+from weft.flow import (
+    AgentStep,
+    Append,
+    StepContext,
+    StepResult,
+    Workflow,
+    agent,
+    open_flow,
+    run_flow,
+)
 from weft.retrieval import Collection, open_collections
 from weft.testing import InMemoryVectorAdapter, ScriptedModel
 
@@ -354,3 +363,13 @@ def test_a_flow_in_files_begins_with_values_and_no_message(tmp_path):
     workspace = write_package(tmp_path, FILED)
     with pytest.raises(UsageError, match="begins with values, not with a message"):
         weft.run("Filed", "Hello", workspace=workspace, model="sample")
+
+
+def test_warnings_about_a_flow_are_logged_when_it_is_run(caplog):
+    flow = Workflow.create("Warned", Draft).start_with(
+        lambda doc: StepResult({}, confidence=0.9),
+        lambda it: it.require_confidence(0.5),
+        name="sure",
+    )
+    assert weft.run(flow, Draft(topic="looms")).outcome == "completed"
+    assert "FLOW013" in caplog.text

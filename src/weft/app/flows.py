@@ -1,11 +1,12 @@
 """Flows of a program: run from a script, or in a program that has an event loop."""
 
+import logging
 from collections import ChainMap
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -19,7 +20,7 @@ from weft.engine.rows import RequestRow
 from weft.engine.state import State
 from weft.engine.triggers import dig
 from weft.errors import RunError, ToolError, UsageError
-from weft.findings import Json
+from weft.findings import Finding, Json
 from weft.ports.clock import Clock
 from weft.ports.model import Model
 from weft.ports.scope import Scope
@@ -29,6 +30,8 @@ from weft.runtime.host import Host
 from weft.runtime.signals import Answer
 from weft.spec.variables import DerivedSource
 from weft.spec.workflow import WorkflowSpec
+
+_log: Final = logging.getLogger("weft.flow")
 
 StateT = TypeVar("StateT")
 
@@ -47,6 +50,11 @@ class FlowProgram(Protocol):
     @property
     def state_type(self) -> type[BaseModel] | None:
         """The class of its state."""
+        ...
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the last build has found that keeps nothing from running."""
         ...
 
     def build(self) -> WorkflowSpec:
@@ -180,6 +188,8 @@ def _parts(flow: AnyFlow) -> tuple[WorkflowSpec, LocalObjects]:
         spec, objects = flow, kept_objects(flow)
     elif callable(getattr(flow, "build", None)):
         spec, objects = flow.build(), flow.objects
+        for it in flow.findings:  # Errors are raised; nobody would see the others.
+            _log.warning("%s: %s: %s", it.place, it.code, it.message)
     else:
         raise UsageError(
             f"{type(flow).__name__} is no flow", hint="give a Workflow, what it builds, or a name"

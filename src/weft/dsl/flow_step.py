@@ -77,7 +77,7 @@ class Steps(Generic[S]):
     ) -> Self:
         """Do steps again until a condition holds, at least once."""
         steps: LoopBody[S] = LoopBody(self._shared)
-        require_path(body)(steps)
+        write_path(steps, body)
         return self._add(
             made(
                 spec.Repeat,
@@ -131,7 +131,7 @@ class Steps(Generic[S]):
 
     def _fork_path(self, number: int, path: "Callable[[ForkPath[S]], object]") -> spec.ForkPath:
         steps: ForkPath[S] = ForkPath(self._shared)
-        require_path(path)(steps)
+        write_path(steps, path)
         return steps.declared(number)
 
 
@@ -194,14 +194,21 @@ class ForkPath(_Inside[S]):
         return made(spec.ForkPath, name=name, steps=self.nodes(), on_failure=self._on_failure)
 
 
-def require_path(it: object) -> Callable[..., Any]:
-    """Return a function that writes a path, or refuse something else."""
-    return require_function(it, "a path", "lambda p: p.then(step)")
+def write_path(steps: "Steps[Any]", path: object) -> None:
+    """Let a function write a path; refuse one that is no such function, but a step itself."""
+    example = "lambda p: p.then(step)"
+    returned = require_function(path, "a path", example)(steps)
+    if returned is not steps and (returned is not None or not steps.nodes()):
+        name = getattr(path, "__name__", "it")
+        hint = f"write {example}; for a path without steps: lambda p: p"
+        raise refusal(
+            "FLOW034", f"{name} stands where a path does, and adds no step", hint, of=path
+        )
 
 
 def built_path(steps: "Path[S]", path: "Callable[..., object]") -> spec.Path:
     """Return the path that a function writes."""
-    require_path(path)(steps)
+    write_path(steps, path)
     return made(spec.Path, steps=steps.nodes(), ends=steps.ends)
 
 

@@ -160,3 +160,20 @@ def test_an_agent_may_be_declared_twice_in_the_same_way():
         flow.agent("W", prompt="x", tools=(check,), output_type=Draft)
         flow.then(critic(str), name=f"step_{_}")
     assert [it.agent_name for it in flow.build().agents] == ["W", "Critic"]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda step: begun().branch("words", {1: step}),
+        lambda step: begun().branch("words", {}, otherwise=step),
+        lambda step: begun().then(check, lambda it: it.on_failure(step)),
+        lambda step: begun().repeat_until("words", "Loop", step),
+        lambda step: begun().fork(step, step),
+    ],
+)
+@pytest.mark.parametrize("step", [lambda state: {"words": 1}, lambda state: None])
+def test_a_step_where_a_path_stands_is_refused(use, step):
+    with pytest.raises(CheckFailed, match="stands where a path does, and adds no step") as caught:
+        use(step)
+    assert caught.value.findings[0].code == "FLOW034"
