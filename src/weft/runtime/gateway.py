@@ -4,19 +4,19 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from weft.context.similarity import Similarity
-from weft.engine.events import Event, RequestOpened, RunStarted
+from weft.engine.events import Event, RunStarted
 from weft.engine.reduce import fold
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import State
 from weft.errors import AccessDenied, StoreConflict, UsageError
 from weft.findings import Json
-from weft.ids import nearest
 from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Journal, Pruned
 from weft.ports.retriever import Retrievers
 from weft.ports.scope import Scope
 from weft.runtime.active import ActiveRun
+from weft.runtime.addressed import refuse_others, refuse_second
 from weft.runtime.arguments import (
     require_number,
     require_scope,
@@ -27,7 +27,7 @@ from weft.runtime.arguments import (
 from weft.runtime.comparing import require_embeddings
 from weft.runtime.decision import CallCheck, NewEvent
 from weft.runtime.deltas import Delta, Speech
-from weft.runtime.flow.starting import require_state
+from weft.runtime.flow.starting import require_collections, require_state
 from weft.runtime.following import Follower
 from weft.runtime.forking import Edits, fork
 from weft.runtime.perform import ModelSource
@@ -116,7 +116,7 @@ class Gateway:
             )
         name = run or self._clock.new_id()
         self._require_models(linked, model, scope)
-        self._require_collections(linked, scope)
+        require_collections(linked, self._retrievers, scope.app)
         brought = start_input(linked, input)
         named = {**values_of_input(linked, brought or {}), **(values or {})}
         given = await self._start_values(linked, scope, named)
@@ -287,32 +287,12 @@ class Gateway:
         try:
             opened = await self._open(run, scope)
         except AccessDenied:
-            if isinstance(signal, Answer) and await self._was_asked(run, signal.request, scope):
-                raise UsageError(
-                    f"question {signal.request} is not open any more: it was answered already, or "
-                    "its time is over"
-                ) from None
+            if isinstance(signal, Answer) and is_text(run):
+                await refuse_second(self._journal, run, signal, scope)
             raise
-        if isinstance(signal, Answer) and signal.request in opened.state.requests:
-            asked_of = opened.state.requests[signal.request].addressee
-            if not scope.answers(opened.state.app, opened.state.user, asked_of):
-                raise UsageError(
-                    f"question {signal.request} is for {asked_of}, not for {scope.user}",
-                    hint=f"answer it as {asked_of}",
-                )
+        if isinstance(signal, Answer):
+            refuse_others(opened.state, signal, scope)
         return opened
-
-    async def _was_asked(self, run: str, request: str, scope: Scope) -> bool:
-        """Tell whether a question was asked of those who may see nothing else of its run."""
-        if not scope.addresses or not is_text(run):
-            return False
-        events = await self._journal.read(Scope(scope.app), run)
-        return any(
-            isinstance(it.data, RequestOpened)
-            and it.data.id == request
-            and it.data.addressee in scope.addresses
-            for it in events
-        )
 
     async def _open(self, run: str, scope: Scope) -> OpenRun:
         """Return a run that something is to be written to."""
@@ -405,19 +385,6 @@ class Gateway:
         for name in {model} if model else set(workflow.models.values()):
             self._models(name or "", workflow, scope)
         require_embeddings(workflow, self._similarity)
-
-    def _require_collections(self, workflow: Workflow, scope: Scope) -> None:
-        """Raise UsageError if the flow of a run searches what nothing is registered for."""
-        code, known = workflow.flow_code, self._retrievers
-        for name in sorted(code.collections) if code is not None else ():
-            if known is None or known.adapter(scope.app, name) is None:
-                near = nearest(name, known.names(scope.app) if known else ())
-                meant = f"did you mean {near}? or " if near else ""
-                raise UsageError(
-                    f"{workflow.name} searches the collection {name}, which is not there",
-                    hint=f"{meant}make it: weft collection add {name} PATHS; in Python also: "
-                    f'collections={{"{name}": ADAPTER}}, or workspace="." for those of a folder',
-                )
 
 
 def _taken(run: str) -> UsageError:

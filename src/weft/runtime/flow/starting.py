@@ -1,4 +1,4 @@
-"""The state a flow begins with: it must fit its class before anything is written."""
+"""What a flow begins with, before anything is written: a state of its class, and collections."""
 
 from collections.abc import Collection, Iterator, Mapping
 
@@ -8,6 +8,7 @@ from weft.engine.compiled import CompiledWorkflow
 from weft.errors import UsageError
 from weft.findings import Json
 from weft.ids import nearest
+from weft.ports.retriever import Retrievers
 from weft.runtime.flow.states import read_state
 from weft.runtime.workflow import Workflow
 from weft.spec.variables import DerivedSource, EnvironmentSource
@@ -30,6 +31,20 @@ def require_state(workflow: Workflow, given: Mapping[str, Json]) -> None:
                 f"{workflow.name} cannot begin: {faults_text(missing, wrong)}",
                 hint=_hint(workflow, kind, missing, wrong),
             ) from None
+
+
+def require_collections(workflow: Workflow, known: Retrievers | None, app: str) -> None:
+    """Raise UsageError if a flow searches what nothing is registered for."""
+    code = workflow.flow_code
+    for name in sorted(code.collections) if code is not None else ():
+        if known is None or known.adapter(app, name) is None:
+            near = nearest(name, known.names(app) if known else ())
+            meant = f"did you mean {near}? or " if near else ""
+            raise UsageError(
+                f"{workflow.name} searches the collection {name}, which is not there",
+                hint=f"{meant}make it: weft collection add {name} PATHS; in Python also: "
+                f'collections={{"{name}": ADAPTER}}, or workspace="." for those of a folder',
+            )
 
 
 def state_faults(
