@@ -139,6 +139,12 @@ class EmptyProvider:
         return providers.EmptyProvider()
 
 
+def _given(it: ContextSlice | BaseException) -> ContextSlice:
+    if isinstance(it, BaseException):
+        raise it
+    return it
+
+
 class CompositeProvider:
     """What several providers give, one after the other, each artifact once."""
 
@@ -150,9 +156,11 @@ class CompositeProvider:
         self.limit = limit
 
     async def __call__(self, request: ContextRequest) -> ContextSlice:
-        """Ask all of them; the order is that of the providers, whoever is faster."""
+        """Ask all of them; the order is that of the providers, whoever is faster or fails first."""
         if self.parallel:
-            slices = await asyncio.gather(*(_asked(it, request) for it in self.providers))
+            asked = (_asked(it, request) for it in self.providers)
+            given = await asyncio.gather(*asked, return_exceptions=True)
+            slices = [_given(it) for it in given]
         else:
             slices = [await _asked(it, request) for it in self.providers]
         items = unique(item for it in slices for item in it.items)
