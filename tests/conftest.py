@@ -1,5 +1,6 @@
 """What holds for every test: none of them leaves this machine."""
 
+import logging
 import os
 import signal
 import sys
@@ -32,6 +33,13 @@ def _no_live_calls() -> Iterator[None]:
     """Keep every model call of a test on this machine."""
     with no_network():
         yield
+
+
+@pytest.fixture(autouse=True)
+def _loud_tools() -> Iterator[None]:
+    """Undo what an example does to the log: another test may look for what it says."""
+    yield
+    logging.getLogger("weft.tools").setLevel(logging.NOTSET)
 
 
 @pytest.fixture(scope="session")
