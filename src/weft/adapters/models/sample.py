@@ -93,7 +93,8 @@ def _words(request: ModelRequest, move: Move | None, random: Random) -> str:
     said = move.what if move is not None and move.kind == "say" else None
     if request.output is None:
         turn = 1 + _replies(request.messages)
-        return said or f"[sample] Here {request.agent} would answer. This is its turn {turn}."
+        agent = request.agent.partition("/")[0]  # At a step of a flow, that is named after it.
+        return said or f"[sample] Here {agent} would answer. This is its turn {turn}."
     value = sample_value(request.output.schema, random)
     fields = as_object(value) or {}
     if said is not None:
