@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from pydantic import BaseModel
 
 from support.flow_options import waits
@@ -465,3 +466,33 @@ def test_the_conversation_of_an_agent_is_cut_to_max_messages(tmp_path):
 def test_the_conversation_of_an_agent_is_there_after_a_restart(tmp_path):
     found = waits(lambda: conversed(tmp_path, restart=True))
     assert found == waits(lambda: conversed(tmp_path, restart=False))
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_what_an_agent_said_side_by_side_stands_in_the_order_of_the_paths(begun):
+    def asked(text, name):
+        return lambda path: path.then(agent("Writer", prompt=text, output=name), name=name)
+
+    async def whole():
+        flow = Workflow.create("F", Doc).agent("Writer", prompt="You write.")
+        if begun:
+            flow = flow.start_with(agent("Writer", prompt="Begin.", output="text"), name="begin")
+        else:
+            flow = flow.start_with(lambda doc: None, name="begin")
+        flow = (
+            flow.fork(asked("Left.", "text"), asked("Right.", "title"))
+            .join(lambda doc: None, name="join")
+            .then(
+                agent("Writer", prompt="End.", output="text"),
+                lambda it: it.with_context(lambda c: c.from_history()),
+                name="end",
+            )
+        )
+        replies = {"Begin.": "B", "Left.": "L", "Right.": "R", "End.": "E"}
+        model = FunctionModel(lambda request: replies[request.messages[-1]["content"]])
+        ended = await run_flow(flow, Doc(), model=model)
+        assert ended.outcome == "completed", ended.reason
+        return said(model.requests[-1])
+
+    before = ["Begin.", "B"] if begun else []
+    assert waits(whole) == [*before, "Left.", "L", "Right.", "R", "End."]

@@ -270,20 +270,18 @@ def _is_undone(node: NodePlan) -> bool:
 
 
 def _undoable(state: State) -> Iterator[Done]:
-    """Yield what was done, or may have been, and whose undoing has not begun."""
+    """Yield what was done, or may have been; nothing is being undone when this is asked."""
     at = flow_of(state)
-    begun = {it.flow.undoes for it in state.active.values() if it.flow is not None}
     for lane in at.lanes.values():
         yield from lane.done
         failing = lane.failing
         if failing is not None:
-            yield from (it for it in failing.undo if it.turn not in begun)
+            yield from failing.undo
         if failing is not None and failing.stage == "path":
             yield Done(failing.turn, failing.step, values_in(state, lane.key))
     for active in state.active.values():
-        run = cast("StepRun", active.flow)
-        if not run.undoes:
-            yield Done(active.number, active.step, values_in(state, run.lane))
+        key = cast("StepRun", active.flow).lane
+        yield Done(active.number, active.step, values_in(state, key))
     for timer, wait in at.waits.items():
         turn = int(timer.removeprefix(RETRY))
         yield Done(turn, wait.step, values_in(state, wait.lane))

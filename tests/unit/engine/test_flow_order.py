@@ -6,6 +6,8 @@ from support.flow_play import FlowPlay, flow_spec, step, variable
 from weft.engine.events import Branched, Joined, TurnStarted, VariableSet
 from weft.engine.reduce import fold
 from weft.spec.flow import Branch, Case, Flow, Fork, ForkPath, Guard, Path, Repeat
+from weft.spec.type_parser import parse_type
+from weft.spec.variables import FileSource, Variable
 
 
 def play(*nodes, does=None, values=None, **options):
@@ -251,3 +253,11 @@ def test_a_journal_folds_to_the_same_state():
 
     assert fold(run.workflow.compiled, "run", run.events) == run.state
     assert [it.attempt for it in run.of(TurnStarted)] == [1] * 8
+
+
+def test_a_flow_begins_when_what_comes_from_outside_is_there():
+    read = Variable(type=parse_type("str"), source=FileSource(path="a.txt", default="x"))
+    run = FlowPlay(flow_spec(Flow(steps=(step("a"),)), text=read), go=False)
+
+    assert [type(it).__name__ for it in run.open] == ["Fetch"]
+    assert run.work().calls == ["a"]

@@ -84,3 +84,10 @@ JUDGED = {
 )
 def test_what_is_performed_is_not_named(fields):
     assert not_performed(declared(**fields)) == ()
+
+
+def test_a_flow_calls_no_automatic_tool():
+    agent = {"agent_name": "A", "auto_tool_mode": True}
+    (left,) = not_performed(declared(agents=[agent], flow={"steps": []}))
+    assert (left.path, left.what) == (("agents", 0, "auto_tool_mode"), "the automatic tool of A")
+    assert left.hint == "write a step in its place"
