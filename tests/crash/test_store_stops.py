@@ -12,6 +12,7 @@ from behaviour.bad_run_play import ADA
 from support.effort import TIMES
 from support.group_play import CODE, team
 from support.run_play import Seconds
+from support.stopping_journal import StoppingJournal
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
 from weft.engine.events import Event, ToolCalled, ToolReturned
@@ -21,35 +22,6 @@ from weft.testing import FunctionModel, call, host_for
 
 #: Appends of the run below, at least.
 APPENDS = 9
-
-
-class StoppingJournal:
-    """Stops at an append for good: before it is written, or after."""
-
-    def __init__(self, journal, at, *, written):
-        self._journal = journal
-        self._left = at
-        self._written = written
-        self.stopped = asyncio.Event()
-
-    def __getattr__(self, name):
-        return getattr(self._journal, name)
-
-    async def append(self, batch):
-        self._left -= 1
-        if self._left <= 0:
-            if self._left == 0 and self._written:
-                await self._journal.append(batch)
-            self.stopped.set()
-            await asyncio.Event().wait()
-        await self._journal.append(batch)
-
-    async def claim(self, *_args, **_options):
-        """Do nothing: the dead release nothing."""
-        return False
-
-    async def close(self):
-        """Leave the store to those who live."""
 
 
 LINES = {
@@ -82,7 +54,7 @@ async def started(host):
 
 async def killed(journal, at, written):
     """Let a host work until its store stops, and leave it as a killed process leaves its runs."""
-    stopping = StoppingJournal(journal, at, written=written)
+    stopping = StoppingJournal(journal, at, after=written)
     host = host_for(team(), script(), code=CODE, journal=stopping, clock=Seconds())
 
     async def whole():

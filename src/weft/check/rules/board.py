@@ -5,7 +5,6 @@ from typing import Final
 
 from weft.check.answer_schema import root_of, schema_faults
 from weft.check.board_parts import (
-    LOCAL,
     agents_of,
     board_of,
     components,
@@ -16,7 +15,7 @@ from weft.check.board_parts import (
     references,
     subscriptions,
 )
-from weft.check.code.facts import Missing, missing_function, module_file, module_names
+from weft.check.object_references import only_in_code, unfound
 from weft.check.rule import rule
 from weft.check.spelling import did_you_mean, listed, unknown_name
 from weft.check.subject import Hit, Subject
@@ -41,9 +40,6 @@ _OF_AGENTS: Final = (
 
 #: The hooks that a component of the whole board may have.
 _BOARD_HOOKS: Final = ("artifact_published", "before_schedule")
-
-#: Folders of a package: a module in one of them is none that is installed.
-_OWN: Final = frozenset({"tools", "hooks", "workflows"})
 
 
 @rule("BOARD001", "board", "flow", "orchestrator", "handoffs", "agents", "registry")
@@ -222,49 +218,12 @@ def something_wakes_it(subject: Subject) -> Iterator[Hit]:
 
 @rule("BOARD013", "board", "code")
 def code_is_there(subject: Subject) -> Iterator[Hit]:
-    for path, reference in references(subject):
-        missing = missing_code(subject, reference)
-        if missing:
-            fact = f"{reference} cannot be found: {missing.fact}"
-            yield Hit(path, fact, hint=missing.hint, severity=missing.severity)
-
-
-def missing_code(subject: Subject, reference: str) -> Missing | None:
-    """Say why an object cannot be found: in the package, or as a module that is installed."""
-    module, _, name = reference.partition(":")
-    if reference.startswith(LOCAL):
-        return None
-    if not _is_own(subject, module):
-        return _not_installed(subject, module)
-    return missing_function(subject, f"{module}:{name.partition('.')[0]}")
-
-
-def _not_installed(subject: Subject, module: str) -> Missing | None:
-    """Say that a module is nowhere here; it may be where the package is to run."""
-    if not subject.folder or subject.is_installed is None or subject.is_installed(module):
-        return None
-    fact = f"{module} is no file of the package, and is not installed here"
-    hint = f"copy {module.replace('.', '/')}.py into the package, or install {module} where it runs"
-    return Missing(fact, (hint,), "warning")
-
-
-def _is_own(subject: Subject, module: str) -> bool:
-    """Tell whether a module is meant to be a file of the package."""
-    if module_file(subject, module) or nearest(module, module_names(subject)):
-        return True
-    return bool(subject.folder) and module.partition(".")[0] in _OWN
+    return unfound(subject, references(subject))
 
 
 @rule("BOARD014", "board")
 def package_has_its_code(subject: Subject) -> Iterator[Hit]:
-    if not subject.folder:
-        return  # the workflow is defined in code, which alone may say it
-    for path, reference in references(subject):
-        if reference.startswith(LOCAL):
-            name = reference.removeprefix(LOCAL)
-            fact = f"{reference} is only there in a program that defines it, not in a package"
-            hint = f"write {name} into a file of the package: tools.code:{name}"
-            yield Hit(path, fact, hint=(hint,))
+    return only_in_code(subject, references(subject))
 
 
 @rule("BOARD020", "board")

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from weft.check.bindings import bound_model
-from weft.check.board_parts import LOCAL
 from weft.check.flow_parts import (
     Lost,
     is_flow,
@@ -19,8 +18,8 @@ from weft.check.flow_parts import (
     type_at,
     works,
 )
+from weft.check.object_references import only_in_code, unfound
 from weft.check.rule import rule
-from weft.check.rules.board import missing_code
 from weft.check.rules.comparisons import instead, kinds_of, objections
 from weft.check.rules.conditions import first_mentions
 from weft.check.rules.flow import approvals
@@ -315,23 +314,12 @@ def agent_has_a_step(subject: Subject) -> Iterator[Hit]:
 
 @rule("FLOW031", "flow", "code")
 def code_is_there(subject: Subject) -> Iterator[Hit]:
-    for path, reference in references(subject):
-        missing = missing_code(subject, reference)
-        if missing:
-            fact = f"{reference} cannot be found: {missing.fact}"
-            yield Hit(path, fact, hint=missing.hint, severity=missing.severity)
+    return unfound(subject, references(subject))
 
 
 @rule("FLOW032", "flow")
 def package_has_its_code(subject: Subject) -> Iterator[Hit]:
-    if not subject.folder:
-        return  # the workflow is defined in code, which alone may say it
-    for path, reference in references(subject):
-        if reference.startswith(LOCAL):
-            name = reference.removeprefix(LOCAL)
-            fact = f"{reference} is only there in a program that defines it, not in a package"
-            hint = f"write {name} into a file of the package: tools.code:{name}"
-            yield Hit(path, fact, hint=(hint,))
+    return only_in_code(subject, references(subject))
 
 
 @rule("FLOW035", "flow", "agents", "registry", "variables", "models")
