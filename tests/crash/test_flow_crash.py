@@ -51,7 +51,7 @@ async def disturbed(seed, chance):
 
 @pytest.mark.parametrize("block", range(10))
 def test_whoever_dies_at_an_append_leaves_a_flow_that_goes_on(block):
-    for seed in range(block * 25 * TIMES, (block + 1) * 25 * TIMES):
+    for seed in range(block * 50 * TIMES, (block + 1) * 50 * TIMES):
         try:
             asyncio.run(asyncio.wait_for(disturbed(seed, Random(seed)), 20))
         except Exception as error:
