@@ -1,7 +1,7 @@
 """The action plan: what a workflow shall be, as people approve it before files are made.
 
 The design agents of the Generator each produce one part, wrapped in a key that names the part and
-not the agent. The plan is the record of the four parts that a person approves.
+not the agent. The plan is the record of these five parts that a person approves.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -74,6 +74,10 @@ class StrategyModule(_Patterned):
     module_index: int = Field(ge=0)
     module_description: Text
     agents_needed: tuple[Name, ...]
+    workflow: Name | None = Field(
+        default=None,
+        description="The workflow of the selection it belongs to; null: the first one.",
+    )
 
 
 class WorkflowStrategy(Part):
@@ -205,9 +209,10 @@ class MermaidSequenceDiagramOutput(Part):
 
 
 class ActionPlan(Part):
-    """The four parts a person approves, as one versioned record."""
+    """The five parts a person approves, as one versioned record."""
 
-    version: int = Field(default=1, ge=1)
+    version: int = Field(default=1, ge=1, description="Which round of the design it is.")
+    selection: PatternSelection = Field(alias="PatternSelection")
     strategy: WorkflowStrategy = Field(alias="WorkflowStrategy")
     blueprint: TechnicalBlueprint = Field(alias="TechnicalBlueprint")
     modules: tuple[ModuleAgents, ...] = Field(alias="ModuleAgents")

@@ -173,12 +173,13 @@ def test_both_spellings_of_human_in_the_loop(load, key):
 )
 def test_design_outputs(model, data):
     read = model.model_validate_json(json.dumps(data), strict=True)
-    assert json.loads(read.model_dump_json(by_alias=True)) == data
+    assert json.loads(read.model_dump_json(by_alias=True, exclude_unset=True)) == data
 
 
-def test_action_plan_is_one_record_of_four_parts():
+def test_action_plan_is_one_record_of_five_parts():
     data = {
         "version": 2,
+        **seed.PATTERN_SELECTION,
         **seed.WORKFLOW_STRATEGY,
         **seed.TECHNICAL_BLUEPRINT,
         **seed.MODULE_AGENTS,
