@@ -18,7 +18,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The spec of a workflow and its code files by path (`tools/x.py`, `tools/X.jsx`, `hooks/y.py`)."""
+    """The spec of a workflow, and its code by path: `tools/x.py`, `tools/X.jsx`, `hooks/y.py`."""
 
     spec: WorkflowSpec
     shapes: tuple[ToolShape, ...]
