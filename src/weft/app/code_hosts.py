@@ -10,7 +10,7 @@ from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
 from weft.app.embeddings import find_embedder
 from weft.app.linking import linking_of
-from weft.app.models import NO_MODEL, ModelChoice
+from weft.app.models import ModelChoice
 from weft.app.outside import Adapters, open_outside, retrievers_of
 from weft.app.registries import open_registry
 from weft.app.settings import durability_of, tool_limits
@@ -72,7 +72,7 @@ async def open_code_host(  # noqa: PLR0913 - its settings, all by name
     outside = replace(outside, embedder=embedder or find_embedder(settings))
     if model is None or isinstance(model, str):
         registry, fallbacks = open_registry(settings, time, person=None, prices=None)
-        default = model or settings.get("WEFT_MODEL") or NO_MODEL
+        default = model or settings.get("WEFT_MODEL", "")
         models = ModelChoice(
             registry, default=default, seed=0, read_run=kept.read, fallbacks=fallbacks
         )

@@ -16,7 +16,7 @@ from weft.app.context_log import log_context
 from weft.app.flows import AnswerPerson, AnyFlow, FlowResult, run_flow, until_rest
 from weft.app.folders import make_folder, refuse_package
 from weft.app.linking import linking_of
-from weft.app.models import NO_MODEL, ModelChoice
+from weft.app.models import ModelChoice
 from weft.app.outside import Adapters, open_outside
 from weft.app.places import JOURNAL, LOCAL
 from weft.app.profile import profile_of
@@ -73,7 +73,7 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     kept = await _open_journal(Path(workspace), journal, durability_of(settings, durability))
     models = ModelChoice(
         registry,
-        default=settings.get("WEFT_MODEL") or NO_MODEL,
+        default=settings.get("WEFT_MODEL", ""),
         seed=seed,
         read_run=kept.read,
         fallbacks=fallbacks,

@@ -13,9 +13,11 @@ from weft.adapters.models.sample_moves import steering_of
 from weft.check.subject import Subject
 from weft.engine.events import Event
 from weft.errors import ModelError, ReplayMismatch, UsageError
+from weft.generator.steps import DESIGNER, is_generator
 from weft.ports.model import Model, ModelReply, ModelRequest
 from weft.ports.scope import Scope
 from weft.runtime.workflow import Workflow, unpack
+from weft.spec.workflow import WorkflowSpec
 
 #: Answers when nobody named a model: made up, free, and badged as such.
 NO_MODEL: Final = "sample"
@@ -25,7 +27,7 @@ ANY_MODEL: Final = "*"
 
 #: What no provider is asked for. A fallback stands in for it only where it is named itself: no
 #: other model speaks for a person or a recorded run because one is usually at hand.
-_OWN: Final = frozenset({"sample", "replay", "you"})
+_OWN: Final = frozenset({"sample", DESIGNER, "replay", "you"})
 
 #: How many recorded runs are kept in memory to answer again.
 MOST_RECORDED: Final = 8
@@ -34,7 +36,10 @@ ReadRun: TypeAlias = Callable[[Scope, str], Awaitable[list[Event]]]
 
 
 class ModelChoice:
-    """Finds the model for a name; `sample` and `replay:RUN` are made here, all others elsewhere."""
+    """Finds the model for a name; `sample`, `designer` and `replay:RUN` are made here.
+
+    For the Generator every other model has the designer behind it.
+    """
 
     def __init__(
         self,
@@ -58,7 +63,7 @@ class ModelChoice:
 
         An empty name is that of the usual model.
         """
-        name = name or self._default
+        name = name or self._default or usual_model(workflow.spec)
         model = self._model(name, workflow, scope)
         other = self._fallbacks.get(name)
         if other is None and _kind(name) not in _OWN:
@@ -71,6 +76,8 @@ class ModelChoice:
         kind, _, rest = name.partition(":")
         if kind == "sample":
             return self._sample(workflow)
+        if kind == DESIGNER:
+            return _designer()
         if kind == "replay":
             if not rest:
                 raise UsageError("replay needs a run", hint="write replay:RUN")
@@ -80,7 +87,8 @@ class ModelChoice:
                 "nobody is there to answer for the model you",
                 hint="open the host with person=..., or use it in the terminal: weft chat",
             )
-        return self._registry.model(name)
+        model = self._registry.model(name)
+        return _assisted(model, name) if is_generator(workflow.spec) else model
 
     async def close(self) -> None:
         """Close every connection."""
@@ -101,6 +109,24 @@ class ModelChoice:
         if len(self._recorded) > MOST_RECORDED:
             self._recorded.popitem(last=False)
         return found
+
+
+def usual_model(spec: WorkflowSpec) -> str:
+    """Return what answers when nobody named a model: no model, but something that can go on."""
+    return DESIGNER if is_generator(spec) else NO_MODEL
+
+
+def _designer() -> Model:
+    # Deferred: only the Generator needs it.
+    from weft.generator.designer.model import DesignerModel  # noqa: PLC0415
+
+    return DesignerModel()
+
+
+def _assisted(model: Model, name: str) -> Model:
+    from weft.generator.assisted import AssistedModel  # noqa: PLC0415
+
+    return AssistedModel(model, name=name)
 
 
 def refuse_unknown(fallbacks: Mapping[str, str], registry: ModelRegistry) -> None:

@@ -11,6 +11,7 @@ from weft.errors import UsageError
 from weft.ids import nearest
 from weft.packages.reader import read_package
 from weft.packages.review import refuse_errors
+from weft.packages.shipped import EVERYWHERE, shipped_folder
 from weft.packages.workspace import find_packages
 from weft.ports.tools import ToolLoader
 from weft.runtime.workflow import LINKING, Linking, Workflow, link
@@ -65,6 +66,8 @@ class WorkspaceWorkflows:
 
     def _folder(self, name: str) -> Path:
         folders = {it.resolve().name: it for it in find_packages(self._workspace)}
+        if name not in folders and name in EVERYWHERE:
+            return shipped_folder() / name
         if name not in folders:
             near = nearest(name, folders)
             there = f"available: {', '.join(sorted(folders))}" if folders else "there is none"

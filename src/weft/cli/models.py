@@ -2,13 +2,14 @@
 
 from typing import Final
 
-from weft.app.models import NO_MODEL
+from weft.app.models import usual_model
 from weft.environment import read_environment
 from weft.runtime.workflow import Workflow
 
 #: What is to be known of replies that no model gives. They come whole: nobody waits for them.
 _BADGED: Final = {
     "sample": "made-up replies",
+    "designer": "stated rules, no language model",
     "you": "you type the replies",
     "replay": "replies of an earlier run",
 }
@@ -16,7 +17,7 @@ _BADGED: Final = {
 
 def model_of(workflow: Workflow, agent: str, named: str | None) -> str:
     """Return the name of the model that answers for an agent; `named` is that of the run."""
-    usual = read_environment().get("WEFT_MODEL") or NO_MODEL
+    usual = read_environment().get("WEFT_MODEL") or usual_model(workflow.spec)
     return named or workflow.models[agent] or usual
 
 

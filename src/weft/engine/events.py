@@ -43,7 +43,7 @@ FORMAT: Final = 1
 Outcome: TypeAlias = Literal["completed", "failed", "cancelled", "max_turns"]
 
 #: Who answered when an agent needed a model.
-Answerer: TypeAlias = Literal["model", "sample", "you", "replay", "script"]
+Answerer: TypeAlias = Literal["model", "sample", "designer", "you", "replay", "script"]
 
 
 @dataclass(frozen=True, slots=True)

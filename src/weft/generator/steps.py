@@ -11,6 +11,10 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
 from weft.errors import UsageError
+from weft.spec.workflow import WorkflowSpec
+
+#: The model that needs no model: it answers for these agents by stated rules.
+DESIGNER: Final = "designer"
 
 #: The part that a person's approval gives; nothing of the second half is made without it.
 APPROVAL: Final = "action_plan_acceptance"
@@ -49,14 +53,14 @@ STEPS: Final = (
     Step(
         "WorkflowArchitectAgent",
         "technical_blueprint",
-        ("interview", "workflow_strategy"),
+        ("interview", "pattern_selection", "workflow_strategy"),
         "TechnicalBlueprintOutput",
         ("TechnicalBlueprint",),
     ),
     Step(
         "WorkflowImplementationAgent",
         "module_agents",
-        ("interview", "workflow_strategy", "technical_blueprint"),
+        ("interview", "pattern_selection", "workflow_strategy", "technical_blueprint"),
         "ModuleAgentsOutput",
         ("ModuleAgents",),
     ),
@@ -173,6 +177,11 @@ STEPS: Final = (
     ),
 )
 STEP_OF: Final = {step.agent: step for step in STEPS}
+
+
+def is_generator(spec: WorkflowSpec) -> bool:
+    """Tell whether a workflow is the Generator, be it changed: all its agents take part."""
+    return STEP_OF.keys() <= {agent.agent_name for agent in spec.agents}
 
 
 def ordered(steps: Sequence[Step]) -> tuple[Step, ...]:

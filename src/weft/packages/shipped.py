@@ -16,6 +16,9 @@ EXAMPLES: Final = ("HelloWorld", "CustomerSupportRouter", "OrderProcessing")
 BOARDS: Final = ("NewsDesk",)
 FLOWS: Final = ("OrderProcessing",)
 
+#: What every workspace has without a copy of its own; a copy in the workspace comes first.
+EVERYWHERE: Final = ("Generator",)
+
 
 def shipped_folder() -> Path:
     """Return the folder of shipped packages: inside an installed Weft, or beside its sources."""

@@ -1,0 +1,134 @@
+"""The bundle: everything a generation offers, worked out from the plan and what models added."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final, cast
+
+from weft.findings import Json
+from weft.generator.code.hooks import hook_files
+from weft.generator.code.requirements import requirements_text
+from weft.generator.code.tools import tool_files
+from weft.generator.code.ui import ui_files
+from weft.generator.compile.compiler import compile_spec
+from weft.generator.draft import Draft, Replaced
+from weft.generator.enrich.overlay import overlay
+from weft.generator.outputs import output_of
+from weft.generator.split import pack_of, workflow_plans
+from weft.generator.steps import STEPS
+from weft.generator.traceability import traceability
+from weft.packages.text.dumping import dump
+from weft.packages.writer import file_texts
+from weft.spec.plan import ActionPlan
+
+#: The agents of the second half whose parts are made, in their order.
+MAKERS: Final = tuple(step.agent for step in STEPS[6:-1])
+
+#: Beside what a package declares: the plan it was made from, and what became of each part of it.
+PLAN_FILE: Final = "action_plan.json"
+TRACE_FILE: Final = "traceability.json"
+
+
+@lru_cache(maxsize=8)
+def _plain(plan_json: str) -> tuple[Draft, ...]:
+    return tuple(_draft(it) for it in workflow_plans(ActionPlan.model_validate_json(plan_json)))
+
+
+def plain_drafts(plan: ActionPlan) -> tuple[Draft, ...]:
+    """Return every workflow of a plan as it is without a model."""
+    return _plain(plan.model_dump_json(by_alias=True))
+
+
+def _draft(workflow: object) -> Draft:
+    spec, shapes = compile_spec(workflow)  # pyright: ignore[reportArgumentType]
+    code = {**tool_files(shapes, spec), **ui_files(shapes, spec), **hook_files(spec)}
+    return Draft(spec, shapes, code)
+
+
+def plain_part(agent: str, drafts: Sequence[Draft]) -> dict[str, Json]:
+    """Return what one agent of the second half makes of all workflows, in one output.
+
+    Lists follow each other; of what can be said once only, the first workflow's counts.
+    """
+    whole: dict[str, Json] = {}
+    for draft in drafts:
+        _join(whole, output_of(agent, draft))
+    return whole
+
+
+def _join(whole: dict[str, Json], part: Mapping[str, Json]) -> None:
+    for key, value in part.items():
+        known = whole.get(key)
+        if isinstance(known, list) and isinstance(value, list):
+            whole[key] = [*known, *value]
+        elif isinstance(known, dict) and isinstance(value, dict):
+            inner = dict(cast("dict[str, Json]", known))
+            _join(inner, cast("dict[str, Json]", value))
+            whole[key] = inner
+        elif key not in whole:
+            whole[key] = value
+
+
+def enriched(
+    drafts: Sequence[Draft], outputs: Mapping[str, Mapping[str, Json]]
+) -> tuple[tuple[Draft, ...], tuple[Replaced, ...]]:
+    """Put what models added into the drafts, as far as it stands; say what does not.
+
+    An output speaks of all workflows at once, so what one of them does not know may be another's.
+    """
+    made = tuple(drafts)
+    replaced: list[Replaced] = []
+    for agent in MAKERS:
+        if agent not in outputs:
+            continue
+        pairs = [overlay(draft, agent, outputs[agent]) for draft in made]
+        made = tuple(draft for draft, _ in pairs)
+        told = [{it.what: it for it in said} for _, said in pairs]
+        common = set(told[0]).intersection(*told[1:])
+        replaced += [it for what, it in told[0].items() if what in common]
+    return made, tuple(replaced)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Packages by name, each with its files, and the pack that holds them if there are several."""
+
+    packages: Mapping[str, Mapping[str, str]]
+    #: Name and text of the file that lists several packages.
+    pack: tuple[str, str] | None = None
+
+
+def make_bundle(plan: ActionPlan, drafts: Iterable[Draft]) -> Bundle:
+    """Return the files of every workflow as they are written."""
+    made = {draft.name: package_files(plan, draft) for draft in drafts}
+    pack = pack_of(plan)
+    if pack is None:
+        return Bundle(made)
+    name = f"{next(iter(made))}.pack.json"
+    return Bundle(made, (name, dump(pack.model_dump(mode="json", by_alias=True), "json")))
+
+
+def package_files(plan: ActionPlan, draft: Draft) -> dict[str, str]:
+    """Return the whole set of files of one package."""
+    files = {**file_texts(draft.spec), **draft.code}
+    if draft.requirements:
+        files["requirements.txt"] = requirements_text(draft.requirements)
+    record = plan.model_dump(mode="json", by_alias=True)
+    files[PLAN_FILE] = json.dumps(record, ensure_ascii=False, indent=2) + "\n"
+    traced = traceability(plan, files)
+    return {**files, TRACE_FILE: json.dumps(traced, ensure_ascii=False, indent=2) + "\n"}
+
+
+def without(
+    drafts: Sequence[Draft], plain: Sequence[Draft], files: Iterable[str]
+) -> tuple[Draft, ...]:
+    """Return drafts whose named code files are the plain ones again."""
+    named = set(files)
+    return tuple(
+        replace(
+            draft,
+            code={path: (other.code if path in named else draft.code)[path] for path in draft.code},
+        )
+        for draft, other in zip(drafts, plain, strict=True)
+    )

@@ -1,0 +1,78 @@
+"""The offer: a bundle that was checked and tried out, or what keeps it from being one."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from weft.errors import ToolError
+from weft.findings import Json
+from weft.generator.bundle import Bundle, enriched, make_bundle, plain_drafts
+from weft.generator.draft import Replaced
+from weft.generator.guarantee import Verdict, verify
+from weft.generator.simulation import Simulate
+from weft.spec.plan import ActionPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A bundle, what was found out about it, and what of the models' work is not in it."""
+
+    bundle: Bundle
+    verdict: Verdict
+    replaced: tuple[Replaced, ...] = ()
+    #: Who made the part that is wrong; empty where nothing is.
+    responsible: str = ""
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What is wrong, in words for whoever shall mend it."""
+        return tuple(self.verdict.faults())
+
+    def data(self) -> dict[str, Json]:
+        """Return what a run keeps of it: every file of every package."""
+        pack = self.bundle.pack
+        return {
+            "packages": {name: dict(files) for name, files in self.bundle.packages.items()},
+            "pack": None if pack is None else {"file": pack[0], "text": pack[1]},
+            "verdict": self.verdict.as_json(),
+        }
+
+    def replaced_data(self) -> list[Json]:
+        """Return what did not stay of the models' work, as a run keeps it."""
+        return [asdict(it) for it in self.replaced]
+
+    def summary(self) -> dict[str, Json]:
+        """Return what a person is told before the package takes its place."""
+        return {
+            "packages": {name: len(files) for name, files in self.bundle.packages.items()},
+            "checked": self.verdict.lines(),
+            "replaced": [f"{it.what}: {it.why}" for it in self.replaced],
+        }
+
+
+def make_offer(
+    plan: ActionPlan,
+    outputs: Mapping[str, Mapping[str, Json]],
+    simulate: Simulate,
+    *,
+    plain: bool = False,
+) -> Offer:
+    """Put a bundle together from what the agents returned, check it and try it out.
+
+    `plain` leaves out everything models added. Code that a model wrote is never run: where a
+    package is tried out, the plain code stands in for it. Raises ToolError if the plain version
+    itself does not hold: then there is nothing to offer.
+    """
+    base = plain_drafts(plan)
+    drafts, replaced = (base, ()) if plain else enriched(base, outputs)
+    bundle = make_bundle(plan, drafts)
+    code = {draft.name: _bytes(draft.code) for draft in base}
+    verdict = verify(bundle.packages, code, simulate, bundle.pack)
+    if verdict.ok:
+        return Offer(bundle, verdict, replaced)
+    if drafts == base:
+        raise ToolError("the plan gives no package that holds: " + "; ".join(verdict.faults()))
+    return Offer(bundle, verdict, replaced, responsible=verdict.responsible())
+
+
+def _bytes(code: Mapping[str, str]) -> dict[str, bytes]:
+    return {path: text.encode() for path, text in code.items()}

@@ -1,0 +1,51 @@
+"""Asking a person for the approval of a plan, which names its hash."""
+
+from weft import Context, use_ui_tool
+from weft.generator.bundle import MAKERS, plain_drafts, plain_part
+from weft.generator.plan import plan_hash, plan_lines
+from weft.spec.plan import ActionPlan
+
+
+def shown_plan(plan: ActionPlan, message: str = "") -> dict[str, object]:
+    """Return what a person sees of a plan."""
+    return {
+        "message": message,
+        "plan": "\n".join(plan_lines(plan)),
+        "diagram": plan.diagram.mermaid_diagram,
+        "legend": list(plan.diagram.legend),
+        "plan_hash": plan_hash(plan),
+    }
+
+
+def add_round(plan: ActionPlan, context_variables: Context) -> None:
+    """Keep a plan that is offered, so that rounds can be compared."""
+    hash_ = plan_hash(plan)
+    rounds = context_variables.get_list("plan_rounds")
+    if not rounds or rounds[-1]["hash"] != hash_:
+        record = plan.model_dump(mode="json", by_alias=True)
+        offered = {"version": plan.version, "hash": hash_, "plan": record}
+        context_variables.set("plan_rounds", [*rounds, offered])
+    context_variables.set("action_plan_hash", hash_)
+
+
+async def ask_approval(
+    tool: str, plan: ActionPlan, message: str, context_variables: Context
+) -> dict[str, object]:
+    """Ask until the answer names this plan, and keep what shall be different."""
+    shown = shown_plan(plan, message)
+    while True:
+        answer = dict(await use_ui_tool(tool, shown))
+        if answer["plan_hash"] == shown["plan_hash"]:
+            break
+        shown["message"] = f"{answer['plan_hash']} is not the hash of this plan. {message}"
+    if answer["plan_acceptance"] == "accepted":
+        context_variables.set("plain_part", plain_part(MAKERS[0], plain_drafts(plan)))
+    else:
+        comment = {
+            "round": plan.version,
+            "about": answer.get("about", "strategy"),
+            "text": str(answer.get("comments", "")),
+        }
+        known = context_variables.get_list("plan_comments")
+        context_variables.set("plan_comments", [*known, comment])
+    return {"plan_acceptance": answer["plan_acceptance"], "plan_hash": answer["plan_hash"]}

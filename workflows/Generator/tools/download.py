@@ -1,0 +1,46 @@
+"""Puts the package together, checks it, tries it out, and asks whether it shall take its place."""
+
+import asyncio
+
+from weft import Context, tool, use_ui_tool
+from weft.app.simulation import simulate
+from weft.generator.offer import Offer, make_offer
+from weft.generator.bundle import MAKERS, plain_drafts, plain_part
+from weft.generator.steps import STEP_OF
+from weft.spec.plan import ActionPlan
+
+#: How often a package is sent back to whoever made the part that is wrong.
+_REPAIRS = 3
+
+
+@tool(timeout=300)
+async def download(agent_message: str, context_variables: Context) -> dict[str, object]:
+    """Offer the bundle if it holds; else send it back, at most three times, then make it plain."""
+    plan = ActionPlan.model_validate(context_variables["action_plan"])
+    outputs = {
+        agent: context_variables.get_dict(STEP_OF[agent].writes)
+        for agent in MAKERS
+        if context_variables.get(STEP_OF[agent].writes)
+    }
+    round_ = context_variables.get_int("repair_round")
+    offer = await asyncio.to_thread(make_offer, plan, outputs, simulate)
+    target = offer.responsible
+    if target and round_ < _REPAIRS:
+        context_variables.set("repair_round", round_ + 1)
+        context_variables.set("repair_target", target)
+        context_variables.set("package_findings", list(offer.findings))
+        context_variables.set("plain_part", plain_part(target, plain_drafts(plan)))
+        return {"sent_back_to": target, "findings": list(offer.findings)}
+    if target:
+        offer = await asyncio.to_thread(make_offer, plan, outputs, simulate, plain=True)
+    return await _offered(offer, agent_message, context_variables)
+
+
+async def _offered(offer: Offer, message: str, context_variables: Context) -> dict[str, object]:
+    """Stage the bundle and ask whether it shall take its place."""
+    context_variables.set("repair_target", "nobody")
+    context_variables.set("package_findings", [])
+    context_variables.set("replaced", offer.replaced_data())
+    context_variables.set("bundle", offer.data())
+    answer = dict(await use_ui_tool("download", {"message": message, **offer.summary()}))
+    return {"promotion": answer["promotion"], "packages": list(offer.bundle.packages)}

@@ -1,0 +1,35 @@
+"""Asks what the workflow shall be, in one form."""
+
+from weft import Context, use_ui_tool
+
+#: More of a brief is not kept: every agent of the design half is shown it.
+_LONGEST = 20_000
+
+
+async def interview(
+    brief: str,
+    context_variables: Context,
+    goal: str = "",
+    started_by: str = "",
+    approver: str = "",
+    data: str = "",
+    integrations: str = "",
+    specialists: str = "",
+    risks: str = "",
+) -> dict[str, str]:
+    """Show the questions with a default for each; what is left open takes its default."""
+    defaults = {
+        "goal": goal,
+        "started_by": started_by,
+        "approver": approver,
+        "data": data,
+        "integrations": integrations,
+        "specialists": specialists,
+        "risks": risks,
+    }
+    shown = {name: text or "(nothing)" for name, text in defaults.items()}
+    answer = await use_ui_tool("interview", {"left open, this is taken": shown})
+    given = {name: str(text).strip() for name, text in dict(answer).items()}
+    answers = {name: given.get(name) or text for name, text in defaults.items()}
+    context_variables.set("interview", {"brief": brief[:_LONGEST], **answers})
+    return answers

@@ -1,0 +1,14 @@
+"""Keeps the second part of the plan: what the workflow does."""
+
+from weft import Context
+from weft.generator.judging import accepted
+
+
+def workflow_strategy(
+    WorkflowStrategy: dict[str, object], context_variables: Context
+) -> dict[str, list[str]]:
+    """Keep the part if it holds."""
+    output = {"WorkflowStrategy": WorkflowStrategy}
+    part = accepted("WorkflowStrategyAgent", output, context_variables)["WorkflowStrategy"]
+    context_variables.set("workflow_strategy", part)
+    return {"modules": [it["module_name"] for it in part["modules"]]}
