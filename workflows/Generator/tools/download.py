@@ -2,10 +2,11 @@
 
 import asyncio
 
-from weft import Context, tool, use_ui_tool
 from weft.app.simulation import simulate
-from weft.generator.offer import Offer, make_offer
+
+from weft import Context, tool, use_ui_tool
 from weft.generator.bundle import MAKERS, plain_drafts, plain_part
+from weft.generator.offer import Offer, make_offer
 from weft.generator.steps import STEP_OF
 from weft.spec.plan import ActionPlan
 

@@ -6,9 +6,10 @@ from weft import Context, use_ui_tool
 _LONGEST = 20_000
 
 
-async def interview(
+async def interview(  # noqa: PLR0913 - one for each question
     brief: str,
     context_variables: Context,
+    *,
     goal: str = "",
     started_by: str = "",
     approver: str = "",

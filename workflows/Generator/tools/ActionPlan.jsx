@@ -1,0 +1,58 @@
+import { useState } from "react";
+import { Button, Card } from "@kit/ui";
+
+const PARTS = ["pattern", "strategy", "blueprint", "agents"];
+
+export default function ActionPlan({ payload, onResponse }) {
+  const { message, plan, diagram, legend, plan_hash } = payload;
+  const [about, setAbout] = useState("strategy");
+  const [comments, setComments] = useState("");
+
+  const approve = () => onResponse({ plan_acceptance: "accepted", plan_hash });
+  const adjust = (event) => {
+    event.preventDefault();
+    onResponse({ plan_acceptance: "adjustments_requested", plan_hash, about, comments });
+  };
+
+  return (
+    <Card title="Action plan">
+      {message && <p>{message}</p>}
+      <pre>{plan}</pre>
+      <ul>
+        {legend.map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+      </ul>
+      <details>
+        <summary>Diagram</summary>
+        <pre className="mermaid">{diagram}</pre>
+      </details>
+      <p>Plan {plan_hash.slice(0, 12)}</p>
+      <Button type="button" onClick={approve}>
+        Approve
+      </Button>
+      <form onSubmit={adjust}>
+        <label>
+          Which part shall be different
+          <select value={about} onChange={(event) => setAbout(event.target.value)}>
+            {PARTS.map((part) => (
+              <option key={part}>{part}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          What shall be different
+          <textarea
+            rows={3}
+            maxLength={2000}
+            value={comments}
+            onChange={(event) => setComments(event.target.value)}
+          />
+        </label>
+        <Button type="submit" disabled={!comments.trim()}>
+          Request changes
+        </Button>
+      </form>
+    </Card>
+  );
+}
