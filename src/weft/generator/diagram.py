@@ -33,6 +33,9 @@ _BEGINNINGS: Final[dict[Trigger, str]] = {
     "webhook": "a webhook is called",
 }
 
+#: The longest text that is still drawn in full; Mermaid itself asks for less on most pages.
+_LONGEST: Final = 50_000
+
 Agents: TypeAlias = tuple[PlannedAgent, ...]
 
 
@@ -44,9 +47,12 @@ def plan_diagram(
 ) -> MermaidSequenceDiagram:
     """Draw a plan as a Mermaid sequence diagram."""
     story = plan_story(strategy, blueprint, modules, selection)
+    drawn = mermaid_sequence(story)
+    if len(drawn) > _LONGEST:
+        drawn = mermaid_sequence(plan_story(strategy, blueprint, modules, selection, brief=True))
     return MermaidSequenceDiagram(
         workflow_name=strategy.workflow_name,
-        mermaid_diagram=mermaid_sequence(story),
+        mermaid_diagram=drawn,
         legend=story.legend,
     )
 
@@ -61,9 +67,14 @@ def plan_story(
     blueprint: TechnicalBlueprint,
     modules: Sequence[ModuleAgents],
     selection: PatternSelection,
+    *,
+    brief: bool = False,
 ) -> Story:
-    """Tell who works with whom: workflow by workflow, module by module, by the patterns."""
-    telling = _Telling(strategy, blueprint)
+    """Tell who works with whom: workflow by workflow, module by module, by the patterns.
+
+    In brief, it is not told what each does when it has its turn.
+    """
+    telling = _Telling(strategy, blueprint, brief)
     told = [_Told(module, module_of(modules, module.module_index)) for module in strategy.modules]
     agents = dict.fromkeys(agent for one in told for agent in one.agents)
     steps: list[Step] = []
@@ -126,6 +137,7 @@ class _Telling:
 
     strategy: WorkflowStrategy
     blueprint: TechnicalBlueprint
+    brief: bool
 
     def workflow(self, told: list[_Told]) -> Iterator[Step]:
         """Tell the modules of one workflow, from its start to its end."""
@@ -156,6 +168,8 @@ class _Telling:
 
     def turn(self, agent: PlannedAgent) -> Iterator[Step]:
         """Tell what an agent does when it has its turn: its tools, and what it asks people."""
+        if self.brief:
+            return
         silent = [tool.name for tool in agent.agent_tools if tool.interaction_mode == "none"]
         if silent:
             yield Note(_key(agent), shown(f"uses {', '.join(silent)}"))

@@ -9,7 +9,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from support.mermaid_play import Read, read_by_mermaid
-from support.plan_play import complete_data, of_pattern, plan_of, planned_agent, two_workflows
+from support.plan_play import (
+    complete_data,
+    of_pattern,
+    plan_of,
+    planned_agent,
+    planned_tool,
+    two_workflows,
+)
 from weft.diagrams import draw
 from weft.diagrams.mermaid import mermaid_sequence
 from weft.diagrams.sequence import Block, Branch, Message, Note, Participant, Sequence
@@ -25,9 +32,10 @@ HOSTILE = [
     "a\r\nb", '"quoted"', "'single'", "<br/>", "<script>alert(1)</script>", "%% comment",
     "%%{init: {'theme': 'dark'}}%%", "`code`", "  blanks  ", "", " ", "\t", "-->>", "->>", ":",
     "::", "A: B", "{}", "[]", "()", "\\", "\\n", "$$x^2$$", "|", "~", "as", "participant X",
-    "Note over A", "activate A", "wrap: text", "nowrap: text", "\ufb02°°35¶ß", "\u202eright to left", "e\u0301",
-    "漢字", "🙂", "١٢٣", "\u0000", "\u2028", "---\ntitle: x\n---", "title", "autonumber",
-    "&amp;", "@{",
+    "Note over A", "activate A", "wrap: text", "nowrap: text", "\ufb02°°35¶ß",
+    "\u202eright to left", "e\u0301",
+    "漢字", "🙂", "١٢٣", "\u0000", "\u2028", "---\ntitle: x\n---", "title",
+    "autonumber", "&amp;", "@{",
 ]  # fmt: skip
 
 
@@ -225,3 +233,24 @@ def test_every_shipped_package_is_drawn_so_that_mermaid_reads_it():
     drawings = [drawing for name in names for drawing in drawings_of(name)]
     assert len(drawings) > len(names)
     parsed(drawings)
+
+
+def test_the_largest_plan_is_drawn_in_brief():
+    tools = [planned_tool(f"t{n}", "inline") for n in range(12)]
+    data = complete_data()
+    module = data["WorkflowStrategy"]["modules"][0]
+    names = [f"{'A' * 60}{n}" for n in range(192)]
+    data["WorkflowStrategy"]["modules"] = [
+        {**module, "module_index": n, "module_name": f"Module {n + 1}: {'漢-' * 60}"}
+        for n in range(12)
+    ]
+    data["ModuleAgents"] = [
+        {
+            "module_index": n,
+            "agents": [planned_agent(it, agent_tools=tools) for it in names[n * 16 : n * 16 + 16]],
+        }
+        for n in range(12)
+    ]
+    drawn = plan_of(data).diagram.mermaid_diagram
+    assert "inline" not in drawn
+    parsed([drawn])
