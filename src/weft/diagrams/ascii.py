@@ -177,7 +177,10 @@ def ascii_sequence(sequence: Sequence) -> str:
         names = {one.key: cut(plain(one.title), _NAME_WIDTH) for one in sequence.participants}
         lines += _listed(sequence.steps, names, depth=0)
     if sequence.legend:
-        lines += ["", *(line for entry in sequence.legend for line in wrapped(entry, COLUMNS))]
+        lines += [
+            "",
+            *(line for entry in sequence.legend for line in wrapped(plain(entry), COLUMNS)),
+        ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -224,5 +227,5 @@ def _heading(block: Block, branch: Branch, *, first: bool) -> str:
     if block.kind == "par":
         return f"side by side: {label}" if first else f"and {label}"
     if first:
-        return f"if {label}"
+        return f"again and again: {label}" if block.kind == "loop" else f"if {label}"
     return label if label.startswith("otherwise") else f"else if {label}"

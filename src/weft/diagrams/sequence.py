@@ -56,9 +56,11 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Alternatives of which one is taken (alt), what may happen (opt), or all at once (par)."""
+    """Alternatives of which one is taken (alt), what may happen (opt), all at once (par), or what
+    happens again and again (loop).
+    """
 
-    kind: Literal["alt", "opt", "par"]
+    kind: Literal["alt", "opt", "par", "loop"]
     branches: tuple[Branch, ...]
 
     @property

@@ -207,7 +207,7 @@ _FUNCTION_HINT: Final = "or name a function of the package as module:function"
 @rule("VAR006", "variables")
 def name_is_free(subject: Subject) -> Iterator[Hit]:
     for name in subject.spec.variables:
-        reason = _why_reserved(name)
+        reason = why_reserved(name)
         if reason:
             yield Hit(
                 ("variables", name),
@@ -217,7 +217,8 @@ def name_is_free(subject: Subject) -> Iterator[Hit]:
             )
 
 
-def _why_reserved(name: str) -> str | None:
+def why_reserved(name: str) -> str | None:
+    """Say why a variable cannot have this name; None if it can."""
     if name in BUILT_IN_VARIABLES:
         return "every run has a variable of this name already"
     if name.startswith("_") or name.lower().startswith("weft"):

@@ -1,0 +1,301 @@
+"""The action plan as a story: drawn from what the plan says, never from a text somebody wrote."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, TypeAlias
+
+from weft.diagrams.ascii import ascii_sequence
+from weft.diagrams.mermaid import mermaid_sequence
+from weft.diagrams.nodes import USER_KEY, agent_key
+from weft.diagrams.sequence import Block, Branch, Message, Note, Participant, Step
+from weft.diagrams.sequence import Sequence as Story
+from weft.diagrams.wording import NAME_LENGTH, WORKFLOW_LENGTH, shown
+from weft.generator.rules import module_of
+from weft.spec.patterns import PATTERN_BY_ID
+from weft.spec.plan import (
+    ActionPlan,
+    MermaidSequenceDiagram,
+    ModuleAgents,
+    PatternSelection,
+    PlannedAgent,
+    StrategyModule,
+    TechnicalBlueprint,
+    Trigger,
+    WorkflowStrategy,
+)
+
+#: How a run begins where nobody opens a chat.
+_BEGINNINGS: Final[dict[Trigger, str]] = {
+    "form_submit": "a form is submitted",
+    "schedule": "the time has come",
+    "database_condition": "data has changed",
+    "webhook": "a webhook is called",
+}
+
+#: The longest text that is still drawn in full; Mermaid itself asks for less on most pages.
+_LONGEST: Final = 50_000
+
+Agents: TypeAlias = tuple[PlannedAgent, ...]
+
+
+def plan_diagram(
+    strategy: WorkflowStrategy,
+    blueprint: TechnicalBlueprint,
+    modules: Sequence[ModuleAgents],
+    selection: PatternSelection,
+) -> MermaidSequenceDiagram:
+    """Draw a plan as a Mermaid sequence diagram."""
+    story = plan_story(strategy, blueprint, modules, selection)
+    drawn = mermaid_sequence(story)
+    if len(drawn) > _LONGEST:
+        drawn = mermaid_sequence(plan_story(strategy, blueprint, modules, selection, brief=True))
+    return MermaidSequenceDiagram(
+        workflow_name=strategy.workflow_name,
+        mermaid_diagram=drawn,
+        legend=story.legend,
+    )
+
+
+def plan_drawing(plan: ActionPlan) -> str:
+    """Draw a plan for the terminal."""
+    return ascii_sequence(plan_story(plan.strategy, plan.blueprint, plan.modules, plan.selection))
+
+
+def plan_story(
+    strategy: WorkflowStrategy,
+    blueprint: TechnicalBlueprint,
+    modules: Sequence[ModuleAgents],
+    selection: PatternSelection,
+    *,
+    brief: bool = False,
+) -> Story:
+    """Tell who works with whom: workflow by workflow, module by module, by the patterns.
+
+    In brief, it is not told what each does when it has its turn.
+    """
+    telling = _Telling(strategy, blueprint, brief)
+    told = [_Told(module, module_of(modules, module.module_index)) for module in strategy.modules]
+    agents = dict.fromkeys(agent for one in told for agent in one.agents)
+    steps: list[Step] = []
+    for workflow in selection.workflows:
+        first = selection.workflows[0].name
+        own = [it for it in told if (it.module.workflow or first) == workflow.name]
+        if selection.is_multi_workflow:
+            steps.append(Note(_at(own), shown(f"Workflow {workflow.name} ({workflow.role})")))
+        steps += telling.workflow(own)
+    return Story(
+        title=shown(strategy.workflow_name, NAME_LENGTH),
+        description=shown(strategy.workflow_description, WORKFLOW_LENGTH),
+        participants=(
+            Participant(USER_KEY, "user", "User"),
+            *(_participant(name, role) for name, role in _roles(agents).items()),
+        ),
+        steps=tuple(steps),
+        legend=tuple(shown(_title(it)) for it in strategy.modules),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A module and who works in it."""
+
+    module: StrategyModule
+    agents: Agents
+
+
+def _roles(agents: dict[PlannedAgent, None]) -> dict[str, str]:
+    """Return each agent once, by name: a plan in the making may name one twice."""
+    return {agent.agent_name: agent.agent_type for agent in agents}
+
+
+def _participant(name: str, role: str) -> Participant:
+    return Participant(agent_key(name), "agent", shown(name, NAME_LENGTH), role)
+
+
+def _at(told: list[_Told]) -> str:
+    """Return where to write about modules: at the first who works there."""
+    return next((_key(agent) for it in told for agent in it.agents), USER_KEY)
+
+
+def _title(module: StrategyModule) -> str:
+    purpose = module.module_name.partition(": ")[2]
+    return f"M{module.module_index + 1}: {purpose}"
+
+
+def _key(agent: PlannedAgent) -> str:
+    return agent_key(agent.agent_name)
+
+
+def _says(source: PlannedAgent, target: PlannedAgent, text: str) -> Message:
+    return Message(_key(source), _key(target), text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """What is looked up while a plan is told."""
+
+    strategy: WorkflowStrategy
+    blueprint: TechnicalBlueprint
+    brief: bool
+
+    def workflow(self, told: list[_Told]) -> Iterator[Step]:
+        """Tell the modules of one workflow, from its start to its end."""
+        at = _at(told)
+        if self.blueprint.before_chat_lifecycle:
+            yield Note(at, shown(f"before_chat: {self.blueprint.before_chat_lifecycle.name}"))
+        if at != USER_KEY:
+            yield self._beginning(at)
+        last, passing = None, ""
+        for one in told:
+            yield Note(_at([one]), shown(f"{_title(one.module)} ({one.module.pattern_name})"))
+            if last and one.agents:
+                yield _says(last, one.agents[0], passing)
+            if one.agents:
+                yield from _PATTERNS[one.module.pattern_id](self, one.agents)
+                last, passing = _leaving(one)
+        if self.blueprint.after_chat_lifecycle:
+            yield Note(at, shown(f"after_chat: {self.blueprint.after_chat_lifecycle.name}"))
+        yield Note(USER_KEY, "the run ends")
+
+    def _beginning(self, first: str) -> Step:
+        trigger = self.strategy.trigger
+        if trigger != "chat":
+            return Note(first, _BEGINNINGS[trigger])
+        if self.strategy.initiated_by == "user":
+            return Message(USER_KEY, first, "opens a chat")
+        return Message(first, USER_KEY, "begins a chat")
+
+    def turn(self, agent: PlannedAgent) -> Iterator[Step]:
+        """Tell what an agent does when it has its turn: its tools, and what it asks people."""
+        if self.brief:
+            return
+        silent = [tool.name for tool in agent.agent_tools if tool.interaction_mode == "none"]
+        if silent:
+            yield Note(_key(agent), shown(f"uses {', '.join(silent)}"))
+        asking = [it for it in agent.agent_tools if it.interaction_mode != "none"]
+        for tool in asking:
+            label = self._label(agent.agent_name, tool.name)
+            yield Message(_key(agent), USER_KEY, shown(f"{label} ({tool.interaction_mode})"))
+            yield Message(USER_KEY, _key(agent), shown(f"answers {tool.name}"))
+        talks = self.strategy.human_in_loop and agent.human_interaction in ("context", "feedback")
+        if talks and not asking:
+            yield Message(_key(agent), USER_KEY, f"asks for {agent.human_interaction}")
+            yield Message(USER_KEY, _key(agent), "answers")
+
+    def _label(self, agent: str, tool: str) -> str:
+        shows = (it for it in self.blueprint.ui_components if (it.agent, it.tool) == (agent, tool))
+        found = next(shows, None)
+        return f"{found.label}: {found.component}" if found else tool
+
+    def routing(self, agents: Agents) -> Iterator[Step]:
+        yield from self.turn(agents[0])
+        yield from self._alternatives(agents, "it is a matter for", "routes the request")
+
+    def escalation(self, agents: Agents) -> Iterator[Step]:
+        yield from self.turn(agents[0])
+        for lower, higher in pairwise(agents):
+            steps = (_says(lower, higher, "escalates"), *self.turn(higher))
+            yield Block("opt", (Branch(shown(f"{lower.agent_name} cannot settle it"), steps),))
+
+    def feedback(self, agents: Agents) -> Iterator[Step]:
+        steps = [*self.turn(agents[0])]
+        for agent, after in pairwise(agents):
+            steps += [_says(agent, after, "passes on the draft"), *self.turn(after)]
+        steps.append(_says(agents[-1], agents[0], "sends comments, or accepts"))
+        label = shown(f"until {agents[-1].agent_name} accepts")
+        yield Block("loop", (Branch(label, tuple(steps)),))
+
+    def hierarchical(self, agents: Agents) -> Iterator[Step]:
+        lead, *others = agents
+        yield from self.turn(lead)
+        above = lead
+        for agent in others:
+            # A lead below the first one leads those who are named after it.
+            above = lead if agent.agent_type == "orchestrator" else above
+            yield from self._exchange(above, agent, "delegates", "reports")
+            above = agent if agent.agent_type == "orchestrator" else above
+
+    def organic(self, agents: Agents) -> Iterator[Step]:
+        steps = (
+            *self.turn(agents[0]),
+            *self._alternatives(agents, "the talk turns to", "hands off"),
+        )
+        yield Block("loop", (Branch("until nothing is left to say", steps),))
+
+    def pipeline(self, agents: Agents) -> Iterator[Step]:
+        yield from self.turn(agents[0])
+        for agent, after in pairwise(agents):
+            yield _says(agent, after, "hands on its result")
+            yield from self.turn(after)
+
+    def redundant(self, agents: Agents) -> Iterator[Step]:
+        judge = _judge(agents)
+        branches = tuple(
+            Branch(shown(it.agent_name), (*self.turn(it), _says(it, judge, "gives its answer")))
+            for it in agents
+            if it != judge
+        )
+        if branches:
+            yield Block("par", branches)
+        yield from self.turn(judge)
+        yield Note(_key(judge), "compares the answers and decides")
+
+    def star(self, agents: Agents) -> Iterator[Step]:
+        yield from self.turn(agents[0])
+        for agent in agents[1:]:
+            yield from self._exchange(agents[0], agent, "asks", "answers")
+
+    def triage(self, agents: Agents) -> Iterator[Step]:
+        yield from self.turn(agents[0])
+        branches = tuple(
+            Branch(
+                shown(f"it is a task for {it.agent_name}"),
+                tuple(self._exchange(agents[0], it, "gives the task", "is done")),
+            )
+            for it in agents[1:]
+        )
+        if branches:
+            block = Block("alt" if len(branches) > 1 else "opt", branches)
+            yield Block("loop", (Branch("for each task", (block,)),))
+
+    def _exchange(
+        self, asking: PlannedAgent, asked: PlannedAgent, words: str, reply: str
+    ) -> Iterator[Step]:
+        yield _says(asking, asked, words)
+        yield from self.turn(asked)
+        yield _says(asked, asking, reply)
+
+    def _alternatives(self, agents: Agents, when: str, words: str) -> Iterator[Step]:
+        branches = tuple(
+            Branch(
+                shown(f"{when} {it.agent_name}"),
+                (_says(agents[0], it, words), *self.turn(it)),
+            )
+            for it in agents[1:]
+        )
+        if branches:
+            yield Block("alt" if len(branches) > 1 else "opt", branches)
+
+
+def _judge(agents: Agents) -> PlannedAgent:
+    """Return who decides among answers: the last evaluator, or else the last agent."""
+    evaluators = [it for it in agents if it.agent_type == "evaluator"]
+    return evaluators[-1] if evaluators else agents[-1]
+
+
+def _leaving(told: _Told) -> tuple[PlannedAgent, str]:
+    """Return who goes on when a module is done, and how."""
+    agents, pattern = told.agents, PATTERN_BY_ID[told.module.pattern_id].name
+    if pattern in ("Hierarchical", "Star", "TriageWithTasks"):
+        return agents[0], "hands over"
+    if pattern in ("ContextAwareRouting", "Escalation", "Organic"):
+        return agents[-1], "hands over, or whoever had it"
+    return (_judge(agents) if pattern == "Redundant" else agents[-1]), "hands over"
+
+
+_PATTERNS: Final[dict[int, Callable[[_Telling, Agents], Iterator[Step]]]] = {
+    1: _Telling.routing, 2: _Telling.escalation, 3: _Telling.feedback,
+    4: _Telling.hierarchical, 5: _Telling.organic, 6: _Telling.pipeline,
+    7: _Telling.redundant, 8: _Telling.star, 9: _Telling.triage,
+}  # fmt: skip

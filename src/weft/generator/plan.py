@@ -1,0 +1,251 @@
+"""The action plan as a record: made of its parts, named by its content, compared, and read."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final, TypeAlias, cast
+
+from weft.diagrams.wording import shown
+from weft.generator.diagram import plan_diagram
+from weft.generator.names import unique
+from weft.generator.rules import module_of
+from weft.spec.canonical import plain
+from weft.spec.part import JsonValue
+from weft.spec.plan import (
+    ActionPlan,
+    ModuleAgents,
+    PatternSelection,
+    PlannedAgent,
+    PlannedLifecycle,
+    PlannedTool,
+    TechnicalBlueprint,
+    WorkflowStrategy,
+)
+
+_Fields: TypeAlias = dict[str, JsonValue]
+
+#: How much of a text is shown in a line.
+_LINE: Final = 2_000
+_DIAGRAM: Final = "MermaidSequenceDiagram"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that differs between two plans; None where it is not there."""
+
+    path: str
+    before: JsonValue
+    after: JsonValue
+
+
+def make_plan(
+    version: int,
+    selection: PatternSelection,
+    strategy: WorkflowStrategy,
+    blueprint: TechnicalBlueprint,
+    modules: Sequence[ModuleAgents],
+) -> ActionPlan:
+    """Put the parts together as one record, with the diagram drawn from them."""
+    return ActionPlan(
+        version=version,
+        PatternSelection=selection,
+        WorkflowStrategy=strategy,
+        TechnicalBlueprint=blueprint,
+        ModuleAgents=tuple(modules),
+        MermaidSequenceDiagram=plan_diagram(strategy, blueprint, modules, selection),
+    )
+
+
+def plan_hash(plan: ActionPlan) -> str:
+    """Name a plan by its five parts, whichever round of the design made it."""
+    parts = {key: value for key, value in plain(plan).items() if key != "version"}
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return sha256(text.encode()).hexdigest()
+
+
+def compare_plans(old: ActionPlan, new: ActionPlan) -> tuple[Change, ...]:
+    """Return what changed; things that have a name are matched by it and not by their place.
+
+    The diagram follows from the rest, and counts only where nothing else differs.
+    """
+    before, after = _by_name(old), _by_name(new)
+    diagrams = (cast("_Fields", before.pop(_DIAGRAM)), cast("_Fields", after.pop(_DIAGRAM)))
+    changes = tuple(_changes("", before, after))
+    return changes or tuple(_changes(_DIAGRAM, *diagrams))
+
+
+class _Named(dict[str, JsonValue]):
+    """Things by their names, in the order in which they stand in the plan."""
+
+
+def _by_name(plan: ActionPlan) -> _Fields:
+    """Return a plan as data in which what has a name stands under it."""
+    data = plain(plan)
+    data.pop("version", None)
+    selection = cast("_Fields", data["PatternSelection"])
+    _name_by(selection, "workflows", "name")
+    strategy = cast("_Fields", data["WorkflowStrategy"])
+    purposes = [_purpose(it.module_name) for it in plan.strategy.modules]
+    for module in _entries(strategy["modules"]):
+        # The number is the place, which says nothing about what the module is.
+        module["module_name"] = _purpose(str(module["module_name"]))
+        del module["module_index"]
+    _name_by(strategy, "modules", "module_name")
+    blueprint = cast("_Fields", data["TechnicalBlueprint"])
+    for component in _entries(blueprint.get("ui_components", [])):
+        component["module_name"] = _purpose(str(component["module_name"]))
+    _name_by(blueprint, "global_context_variables", "name")
+    _name_by(blueprint, "ui_components", "agent", "tool")
+    data["ModuleAgents"] = [
+        cast("JsonValue", {"module": purposes[index] if index < len(purposes) else index, **agent})
+        for index, agent in _indexed(data["ModuleAgents"])
+    ]
+    _name_by(data, "ModuleAgents", "agent_name")
+    return data
+
+
+def _indexed(modules: JsonValue) -> Iterator[tuple[int, _Fields]]:
+    """Return each agent with the index of its module."""
+    for module in _entries(modules):
+        for agent in _entries(module["agents"]):
+            for key in ("agent_tools", "lifecycle_tools", "system_hooks"):
+                _name_by(agent, key, "name")
+            yield cast("int", module["module_index"]), agent
+
+
+def _entries(value: JsonValue) -> list[_Fields]:
+    return cast("list[_Fields]", value)
+
+
+def _name_by(fields: _Fields, key: str, *names: str) -> None:
+    """Put what is listed under `key` under its names instead."""
+    if key not in fields:
+        return
+    found = _Named()
+    for entry in _entries(fields[key]):
+        name = ".".join(str(entry.pop(it)) for it in names)
+        found[unique(name, found)] = cast("JsonValue", entry)
+    fields[key] = found
+
+
+def _purpose(module_name: str) -> str:
+    return re.sub(r"^Module \d+: ", "", module_name)
+
+
+def _changes(path: str, before: JsonValue, after: JsonValue) -> Iterator[Change]:
+    if isinstance(before, _Named) or isinstance(after, _Named):
+        yield from _named_changes(
+            path, cast("_Named", before or _Named()), cast("_Named", after or _Named())
+        )
+    elif isinstance(before, dict) and isinstance(after, dict):
+        for key in dict.fromkeys((*before, *after)):
+            inner = f"{path}.{key}" if path else key
+            yield from _changes(inner, before.get(key), after.get(key))
+    elif before != after:
+        yield Change(path, before, after)
+
+
+def _named_changes(path: str, before: _Named, after: _Named) -> Iterator[Change]:
+    for name in dict.fromkeys((*before, *after)):
+        yield from _changes(f"{path}[{name}]", before.get(name), after.get(name))
+    was: list[JsonValue] = [name for name in before if name in after]
+    now: list[JsonValue] = [name for name in after if name in before]
+    if was != now:
+        yield Change(f"{path} in order", was, now)
+
+
+def change_lines(changes: Sequence[Change]) -> list[str]:
+    """Write changes for a terminal: + is new, - is gone, ~ is different."""
+    return [_change_line(it) for it in changes]
+
+
+def _change_line(change: Change) -> str:
+    path = shown(change.path, _LINE)
+    if change.before is None:
+        return f"+ {path}: {_value(change.after)}"
+    if change.after is None:
+        return f"- {path}: {_value(change.before)}"
+    return f"~ {path}: {_value(change.before)} -> {_value(change.after)}"
+
+
+def _value(value: JsonValue) -> str:
+    return shown(json.dumps(value, ensure_ascii=False), _LINE)
+
+
+def plan_lines(plan: ActionPlan) -> list[str]:
+    """Write a plan for a terminal, as lines of any width."""
+    strategy = plan.strategy
+    person = "a person takes part" if strategy.human_in_loop else "nobody takes part"
+    lines = [
+        f"{_said(strategy.workflow_name)}   (plan {plan.version}, {plan_hash(plan)[:12]})",
+        f"  {_said(strategy.workflow_description)}",
+        f"  trigger: {strategy.trigger}, initiated by {strategy.initiated_by}; {person}",
+        *_workflow_lines(plan.selection),
+    ]
+    for module in strategy.modules:
+        owner = f", {_said(module.workflow)}" if module.workflow else ""
+        lines += ["", f"{_said(module.module_name)}   ({module.pattern_name}{owner})"]
+        lines.append(f"  {_said(module.module_description)}")
+        for agent in module_of(plan.modules, module.module_index):
+            lines += _agent_lines(agent, plan.blueprint)
+    return lines + _blueprint_lines(plan.blueprint)
+
+
+def _said(text: str) -> str:
+    return shown(text, _LINE)
+
+
+def _workflow_lines(selection: PatternSelection) -> Iterator[str]:
+    for it in selection.workflows:
+        described = f"{it.role}, {it.pattern_name}: {_said(it.description)}"
+        yield f"  workflow {_said(it.name)}, {described}"
+    if selection.decomposition_reason:
+        yield f"  several workflows: {_said(selection.decomposition_reason)}"
+
+
+def _agent_lines(agent: PlannedAgent, blueprint: TechnicalBlueprint) -> Iterator[str]:
+    limit = agent.max_consecutive_auto_reply
+    way = f"{agent.agent_type}, interaction {agent.human_interaction}, {limit} replies"
+    made = f", makes {agent.generation_mode}" if agent.generation_mode else ""
+    yield f"  {_said(agent.agent_name)} ({way}{made}): {_said(agent.objective)}"
+    for tool in agent.agent_tools:
+        yield f"    tool {_tool_words(agent, tool, blueprint)}: {_said(tool.purpose)}"
+    for it in agent.lifecycle_tools:
+        yield f"    {it.trigger}: {_lifecycle_words(it)}"
+    for hook in agent.system_hooks:
+        yield f"    hook {_said(hook.name)}: {_said(hook.purpose)}"
+
+
+def _tool_words(agent: PlannedAgent, tool: PlannedTool, blueprint: TechnicalBlueprint) -> str:
+    notes = [f"with {_said(tool.integration)}"] if tool.integration else []
+    notes += [
+        f'{it.display} {_said(it.component)}, "{_said(it.label)}"'
+        for it in blueprint.ui_components
+        if (it.agent, it.tool) == (agent.agent_name, tool.name)
+    ]
+    return _said(tool.name) + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def _lifecycle_words(it: PlannedLifecycle) -> str:
+    service = f" (with {_said(it.integration)})" if it.integration else ""
+    return f"{_said(it.name)}{service}: {_said(it.purpose)}"
+
+
+def _blueprint_lines(blueprint: TechnicalBlueprint) -> list[str]:
+    lines = ["", "Variables"] if blueprint.global_context_variables else []
+    for it in blueprint.global_context_variables:
+        hint = f"; {_said(it.trigger_hint)}" if it.trigger_hint else ""
+        lines.append(f"  {_said(it.name)} ({it.type}): {_said(it.purpose)}{hint}")
+    if blueprint.ui_components:
+        lines += ["", "Shown to people"]
+    for it in blueprint.ui_components:
+        shows = f"{_said(it.agent)} by {_said(it.tool)}, {it.display}"
+        lines.append(f"  {_said(it.component)} ({shows}): {_said(it.summary)}")
+    around = [blueprint.before_chat_lifecycle, blueprint.after_chat_lifecycle]
+    called = [f"  {it.trigger}: {_lifecycle_words(it)}" for it in around if it]
+    lines += ["", "Around the run", *called] if called else []
+    required = blueprint.workflow_dependencies.required_workflows
+    lines += ["", f"Completed before: {_said(', '.join(required))}"] if required else []
+    return lines

@@ -1,0 +1,102 @@
+"""Action plans for tests: one that is complete, and ways to make others of it."""
+
+from copy import deepcopy
+from typing import Any
+
+from support.seed_examples import (
+    MODULE_AGENTS,
+    PATTERN_SELECTION,
+    TECHNICAL_BLUEPRINT,
+    WORKFLOW_STRATEGY,
+)
+from weft.generator.plan import make_plan
+from weft.spec.patterns import PATTERNS
+from weft.spec.plan import (
+    ActionPlan,
+    ModuleAgentsOutput,
+    PatternSelectionOutput,
+    TechnicalBlueprintOutput,
+    WorkflowStrategyOutput,
+)
+
+
+def planned_agent(name: str, **fields: Any) -> dict[str, Any]:
+    """Return an agent of a plan as data."""
+    return {
+        "agent_name": name,
+        "agent_type": "worker",
+        "objective": f"Do the work of {name}.",
+        "human_interaction": "none",
+        "max_consecutive_auto_reply": 30,
+        "agent_tools": [],
+        **fields,
+    }
+
+
+def planned_tool(name: str, mode: str = "none", **fields: Any) -> dict[str, Any]:
+    """Return a tool of a plan as data."""
+    return {"name": name, "purpose": f"To {name}.", "interaction_mode": mode, **fields}
+
+
+def complete_data() -> dict[str, Any]:
+    """Return the examples of the seed, with the agents and the tool that they leave out."""
+    data = deepcopy(
+        {**PATTERN_SELECTION, **WORKFLOW_STRATEGY, **TECHNICAL_BLUEPRINT, **MODULE_AGENTS}
+    )
+    agents = data["ModuleAgents"][0]["agents"]
+    agents[0]["agent_tools"].append(planned_tool("request_clarification", "inline"))
+    agents += [planned_agent("TechSpecialist"), planned_agent("FinanceSpecialist")]
+    return data
+
+
+def two_workflows() -> dict[str, Any]:
+    """Return a plan of two workflows with one module each."""
+    data = complete_data()
+    selection, strategy = data["PatternSelection"], data["WorkflowStrategy"]
+    selection["is_multi_workflow"] = True
+    selection["decomposition_reason"] = "Reports are made at other times."
+    reports = {"name": "Reports", "role": "dependent", "description": "Writes reports."}
+    pipeline = {"pattern_id": 6, "pattern_name": "Pipeline"}
+    selection["workflows"].append({**reports, **pipeline})
+    strategy["pattern"].append("Pipeline")
+    strategy["modules"].append(
+        {
+            "module_name": "Module 2: Reporting",
+            "module_index": 1,
+            "module_description": "Sum up what was asked.",
+            "agents_needed": ["Reporter"],
+            "workflow": "Reports",
+            **pipeline,
+        }
+    )
+    data["ModuleAgents"].append({"module_index": 1, "agents": [planned_agent("Reporter")]})
+    return data
+
+
+def of_pattern(pattern_id: int, agents: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a plan of one module that follows a pattern, with these agents and no UI."""
+    data = complete_data()
+    title = PATTERNS[pattern_id - 1].title
+    pattern = {"pattern_id": pattern_id, "pattern_name": title}
+    data["PatternSelection"]["workflows"][0].update(pattern)
+    strategy = data["WorkflowStrategy"]
+    strategy["pattern"] = [title]
+    strategy["modules"][0].update(pattern, agents_needed=[it["agent_name"] for it in agents])
+    data["TechnicalBlueprint"]["ui_components"] = []
+    data["ModuleAgents"][0]["agents"] = agents
+    return data
+
+
+def plan_of(data: dict[str, Any], version: int = 1) -> ActionPlan:
+    """Return data as a plan, with its diagram."""
+
+    def part(key: str) -> dict[str, Any]:
+        return {key: data[key]}
+
+    return make_plan(
+        version,
+        PatternSelectionOutput.model_validate(part("PatternSelection")).selection,
+        WorkflowStrategyOutput.model_validate(part("WorkflowStrategy")).strategy,
+        TechnicalBlueprintOutput.model_validate(part("TechnicalBlueprint")).blueprint,
+        ModuleAgentsOutput.model_validate(part("ModuleAgents")).modules,
+    )
