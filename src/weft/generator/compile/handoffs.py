@@ -29,7 +29,7 @@ def _scope(way: Way, wiring: Wiring) -> ConditionScope:
     """A person's answer decides before the agent goes on; what an agent says, after its reply."""
     tested = {it.variable for it in way.tests}
     decided = {it.variable for it in wiring.decisions.values()}
-    by_person = not tested.isdisjoint(wiring.approvals.values())
+    by_person = not tested.isdisjoint(it.variable for it in wiring.approvals.values())
     return "pre" if by_person and tested.isdisjoint(decided) else "post"
 
 

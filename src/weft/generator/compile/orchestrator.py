@@ -1,7 +1,7 @@
 """Transformation 13.5: how a run of the workflow starts, how long it may take, and who is seen."""
 
 import re
-from typing import Final
+from typing import Final, cast
 
 from weft.generator.compile.models import form_name
 from weft.generator.compile.sources import collection_of
@@ -9,6 +9,7 @@ from weft.generator.compile.texts import line, plain, words_of
 from weft.generator.compile.wires import Wiring
 from weft.generator.workflow_plan import WorkflowPlan
 from weft.spec.orchestrator import Orchestrator, StartupMode, WorkflowDependencies
+from weft.spec.patterns import PatternOrDefault
 from weft.spec.plan import Trigger
 from weft.spec.starts import (
     ChatStart,
@@ -47,7 +48,7 @@ def orchestrator(workflow: WorkflowPlan, wiring: Wiring) -> Orchestrator:
     return Orchestrator(
         workflow_name=workflow.name,
         description=plain(workflow.description),
-        orchestration_pattern=workflow.pattern.name,
+        orchestration_pattern=cast("PatternOrDefault", workflow.pattern.name),
         initial_agent=wiring.entry,
         max_turns=min(turns, _MOST_TURNS),
         human_in_the_loop=strategy.human_in_loop,

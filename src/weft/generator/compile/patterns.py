@@ -94,7 +94,7 @@ def hierarchical(stage: Stage) -> Fragment:
     """A lead assigns teams; the lead of a team lets its workers work and reports."""
     lead, *others = stage.agents
     top, teams = lead.agent_name, _teams(others)
-    options = {top: (*_to(stage, teams), _done(stage.exit))}
+    options = {top: (*_to(stage, list(teams)), _done(stage.exit))}
     onward: dict[str, str] = {}
     back: dict[str, str] = dict.fromkeys(teams, top)
     for head, workers in teams.items():
@@ -166,7 +166,8 @@ def triage(stage: Stage) -> Fragment:
     """A request becomes tasks; workers work them off in turn, the last agent sums up."""
     first, *workers, last = stage.names
     following = (*workers[1:], workers[0])
-    options = {first: (Option("planned", workers[0], "the tasks are written down"),)}
+    planned = Option("planned", workers[0], "the tasks are written down")
+    options: dict[str, tuple[Option, ...]] = {first: (planned,)}
     for worker, after in zip(workers, following, strict=True):
         options[worker] = (
             Option("more", after, "at least one task is open still"),

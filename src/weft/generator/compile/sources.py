@@ -179,7 +179,7 @@ def _entity(planned: PlannedVariable) -> EntitySource:
     return EntitySource(
         collection=collection_of(planned),
         search_by="user_id",
-        document=record_fields(),
+        schema=record_fields(),
         default={},
     )
 

@@ -1,6 +1,6 @@
 """Transformation 13.2: what is known, where it comes from, and who is shown it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from weft.generator.compile.sources import SourceMaker
 from weft.generator.compile.texts import line, mentions, words_of
@@ -53,11 +53,7 @@ def variables(
 def _controls(wiring: Wiring, shapes: Sequence[ToolShape]) -> Iterator[tuple[str, Variable]]:
     """Yield the variables that handoffs test, set by replies, answers, words and counts."""
     recorded = {it.agent: it.name for it in shapes if it.kind == "decision"}
-    asked = {it.agent: it.name for it in shapes if it.kind == "ui" and _approves(it)}
-    decided: dict[str, list[str]] = {}
-    for agent, it in wiring.decisions.items():
-        decided.setdefault(it.variable, []).append(agent)
-    for name, agents in decided.items():
+    for name, agents in _owners((it.variable, agent) for agent, it in wiring.decisions.items()):
         decisions = [wiring.decisions[it] for it in agents]
         values = (OPEN, *(option.value for it in decisions for option in it.options))
         told = wiring.planned.get(name) or f"What {', '.join(agents)} decided last."
@@ -68,20 +64,48 @@ def _controls(wiring: Wiring, shapes: Sequence[ToolShape]) -> Iterator[tuple[str
         writers = {recorded[it.agent] for it in wiring.decisions.values() if it.tasks == name}
         triggers = [ToolCallTrigger(tool=it, argument="open_tasks") for it in sorted(writers)]
         yield name, derived("list[str]", [], "The tasks that are open.", triggers)
-    for agent, name in wiring.ready.items():
-        said = AgentTextTrigger(agent=agent, match=Equals(equals=READY), ui_hidden=True)
-        anew = HandoffTrigger(target_agent=agent, value=False)
-        told = f"{agent} knows enough of the user."
-        yield name, derived("bool", DEFAULTS["bool"], told, [said, anew])
-    for agent, name in wiring.approvals.items():
-        answer = UiResponseTrigger(tool=asked[agent], response_key=DECISION)
-        anew = HandoffTrigger(target_agent=agent, value=OPEN)
-        told = f"What a person said to the work of {agent}."
-        yield name, derived(_literal((OPEN, APPROVE, REJECT)), OPEN, told, [answer, anew])
-    for it in wiring.rounds:
-        turns = AgentTurnCountTrigger(agent=it.agent, count=it.count)
-        told = f"{it.agent} had its last round."
-        yield it.variable, derived("bool", DEFAULTS["bool"], told, [turns])
+    yield from _of_people(wiring, shapes)
+    for name, agents in _owners((it.variable, it.agent) for it in wiring.rounds):
+        turns = [
+            AgentTurnCountTrigger(agent=it.agent, count=it.count)
+            for it in wiring.rounds
+            if it.variable == name
+        ]
+        told = f"{', '.join(agents)} had the last round."
+        yield name, derived("bool", DEFAULTS["bool"], told, turns)
+
+
+def _of_people(wiring: Wiring, shapes: Sequence[ToolShape]) -> Iterator[tuple[str, Variable]]:
+    """Yield what users and those who approve have said; it begins anew with each turn."""
+    for name, agents in _owners((name, agent) for agent, name in wiring.ready.items()):
+        said = [
+            AgentTextTrigger(agent=it, match=Equals(equals=READY), ui_hidden=True) for it in agents
+        ]
+        anew = [HandoffTrigger(target_agent=it, value=False) for it in agents]
+        told = f"{', '.join(agents)} knows enough of the user."
+        yield name, derived("bool", DEFAULTS["bool"], told, [*said, *anew])
+    for name, agents in _owners((it.variable, agent) for agent, it in wiring.approvals.items()):
+        asked = [it.name for it in shapes if it.agent in agents and _approves(it)]
+        anew = [HandoffTrigger(target_agent=it, value=OPEN) for it in agents]
+        told = f"What a person said to the work of {', '.join(agents)}."
+        states = _literal((OPEN, APPROVE, REJECT))
+        yield name, derived(states, OPEN, told, [*_answers(asked, DECISION), *anew])
+    for name, agents in _owners((it.comment, agent) for agent, it in wiring.approvals.items()):
+        asked = [it.name for it in shapes if it.agent in agents and _approves(it)]
+        told = f"What a person wants changed in the work of {', '.join(agents)}."
+        yield name, derived("str", DEFAULTS["str"], told, _answers(asked, "comment"))
+
+
+def _answers(tools: Sequence[str], key: str) -> list[Trigger]:
+    return [UiResponseTrigger(tool=it, response_key=key) for it in dict.fromkeys(tools)]
+
+
+def _owners(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Return the agents by the variable that they have, or share."""
+    owners: dict[str, list[str]] = {}
+    for name, agent in pairs:
+        owners.setdefault(name, []).append(agent)
+    return list(owners.items())
 
 
 def _approves(shape: ToolShape) -> bool:
@@ -154,7 +178,13 @@ def exposure(
                 for it in module.agents
                 if it.agent_name in wiring.decisions
             }
-            used = {it for shape in shapes if shape.agent == name for it in shape.variables}
+            used = {
+                it
+                for shape in shapes
+                if shape.agent == name and shape.kind != "external"
+                for it in shape.variables
+            }
+            used |= set(_comments(name, wiring))
             said = "\n".join((agent.objective, module.description, *_purposes(agent)))
             for variable, it in known.items():
                 wanted = variable in tasks or variable in used or mentions(said, variable)
@@ -168,6 +198,14 @@ def exposure(
         for agent in (it.agent_name for it in workflow.agents)
         if (names := shown.get(agent))
     }
+
+
+def _comments(agent: str, wiring: Wiring) -> Iterator[str]:
+    """Yield what people want changed that an agent must know: it gets the work back."""
+    groups = {it.name: it.members for it in wiring.groups}
+    for owner, it in wiring.approvals.items():
+        if agent in (owner, it.back, *groups.get(it.back or "", ())):
+            yield it.comment
 
 
 def _purposes(agent: PlannedAgent) -> Iterator[str]:

@@ -43,6 +43,16 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class Approval:
+    """Where the answer of a person is kept, and what is to be changed, for whoever gets it back."""
+
+    variable: str
+    comment: str
+    #: To whom rejected work goes back; None: the run ends.
+    back: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Rounds:
     """A variable that becomes true when an agent has had so many turns."""
 
@@ -101,8 +111,8 @@ class Wiring:
     decisions: Mapping[str, Decision]
     #: By agent that talks with the user: the variable that says it is done.
     ready: Mapping[str, str]
-    #: By agent whose work a person approves: the variable that holds the answer.
-    approvals: Mapping[str, str]
+    #: By agent whose work a person approves.
+    approvals: Mapping[str, Approval]
     rounds: tuple[Rounds, ...]
     groups: tuple[ParallelGroup, ...]
     #: By name of a decision's variable that the plan has: its purpose.

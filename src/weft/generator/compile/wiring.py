@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 from weft.generator.compile.patterns import Stage, fragment, pipeline
 from weft.generator.compile.texts import line, mentions
@@ -10,6 +11,7 @@ from weft.generator.compile.wires import (
     ASK_USER,
     MOST_ROUNDS,
     REJECT,
+    Approval,
     Decision,
     Fragment,
     Option,
@@ -23,6 +25,10 @@ from weft.generator.workflow_plan import PlannedModule, WorkflowPlan
 from weft.ids import TERMINATE, USER
 from weft.spec.plan import PlannedVariable
 
+#: Beyond so many states a checker does not explore a workflow any more: agents then share the
+#: variables that control the run, which are set anew whenever an agent begins.
+_MOST_COMBINATIONS: Final = 1_000_000
+
 
 def is_attended(workflow: WorkflowPlan) -> bool:
     """Tell whether words of a user are ever waited for."""
@@ -33,7 +39,7 @@ def wire(workflow: WorkflowPlan) -> Wiring:
     """Wire the modules of a workflow one after the other; after the last one the run ends."""
     notes: list[str] = []
     parts = tuple(_fragments(workflow, notes))
-    names = _Names(workflow)
+    names = _Names(workflow, shared=_combinations(workflow, parts) > _MOST_COMBINATIONS)
     decisions = dict(_decisions(workflow, parts, names))
     members = {it for part in parts if part.group for it in part.group.members}
     alone = [it for it in workflow.agents if it.agent_name not in members]
@@ -45,8 +51,13 @@ def wire(workflow: WorkflowPlan) -> Wiring:
         entry=parts[0].entry,
         ways=(),
         decisions=decisions,
-        ready={it: names.new(f"{it} ready") for it in talking if it not in decisions},
-        approvals={it: names.new(f"{it} approval") for it in approving},
+        ready={it: names.of(it, "ready") for it in talking if it not in decisions},
+        approvals={
+            it: Approval(
+                names.of(it, "approval"), names.of(it, "approval comment"), _back(parts, it)
+            )
+            for it in approving
+        },
         rounds=tuple(_rounds(parts, approving, names)),
         groups=tuple(part.group for part in parts if part.group),
         planned=names.planned,
@@ -61,8 +72,7 @@ def _all_ways(workflow: WorkflowPlan, parts: Sequence[Fragment], wiring: Wiring)
         for agent in (it.agent_name for it in module.agents):
             if agent in wiring.members:
                 continue
-            back = part.back.get(agent) or _before(parts, agent)
-            for way in _ways(agent, back, part, wiring, attended=attended):
+            for way in _ways(agent, part, wiring, attended=attended):
                 ends = way.target == TERMINATE and not way.reason
                 yield replace(way, reason=f"{line(module.purpose)}: done.") if ends else way
 
@@ -101,13 +111,33 @@ def _judged_by_person(part: Fragment, module: PlannedModule, following: str) -> 
     return replace(part, onward=onward, options={}, counted=None)
 
 
+def _combinations(workflow: WorkflowPlan, parts: Sequence[Fragment]) -> int:
+    """Return in how many states a run could be if every agent had variables of its own."""
+    number = len(workflow.agents)
+    for part in parts:
+        values = {it.value for options in part.options.values() for it in options}
+        number *= (len(values) + 2) * (2 if part.counted else 1)
+    for agent in workflow.agents:
+        number *= {"approval": 6, "context": 2}.get(agent.human_interaction, 1)
+    return number
+
+
 class _Names:
     """Names for the variables that control a run, beside those of the plan."""
 
-    def __init__(self, workflow: WorkflowPlan) -> None:
+    def __init__(self, workflow: WorkflowPlan, *, shared: bool) -> None:
         self._variables = workflow.blueprint.global_context_variables
         self._taken = {it.name for it in self._variables}
+        self._shared: dict[str, str] | None = {} if shared else None
         self.planned: dict[str, str] = {}
+
+    def of(self, owner: str, kind: str) -> str:
+        """Return a name for what an agent or a module has: its own, or one that all share."""
+        if self._shared is None:
+            return self.new(f"{owner} {kind}")
+        if kind not in self._shared:
+            self._shared[kind] = self.new(f"any {kind}")
+        return self._shared[kind]
 
     def new(self, phrase: str) -> str:
         """Return a name that no variable has."""
@@ -115,13 +145,13 @@ class _Names:
         self._taken.add(name)
         return name
 
-    def deciding(self, agents: Sequence[str], phrase: str) -> str:
+    def deciding(self, agents: Sequence[str], owner: str, kind: str) -> str:
         """Return the state of the plan that speaks of one of these agents, or a new name."""
         for it in self._variables:
             if it.name not in self.planned and _is_decided_by(it, agents):
                 self.planned[it.name] = it.purpose
                 return it.name
-        return self.new(phrase)
+        return self.of(owner, kind if self._shared is None else "decision")
 
 
 def _is_decided_by(variable: PlannedVariable, agents: Sequence[str]) -> bool:
@@ -137,7 +167,7 @@ def _decisions(
     for number, part in enumerate(parts, 1):
         if not part.options:
             continue
-        variable = names.deciding(tuple(part.options), f"module {number} {part.field}")
+        variable = names.deciding(tuple(part.options), f"module {number}", part.field)
         tasks = names.new(f"module {number} tasks") if part.tasks else None
         for agent, options in part.options.items():
             asks = people[agent] == "context" and is_attended(workflow)
@@ -148,18 +178,23 @@ def _decisions(
 def _rounds(parts: Sequence[Fragment], approving: Sequence[str], names: _Names) -> Iterator[Rounds]:
     for part in parts:
         if part.counted:
-            yield Rounds(names.new(f"{part.counted} rounds over"), part.counted, MOST_ROUNDS)
-    back = {agent: target for part in parts for agent, target in part.back.items()}
+            yield Rounds(names.of(part.counted, "rounds over"), part.counted, MOST_ROUNDS)
     for agent in approving:
         # Where nothing precedes an agent, the first refusal is the last.
-        if agent in back or _before(parts, agent):
-            over = names.new(f"{agent} approval rounds over")
+        if _back(parts, agent):
+            over = names.of(agent, "approval rounds over")
             # The answer comes within a turn, which is not counted yet.
             yield Rounds(over, agent, MOST_ROUNDS - 1)
 
 
+def _back(parts: Sequence[Fragment], agent: str) -> str | None:
+    """Return to whom work of an agent goes back that a person rejects."""
+    within = [part.back[agent] for part in parts if agent in part.back]
+    return within[0] if within else _before(parts, agent)
+
+
 def _before(parts: Sequence[Fragment], agent: str) -> str | None:
-    """Return who leads to the module that an agent begins: the first who goes on to it."""
+    """Return who leads to the module that an agent begins, if it is not the first."""
     entries = [it.entry for it in parts]
     if agent not in entries[1:]:
         return None
@@ -173,19 +208,18 @@ def _before(parts: Sequence[Fragment], agent: str) -> str | None:
     return (*onward, *deciding)[-1]
 
 
-def _ways(
-    agent: str, back: str | None, part: Fragment, wiring: Wiring, *, attended: bool
-) -> Iterator[Way]:
+def _ways(agent: str, part: Fragment, wiring: Wiring, *, attended: bool) -> Iterator[Way]:
     """Yield who may be next after an agent, in the order in which it is asked."""
     approval, ready = wiring.approvals.get(agent), wiring.ready.get(agent)
     gate: tuple[Test, ...] = ()
     over = [it.variable for it in wiring.rounds if it.agent == agent]
     if approval:
-        rejected, gate = Test(approval, (REJECT,)), (Test(approval, (APPROVE,)),)
+        rejected = Test(approval.variable, (REJECT,))
+        gate = (Test(approval.variable, (APPROVE,)),)
         last = (rejected, *map(Test, over))
         yield Way(agent, TERMINATE, last, f"The work of {agent} was not approved.")
-        if back:
-            yield Way(agent, back, (rejected,))
+        if approval.back:
+            yield Way(agent, approval.back, (rejected,))
     elif ready:
         gate = (Test(ready),)
     waiting = USER if attended else agent
