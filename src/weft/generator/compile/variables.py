@@ -1,0 +1,237 @@
+"""Transformation 13.2: what is known, where it comes from, and who is shown it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from weft.generator.compile.sources import SourceMaker
+from weft.generator.compile.texts import line, mentions, words_of
+from weft.generator.compile.variable_types import DEFAULTS
+from weft.generator.compile.wires import APPROVE, DECISION, OPEN, READY, REJECT, Wiring
+from weft.generator.names import snake_case
+from weft.generator.shapes import ToolShape
+from weft.generator.workflow_plan import WorkflowPlan
+from weft.spec.part import JsonValue
+from weft.spec.plan import PlannedAgent
+from weft.spec.triggers import (
+    AgentTextTrigger,
+    AgentTurnCountTrigger,
+    Equals,
+    HandoffTrigger,
+    ToolCallTrigger,
+    Trigger,
+    UiResponseTrigger,
+)
+from weft.spec.type_parser import parse_type
+from weft.spec.variables import (
+    DerivedSource,
+    EnvironmentSource,
+    ExternalSource,
+    ServiceAuth,
+    ServiceRetry,
+    Variable,
+)
+
+
+def variables(
+    workflow: WorkflowPlan, wiring: Wiring, shapes: Sequence[ToolShape]
+) -> dict[str, Variable]:
+    """Return every variable: those that control the run, those of the plan, those of services."""
+    found = dict(_controls(wiring, shapes))
+    maker = SourceMaker(workflow, shapes, found, wiring)
+    # What is computed follows from what others are.
+    planned = sorted(
+        workflow.blueprint.global_context_variables, key=lambda it: it.type == "computed"
+    )
+    for it in planned:
+        if it.name not in found:
+            found |= maker.variables(it)
+    for shape in shapes:
+        if shape.kind == "external":
+            found |= _service(shape, found)
+    return found
+
+
+def _controls(wiring: Wiring, shapes: Sequence[ToolShape]) -> Iterator[tuple[str, Variable]]:
+    """Yield the variables that handoffs test, set by replies, answers, words and counts."""
+    recorded = {it.agent: it.name for it in shapes if it.kind == "decision"}
+    for name, agents in _owners((it.variable, agent) for agent, it in wiring.decisions.items()):
+        decisions = [wiring.decisions[it] for it in agents]
+        values = (OPEN, *(option.value for it in decisions for option in it.options))
+        told = wiring.planned.get(name) or f"What {', '.join(agents)} decided last."
+        calls = {recorded[it.agent]: it.field for it in decisions}
+        triggers = [ToolCallTrigger(tool=tool, argument=key) for tool, key in calls.items()]
+        yield name, derived(_literal(values), OPEN, told, triggers)
+    for name in {it.tasks: None for it in wiring.decisions.values() if it.tasks}:
+        writers = {recorded[it.agent] for it in wiring.decisions.values() if it.tasks == name}
+        triggers = [ToolCallTrigger(tool=it, argument="open_tasks") for it in sorted(writers)]
+        yield name, derived("list[str]", [], "The tasks that are open.", triggers)
+    yield from _of_people(wiring, shapes)
+    for name, agents in _owners((it.variable, it.agent) for it in wiring.rounds):
+        turns = [
+            AgentTurnCountTrigger(agent=it.agent, count=it.count)
+            for it in wiring.rounds
+            if it.variable == name
+        ]
+        told = f"{', '.join(agents)} had the last round."
+        yield name, derived("bool", DEFAULTS["bool"], told, turns)
+
+
+def _of_people(wiring: Wiring, shapes: Sequence[ToolShape]) -> Iterator[tuple[str, Variable]]:
+    """Yield what users and those who approve have said; it begins anew with each turn."""
+    for name, agents in _owners((name, agent) for agent, name in wiring.ready.items()):
+        said = [
+            AgentTextTrigger(agent=it, match=Equals(equals=READY), ui_hidden=True) for it in agents
+        ]
+        anew = [HandoffTrigger(target_agent=it, value=False) for it in agents]
+        told = f"{', '.join(agents)} knows enough of the user."
+        yield name, derived("bool", DEFAULTS["bool"], told, [*said, *anew])
+    for name, agents in _owners((it.variable, agent) for agent, it in wiring.approvals.items()):
+        asked = [it.name for it in shapes if it.agent in agents and _approves(it)]
+        anew = [HandoffTrigger(target_agent=it, value=OPEN) for it in agents]
+        told = f"What a person said to the work of {', '.join(agents)}."
+        states = _literal((OPEN, APPROVE, REJECT))
+        yield name, derived(states, OPEN, told, [*_answers(asked, DECISION), *anew])
+    for name, agents in _owners((it.comment, agent) for agent, it in wiring.approvals.items()):
+        asked = [it.name for it in shapes if it.agent in agents and _approves(it)]
+        told = f"What a person wants changed in the work of {', '.join(agents)}."
+        yield name, derived("str", DEFAULTS["str"], told, _answers(asked, "comment"))
+
+
+def _answers(tools: Sequence[str], key: str) -> list[Trigger]:
+    return [UiResponseTrigger(tool=it, response_key=key) for it in dict.fromkeys(tools)]
+
+
+def _owners(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Return the agents by the variable that they have, or share."""
+    owners: dict[str, list[str]] = {}
+    for name, agent in pairs:
+        owners.setdefault(name, []).append(agent)
+    return list(owners.items())
+
+
+def _approves(shape: ToolShape) -> bool:
+    return any(it.name == DECISION for it in shape.result)
+
+
+def _literal(values: Sequence[str]) -> str:
+    listed = ", ".join(f'"{it}"' for it in dict.fromkeys(values))
+    return f"literal[{listed}]"
+
+
+def derived(
+    type_: str, default: JsonValue, description: str, triggers: Sequence[Trigger]
+) -> Variable:
+    """Return a variable that events set."""
+    return Variable(
+        type=parse_type(type_),
+        description=line(description),
+        source=DerivedSource(default=default, triggers=tuple(triggers)),
+    )
+
+
+def _service(shape: ToolShape, known: Mapping[str, Variable]) -> dict[str, Variable]:
+    """Return what a call of a service needs: its address, what is asked, and the answer."""
+    query, answer = shape.variables
+    service = shape.integration or "service"
+    name = snake_case(service, "service")
+    address = f"{name}_url"
+    made = {
+        address: Variable(
+            type=parse_type("optional[str]"),
+            description=line(f"The address of {service}, without a slash at its end."),
+            source=EnvironmentSource(env_var=address.upper()),
+        ),
+        query: derived(
+            "str",
+            DEFAULTS["str"],
+            f"What {shape.name} asks {service} for.",
+            [ToolCallTrigger(tool=shape.name, argument="query")],
+        ),
+        answer: Variable(
+            type=parse_type("any"),
+            description=line(f"What {service} answered to {shape.name}."),
+            source=ExternalSource(
+                service=service,
+                operation=shape.name,
+                url=f"{{{address}}}/{shape.name}?q={{{query}}}",
+                auth=ServiceAuth(type="bearer", secret_env=f"{name.upper()}_TOKEN"),
+                retry=ServiceRetry(attempts=2),
+                refresh_strategy="on_demand",
+            ),
+        ),
+    }
+    return {key: it for key, it in made.items() if key == answer or key not in known}
+
+
+def exposure(
+    workflow: WorkflowPlan,
+    wiring: Wiring,
+    shapes: Sequence[ToolShape],
+    known: Mapping[str, Variable],
+) -> dict[str, tuple[str, ...]]:
+    """Return which agent is shown which variables: those it or its tools speak of."""
+    shown: dict[str, list[str]] = {}
+    for module in workflow.modules:
+        for agent in module.agents:
+            name = agent.agent_name
+            tasks = {
+                wiring.decisions[it.agent_name].tasks
+                for it in module.agents
+                if it.agent_name in wiring.decisions
+            }
+            used = {
+                it
+                for shape in shapes
+                if shape.agent == name and shape.kind != "external"
+                for it in shape.variables
+            }
+            used |= set(_comments(name, wiring))
+            said = "\n".join((agent.objective, module.description, *_purposes(agent)))
+            for variable, it in known.items():
+                wanted = variable in tasks or variable in used or mentions(said, variable)
+                if wanted and _may_be_shown(it):
+                    shown.setdefault(name, []).append(variable)
+    for variable, agent in _left_over(workflow, shapes, known, shown):
+        shown.setdefault(agent, []).append(variable)
+    order = list(known)
+    return {
+        agent: tuple(sorted(set(names), key=order.index))
+        for agent in (it.agent_name for it in workflow.agents)
+        if (names := shown.get(agent))
+    }
+
+
+def _comments(agent: str, wiring: Wiring) -> Iterator[str]:
+    """Yield what people want changed that an agent must know: it gets the work back."""
+    groups = {it.name: it.members for it in wiring.groups}
+    for owner, it in wiring.approvals.items():
+        if agent in (owner, it.back, *groups.get(it.back or "", ())):
+            yield it.comment
+
+
+def _purposes(agent: PlannedAgent) -> Iterator[str]:
+    for it in agent.agent_tools:
+        yield " ".join(words_of(it.name))
+        yield it.purpose
+
+
+def _may_be_shown(variable: Variable) -> bool:
+    """What is asked of a service when a tool wants it is not there before a turn."""
+    asked = isinstance(variable.source, ExternalSource) and variable.source.default is None
+    return not variable.secret and not asked
+
+
+def _left_over(
+    workflow: WorkflowPlan,
+    shapes: Sequence[ToolShape],
+    known: Mapping[str, Variable],
+    shown: Mapping[str, Sequence[str]],
+) -> Iterator[tuple[str, str]]:
+    """Yield the variables of the plan that nobody speaks of, with who is shown them."""
+    seen = {it for names in shown.values() for it in names}
+    seen |= {it for shape in shapes for it in shape.variables}
+    first = workflow.agents[0].agent_name
+    for it in workflow.blueprint.global_context_variables:
+        if it.name in known and it.name not in seen and _may_be_shown(known[it.name]):
+            hint = f"{it.trigger_hint or ''} {it.purpose}"
+            named = [one.agent_name for one in workflow.agents if mentions(hint, one.agent_name)]
+            yield it.name, (*named, first)[0]
