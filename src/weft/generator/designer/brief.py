@@ -1,0 +1,174 @@
+"""The brief: what a person wants, read once into data that the rules of the designer use."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from weft.generator.designer.interview import (
+    MOST,
+    NO_RISK,
+    SOMEBODY,
+    defaults,
+    named_start,
+)
+from weft.generator.designer.text import LONGEST_TEXT, Wording, fold, plain_line
+from weft.generator.designer.words import MESSENGERS, Domain, find_domain
+from weft.generator.names import pascal_case
+from weft.spec.patterns import Pattern, find_pattern
+from weft.spec.plan import Trigger
+from weft.spec.starts import InitiatedBy
+
+_INITIATED_BY: Final[dict[Trigger, InitiatedBy]] = {
+    "chat": "user",
+    "form_submit": "user",
+    "schedule": "system",
+    "database_condition": "system",
+    "webhook": "external_event",
+}
+_NOTHING: Final = "nobody|none|no one|nothing|no|niemand|nadie|personne|keine*|ninguno|nadie|なし"
+#: A name in a comment: up to four words of a line, back to the first that goes on.
+_NAME: Final = (
+    r"((?:(?!(?:and|but|please|because|so|then|instead|as|who|from)\b)[^\W_][\w-]*[ ]?){1,4})"
+)
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What shall be made."""
+
+    goal: str
+    text: str
+    trigger: Trigger
+    initiated_by: InitiatedBy
+    approver: str | None
+    data: tuple[str, ...]
+    #: PascalCase.
+    integrations: tuple[str, ...]
+    specialists: tuple[str, ...]
+    risks: str | None
+    comments: tuple[str, ...] = ()
+    #: What comments directed: the pattern, who is left out, and new names of agents.
+    pattern: Pattern | None = None
+    removed: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def wording(self) -> Wording:
+        """All that was said in the brief and the answers."""
+        return Wording("\n\n".join((self.text, self.goal, self.risks or "")))
+
+    @property
+    def domain(self) -> Domain:
+        """The domain it speaks of; comments count."""
+        return find_domain(Wording("\n\n".join((self.text, self.goal, *self.comments))))
+
+    @property
+    def messengers(self) -> tuple[str, ...]:
+        """The services that carry messages to people."""
+        return tuple(it for it in self.integrations if it in MESSENGERS)
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The other services: those that know something."""
+        return tuple(it for it in self.integrations if it not in MESSENGERS)
+
+
+def read_brief(text: str, answers: Mapping[str, str], comments: Sequence[str] = ()) -> Brief:
+    """Read a brief, the answers about it, and what was said of earlier plans.
+
+    An answer that is not blank wins over the default that follows from the text. Comments count
+    as words of the brief, twice; besides, these directives in them are followed, the last one
+    winning: `pattern: X`, `trigger: X`, `add specialist X`, `remove X`, `rename X to Y`,
+    `no approval`, `approval by X`. Whatever else stands anywhere is words and nothing more.
+    """
+    text = text[:LONGEST_TEXT]
+    given = {name: it for name, it in answers.items() if it.strip()}
+    answer = {**defaults(text), **given}
+    trigger = named_start(answer["started_by"])
+    risks = plain_line(answer["risks"])
+    brief = Brief(
+        goal=plain_line(answer["goal"]),
+        text=text,
+        trigger=trigger,
+        initiated_by=_INITIATED_BY[trigger],
+        approver=_one(answer["approver"]),
+        data=_listed(answer["data"]),
+        integrations=_services(answer["integrations"]),
+        specialists=_listed(answer["specialists"]),
+        risks=None if risks == NO_RISK or _is_nothing(risks) else risks,
+        comments=tuple(it[:LONGEST_TEXT] for it in comments if it.strip()),
+    )
+    for comment in brief.comments:
+        brief = _directed(brief, comment)
+    return brief
+
+
+def _is_nothing(answer: str) -> bool:
+    return len(answer.split()) <= 3 and Wording(answer).has(_NOTHING)
+
+
+def _one(answer: str) -> str | None:
+    line = re.sub(r"^(?:the|our|a|an|my)\s+", "", plain_line(answer, 40), flags=re.IGNORECASE)
+    return None if not line or _is_nothing(line) else line
+
+
+def _listed(answer: str) -> tuple[str, ...]:
+    if _is_nothing(answer):
+        return ()
+    items = (_one(it) for it in re.split(r"[,;、\n]|\band\b", answer[:2000]))
+    return tuple(dict.fromkeys(it for it in items if it and pascal_case(it, "")))[:MOST]
+
+
+def _services(answer: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(pascal_case(it, "Service") for it in _listed(answer)))
+
+
+def _same(one: str, other: str) -> bool:
+    """Tell whether a person and an agent, or two spellings of one, are the same."""
+    return fold(pascal_case(one, "")) == fold(pascal_case(other, ""))
+
+
+def _directed(brief: Brief, comment: str) -> Brief:
+    """Follow the directives of one comment."""
+    if found := re.search(rf"\bpattern\s*:\s*{_NAME}", comment, re.IGNORECASE):
+        brief = replace(brief, pattern=_pattern(found[1]) or brief.pattern)
+    if found := re.search(rf"\btrigger\s*:\s*{_NAME}", comment, re.IGNORECASE):
+        trigger = named_start(found[1])
+        brief = replace(brief, trigger=trigger, initiated_by=_INITIATED_BY[trigger])
+    if re.search(r"\bno approval\b", comment, re.IGNORECASE):
+        brief = replace(brief, approver=None)
+    if found := re.search(rf"\bapproval by {_NAME}", comment, re.IGNORECASE):
+        brief = replace(brief, approver=_one(found[1]) or SOMEBODY)
+    for added in re.findall(rf"\badd (?:an? )?specialist {_NAME}", comment, re.IGNORECASE):
+        brief = replace(brief, specialists=_with(brief.specialists, added))
+    for left, taken in re.findall(rf"\brename {_NAME}to {_NAME}", comment, re.IGNORECASE):
+        brief = replace(brief, renamed=(*brief.renamed, (left.strip(), taken.strip())))
+    for name in re.findall(rf"\bremove (?:the )?{_NAME}", comment, re.IGNORECASE):
+        brief = _without(brief, name)
+    return brief
+
+
+def _pattern(named: str) -> Pattern | None:
+    """Return the pattern that the first words name."""
+    words = named.split()
+    titles = (" ".join(words[:number]) for number in range(len(words), 0, -1))
+    return next((found for it in titles if (found := find_pattern(it))), None)
+
+
+def _with(specialists: tuple[str, ...], added: str) -> tuple[str, ...]:
+    name = _one(added)
+    if name is None or not pascal_case(name, "") or any(_same(name, it) for it in specialists):
+        return specialists
+    return (*specialists, name)
+
+
+def _without(brief: Brief, named: str) -> Brief:
+    """Leave out the specialist that the first words name."""
+    words = named.split()
+    for number in range(len(words), 0, -1):
+        name = " ".join(words[:number])
+        if any(_same(name, it) for it in brief.specialists):
+            kept = tuple(it for it in brief.specialists if not _same(name, it))
+            return replace(brief, specialists=kept, removed=(*brief.removed, name))
+    return brief
