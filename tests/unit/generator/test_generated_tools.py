@@ -16,7 +16,10 @@ from weft.generator.code.tools import tool_files
 from weft.generator.shapes import FieldShape, ToolShape
 from weft.testing.models import ScriptedModel, call
 
-HOSTILE = 'Ends here"""\nimport os\\ \\N{BULLET} {name} \'x\' `y` ${z} \u202e\x00\ud800 <b> # ' + "z" * 900
+HOSTILE = (
+    'Ends here"""\nimport os\\ \\N{BULLET} {name} \'x\' `y` ${z} \u202e\x00\ud800 <b> # '
+    + "z" * 900
+)
 
 
 def shape(kind, name="work", **rest) -> ToolShape:
@@ -82,7 +85,10 @@ def test_ask_lets_the_model_work_it_out():
         "ask",
         purpose="Sums a text up.",
         parameters=(FieldShape("text", "str"),),
-        result=(FieldShape("summary", "str", "Two sentences."), FieldShape("schema", "list[Point]")),
+        result=(
+            FieldShape("summary", "str", "Two sentences."),
+            FieldShape("schema", "list[Point]"),
+        ),
         variables=("tone", "key"),
     )
     variables = {
@@ -93,9 +99,7 @@ def test_ask_lets_the_model_work_it_out():
     spec = spec_for(one, variables=variables, models=models)
     answer = {"summary": "Short.", "schema": [{"title": "T", "at": 1}]}
     model = ScriptedModel([call("work", text="Long."), answer, "Done."])
-    told = play(
-        spec, model, code=as_bytes(tool_files([one], spec)), environment={"K": "hush"}
-    )
+    told = play(spec, model, code=as_bytes(tool_files([one], spec)), environment={"K": "hush"})
     assert returned(told) == [answer]
     asked = str(model.requests[1].messages)
     assert "Sums a text up." in asked
@@ -165,7 +169,7 @@ def test_access_changes_a_document_and_a_state(tmp_path):
         {"status": "paid"},
         {"status": "sent", "note": "by post"},
     ]
-    assert told.values("stage") == ["new", "over"]
+    assert told.values("stage") == ["over"]
     assert returned(told)[-1] == {"order": {"status": "sent", "note": "by post"}, "stage": "over"}
 
 

@@ -24,6 +24,8 @@ from weft.spec.variables import DerivedSource
 from weft.spec.workflow import WorkflowSpec
 
 _WORD: Final = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
+#: How much stands on one line of an object.
+_SHORT: Final = 60
 _SHOWN: Final = """\
 const shown = (value) =>
   typeof value === "string" ? value : JSON.stringify(value, null, 2);
@@ -108,8 +110,8 @@ def _component(component: str, tools: Sequence[ToolShape], spec: WorkflowSpec) -
     )
     rows = "".join(_row(it) for it in shown)
     start, sent = (
-        _object((it.name, it.start) for it in inputs),
-        _object((it.name, it.sent) for it in inputs),
+        _object(((it.name, it.start) for it in inputs), "  "),
+        _object(((it.name, it.sent) for it in inputs), "    "),
     )
     lines = [
         'import { useState } from "react";\n' if inputs else "",
@@ -161,9 +163,12 @@ def _key(name: str) -> str:
     return name if _WORD.match(name) else json.dumps(name)
 
 
-def _object(pairs: Iterable[tuple[str, str]]) -> str:
+def _object(pairs: Iterable[tuple[str, str]], indent: str) -> str:
+    """Return an object: on one line, or one entry to a line where it is long."""
     entries = [f"{_key(name)}: {value}" for name, value in pairs]
-    return f"{{ {', '.join(entries)} }}" if entries else "{}"
+    if len(", ".join(entries)) <= _SHORT:
+        return f"{{ {', '.join(entries)} }}" if entries else "{}"
+    return "{\n" + "".join(f"{indent}  {it},\n" for it in entries) + f"{indent}}}"
 
 
 def _row(field: FieldShape) -> str:
@@ -186,15 +191,15 @@ def _input(field: FieldShape) -> _Input:
         case Scalar("int" | "float"):
             number = f"Number({value})"
             sent = f'{value} === "" ? undefined : {number}' if optional else number
-            box = f'input type="number" step="any"{"" if optional else " required"}'
+            box = ("input", 'type="number"', 'step="any"')
         case ListOf(Scalar("str")):
-            sent = f'{value}.split("\\n").filter(Boolean)'
-            box = "textarea rows={4}"
+            sent, box = f'{value}.split("\\n").filter(Boolean)', ("textarea", "rows={4}")
         case Scalar("str"):
-            sent, box = value, f"textarea rows={{3}}{'' if optional else ' required'}"
+            sent, box = value, ("textarea", "rows={3}")
         case _:
-            sent, box = f"parsed({value})", "textarea rows={4}"
-    return _Input(field.name, '""', sent, _box(field, value, box))
+            sent, box = f"parsed({value})", ("textarea", "rows={4}")
+    drawn = _box(field, value, *box, *(() if optional else ("required",)))
+    return _Input(field.name, '""', sent, drawn)
 
 
 def _change(field: FieldShape, value: str) -> str:
@@ -205,25 +210,30 @@ def _labelled(field: FieldShape, inside: str) -> str:
     return f"        <label>\n          {_label(field)}\n{inside}        </label>"
 
 
+def _box(field: FieldShape, value: str, *box: str) -> str:
+    parts = [*box, f"value={{{value}}}", _change(field, "event.target.value")]
+    return _labelled(field, _element(parts, "/>"))
+
+
 def _checkbox(field: FieldShape, value: str) -> str:
     change = _change(field, "event.target.checked")
-    return _labelled(field, f'          <input type="checkbox" checked={{{value}}} {change} />\n')
-
-
-def _box(field: FieldShape, value: str, box: str) -> str:
-    change = _change(field, "event.target.value")
-    return _labelled(field, f"          <{box} value={{{value}}} {change} />\n")
+    parts = ["input", 'type="checkbox"', f"checked={{{value}}}", change]
+    return _labelled(field, _element(parts, "/>"))
 
 
 def _select(field: FieldShape, value: str, choices: Sequence[str]) -> str:
     change = _change(field, "JSON.parse(event.target.value)")
+    head = _element(["select", f"value={{JSON.stringify({value})}}", change], ">")
     options = "".join(
         f"            <option value={{{json.dumps(it)}}}>{_text(str(json.loads(it)))}</option>\n"
         for it in choices
     )
-    return _labelled(
-        field,
-        f"          <select value={{JSON.stringify({value})}} {change}>\n"
-        f'            <option value="null">{{"Please choose"}}</option>\n'
-        f"{options}          </select>\n",
-    )
+    first = '            <option value="null">{"Please choose"}</option>\n'
+    return _labelled(field, f"{head}{first}{options}          </select>\n")
+
+
+def _element(parts: Sequence[str], end: str) -> str:
+    """Return the opening of an element, one attribute to a line."""
+    name, *attributes = parts
+    inside = "".join(f"            {it}\n" for it in attributes)
+    return f"          <{name}\n{inside}          {end}\n"
