@@ -65,10 +65,12 @@ def test_a_decision_gives_back_what_was_decided():
             FieldShape("note", "optional[str]"),
             FieldShape("score", "int"),
         ),
+        result=(FieldShape("result", "str"),),
     )
     spec = spec_for(one)
     told = run(one, spec, call("work", route="tech", score=3))
-    assert returned(told) == [{"route": "tech", "note": None, "score": 3}]
+    (result,) = returned(told)
+    assert result == {"route": "tech", "note": None, "score": 3, "result": "Recorded: tech"}
 
 
 def test_arguments_are_described_to_the_model():
@@ -186,7 +188,8 @@ def test_what_the_tool_may_not_set_it_does_not_try_to():
     assert "set(" not in tool_files([one], spec_for(one, variables=variables))["tools/work.py"]
 
 
-def test_an_integration_is_asked_with_the_query():
+@pytest.mark.parametrize("order", [("weather", "weather_query"), ("weather_query", "weather")])
+def test_an_integration_is_asked_with_the_query(order):
     variables = {
         "weather": {},
         "weather_query": derived("str", ""),
@@ -194,9 +197,9 @@ def test_an_integration_is_asked_with_the_query():
     one = shape(
         "external",
         parameters=(FieldShape("city", "str"), FieldShape("day", "optional[str]")),
-        variables=("weather", "weather_query"),
+        variables=order,
         integration="Weather",
-        result=(FieldShape("forecast", "any"),),
+        result=(FieldShape("found", "bool"), FieldShape("forecast", "any")),
     )
 
     def spec(service):
@@ -215,7 +218,7 @@ def test_an_integration_is_asked_with_the_query():
     service = Service({"rain": True})
     told = run(one, spec, call("work", city="Oslo", day="Monday"), service=service)
     assert told.values("weather_query")[-1] == "Oslo Monday"
-    assert returned(told) == [{"forecast": {"rain": True}}]
+    assert returned(told) == [{"found": True, "forecast": {"rain": True}}]
     assert service.seen[-1].query["q"] == "Oslo Monday"
 
 

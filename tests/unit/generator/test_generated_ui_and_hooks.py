@@ -96,7 +96,7 @@ def test_a_component_parses_and_answers_with_the_declared_keys(fields):
     assert parses(text), text
     assert len([*default_exports(text)]) == 1
     assert set(re.findall(r'from "([^"]+)"', text)) <= {"react"}
-    (sent,) = re.findall(r"onResponse\((.*)\);", text)
+    (sent,) = re.findall(r"onResponse\((.*?)\);", text, re.DOTALL)
     assert all(f"{it.name}: " in sent for it in fields)
 
 

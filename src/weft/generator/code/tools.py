@@ -74,7 +74,10 @@ def _function(shape: ToolShape, lines: Sequence[str], *, context: bool, awaits: 
 
 def _decision(shape: ToolShape) -> Piece:
     # What follows from a decision is declared: triggers set variables from its arguments.
-    decided = mapping((it.name, it.name) for it in shape.parameters)
+    own = [it.name for it in shape.parameters]
+    recorded = f'f"Recorded: {{{own[0]}}}"' if own else string("Recorded.")
+    told = [(it.name, recorded) for it in shape.result if it.name not in own]
+    decided = mapping([*((it, it) for it in own), *told[:1]])
     return _function(shape, [f"return {decided}"], context=False, awaits=False)
 
 
@@ -108,26 +111,34 @@ def _with_class(tool: Piece, result: Piece, imports: Mapping[str, tuple[str, ...
 
 
 def _external(shape: ToolShape, variables: Mapping[str, Variable], known: Sequence[str]) -> Piece:
-    asked, *others = known
-    own = [it.name for it in shape.parameters]
-    rest = [it for it in own if it not in others]
-    query = next((it for it in others if it not in own and _can_set(variables[it], shape)), None)
-    same = [it for it in shape.parameters if it.name in others]
-    lines = [_set_given(it.name, it) for it in same if _can_set(variables[it.name], shape)]
-    if query and rest:
-        lines.append(_set(query, _query(variables[query], rest)))
-    lines.append(f"answer = await {CONTEXT}.refresh({string(asked)})")
-    names = [it.name for it in shape.result]
-    if len(names) > 1:
-        lines.append("found = answer if isinstance(answer, dict) else {}")
-        lines.append(f"return {mapping((it, f'found.get({string(it)})') for it in names)}")
+    outside = [it for it in known if variables[it].source.type == "external"]
+    asked = outside[0] if outside else known[0]
+    settable = [it for it in known if it != asked and _can_set(variables[it], shape)]
+    same = [it for it in shape.parameters if it.name in settable]
+    rest = [it.name for it in shape.parameters if it not in same]
+    queries = [it for it in settable if it not in {one.name for one in same}]
+    lines = [_set_given(it.name, it) for it in same]
+    if queries and rest:
+        lines.append(_set(queries[0], _query(variables[queries[0]], rest)))
+    lines.append(f"answer = {_read(asked, variables[asked])}")
+    lines.append(f"return {mapping(_answer(shape, asked))}")
+    return _function(shape, lines, context=True, awaits="await " in "".join(lines))
+
+
+def _answer(shape: ToolShape, asked: str) -> Iterator[tuple[str, str]]:
+    """Yield what is told of an answer: whether there is one, and the answer or parts of it."""
+    flags = [it for it in shape.result if type_of(it) == Scalar("bool")]
+    others = [it for it in shape.result if it not in flags]
+    yield from ((it.name, "bool(answer)") for it in flags)
+    if len(others) <= 1:
+        yield others[0].name if others else asked, "answer"
     else:
-        lines.append(f"return {mapping([(names[0] if names else asked, 'answer')])}")
-    return _function(shape, lines, context=True, awaits=True)
+        part = "answer.get({}) if isinstance(answer, dict) else None"
+        yield from ((it.name, part.format(string(it.name))) for it in others)
 
 
 def _query(variable: Variable, names: Sequence[str]) -> str:
-    """Return what a service is asked, made of the arguments, as the type of its variable wants."""
+    """Return what a service is asked for, made of the arguments, as the type of its variable wants."""
     if len(names) == 1:
         return names[0]
     if variable.type == Scalar("str"):
