@@ -355,8 +355,8 @@ async def completed_workflows(open_journal: OpenJournal) -> None:
     """A workflow is completed for a user with the first run that is, until the last is removed."""
     journal = await open_journal()
     asked = ("Support", "Sales", "support")
-    for run, status in ((SampleRun("r1"), "waiting"), (SampleRun("r2", user="bob"), "ended")):
-        await journal.append(run.batch(status=status))
+    await journal.append(SampleRun("r1").batch(status="waiting"))
+    await journal.append(SampleRun("r2", user="bob").batch(status="ended"))
     fork = SampleRun("r3").batch(status="ended")
     await journal.append(fork._replace(row=fork.row._replace(parent="r1")))
     failed = SampleRun("r4").batch(status="ended")
