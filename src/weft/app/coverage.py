@@ -163,19 +163,19 @@ class Coverage:
         schemas = {
             it.function: it.response_schema or {}
             for it in self.spec.tools
-            if isinstance(it, UiTool)
+            if isinstance(it, UiTool) and it.agent in self.agents
         }
         for name, variable in self.spec.variables.items():
             source = variable.source
             triggers = source.triggers if isinstance(source, DerivedSource) else ()
             for it in triggers:
-                if not isinstance(it, UiResponseTrigger) or it.response_key is None:
+                if not isinstance(it, UiResponseTrigger) or it.tool not in schemas:
                     continue
                 path = tuple(it.response_key.split("."))
                 for value in self.values_of(name):
                     places: Places = ((path, value),)
                     fits = not mismatch(variable.type, value, self.compiled.models)
-                    if fits and allowed_at(schemas.get(it.tool, {}), places):
+                    if fits and allowed_at(schemas[it.tool], places):
                         yield AnswerWay(it.tool, places)
 
 

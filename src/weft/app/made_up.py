@@ -4,7 +4,7 @@ Each run is a tenant of its own, and what it finds depends on nothing but its na
 """
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
 from random import Random
@@ -13,6 +13,7 @@ from typing import Final, cast
 from weft.adapters.models.json_objects import as_object
 from weft.adapters.models.sample_values import put_at, sample_value
 from weft.check.explore.samples import questions_in
+from weft.check.subject import Subject
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conditions import evaluate
 from weft.errors import ExpressionError
@@ -47,9 +48,9 @@ _MOST_DOCUMENTS: Final = 10_000
 
 @dataclass(frozen=True)
 class MadeUp:
-    """What the runs of a workflow find outside; `values_of` says what rules ask about a variable."""
+    """What the runs of a workflow find outside; `values_of` says what rules ask of a variable."""
 
-    spec: WorkflowSpec
+    subject: Subject
     compiled: CompiledWorkflow
     values_of: Callable[[str], tuple[Json, ...]]
     #: What tools have written to documents, by tenant and collection.
@@ -68,14 +69,15 @@ class MadeUp:
 
     def environment(self) -> dict[str, str]:
         """Return every environment variable that the workflow names, with a value that fits."""
+        servers = self.subject.spec.mcp_servers
         secrets = [
-            *(it.secret_env for one in self.spec.mcp_servers for it in one.env.values()
+            *(it.secret_env for one in servers for it in one.env.values()
               if isinstance(it, SecretRef)),
-            *(it.auth.secret_env for it in self.spec.mcp_servers if it.auth),
-            *(it.auth.secret_env for _, it in self._sources(ExternalSource) if it.auth),
+            *(it.auth.secret_env for it in servers if it.auth),
+            *(it.auth.secret_env for _, it in self.subject.sources(ExternalSource) if it.auth),
         ]  # fmt: skip
         named = dict.fromkeys(secrets, "[sample] secret")
-        for name, source in self._sources(EnvironmentSource):
+        for name, source in self.subject.sources(EnvironmentSource):
             value = self.value("", name)
             named[source.env_var] = value if isinstance(value, str) else json.dumps(value)
         return named
@@ -83,13 +85,13 @@ class MadeUp:
     def start_values(self, app: str) -> dict[str, Json]:
         """Return what a run may begin with: other values of the environment than other runs."""
         variables = self.compiled.variables
-        open_ones = [name for name, _ in self._sources(EnvironmentSource)]
+        open_ones = [name for name, _ in self.subject.sources(EnvironmentSource)]
         return {name: self.value(app, name) for name in open_ones if not variables[name].secret}
 
     def input(self, app: str) -> dict[str, Json] | None:
         """Make up what comes with a run: a form, a body, or a document that fits its condition."""
         random = Random(f"{app}:input")  # noqa: S311
-        match self.spec.orchestrator.trigger:
+        match self.subject.spec.orchestrator.trigger:
             case FormStart(form=str() as form):
                 schema = json_schema(Ref(form), self.compiled.models)
                 return as_object(sample_value(schema, random))
@@ -106,14 +108,15 @@ class MadeUp:
             documents=_Documents(self),
             services=_Services(self),
             files=_Files(self),
-            servers=_Servers(self.spec),
+            servers=_Servers(self.subject.spec),
             environment=self.environment(),
         )
 
     def document(self, app: str, collection: str) -> Document:
         """Make up the document of a collection: the fields that variables take from it."""
         made: Document = {}
-        for name, source in self._sources(DatabaseSource, EntitySource):
+        sources = self.subject.sources
+        for name, source in (*sources(DatabaseSource), *sources(EntitySource)):
             if source.collection != collection:
                 continue
             value = self.value(app, name)
@@ -127,7 +130,7 @@ class MadeUp:
     def answer(self, app: str, request: ServiceRequest) -> Json:
         """Make up what a service answers: what the variables that ask it so take from it."""
         made: dict[str, Json] = {}
-        for name, source in self._sources(ExternalSource):
+        for name, source in self.subject.sources(ExternalSource):
             if (source.service, source.operation) == (request.service, request.operation):
                 if source.field is None:
                     return self.value(app, name)
@@ -136,14 +139,9 @@ class MadeUp:
 
     def text(self, path: str) -> str:
         """Make up a file."""
-        names = [name for name, source in self._sources(FileSource) if source.path == path]
+        names = [name for name, source in self.subject.sources(FileSource) if source.path == path]
         value = self.value("", names[0]) if names else ""
         return value if isinstance(value, str) else json.dumps(value)
-
-    def _sources(self, *kinds: type) -> Iterator[tuple[str, object]]:
-        for name, variable in self.spec.variables.items():
-            if isinstance(variable.source, kinds):
-                yield name, variable.source
 
     def _fitting(self, condition: str, random: Random) -> dict[str, Json]:
         """Return fields for which a condition holds; the last that were tried if none is found."""

@@ -40,7 +40,7 @@ MOST_RUNS: Final = 40
 MOST_TURNS: Final = 600
 
 #: Real seconds that one run may take, and that may pass in silence before the clock is moved on.
-RUN_SECONDS: Final = 20.0
+RUN_SECONDS: Final = 10.0
 SILENT_SECONDS: Final = 0.25
 
 #: Seconds by which the clock is moved on, and how often that is done while nothing happens.
@@ -57,7 +57,9 @@ _LEAST: Final = 0.3
 _USER: Final = "me"
 
 
-def simulate(spec: WorkflowSpec, code: Mapping[str, bytes]) -> Simulation:
+def simulate(
+    spec: WorkflowSpec, code: Mapping[str, bytes], *, run_seconds: float = RUN_SECONDS
+) -> Simulation:
     """Play a workflow until its runs came to everything the explorer knows, or it is enough.
 
     The code is executed. It is done in an event loop of its own, so a thread of a tool may call
@@ -69,12 +71,15 @@ def simulate(spec: WorkflowSpec, code: Mapping[str, bytes]) -> Simulation:
     alone = {"workflow_dependencies": WorkflowDependencies()}
     orchestrator = spec.orchestrator.model_copy(update=alone)
     spec = spec.model_copy(update={"orchestrator": orchestrator})
-    return asyncio.run(_simulated(spec, code))
+    return asyncio.run(_simulated(spec, code, run_seconds))
 
 
-async def _simulated(spec: WorkflowSpec, code: Mapping[str, bytes]) -> Simulation:
-    coverage = Coverage(Subject(spec, code={path: raw.decode() for path, raw in code.items()}))
-    world = MadeUp(spec, coverage.compiled, coverage.values_of)
+async def _simulated(
+    spec: WorkflowSpec, code: Mapping[str, bytes], run_seconds: float
+) -> Simulation:
+    subject = Subject(spec, code={path: raw.decode() for path, raw in code.items()})
+    coverage = Coverage(subject)
+    world = MadeUp(subject, coverage.compiled, coverage.values_of)
     runs: list[SimulatedRun] = []
     problems: dict[str, None] = {}
     loader = PythonToolLoader()
@@ -90,10 +95,12 @@ async def _simulated(spec: WorkflowSpec, code: Mapping[str, bytes]) -> Simulatio
         for seed in range(MOST_RUNS):
             if (coverage.done and runs) or sum(it.turns for it in runs) >= MOST_TURNS:
                 break
-            run, problem = await stage.play(seed)
+            run, problem = await stage.play(seed, run_seconds)
             runs.append(run)
             if problem:
                 problems[problem] = None
+            if run.outcome == "hung":  # The next would only take as long again.
+                break
     return _told(coverage, tuple(runs), tuple(problems))
 
 
@@ -195,7 +202,8 @@ def _least(
     """Return a call with the least arguments there are; what rules look at stays as it is."""
     schema = next(it.parameters for it in request.tools if it.name == call.tool)
     arguments = as_object(sample_value(schema, _Least())) or {}
-    put_at(arguments, tuple((path, dig(call.arguments, path)) for path in kept))
+    told = ((path, dig(call.arguments, path)) for path in kept)
+    put_at(arguments, tuple((path, value) for path, value in told if value is not None))
     return replace(call, arguments=arguments)
 
 
@@ -217,17 +225,17 @@ class _Stage:
         self._world = world
         self._heard = [*_words_heard(coverage.spec)]
 
-    async def play(self, seed: int) -> tuple[SimulatedRun, str]:
+    async def play(self, seed: int, seconds: float) -> tuple[SimulatedRun, str]:
         """Play one run to its end; also return what is wrong, or nothing."""
         scope = Scope(_name_of(seed), _USER)
         coverage = self._coverage
         coverage.begin(scope.app, seed)
         outcome, reason = "hung", ""
         try:
-            async with asyncio.timeout(RUN_SECONDS):
+            async with asyncio.timeout(seconds):
                 outcome, reason = await self._played(scope, Random(seed))  # noqa: S311
         except TimeoutError:
-            reason = f"it took more than {RUN_SECONDS:g} s"
+            reason = f"it took more than {seconds:g} s"
         except WeftError as error:
             reason = f"it could not go on: {error}"
         course = coverage.courses[scope.app]
