@@ -21,7 +21,6 @@ from weft.spec.orchestrator import (
     ParallelGroup,
     RuntimeExtension,
     StartupMode,
-    WorkflowDependencies,
 )
 from weft.spec.outputs import OutputModel
 from weft.spec.part import Part
@@ -246,7 +245,6 @@ def test_what_the_orchestrator_does_not_perform_is_marked():
         budgets=(Budget(),),
         loop_guard=LoopGuard(),
         runtime_extensions=(RuntimeExtension(kind="api_router", entrypoint="api:router"),),
-        workflow_dependencies=WorkflowDependencies(required_workflows=("Intake",)),
     )
     [marked] = re.findall(r"^\|(.*)\| \| not performed yet \|$", PAGE, re.MULTILINE)
     refused = {it.what for it in not_performed(WorkflowSpec(orchestrator=declared))}

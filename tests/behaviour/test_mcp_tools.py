@@ -293,6 +293,14 @@ def test_a_server_at_an_address_knows_us_by_a_secret(server):
             outside = server.outside(WEB_KEY=CANARY)
             played, _ = server.play(using(web), lines, outside=outside)
             assert of(played, ToolReturned)[0].value == {"sum": 4}
+            source = {"type": "environment", "env_var": "WEB_URL"}
+            base = {"base": {"type": "str", "source": source}}
+            named = using({**web, "url": "{base}/mcp"}, variables=base)
+            there = server.outside(WEB_KEY=CANARY, WEB_URL=url.removesuffix("/mcp"))
+            played, _ = server.play(named, lines, outside=there)
+            assert of(played, ToolReturned)[0].value == {"sum": 4}
+            unset, _ = server.play(named, [], outside=server.outside(WEB_KEY=CANARY))
+            assert "the environment variable WEB_URL is not set" in unset.at(RunEnded).data.reason
             wrong = server.outside(WEB_KEY="wrong-secret")
             played, _ = server.play(using(web), [], outside=wrong)
         finally:

@@ -91,6 +91,22 @@ def test_url_may_begin_with_a_variable_that_is_its_first_part():
     assert service.seen[0].path == "/v2/latest"
 
 
+def test_url_may_begin_with_the_environment_and_says_what_is_not_set():
+    def spec(_):
+        base = variable("str", "environment", env_var="RATES_URL")
+        return declared({"base": base, "rate": external("{base}/latest?q={chat_id}")})
+
+    told = play(spec, ScriptedModel([]), service=Service(1.5), environment={})
+    reason = "rate could not be read: the environment variable RATES_URL is not set"
+    assert told.row.reason == reason
+    there = {"RATES_URL": "ftp://rates.example"}
+    told = play(spec, ScriptedModel([]), service=Service(1.5), environment=there)
+    assert "its url is none" in told.row.reason
+    there = {"RATES_URL": "http://10.0.0.1"}
+    told = play(spec, ScriptedModel([]), service=Service(1.5), environment=there)
+    assert "has no public address" in told.row.reason
+
+
 @pytest.mark.parametrize(
     ("auth", "header", "sent"),
     [

@@ -46,6 +46,12 @@ NOTICED = {
         broken.KeepsTheFirstValue,
         broken.ForgetsValuesWithTheirRun,
     ],
+    reading.completed_workflows: [
+        broken.CompletesForEverybody,
+        broken.CountsWhateverEnded,
+        broken.CountsForks,
+        broken.RemembersWhatIsGone,
+    ],
     reading.unfinished_runs: [broken.WakesWaitingRuns],
     reading.what_is_due: [broken.ExpiresTooLate, broken.ForgetsTimers, broken.IgnoresThePage],
     reading.signs_of_life: [broken.ForgetsWhoLives],

@@ -50,7 +50,6 @@ def _of_orchestrator(spec: WorkflowSpec) -> Iterator[Left]:
     declared = {
         "budgets": orchestrator.budgets,
         "loop_guard": orchestrator.loop_guard,
-        "workflow_dependencies": orchestrator.workflow_dependencies.required_workflows,
     }
     for name, value in declared.items():
         if value:

@@ -5,7 +5,7 @@ writer believes it does. The rows of a batch are written in the same transaction
 engine has worked them out, so that no store decides anything itself.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
@@ -80,6 +80,10 @@ class Journal(BoardStore, Protocol):
 
     async def kept(self, scope: Scope, workflow: str) -> dict[str, Json]:
         """Return the values that runs of a user's have left for the next, by variable."""
+        ...
+
+    async def completed(self, scope: Scope, workflows: Sequence[str]) -> set[str]:
+        """Return those of the workflows of which a run has been completed; a fork is none."""
         ...
 
     async def unfinished(self) -> list[RunRow]:

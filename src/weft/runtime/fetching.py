@@ -19,9 +19,10 @@ from weft.runtime.masking import masked
 from weft.runtime.outside import Outside
 from weft.runtime.sources import Reading, login, read_source
 from weft.runtime.workflow import Workflow
+from weft.spec.templates import Reference, parse_template, references
 from weft.spec.tools import McpServer, SecretRef
 from weft.spec.type_meaning import mismatch
-from weft.spec.variables import ExternalSource, FileSource
+from weft.spec.variables import EnvironmentSource, ExternalSource, FileSource
 
 T = TypeVar("T")
 
@@ -38,7 +39,7 @@ async def fetch(
     names = command.names
     servers = [it for it in workflow.spec.mcp_servers if command.servers]
     read = [read_variable(outside, workflow, state, command.turn, it) for it in names]
-    listed = [_listed(outside, it) for it in servers]
+    listed = [_listed(outside, workflow, it) for it in servers]
     found: dict[str, Json] = {}
     faults: dict[str, str] = {}
     writes: list[EventData] = []
@@ -87,6 +88,7 @@ async def read_variable(
     values = values_of(state, turn) if values is None else values
     begun = time.perf_counter()
     try:
+        _require_set(workflow, name, values)
         reading = await read_source(
             outside, source, app=state.app, workflow=workflow.name, values=values
         )
@@ -118,12 +120,27 @@ def _misfit(workflow: Workflow, state: State, turn: int, name: str, value: Json)
     return "it is of the wrong shape" if variable.secret else f"it is of the wrong shape: {fault}"
 
 
-async def _listed(outside: Outside, server: McpServer) -> list[dict[str, Json]] | str:
+def _require_set(workflow: Workflow, name: str, values: Mapping[str, Json]) -> None:
+    """Raise UsageError if the url of a service needs what is not set where Weft runs."""
+    source = workflow.spec.variables[name].source
+    for part in references(source.url) if isinstance(source, ExternalSource) else ():
+        needed = workflow.spec.variables.get(part.name)
+        if needed and isinstance(needed.source, EnvironmentSource) and not values.get(part.name):
+            raise _not_set(needed.source.env_var)
+
+
+def _not_set(name: str) -> UsageError:
+    return UsageError(f"the environment variable {name} is not set", hint=f"set {name}")
+
+
+async def _listed(
+    outside: Outside, workflow: Workflow, server: McpServer
+) -> list[dict[str, Json]] | str:
     """Return the tools a server offers and is allowed to, as models see them; or what is wrong."""
     if outside.servers is None:
         return "no tool servers can be used here"
     try:
-        reached = reach(server, outside)
+        reached = reach(server, workflow, outside)
         offered = await outside.servers.tools(reached)
     except (ToolError, UsageError) as error:
         return str(error)
@@ -145,12 +162,12 @@ async def _listed(outside: Outside, server: McpServer) -> list[dict[str, Json]] 
     ]
 
 
-def reach(server: McpServer, outside: Outside) -> ToolServer:
+def reach(server: McpServer, workflow: Workflow, outside: Outside) -> ToolServer:
     """Return how a server is reached, with its secrets; raises UsageError if one is missing."""
     return ToolServer(
         name=server.name,
         command=server.command,
-        url=server.url or "",
+        url=_server_address(server.url or "", workflow, outside.environment),
         env={name: _secret(it, outside.environment) for name, it in server.env.items()},
         login=None if server.auth is None else login(server.auth, outside.environment),
         folder=outside.folder,
@@ -158,12 +175,24 @@ def reach(server: McpServer, outside: Outside) -> ToolServer:
     )
 
 
+def _server_address(url: str, workflow: Workflow, environment: Mapping[str, str]) -> str:
+    """Return the address of a server; it may begin with a variable of the environment."""
+    first = next(iter(parse_template(url)), "")
+    if not isinstance(first, Reference):
+        return url
+    source = cast("EnvironmentSource", workflow.spec.variables[first.name].source)
+    base = environment.get(source.env_var) or source.default
+    if not base:
+        raise _not_set(source.env_var)
+    return f"{base}{url[len(first.name) + 2 :]}"
+
+
 def _secret(value: str | SecretRef, environment: Mapping[str, str]) -> str:
     if isinstance(value, str):
         return value
     found = environment.get(value.secret_env)
     if found is None:
-        raise UsageError(f"the environment variable {value.secret_env} is not set")
+        raise _not_set(value.secret_env)
     return found
 
 

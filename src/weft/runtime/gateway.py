@@ -26,6 +26,7 @@ from weft.runtime.arguments import (
 from weft.runtime.comparing import require_embeddings
 from weft.runtime.decision import CallCheck, NewEvent
 from weft.runtime.deltas import Delta, Speech
+from weft.runtime.dependencies import require_completed
 from weft.runtime.flow.starting import require_collections, require_state
 from weft.runtime.following import Follower
 from weft.runtime.forking import Edits, fork
@@ -101,8 +102,7 @@ class Gateway:
         first agent is told, and fields called like derived variables set these.
 
         `model` answers for every agent, whatever the package says. A `run` of your own choice may
-        be given once; a second start with it is refused. `streamed` keeps the first words as they
-        are spoken for whoever is about to follow the events.
+        be given once. `streamed` keeps the first words for whoever is about to follow the events.
         """
         require_scope(scope)
         require_user(scope)
@@ -112,6 +112,7 @@ class Gateway:
             raise UsageError(f"{run!r} cannot be the identity of a run", hint="name it with a text")
         linked = await self._workflows.named(workflow)
         require_way(linked, message)
+        await require_completed(self._journal, linked, scope)
         name = run or self._clock.new_id()
         self._require_models(linked, model, scope)
         require_collections(linked, self._retrievers, scope.app)

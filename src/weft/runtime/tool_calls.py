@@ -231,7 +231,7 @@ class ToolCaller:
             if not (isinstance(answer, dict) and answer.get("approved") is True):  # pyright: ignore[reportUnknownMemberType]
                 raise Refuse(f"a person did not approve the call of {command.tool}")
         return await servers.call(
-            reach(server, self.outside),
+            reach(server, run.workflow, self.outside),
             offered.tool,
             command.arguments,
             on_progress=context.progress,

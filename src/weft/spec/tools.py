@@ -136,7 +136,11 @@ class McpServer(Part):
     command: tuple[Text, ...] = Field(
         default=(), description="The program that is started, with its arguments."
     )
-    url: Text | None = Field(default=None, description="The address of a server that runs already.")
+    url: Text | None = Field(
+        default=None,
+        description="The address of a server that runs already; `{name}` at its beginning inserts "
+        "an environment variable.",
+    )
     env: dict[Name, TextOrSecret] = Field(default={}, description="The environment of the program.")
     auth: ServiceAuth | None = Field(default=None, description="How the server at `url` knows us.")
     agents: tuple[Name, ...] = Field(default=(), description="Who may use it; empty means all.")

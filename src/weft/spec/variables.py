@@ -91,7 +91,10 @@ class ExternalSource(Part):
     type: Literal["external"] = "external"
     service: Name = Field(description="What the service is called, for readers of runs.")
     operation: Name = Field(description="What it is asked for, for readers of runs.")
-    url: Text = Field(description="`{name}` inserts a variable, encoded for an address.")
+    url: Text = Field(
+        description="`{name}` inserts a variable, encoded for an address; one at the beginning is "
+        "the first part of the address as it is."
+    )
     auth: ServiceAuth | None = None
     cache: ServiceCache | None = None
     retry: ServiceRetry | None = None

@@ -117,6 +117,7 @@ def ask_everything(connection):
             queries.find_requests(connection, scope, run)
         for status, workflow, before in product((None, "ended"), (None, "Support"), (None, "r3")):
             queries.find_runs(connection, scope, status, workflow, before, 50)
+        queries.find_completed(connection, scope, ("Support", "Sales"))
         prune.would_prune(connection, scope, 10_000)
     queries.find_unfinished(connection)
     queries.find_next_due(connection, 10)

@@ -80,6 +80,7 @@ JUDGED = {
         derived(persist=True),
         derived(triggers=[TIMER]),
         {"handoffs": [JUDGED]},
+        {"orchestrator": {"workflow_dependencies": {"required_workflows": ["Onboarding"]}}},
     ],
 )
 def test_what_is_performed_is_not_named(fields):

@@ -1,6 +1,6 @@
 """A journal in memory: quick, and gone when it is closed."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
 from weft.adapters.memory.board import MemoryBoard
@@ -36,6 +36,8 @@ class MemoryJournal:
         self._timers: dict[tuple[str, str, str], TimerRow] = {}
         self._packages: dict[tuple[str, str], bytes] = {}
         self._kept: dict[tuple[str, str, str], dict[str, Json]] = {}
+        #: The runs that were completed: by tenant and workflow, then by user.
+        self._completed: dict[tuple[str, str], dict[str, set[str]]] = {}
         self._board = MemoryBoard()
         self._beats: dict[str, int] = {}
         self._feed = Feed()
@@ -52,6 +54,9 @@ class MemoryJournal:
                 "another process has written; read it again"
             )
         self._rows[key] = batch.row
+        if batch.row.outcome == "completed" and not batch.row.parent:
+            by_user = self._completed.setdefault((app, batch.row.workflow), {})
+            by_user.setdefault(batch.row.user, set()).add(run)
         if batch.package is not None:
             self._packages.setdefault((app, batch.row.digest), batch.package)
         self._events.setdefault(key, []).extend(batch.events)
@@ -131,6 +136,12 @@ class MemoryJournal:
         self._refuse_if_closed()
         return dict(self._kept.get((scope.app, scope.user or "", workflow), {}))
 
+    async def completed(self, scope: Scope, workflows: Sequence[str]) -> set[str]:
+        self._refuse_if_closed()
+        found = {name: self._completed.get((scope.app, name), {}) for name in workflows}
+        user = scope.user
+        return {name for name, by in found.items() if (by if user is None else user in by)}
+
     async def artifacts(self, query: ArtifactQuery, *, count: bool = False) -> ArtifactPage:
         self._refuse_if_closed()
         return self._board.find(query, count=count)
@@ -194,7 +205,8 @@ class MemoryJournal:
         size = sum(len(encode(event.data)) for event in events)
         size += sum(len(self._packages[it]) for it in unused)
         if not dry_run:
-            for key in gone:
+            for key, row in gone.items():
+                self._forget_completed(row)
                 del self._rows[key], self._events[key]
             for sides in (self._requests, self._timers):
                 for side in [it for it in sides if it[:2] in gone]:
@@ -207,10 +219,17 @@ class MemoryJournal:
     async def close(self) -> None:
         self._closed = True
         kept = (self._rows, self._events, self._requests, self._timers, self._packages, self._kept)
-        for it in kept:
+        for it in (*kept, self._completed):
             it.clear()
         self._board.clear()
         self._feed.look_again()
+
+    def _forget_completed(self, row: RunRow) -> None:
+        by_user = self._completed.get((row.app, row.workflow), {})
+        runs = by_user.get(row.user, set())
+        runs.discard(row.run)
+        if not runs:
+            by_user.pop(row.user, None)
 
     async def _read_after(self, scope: Scope, run: str, after: int) -> list[Event]:
         return await self.read(scope, run, after=after)

@@ -84,8 +84,12 @@ class Steering:
 
 def steering_of(subject: Subject) -> Steering:
     """Work out how to bring the runs of a workflow to an end within their turns."""
-    compiled = compile_workflow(subject.spec)
     found = ways_to_end(subject) if is_explorable(subject) else None
+    return steering_along(compile_workflow(subject.spec), found)
+
+
+def steering_along(compiled: CompiledWorkflow, found: Ways | None) -> Steering:
+    """Work out how to bring the runs of a workflow along ways: to an end, or to a handoff."""
     steps = _steps_of(compiled, found)
     turns = found.turns if found else None
     groups = {agent: (kept,) for agent, kept in steps.items()}

@@ -7,7 +7,7 @@ the file does not shrink.
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -22,6 +22,7 @@ from weft.adapters.sqlite.prune import prune_some, would_prune
 from weft.adapters.sqlite.queries import (
     claim_run,
     data_version,
+    find_completed,
     find_due,
     find_kept,
     find_next_due,
@@ -128,6 +129,9 @@ class SqliteJournal:
 
     async def kept(self, scope: Scope, workflow: str) -> dict[str, Json]:
         return await self._ask(partial(find_kept, scope=scope, workflow=workflow))
+
+    async def completed(self, scope: Scope, workflows: Sequence[str]) -> set[str]:
+        return await self._ask(partial(find_completed, scope=scope, workflows=workflows))
 
     async def artifacts(self, query: ArtifactQuery, *, count: bool = False) -> ArtifactPage:
         return await self._ask(partial(find_artifacts, query=query, count=count))

@@ -109,6 +109,17 @@ def find_kept(connection: sqlite3.Connection, scope: Scope, workflow: str) -> di
     return {name: from_json(value) for name, value in rows}
 
 
+def find_completed(
+    connection: sqlite3.Connection, scope: Scope, workflows: Sequence[str]
+) -> set[str]:
+    """Return those of the workflows of which a run has been completed; a fork is none."""
+    where, values = within(scope)
+    # Named, because a partial index is used only where the planner sees that it suffices.
+    ended = f"{where} AND workflow = ? AND outcome = 'completed' AND parent = ''"
+    sql = f"{_RUNS} INDEXED BY runs_by_completion WHERE {ended} LIMIT 1"
+    return {it for it in workflows if connection.execute(sql, [*values, it]).fetchone()}
+
+
 def find_unfinished(connection: sqlite3.Connection) -> list[RunRow]:
     """Return the runs with something to do, of all tenants, oldest first."""
     sql = f"{_RUNS} WHERE status = 'running' ORDER BY started_at, run"

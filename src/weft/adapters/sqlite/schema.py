@@ -163,6 +163,12 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE INDEX letters_by_receiver ON letters (app, receiver)",
         "CREATE INDEX letters_by_run ON letters (app, run)",
     ),
+    (
+        """
+        CREATE INDEX runs_by_completion ON runs (app, workflow, user)
+        WHERE outcome = 'completed' AND parent = ''
+        """,
+    ),
 )
 
 

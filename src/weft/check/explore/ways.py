@@ -1,4 +1,4 @@
-"""Ways to the end: what an agent can do that brings a run nearer to it."""
+"""Ways to the end, or to a handoff: what an agent can do that brings a run nearer to it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from weft.findings import Json
 
 @dataclass(frozen=True)
 class Ways:
-    """The chart of a workflow, and its nodes by how far they are from an end.
+    """The chart of a workflow, and its nodes by how far they are from an end, or another goal.
 
     `turns` is how many turns the shortest way takes; None if no way leads to an end.
     """
@@ -72,3 +72,18 @@ def ways_to_end(subject: Subject) -> Ways | None:
     ways = ((chart.points[it.source].kind, chart.points[it.target].kind) for it, _ in steps)
     turns = sum(way in (("enter", "speak"), ("arrive", "speak")) for way in ways)
     return Ways(chart, layers, turns if layers else None)
+
+
+def ways_to_handoff(found: Ways, rule: int) -> Ways | None:
+    """Find the ways to where the handoff of an index takes place; None if no way is found."""
+    chart = found.chart
+    goal = [0] * len(chart.points)
+    for edge in chart.edges:
+        if edge.rule == rule:
+            goal[edge.source] |= edge.guard
+    try:
+        seen = reached(chart, chart.begin)
+        layers = tuple(layers_to(chart, both(goal, seen), seen))
+    except TooMuchWorkError:
+        return None
+    return Ways(chart, layers, found.turns) if layers else None

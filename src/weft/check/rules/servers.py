@@ -10,7 +10,9 @@ from weft.check.rule import rule
 from weft.check.rules.sources import address_hits, login_hits, secret_name_hits
 from weft.check.subject import Hit, Subject
 from weft.findings import Path
+from weft.spec.templates import Reference, parse_template
 from weft.spec.tools import McpServer, SecretRef
+from weft.spec.variables import EnvironmentSource
 
 #: Begins the names of all its tools, which models take only so long and of these characters.
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
@@ -37,20 +39,37 @@ def server_has_a_name_of_its_own(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("TOOL013", "mcp_servers")
+@rule("TOOL013", "mcp_servers", "variables")
 def server_can_be_reached(subject: Subject) -> Iterator[Hit]:
     for index, server in enumerate(subject.spec.mcp_servers):
         path: Path = ("mcp_servers", index)
         yield from _way_to(server, path)
         if server.url is not None:
-            what = f"the url of the tool server {server.name}"
-            yield from address_hits(what, server.url, (*path, "url"))
+            yield from _address_hits(subject, server.name, server.url, (*path, "url"))
         if server.auth is not None:
             yield from login_hits(server.name, server.auth, (*path, "auth"))
         for name, value in server.env.items():
             if isinstance(value, SecretRef):
                 at = (*path, "env", name, "secret_env")
                 yield from secret_name_hits(server.name, value.secret_env, at)
+
+
+def _address_hits(subject: Subject, server: str, url: str, path: Path) -> Iterator[Hit]:
+    """Report a url that is none; it may begin with a variable that holds its first part."""
+    what = f"the url of the tool server {server}"
+    first = next(iter(parse_template(url)), "")
+    if not isinstance(first, Reference):
+        yield from address_hits(what, url, path)
+        return
+    variable = subject.spec.variables.get(first.name)
+    if variable is None or variable.secret or not isinstance(variable.source, EnvironmentSource):
+        yield Hit(
+            path,
+            f"{what} begins with {{{first.name}}}, which is no open environment variable",
+            hint=(f'declare {first.name} with a source of type "environment"', "or write it out"),
+            offset=first.offset,
+            length=len(first.name),
+        )
 
 
 def _way_to(server: McpServer, path: Path) -> Iterator[Hit]:

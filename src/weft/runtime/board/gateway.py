@@ -23,6 +23,7 @@ from weft.runtime.board.publish import Offer, Publication, event_of, judged
 from weft.runtime.board.reading import reader_for
 from weft.runtime.comparing import require_embeddings
 from weft.runtime.decision import NewEvent
+from weft.runtime.dependencies import require_completed
 from weft.runtime.gateway import Gateway
 from weft.runtime.signals import Stop
 from weft.runtime.workflow import Workflow
@@ -150,6 +151,7 @@ class BoardGateway(Gateway):
         model: str | None,
     ) -> None:
         user = scope.user or ""
+        await require_completed(self._journal, linked, scope)
         made = await self._event_of(linked, offer, scope)
         begun = await self._board_start(linked, scope, model, correlation=correlation)
         actor = f"user:{user}"
@@ -234,6 +236,7 @@ class BoardGateway(Gateway):
         require_user(scope)
         linked = await self._workflows.named(workflow)
         require_embeddings(linked, self._similarity)
+        await require_completed(self._journal, linked, scope)
         runs: list[str] = []
         for agent in linked.spec.board.agents if linked.spec.board else ():
             if agent.schedule is None:

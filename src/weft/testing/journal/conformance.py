@@ -57,6 +57,7 @@ async def closed_is_closed(open_journal: OpenJournal) -> None:
         "runs": lambda: journal.runs(SCOPE),
         "requests": lambda: journal.requests(SCOPE),
         "kept": lambda: journal.kept(SCOPE, "Support"),
+        "completed": lambda: journal.completed(SCOPE, ("Support",)),
         "artifacts": lambda: journal.artifacts(query()),
         "consumed": lambda: journal.consumed(APP, "Board"),
         "letters": lambda: journal.letters(APP, "Board/Closer.1"),

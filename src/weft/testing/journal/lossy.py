@@ -30,6 +30,7 @@ class LossyJournal:
         self.runs = journal.runs
         self.requests = journal.requests
         self.kept = journal.kept
+        self.completed = journal.completed
         self.artifacts = journal.artifacts
         self.consumed = journal.consumed
         self.letters = journal.letters

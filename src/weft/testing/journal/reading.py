@@ -351,6 +351,31 @@ async def packages_are_kept(open_journal: OpenJournal) -> None:
     await journal.close()
 
 
+async def completed_workflows(open_journal: OpenJournal) -> None:
+    """A workflow is completed for a user with the first run that is, until the last is removed."""
+    journal = await open_journal()
+    asked = ("Support", "Sales", "support")
+    await journal.append(SampleRun("r1").batch(status="waiting"))
+    await journal.append(SampleRun("r2", user="bob").batch(status="ended"))
+    fork = SampleRun("r3").batch(status="ended")
+    await journal.append(fork._replace(row=fork.row._replace(parent="r1")))
+    failed = SampleRun("r4").batch(status="ended")
+    await journal.append(failed._replace(row=failed.row._replace(outcome="failed")))
+    await write(journal, SampleRun("r5", app="other"), ended_at=2000)
+    expect(await journal.completed(SCOPE, asked), set[str](), "what is not completed yet")
+    await write(journal, SampleRun("r6"), SampleRun("r7", workflow="Sales"), ended_at=2000)
+    await write(journal, SampleRun("r8"), ended_at=3000)
+    for scope, wanted in ((SCOPE, {"Support", "Sales"}), (Scope(APP, "bob"), {"Support"})):
+        expect(await journal.completed(scope, asked), wanted, f"completed for {scope}")
+    expect(await journal.completed(Scope(APP), asked), {"Support", "Sales"}, "of the tenant")
+    expect(await journal.completed(SCOPE, ("Sales",)), {"Sales"}, "only what is asked for")
+    await journal.prune(SCOPE, ended_before=2500, dry_run=False)
+    expect(await journal.completed(SCOPE, asked), {"Support"}, "completed when runs are gone")
+    await journal.prune(SCOPE, ended_before=3500, dry_run=False)
+    expect(await journal.completed(SCOPE, asked), set[str](), "completed when all are gone")
+    await journal.close()
+
+
 READING_CHECKS: Final[tuple[Check, ...]] = (
     events_after_a_number,
     rows_are_the_latest,
@@ -359,6 +384,7 @@ READING_CHECKS: Final[tuple[Check, ...]] = (
     questions_oldest_first,
     questions_find_their_people,
     values_wait_for_later_runs,
+    completed_workflows,
     unfinished_runs,
     what_is_due,
     signs_of_life,

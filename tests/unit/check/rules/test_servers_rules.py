@@ -53,7 +53,7 @@ def test_NAME011_names(name):
         ),
         ({**ADDRESS, "env": {"A": "b"}}, ("env",), "runs already, elsewhere: its env is not used"),
         ({**ADDRESS, "url": "crm.example"}, ("url",), "does not begin with https://"),
-        ({**ADDRESS, "url": "{host}/mcp"}, ("url",), "does not begin with https://"),
+        ({**ADDRESS, "url": "{host}/mcp"}, ("url",), "begins with {host}, which is no open"),
         (
             {**ADDRESS, "auth": {"type": "bearer", "secret_env": "my key"}},
             ("auth", "secret_env"),
@@ -75,6 +75,17 @@ def test_TOOL013_a_server_that_cannot_be_reached(server, place, fact):
     hit = only("TOOL013", serving(server))
     assert hit.path == ("mcp_servers", 0, *place)
     assert fact in hit.message
+
+
+@pytest.mark.parametrize(
+    ("secret", "type_", "found"),
+    [(False, "environment", 0), (True, "environment", 1), (False, "derived", 1)],
+)
+def test_TOOL013_a_url_may_begin_with_an_environment_variable(secret, type_, found):
+    source = {"type": type_, **({"env_var": "CRM"} if type_ == "environment" else {})}
+    host = {"type": "str", "source": source, "secret": secret}
+    servers = [{**ADDRESS, "url": "{host}/mcp"}]
+    assert len(hits("TOOL013", subject(mcp_servers=servers, variables={"host": host}))) == found
 
 
 @pytest.mark.parametrize("url", ["http://crm.example/mcp", "HTTP://10.0.0.7:8080", "http://[::2"])

@@ -1,0 +1,189 @@
+"""Coverage: what simulated runs should come to, what they have come to, and how to get further."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Final
+
+from weft.adapters.models.sample_moves import Move, Steering, steering_along
+from weft.adapters.models.sample_values import Places, allowed_at, found_at
+from weft.check.explore import Exploration, explore
+from weft.check.explore.ways import ways_to_end, ways_to_handoff
+from weft.check.rules.explored import is_explorable
+from weft.check.subject import Subject
+from weft.engine.compiled import CompiledWorkflow, compile_workflow
+from weft.engine.events import Event, HandedOff, RequestAnswered, RequestOpened, TurnStarted
+from weft.findings import Json
+from weft.ports.model import ModelRequest
+from weft.spec.agents import Handoff
+from weft.spec.tools import UiTool
+from weft.spec.triggers import UiResponseTrigger
+from weft.spec.type_meaning import mismatch
+from weft.spec.variables import DerivedSource
+
+#: How likely an agent does what leads to its goal, and how likely nothing that matters.
+_TO_GOAL: Final = 0.6
+_IDLE: Final = 0.15
+
+#: After this part of its turns, a run makes for its end.
+_HALF: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerWay:
+    """An answer of a person that decides something: the question, and what stands where."""
+
+    tool: str
+    places: Places
+
+    def __str__(self) -> str:
+        told = (f"{'.'.join(path)} = {value}" for path, value in self.places)
+        return f"{self.tool}: {', '.join(told)}"
+
+
+@dataclass
+class Course:
+    """What happened in one run."""
+
+    goal: int | None = None
+    agents: dict[str, None] = field(default_factory=dict[str, None])
+    rules: dict[int, None] = field(default_factory=dict[int, None])
+    turns: int = 0
+    #: The tools that asked, by question.
+    asked: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class Coverage:
+    """Says what there is to come to, and how; is told what happens while it happens."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.spec = subject.spec
+        self.compiled: CompiledWorkflow = compile_workflow(subject.spec)
+        explorable = is_explorable(subject)
+        self._known = explore(subject) if explorable else Exploration("not explored")
+        self._ways = ways_to_end(subject) if explorable else None
+        self._steerings: dict[int | None, Steering] = {}
+        self.agents = self._agents()
+        self.rules = self._rules()
+        self.groups = {it.name: it for it in self.compiled.routing.groups.values()}
+        self.answers = list(self._answers())
+        self.courses: dict[str, Course] = {}
+
+    def values_of(self, name: str) -> tuple[Json, ...]:
+        """Return the values of a variable that make a difference to rules."""
+        return self._ways.values(name) if self._ways else ()
+
+    def begin(self, run: str, number: int) -> None:
+        """Give a run its goal: one of the handoffs that none has taken yet."""
+        left = list(self.rules)
+        self.courses[run] = Course(goal=left[number % len(left)] if left else None)
+
+    @property
+    def done(self) -> bool:
+        """Whether runs have come to everything."""
+        return not (self.agents or self.rules or self.groups or self.answers)
+
+    def note(self, run: str, event: Event) -> None:
+        """Take in what has happened in a run."""
+        course = self.courses[run]
+        match event.data:
+            case TurnStarted(agent=agent):
+                course.turns += 1
+                course.agents[agent] = None
+                self.agents.pop(agent, None)
+            case HandedOff(source=source, rule=rule, why=why):
+                if rule is not None:
+                    course.rules[rule] = None
+                    self.rules.pop(rule, None)
+                if why == "joined":
+                    self.groups.pop(source, None)
+            case RequestOpened(id=id_, tool=str() as tool):
+                course.asked[id_] = tool
+            case RequestAnswered(id=id_, value=value) if id_ in course.asked:
+                tool = course.asked[id_]
+                self.answers = [
+                    it for it in self.answers if it.tool != tool or not found_at(value, it.places)
+                ]
+            case _:
+                pass
+
+    def steering(self, run: str, request: ModelRequest, seed: int) -> Steering:
+        """Say where an agent goes: on to the goal of its run, anywhere, or to the end."""
+        course = self.courses[run]
+        if course.turns * _HALF > self.spec.orchestrator.max_turns:
+            return replace(self._steering(None), wandering=0)
+        if course.goal not in self.rules:
+            course.goal = self._next_goal(request.agent)
+        draw = Random(f"{seed}:{request.agent}:{request.turn}").random()  # noqa: S311
+        found = self._steering(course.goal)
+        if draw < _TO_GOAL:
+            return replace(found, wandering=0)
+        if draw < _TO_GOAL + _IDLE:
+            return replace(found, ways={}, wandering=0)
+        asking = self._asking(found, request.agent)
+        return replace(found, ways={request.agent: (asking,)}, wandering=0) if asking else found
+
+    def answering(self, run: str) -> Steering:
+        """Say what people may answer that leads on to the goal of a run."""
+        return self._steering(self.courses[run].goal)
+
+    def words(self, rule: int) -> str:
+        """Write a handoff down."""
+        return in_words(self.spec.handoffs[rule])
+
+    def _next_goal(self, agent: str) -> int | None:
+        """Return a handoff that none has taken yet: of this agent, if there is one."""
+        handoffs = self.spec.handoffs
+        own = (it for it in self.rules if handoffs[it].source_agent == agent)
+        return next(own, None)
+
+    def _asking(self, found: Steering, agent: str) -> tuple[Move, ...]:
+        """Return what an agent does so that people are asked what they have not answered yet."""
+        open_ = {it.tool for it in self.answers}
+        return tuple(it for it in found.moves.get(agent, ()) if it.what in open_)
+
+    def _steering(self, goal: int | None) -> Steering:
+        if goal not in self._steerings:
+            ways = self._ways
+            if ways and goal is not None:
+                ways = ways_to_handoff(ways, goal) or ways
+            self._steerings[goal] = steering_along(self.compiled, ways)
+        return self._steerings[goal]
+
+    def _agents(self) -> dict[str, None]:
+        names = (it.agent_name for it in self.spec.agents)
+        return {it: None for it in names if it not in self._known.unreachable_agents}
+
+    def _rules(self) -> dict[int, None]:
+        unused = {it.index for it in self._known.unused_rules}
+        return {it: None for it in range(len(self.spec.handoffs)) if it not in unused}
+
+    def _answers(self) -> Iterator[AnswerWay]:
+        """Yield the answers that set a variable to what makes a difference."""
+        schemas = {
+            it.function: it.response_schema or {}
+            for it in self.spec.tools
+            if isinstance(it, UiTool) and it.agent in self.agents
+        }
+        for name, variable in self.spec.variables.items():
+            source = variable.source
+            triggers = source.triggers if isinstance(source, DerivedSource) else ()
+            for it in triggers:
+                if not isinstance(it, UiResponseTrigger) or it.tool not in schemas:
+                    continue
+                path = tuple(it.response_key.split("."))
+                for value in self.values_of(name):
+                    places: Places = ((path, value),)
+                    fits = not mismatch(variable.type, value, self.compiled.models)
+                    if fits and allowed_at(schemas[it.tool], places):
+                        yield AnswerWay(it.tool, places)
+
+
+def in_words(handoff: Handoff) -> str:
+    """Write a handoff down, as "A -> B when x".
+
+    >>> in_words(Handoff(source_agent="A", target_agent="B", condition="x == 1"))
+    'A -> B when x == 1'
+    """
+    when = f" when {handoff.condition}" if handoff.condition else ""
+    return f"{handoff.source_agent} -> {handoff.target_agent}{when}"

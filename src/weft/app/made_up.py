@@ -1,0 +1,274 @@
+"""A world made up for simulated runs: documents, services, files, servers and the environment.
+
+Each run is a tenant of its own, and what it finds depends on nothing but its name.
+"""
+
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, product
+from random import Random
+from typing import Final, cast
+
+from weft.adapters.models.json_objects import as_object
+from weft.adapters.models.sample_values import put_at, sample_value
+from weft.check.explore.samples import questions_in
+from weft.check.subject import Subject
+from weft.engine.compiled import CompiledWorkflow
+from weft.engine.conditions import evaluate
+from weft.errors import ExpressionError
+from weft.findings import Json
+from weft.ports.documents import Change, Collection, Document
+from weft.ports.model import ToolSchema
+from weft.ports.scope import Scope
+from weft.ports.services import ServiceAnswer, ServiceRequest
+from weft.ports.tool_servers import OfferedTool, ToolServer
+from weft.runtime.outside import Outside
+from weft.spec.condition_parser import parse_condition
+from weft.spec.starts import DatabaseStart, FormStart, WebhookStart
+from weft.spec.tools import SecretRef
+from weft.spec.type_meaning import mismatch
+from weft.spec.type_schema import json_schema
+from weft.spec.types import Ref, Scalar
+from weft.spec.variables import (
+    DatabaseSource,
+    EntitySource,
+    EnvironmentSource,
+    ExternalSource,
+    FileSource,
+)
+from weft.spec.workflow import WorkflowSpec
+
+#: How likely a value is one that some rule asks about.
+_ASKED: Final = 0.7
+
+#: So many documents are tried until one fits the condition that starts a workflow.
+_MOST_DOCUMENTS: Final = 10_000
+
+
+@dataclass(frozen=True)
+class MadeUp:
+    """What the runs of a workflow find outside; `values_of` says what rules ask of a variable."""
+
+    subject: Subject
+    compiled: CompiledWorkflow
+    values_of: Callable[[str], tuple[Json, ...]]
+    #: What tools have written to documents, by tenant and collection.
+    written: dict[tuple[str, str], Document] = field(
+        default_factory=dict[tuple[str, str], Document]
+    )
+
+    def value(self, app: str, name: str) -> Json:
+        """Make up the value of a variable in a run."""
+        random = Random(f"{app}:{name}")  # noqa: S311
+        type_ = self.compiled.variables[name].type
+        asked = [it for it in self.values_of(name) if not mismatch(type_, it, self.compiled.models)]
+        if asked and random.random() < _ASKED:
+            return random.choice(asked)
+        return sample_value(json_schema(type_, self.compiled.models), random)
+
+    def environment(self) -> dict[str, str]:
+        """Return every environment variable that the workflow names, with a value that fits."""
+        servers = self.subject.spec.mcp_servers
+        secrets = [
+            *(it.secret_env for one in servers for it in one.env.values()
+              if isinstance(it, SecretRef)),
+            *(it.auth.secret_env for it in servers if it.auth),
+            *(it.auth.secret_env for _, it in self.subject.sources(ExternalSource) if it.auth),
+        ]  # fmt: skip
+        named = dict.fromkeys(secrets, "[sample] secret")
+        for name, source in self.subject.sources(EnvironmentSource):
+            value = self.value("", name)
+            named[source.env_var] = value if isinstance(value, str) else json.dumps(value)
+        return named
+
+    def start_values(self, app: str) -> dict[str, Json]:
+        """Return what a run may begin with: other values of the environment than other runs."""
+        variables = self.compiled.variables
+        open_ones = [name for name, _ in self.subject.sources(EnvironmentSource)]
+        return {name: self.value(app, name) for name in open_ones if not variables[name].secret}
+
+    def input(self, app: str) -> dict[str, Json] | None:
+        """Make up what comes with a run: a form, a body, or a document that fits its condition."""
+        random = Random(f"{app}:input")  # noqa: S311
+        match self.subject.spec.orchestrator.trigger:
+            case FormStart(form=str() as form):
+                schema = json_schema(Ref(form), self.compiled.models)
+                return as_object(sample_value(schema, random))
+            case DatabaseStart(condition=condition):
+                return self._fitting(condition, random)
+            case WebhookStart():
+                return {"event": "[sample] event"}
+            case _:
+                return None
+
+    def outside(self) -> Outside:
+        """Return the ports through which a host reaches this world."""
+        return Outside(
+            documents=_Documents(self),
+            services=_Services(self),
+            files=_Files(self),
+            servers=_Servers(self.subject.spec),
+            environment=self.environment(),
+        )
+
+    def document(self, app: str, collection: str) -> Document:
+        """Make up the document of a collection: the fields that variables take from it."""
+        made: Document = {}
+        sources = self.subject.sources
+        for name, source in (*sources(DatabaseSource), *sources(EntitySource)):
+            if source.collection != collection:
+                continue
+            value = self.value(app, name)
+            path = source.field if isinstance(source, DatabaseSource) else None
+            if path:
+                put_at(made, ((tuple(path.split(".")), value),))
+            else:
+                made |= as_object(value) or {}
+        return made | self.written.get((app, collection), {})
+
+    def answer(self, app: str, request: ServiceRequest) -> Json:
+        """Make up what a service answers: what the variables that ask it so take from it."""
+        made: dict[str, Json] = {}
+        for name, source in self.subject.sources(ExternalSource):
+            if (source.service, source.operation) == (request.service, request.operation):
+                if source.field is None:
+                    return self.value(app, name)
+                put_at(made, ((tuple(source.field.split(".")), self.value(app, name)),))
+        return made
+
+    def text(self, path: str) -> str:
+        """Make up a file."""
+        names = [name for name, source in self.subject.sources(FileSource) if source.path == path]
+        value = self.value("", names[0]) if names else ""
+        return value if isinstance(value, str) else json.dumps(value)
+
+    def _fitting(self, condition: str, random: Random) -> dict[str, Json]:
+        """Return fields for which a condition holds; the last that were tried if none is found."""
+        asked = parse_condition(condition)
+        choices = {
+            name: self._candidates(name, questions.constants)
+            for name, questions in questions_in([asked]).items()
+        }
+        for values in choices.values():
+            random.shuffle(values)
+        made: dict[str, Json] = {}
+        for chosen in islice(product(*choices.values()), _MOST_DOCUMENTS):
+            made = dict(zip(choices, chosen, strict=True))
+            try:
+                if evaluate(asked, made):
+                    break
+            except ExpressionError:
+                continue
+        return made
+
+    def _candidates(self, name: str, constants: Sequence[Json]) -> list[Json]:
+        numbers = [it for it in constants if isinstance(it, int | float)]
+        others: list[Json] = [True, False, "[sample] text", ["[sample] text"]]
+        found = [*constants, *(it + n for it in numbers for n in (-1, 1)), *others]
+        variable = self.compiled.variables.get(name)
+        type_ = Scalar("any") if variable is None else variable.type
+        return [it for it in found if not mismatch(type_, it, self.compiled.models)]
+
+
+class _Documents:
+    """Has the same document for every query, with what was written to it."""
+
+    def __init__(self, world: MadeUp) -> None:
+        self._world = world
+
+    async def find(
+        self,
+        scope: Scope,
+        collection: Collection,
+        query: Mapping[str, Json],
+        *,
+        fields: Sequence[str] = (),  # noqa: ARG002 - whoever asks takes what it wants
+    ) -> Document | None:
+        equal = {name: it for name, it in query.items() if not isinstance(it, dict)}
+        return {"_id": "sample", **equal, **self._world.document(scope.app, collection.name)}
+
+    async def put(
+        self,
+        scope: Scope,
+        collection: Collection,
+        query: Mapping[str, Json],
+        values: Mapping[str, Json],
+    ) -> str:
+        kept = self._world.written.setdefault((scope.app, collection.name), {})
+        kept.update(query)
+        put_at(kept, tuple((tuple(name.split(".")), it) for name, it in values.items()))
+        return "sample"
+
+    async def page(
+        self, scope: Scope, collection: Collection, *, after: str | None = None, limit: int = 50
+    ) -> list[Document]:
+        found = await self.find(scope, collection, {})
+        return [] if found is None or after is not None else [found][:limit]
+
+    async def collections(
+        self, scope: Scope, *, database: str | None = None
+    ) -> list[tuple[Collection, int]]:
+        names = {name for app, name in self._world.written if app == scope.app}
+        return [(Collection(name, database), 1) for name in sorted(names)]
+
+    async def delete(self, scope: Scope, collection: Collection, key: str) -> bool:  # noqa: ARG002
+        return self._world.written.pop((scope.app, collection.name), None) is not None
+
+    async def watch(
+        self, scope: Scope, collection: Collection, *, after: str | None = None
+    ) -> AsyncGenerator[Change]:
+        found = await self.find(scope, collection, {})
+        if after is None:
+            yield Change("put", "sample", found, "1")
+
+    async def close(self) -> None:
+        self._world.written.clear()
+
+
+class _Services:
+    """Answers as every service would."""
+
+    def __init__(self, world: MadeUp) -> None:
+        self._world = world
+
+    async def get(self, scope: Scope, request: ServiceRequest) -> ServiceAnswer:
+        return ServiceAnswer(self._world.answer(scope.app, request))
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class _Files:
+    """Has every file."""
+
+    def __init__(self, world: MadeUp) -> None:
+        self._world = world
+
+    async def read(self, workflow: str, path: str) -> str:  # noqa: ARG002 - there is one
+        return self._world.text(path)
+
+
+class _Servers:
+    """Offers the tools that are allowed by name, and answers each call with a text."""
+
+    def __init__(self, spec: WorkflowSpec) -> None:
+        self._allowed = {it.name: it.allow for it in spec.mcp_servers}
+
+    async def tools(self, server: ToolServer) -> list[OfferedTool]:
+        names = self._allowed.get(server.name) or ("sample",)
+        anything = cast("dict[str, Json]", {"type": "object", "properties": {}})
+        return [OfferedTool(ToolSchema(it, "A tool made up.", anything)) for it in names]
+
+    async def call(
+        self,
+        server: ToolServer,
+        tool: str,
+        arguments: Mapping[str, Json],  # noqa: ARG002 - the answer is the same
+        *,
+        on_progress: Callable[[float, str], None] | None = None,  # noqa: ARG002
+    ) -> Json:
+        return {"result": f"[sample] {server.name} {tool}"}
+
+    async def close(self) -> None:
+        """Nothing is open."""
