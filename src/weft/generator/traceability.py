@@ -11,6 +11,7 @@ from weft.findings import Json
 from weft.generator.names import pascal_case
 from weft.generator.plan import plan_hash
 from weft.generator.steps import STEPS
+from weft.ids import USER
 from weft.packages.layout import SUFFIXES
 from weft.spec.plan import ActionPlan, PlannedAgent
 
@@ -83,7 +84,7 @@ class _Element:
     kind: str
     path: str
     value: str | int | bool
-    #: The words or texts of which one stands in a line it produced.
+    #: Patterns of which one is found in a line it produced.
     sought: tuple[str, ...]
     #: The agent in whose entries alone they count.
     owner: str | None = None
@@ -120,19 +121,36 @@ def _is_named(path: str, pattern: str) -> bool:
 
 def _lines(element: _Element, text: str) -> Iterator[int]:
     """Return the numbers of the lines an element produced."""
-    parts = [re.escape(form) for it in element.sought for form in _forms(it)]
-    sought = re.compile(rf"(?<!\w)(?:{'|'.join(parts)})(?!\w)")
+    sought = re.compile(rf"(?<!\w)(?:{'|'.join(element.sought)})(?!\w)")
     owner = None
     for number, line in enumerate(text.split("\n"), start=1):
-        named = re.search(r'\b(?:agent_name|source_agent)"?\s*:\s*"?(\w+)', line)
+        named = _OWNER.search(line)
         owner = named[1] if named else owner
         if sought.search(line) and element.owner in (None, owner):
             yield number
 
 
-def _forms(text: str) -> set[str]:
-    """Return a text as it may stand in a file: as it is, or as JSON writes it."""
-    return {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+#: What begins an entry that belongs to an agent, in JSON or YAML.
+_OWNER: Final = re.compile(r'\b(?:agent_name|source_agent)"?\s*:\s*"?(\w+)')
+
+
+def _said(*texts: str) -> tuple[str, ...]:
+    """Look for texts: as they are, as JSON writes them, or as prompts do."""
+    prompts = [text.replace("{", "{{").replace("}", "}}") for text in texts]
+    forms = (*texts, *prompts)
+    quoted = [json.dumps(it, ensure_ascii=plain)[1:-1] for it in forms for plain in (True, False)]
+    found = dict.fromkeys((*forms, *quoted))
+    return tuple(re.escape(text) for text in found if text.strip()) or ("(?!)",)
+
+
+def _keys(*keys: str) -> tuple[str, ...]:
+    """Look for keys, whatever their values."""
+    return tuple(rf'{key}(?="?\s*:)' for key in keys)
+
+
+def _entry(key: str, value: str) -> str:
+    """Look for a key with its value."""
+    return rf'{key}"?\s*:\s*"?{value}'
 
 
 def _elements(plan: ActionPlan) -> Iterator[_Element]:
@@ -149,21 +167,21 @@ def _strategy(plan: ActionPlan) -> Iterator[_Element]:
     strategy, at = plan.strategy, "WorkflowStrategy"
     name = strategy.workflow_name
     names = (name, pascal_case(name, name), *(it.name for it in plan.selection.workflows))
-    yield _Element("workflow_name", f"{at}.workflow_name", name, names)
+    yield _Element("workflow_name", f"{at}.workflow_name", name, _said(*names))
     for place, module in enumerate(strategy.modules):
         path, title = f"{at}.modules[{place}]", module.module_name
         purpose = title.partition(": ")[2]
-        yield _Element("modules[].module_name", f"{path}.module_name", title, (title, purpose))
+        yield _Element("modules[].module_name", f"{path}.module_name", title, _said(title, purpose))
         # A pattern shows in who hands off to whom.
         staff = [it for one in plan.modules if one.module_index == place for it in one.agents]
         members = tuple(it.agent_name for it in staff) or module.agents_needed
         pattern = module.pattern_id
-        yield _Element("modules[].pattern_id", f"{path}.pattern_id", pattern, members)
-    starts = ("trigger", "startup_mode")
+        yield _Element("modules[].pattern_id", f"{path}.pattern_id", pattern, _said(*members))
+    starts = _keys("trigger", "startup_mode")
     yield _Element("trigger", f"{at}.trigger", strategy.trigger, starts)
-    by = ("initiated_by", "startup_mode")
+    by = _keys("initiated_by", "startup_mode")
     yield _Element("initiated_by", f"{at}.initiated_by", strategy.initiated_by, by)
-    person = ("human_in_the_loop", "human_interaction")
+    person = _keys("human_in_the_loop", "human_interaction")
     yield _Element("human_in_loop", f"{at}.human_in_loop", strategy.human_in_loop, person)
 
 
@@ -171,28 +189,31 @@ def _blueprint(plan: ActionPlan) -> Iterator[_Element]:
     blueprint, at = plan.blueprint, "TechnicalBlueprint"
     for place, variable in enumerate(blueprint.global_context_variables):
         kind, name = "global_context_variables[]", variable.name
-        yield _Element(kind, f"{at}.{kind[:-2]}[{place}]", name, (name,))
+        yield _Element(kind, f"{at}.{kind[:-2]}[{place}]", name, _said(name))
     for place, it in enumerate(blueprint.ui_components):
         path = f"{at}.ui_components[{place}]"
-        yield _Element("ui_components[]", path, it.component, (it.component,))
+        yield _Element("ui_components[]", path, it.component, _said(it.component))
     before, after = blueprint.before_chat_lifecycle, blueprint.after_chat_lifecycle
     for kind, lifecycle in (("before_chat_lifecycle", before), ("after_chat_lifecycle", after)):
         if lifecycle:
-            yield _Element(kind, f"{at}.{kind}", lifecycle.name, (lifecycle.name,))
+            yield _Element(kind, f"{at}.{kind}", lifecycle.name, _said(lifecycle.name))
 
 
 def _agent(path: str, agent: PlannedAgent) -> Iterator[_Element]:
     name, kind, way = agent.agent_name, agent.agent_type, agent.human_interaction
-    yield _Element("agents[].agent_name", f"{path}.agent_name", name, (name,))
-    # What an agent is stands in its role section, whose beginning names it.
-    yield _Element("agents[].agent_type", f"{path}.agent_type", kind, (kind, "role"), name)
+    yield _Element("agents[].agent_name", f"{path}.agent_name", name, _said(name))
+    role = (_entry("agent_type", kind), _entry("id", "role"))
+    yield _Element("agents[].agent_type", f"{path}.agent_type", kind, role, name)
     objective = agent.objective
-    yield _Element("agents[].objective", f"{path}.objective", objective, (objective,), name)
+    yield _Element("agents[].objective", f"{path}.objective", objective, _said(objective), name)
     for place, tool in enumerate(agent.agent_tools):
         where = f"{path}.agent_tools[{place}]"
-        yield _Element("agents[].agent_tools[]", where, tool.name, (tool.name,))
+        yield _Element("agents[].agent_tools[]", where, tool.name, _said(tool.name))
     for place, it in enumerate(agent.lifecycle_tools):
         where = f"{path}.lifecycle_tools[{place}]"
-        yield _Element("agents[].lifecycle_tools[]", where, it.name, (it.name,))
-    limits = ("human_interaction", "max_consecutive_auto_reply", "user")
+        yield _Element("agents[].lifecycle_tools[]", where, it.name, _said(it.name))
+    limits = (
+        *_keys("human_interaction", "max_consecutive_auto_reply"),
+        _entry("target_agent", USER),
+    )
     yield _Element("agents[].human_interaction", f"{path}.human_interaction", way, limits, name)
