@@ -44,6 +44,6 @@ RULES: Final[tuple[Rule, ...]] = (
             "installed would be, and nobody has looked at what it does."
         ),
         fix="Write the tool as a file of the package.",
-        example='{"agent": "Clerk", "file": "installed:shutil", "function": "rmtree"}',
+        example='{"agent": "Clerk", "file": "python:shutil", "function": "rmtree"}',
     ),
 )
