@@ -239,15 +239,17 @@ def _ways(agent: str, part: Fragment, wiring: Wiring, *, attended: bool) -> Iter
             yield Way(agent, part.onward[agent], gate)
         yield Way(agent, waiting if gate else part.onward[agent])
         return
-    first, *others = _by_target(decision.options)
-    yield Way(agent, first[0], (Test(decision.variable, first[1]), *gate))
-    if part.counted == agent:
-        yield Way(agent, first[0], tuple(map(Test, over)))
-    for target, values in others:
+    *before, (target, values) = _by_target(decision.options)
+    for place, (other, chosen) in enumerate(before):
+        yield Way(agent, other, (Test(decision.variable, chosen), *gate))
+        if place == 0 and part.counted == agent:
+            yield Way(agent, other, tuple(map(Test, over)))
+    if gate:
         yield Way(agent, target, (Test(decision.variable, values), *gate))
-    # Every reply decides, so nothing is left over; but what fails must not end in the wrong place.
-    settled = [it.target for it in decision.options if it.target != USER]
-    yield Way(agent, waiting if gate else settled[-1])
+        yield Way(agent, waiting)
+    else:
+        # Every reply decides, so what is left over is the last thing that can be decided.
+        yield Way(agent, target)
 
 
 def _by_target(options: Sequence[Option]) -> list[tuple[str, tuple[str, ...]]]:
