@@ -271,7 +271,11 @@ def test_boards_and_flows_are_not_simulated():
         assert simulate(package.spec, package.code).problems
 
 
-@pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
+#: Its states follow each other over several agents, which only an exploration sees.
+NEAR = [it for it in PACKAGES if it.name != "Hierarchical"]
+
+
+@pytest.mark.parametrize("folder", NEAR, ids=lambda folder: folder.name)
 def test_a_workflow_that_is_too_large_to_be_explored_is_led_from_agent_to_agent(
     folder, monkeypatch
 ):
@@ -279,6 +283,4 @@ def test_a_workflow_that_is_too_large_to_be_explored_is_led_from_agent_to_agent(
     package = read_package(folder)
     found = simulate(package.spec, package.code)
     assert found.missed == ()
-    assert len([it for it in found.runs if it.outcome == "completed"]) > len(found.runs) / 2
-    # The way to the end is not known for certain, so a run may miss it.
-    assert set(found.problems) <= {"a run did not end within its 40 turns"}
+    assert found.problems == ()
