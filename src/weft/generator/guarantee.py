@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from weft.catalogue import CATALOGUE
+from weft.errors import UsageError
 from weft.findings import Finding, Json, Place, is_error
 from weft.generator.simulation import Simulate, Simulation
 from weft.packages.archive.staging import staged_folder
@@ -130,6 +131,10 @@ def verify(
         for name, texts in files.items()
         for path, text in texts.items()
     }
+    # Names that a model chose are not trusted: nothing is written outside of the folder.
+    strange = [it for it in written if ".." in PurePosixPath(it).parts or "//" in it]
+    if strange:
+        raise UsageError(f"{strange[0]} is not the name of a file in a package")
     if pack is not None:
         written[f"{PACKS}/pack.json"] = pack.encode()
     with staged_folder(written, "workspace") as workspace:
