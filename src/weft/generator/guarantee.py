@@ -20,6 +20,7 @@ from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.review import review
 from weft.packages.workspace import PACKAGES, PACKS
+from weft.spec.file_names import name_fault
 from weft.spec.tools import UiTool, is_built_in, is_elsewhere
 from weft.wire.findings import finding_data
 
@@ -132,9 +133,9 @@ def verify(
         for path, text in texts.items()
     }
     # Names that a model chose are not trusted: nothing is written outside of the folder.
-    strange = [it for it in written if ".." in PurePosixPath(it).parts or "//" in it]
-    if strange:
-        raise UsageError(f"{strange[0]} is not the name of a file in a package")
+    for path in written:
+        if fault := name_fault(path):
+            raise UsageError(f"{path} is not the name of a file in a package: it {fault}")
     if pack is not None:
         written[f"{PACKS}/pack.json"] = pack.encode()
     with staged_folder(written, "workspace") as workspace:
