@@ -221,33 +221,47 @@ def _before(parts: Sequence[Fragment], agent: str) -> str | None:
 def _ways(agent: str, part: Fragment, wiring: Wiring, *, attended: bool) -> Iterator[Way]:
     """Yield who may be next after an agent, in the order in which it is asked."""
     approval, ready = wiring.approvals.get(agent), wiring.ready.get(agent)
+    over = tuple(Test(it.variable) for it in wiring.rounds if it.agent == agent)
     gate: tuple[Test, ...] = ()
-    over = [it.variable for it in wiring.rounds if it.agent == agent]
+    otherwise = Way(agent, USER if attended else agent)
     if approval:
-        rejected = Test(approval.variable, (REJECT,))
         gate = (Test(approval.variable, (APPROVE,)),)
-        last = (rejected, *map(Test, over))
-        yield Way(agent, TERMINATE, last, f"The work of {agent} was not approved.")
-        if approval.back:
-            yield Way(agent, approval.back, (rejected,))
+        rejected = Test(approval.variable, (REJECT,))
+        ending = Way(agent, TERMINATE, (rejected, *over), f"What {agent} did was not approved.")
+        refused = [ending, Way(agent, approval.back, (rejected,))] if approval.back else [ending]
+        if approval.by_reply:
+            # There is always an answer, so what is not approved is rejected.
+            otherwise = replace(refused.pop(), tests=())
+        yield from refused
     elif ready:
         gate = (Test(ready),)
-    waiting = USER if attended else agent
+    yield from _onward(agent, part, wiring, gate, over)
+    if gate:
+        yield otherwise
+
+
+def _onward(
+    agent: str, part: Fragment, wiring: Wiring, gate: tuple[Test, ...], over: tuple[Test, ...]
+) -> Iterator[Way]:
+    """Yield the ways on from an agent; a gate must be open for all of them."""
     decision = wiring.decisions.get(agent)
     if decision is None:
-        if gate:
-            yield Way(agent, part.onward[agent], gate)
-        yield Way(agent, waiting if gate else part.onward[agent])
+        yield Way(agent, part.onward[agent], gate)
         return
-    first, *others = _by_target(decision.options)
-    yield Way(agent, first[0], (Test(decision.variable, first[1]), *gate))
+    ways = [
+        Way(agent, target, (Test(decision.variable, values), *gate))
+        for target, values in _by_target(decision.options)
+    ]
     if part.counted == agent:
-        yield Way(agent, first[0], tuple(map(Test, over)))
-    for target, values in others:
-        yield Way(agent, target, (Test(decision.variable, values), *gate))
-    # Every reply decides, so nothing is left over; but what fails must not end in the wrong place.
-    settled = [it.target for it in decision.options if it.target != USER]
-    yield Way(agent, waiting if gate else settled[-1])
+        ways.insert(1, Way(agent, ways[0].target, over))
+    yield from ways if gate else _with_fallback(ways)
+
+
+def _with_fallback(ways: Sequence[Way]) -> Iterator[Way]:
+    """Yield ways of which the last that leads to an agent or the end needs no test."""
+    last = [it for it in ways if it.target != USER][-1]
+    yield from (it for it in ways if it is not last or len(ways) == 1)
+    yield replace(last, tests=())
 
 
 def _by_target(options: Sequence[Option]) -> list[tuple[str, tuple[str, ...]]]:
