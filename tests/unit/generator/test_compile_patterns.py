@@ -105,7 +105,7 @@ def test_a_person_who_approves_ends_the_loop_instead():
     judge = agent("Judge", human_interaction="approval")
     spec = wired(3, [*TEAM[:2], judge])
     assert rules(spec, "Judge") == [
-        ("judge_approval == 'reject' and judge_approval_rounds_over", "terminate"),
+        ("judge_approval == 'reject' and judge_approval_round == 'third'", "terminate"),
         ("judge_approval == 'reject'", "Alpha"),
         ("judge_approval == 'approve'", "terminate"),
         (None, "user"),
@@ -256,5 +256,5 @@ def test_where_nobody_is_waited_for_every_reply_asks():
 def test_very_large_plans_share_what_controls_them():
     team = [agent(f"Approver{n}", human_interaction="approval") for n in range(12)]
     spec, shapes = compiled(plan((6, team), (5, [agent(f"Peer{n}") for n in range(9)])))
-    assert {"any_approval", "any_approval_rounds_over", "any_decision"} <= set(spec.variables)
+    assert {"any_approval", "any_approval_round", "any_decision"} <= set(spec.variables)
     assert told(findings(spec, shapes)) == []
