@@ -8,6 +8,8 @@ import pytest
 from support.generator_plans import agent, code_for, compiled, findings, plan, told, tool, variable
 from weft.check.explore import explore
 from weft.check.subject import Subject
+from weft.generator.compile.wiring import wire
+from weft.generator.split import workflow_plans
 from weft.spec.patterns import PATTERNS
 from weft.spec.workflow import WorkflowSpec
 
@@ -174,6 +176,8 @@ def test_tasks_are_worked_off_in_turn():
 def test_too_few_agents_work_one_after_the_other(pattern):
     spec = wired(pattern, TEAM[:2])
     assert [it.target_agent for it in spec.handoffs] == ["Beta", "terminate"]
+    (note,) = wire(workflow_plans(plan((pattern, TEAM[:2])))[0]).notes
+    assert "they work one after the other" in note
 
 
 def test_modules_follow_each_other_and_the_last_one_ends_with_a_reason():
@@ -237,6 +241,12 @@ def test_rejected_work_goes_back_with_the_comment():
         ("user", "post"),
     ]
     assert spec.exposure["Alpha"] == ("checker_approval_comment",)
+    rounds = spec.variables["checker_approval_round"].source.model_dump(by_alias=True)
+    assert [(it["from"], it["to"]) for it in rounds["transitions"]] == [
+        ("first", "second"),
+        ("second", "third"),
+    ]
+    assert {it["trigger"]["target_agent"] for it in rounds["transitions"]} == {"Alpha"}
 
 
 def test_without_anybody_before_a_refusal_ends_the_run():
