@@ -61,6 +61,8 @@ def test_a_good_component_passes():
     [
         ("export default function (", "not valid JSX at line"),
         ("x" * (MAX_BYTES + 1), "longer than"),
+        (GOOD.replace("comment.trim()", "(" * 30_000 + "1" + ")" * 30_000), "nested too deeply"),
+        (GOOD.replace("comment.trim()", "!" * 60_000 + "1"), "nested too deeply"),
         ("", "default export is not Approval"),
         (GOOD + "// \u202e", "invisible sign"),
         (GOOD.replace("function Approval", "function Other"), "default export is not Approval"),

@@ -234,6 +234,16 @@ def test_a_library_may_be_used_if_it_is_required():
     assert faults(with_body("pass", "from requests import get"), requirements=["requests"])
 
 
+def test_a_function_may_be_called_like_something_else_if_the_plan_says_so():
+    plain = "def tool(next: str) -> dict[str, object]:\n    return {'next': next}\n"
+    assert python_faults(plain, plain) == []
+    assert python_faults(f"@tool\ndef _a() -> None:\n    pass\n\n\n{plain}", plain)
+    marked = GOOD.replace("Context, Refuse", "Context, Refuse, tool").replace(
+        "async def", "@tool\nasync def"
+    )
+    assert faults(marked) == []
+
+
 def test_nothing_is_run(tmp_path):
     mark = tmp_path / "mark"
     write = f"__import__('pathlib').Path({str(mark)!r}).write_text('x')"

@@ -351,7 +351,7 @@ def test_nothing_is_installed_for_a_component():
 
 
 def test_libraries_that_are_used_become_requirements():
-    content = SUM_UP.replace("import json", "import json\n\nfrom httpx import HTTPError")
+    content = SUM_UP.replace("from pydantic", "from httpx import HTTPError\nfrom pydantic")
     entry = {"filename": "sum_up.py", "content": content, "installRequirements": ["httpx"]}
     made, replaced = overlay(DRAFT, "AgentToolsFileGenerator", {"tools": [entry]})
     assert replaced == ()

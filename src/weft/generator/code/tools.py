@@ -30,7 +30,7 @@ _VALUE: Final = "value"
 _TOLD: Final = '''\
 def _told(given: dict[str, object]) -> str:
     """Return what is given, as a model reads it."""
-    return "\\n\\nGiven:\\n" + json.dumps(given, ensure_ascii=False, default=str)
+    return "".join(f"\\n- {name}: {value}" for name, value in given.items())
 '''
 
 
@@ -100,14 +100,10 @@ def _ask(shape: ToolShape, spec: WorkflowSpec) -> Piece:
         "return result.model_dump(by_alias=True)",
     ]
     tool = _function(shape, lines, context=True, awaits=True)
-    return _with_class(tool, result, {"json": ()} if given else {})
-
-
-def _with_class(tool: Piece, result: Piece, imports: Mapping[str, tuple[str, ...]]) -> Piece:
     typing = (*tool.imports.get("typing", ()), *result.imports.get("typing", ()))
-    wanted = {**imports, **tool.imports, **result.imports, **({"typing": typing} if typing else {})}
-    helpers = {"_told": _TOLD} if imports else {}
-    return Piece(f"{result.text}\n\n\n{tool.text}", wanted, helpers)
+    imports = {**tool.imports, **result.imports, **({"typing": typing} if typing else {})}
+    helpers = {"_told": _TOLD} if given else {}
+    return Piece(f"{result.text}\n\n\n{tool.text}", imports, helpers)
 
 
 def _external(shape: ToolShape, variables: Mapping[str, Variable], known: Sequence[str]) -> Piece:

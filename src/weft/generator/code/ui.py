@@ -2,10 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from weft.check.rules.trigger_places import placed_triggers
+from weft.check.subject import Subject
 from weft.generator.code.python_text import (
     Piece,
     docstring,
@@ -18,9 +20,8 @@ from weft.generator.code.python_text import (
     typing_names,
 )
 from weft.generator.shapes import FieldShape, ToolShape
-from weft.spec.triggers import Trigger, UiResponseTrigger
+from weft.spec.triggers import UiResponseTrigger
 from weft.spec.types import ListOf, LiteralOf, OptionalOf, Scalar
-from weft.spec.variables import DerivedSource
 from weft.spec.workflow import WorkflowSpec
 
 _WORD: Final = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
@@ -70,18 +71,12 @@ def _question(shape: ToolShape) -> Piece:
 def response_fields(shape: ToolShape, spec: WorkflowSpec) -> tuple[FieldShape, ...]:
     """Return the fields of an answer: those of the shape, and what variables are set from."""
     fields = {it.name: it for it in shape.result}
-    for trigger in _triggers(spec):
+    for placed in placed_triggers(Subject(spec)):
+        trigger = placed.trigger
         if isinstance(trigger, UiResponseTrigger) and trigger.tool == shape.name:
             key = trigger.response_key.partition(".")[0]
             fields.setdefault(key, FieldShape(key, "str"))
     return tuple(fields.values())
-
-
-def _triggers(spec: WorkflowSpec) -> Iterator[Trigger]:
-    for variable in spec.variables.values():
-        if isinstance(variable.source, DerivedSource):
-            yield from variable.source.triggers
-            yield from (it.trigger for it in variable.source.transitions if it.trigger)
 
 
 @dataclass(frozen=True, slots=True)

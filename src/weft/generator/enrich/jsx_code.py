@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_BYTES: Final = 64_000
+_DEEPEST: Final = 200
 _MODULES: Final = frozenset({"react", "@kit/ui", "@kit/chart", "@kit/icons"})
 _ANSWER: Final = "onResponse"
 
@@ -68,6 +69,8 @@ def jsx_faults(source: str, component: str, response_keys: Sequence[str]) -> lis
     root = _parsed(source)
     if isinstance(root, str):
         return [root]
+    if _is_deep(root):
+        return ["it is nested too deeply"]
     nodes = [*_nodes(root)]
     broken = next((it for it in nodes if it.is_error or it.is_missing), None)
     if broken or root.has_error:
@@ -97,6 +100,14 @@ def _nodes(root: "Node") -> Iterator["Node"]:
         node = waiting.pop()
         yield node
         waiting.extend(reversed(node.children))
+
+
+def _is_deep(root: "Node") -> bool:
+    # To look for the parent of a node takes the longer, the deeper it lies.
+    level = [root]
+    for _ in range(_DEEPEST):
+        level = [child for node in level for child in node.children]
+    return bool(level)
 
 
 def _text(node: "Node | None") -> str:

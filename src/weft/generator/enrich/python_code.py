@@ -147,7 +147,8 @@ class _Reading:
         for node in self._nodes:
             if isinstance(node, ast.Name) and node.id not in own:
                 yield f"it uses {node.id[:40]}, which it may not"
-        for name in sorted({*bound} & ({*imported} | RESERVED | BUILTINS)):
+        fixed = (RESERVED | BUILTINS).difference(_bound(ast.walk(self._plain)))
+        for name in sorted(fixed.union(imported).intersection(bound)):
             yield f"it gives {name} another meaning"
 
     def _imports(self, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
