@@ -17,7 +17,7 @@ from weft.generator.code.python_text import (
     signature,
     string,
     type_of,
-    typing_names,
+    typing_imports,
 )
 from weft.generator.shapes import FieldShape, ToolShape
 from weft.spec.triggers import UiResponseTrigger
@@ -63,9 +63,7 @@ def _question(shape: ToolShape) -> Piece:
     doc = docstring(shape.purpose, f"Asks by {shape.name}.", shape.parameters)
     payload = mapping((it.name, it.name) for it in shape.parameters)
     body = f"    return await use_ui_tool({string(shape.name)}, {payload})\n"
-    typing = typing_names(map(type_of, shape.parameters))
-    imports = {"weft": ("use_ui_tool",), **({"typing": typing} if typing else {})}
-    return Piece(head + doc + body, imports)
+    return Piece(head + doc + body, typing_imports(shape.parameters) | {("weft", "use_ui_tool")})
 
 
 def response_fields(shape: ToolShape, spec: WorkflowSpec) -> tuple[FieldShape, ...]:
