@@ -21,10 +21,12 @@ export default function Approval({ payload, onResponse }) {
   const [comment, setComment] = useState("");
   const send = (event) => {
     event.preventDefault();
+    for (const it of items) String(it);
     onResponse({ decision, comment: comment.trim() });
   };
   return (
     <Card title={title}>
+      {Object.entries(payload).length}
       {items.map((item, at) => <Row key={at} label={at + 1}>{String(item)}</Row>)}
       <form onSubmit={send}>
         <select value={decision} onChange={(event) => setDecision(event.target.value)}>
@@ -111,6 +113,13 @@ def test_what_is_no_such_component_is_refused(source, why):
         "event.target.innerHTML = title;",
         "event.view.x();",
         "Object.getPrototypeOf(send);",
+        "JSON.parse = send;",
+        "[JSON.parse] = [send];",
+        "delete JSON.parse;",
+        "for (JSON.parse of [send]) {}",
+        "({ a: JSON.parse } = { a: send });",
+        "Object.assign(JSON, { parse: send });",
+        "const o = Object;",
         "while (true) {}",
     ],
 )

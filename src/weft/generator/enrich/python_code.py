@@ -216,6 +216,8 @@ def _forbidden(node: ast.AST) -> Iterator[str]:
             yield "it has yield or global"
         case ast.ExceptHandler(type=None):
             yield "it catches everything, also what ends a call"
+        case ast.Attribute(ctx=ast.Store() | ast.Del()):
+            yield "it changes an object from outside"
         case ast.Attribute(attr=name) if _leads_out(name):
             yield f"it uses the attribute {name[:40]}, which it may not"
         case ast.MatchClass(kwd_attrs=names) if any(map(_leads_out, names)):
