@@ -217,6 +217,8 @@ def test_other_imports_are_refused(above):
         "x = context_variables",
         "_help(context_variables)",
         "x = context_variables.set",
+        "repr('stage', context_variables.set)",
+        "from weft import use_ui_tool; x = use_ui_tool",
         "x = text.context_variables",
         "context_variables.ask(text)",
         "from weft import use_ui_tool; await use_ui_tool('other', {})",

@@ -126,6 +126,9 @@ class _Reading:
                     yield from self._of_module(name, self._parents[node])
                 case ast.Name(id=name) if name == _CONTEXT:
                     yield from self._of_context(self._parents[node])
+                case ast.Name(id=name) if name in _UI_CALLS:
+                    if getattr(self._parents[node], "func", None) is not node:
+                        yield f"it passes {name} on"
                 case ast.Call() if called(node.func) in _AWAITED:
                     if not isinstance(self._parents[node], ast.Await):
                         yield f"it does not await {called(node.func)}"
@@ -172,7 +175,10 @@ class _Reading:
         match parent, self._parents.get(parent):
             case ast.Attribute(attr=method), _ if method in WITHOUT_NAME:
                 return
-            case ast.Attribute(attr=method), ast.Call(args=[ast.Constant(value=str(name)), *_]):
+            case (
+                ast.Attribute(attr=method),
+                ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]),
+            ) if function is parent:
                 known = self._readable if method in READS else self._settable
                 if method not in READS | WRITES:
                     yield f"it uses {_CONTEXT}.{method[:40]}, which it may not"
