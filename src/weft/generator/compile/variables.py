@@ -236,7 +236,7 @@ def exposure(
                 if shape.agent == name and shape.kind != "external"
                 for it in shape.variables
             }
-            used |= set(_comments(name, wiring))
+            used |= {*_comments(name, wiring), *_untested(name, wiring)}
             around = (workflow.description, module.purpose, module.description)
             said = "\n".join((*around, *_words(agent, wiring)))
             for variable, it in known.items():
@@ -251,6 +251,13 @@ def exposure(
         for agent in (it.agent_name for it in workflow.agents)
         if (names := shown.get(agent))
     }
+
+
+def _untested(agent: str, wiring: Wiring) -> Iterator[str]:
+    """Yield what an agent decided that no rule looks at, since all of it leads to one place."""
+    decision = wiring.decisions.get(agent)
+    if decision and len({it.target for it in decision.options}) == 1:
+        yield decision.variable
 
 
 def _comments(agent: str, wiring: Wiring) -> Iterator[str]:

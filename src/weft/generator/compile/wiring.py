@@ -254,7 +254,7 @@ def _onward(agent: str, part: Fragment, wiring: Wiring, gate: tuple[Test, ...]) 
 def _with_fallback(ways: Sequence[Way]) -> Iterator[Way]:
     """Yield ways of which the last that leads to an agent or the end needs no test."""
     last = [it for it in ways if it.target != USER][-1]
-    yield from (it for it in ways if it is not last or len(ways) == 1)
+    yield from (it for it in ways if it is not last)
     yield replace(last, tests=())
 
 
