@@ -147,11 +147,12 @@ def read_plan(file: str, text: str) -> ActionPlan:
     document = documents.read(file, text.encode())
     if not document.ok:
         raise _unfit(file, [f"{it.place}: {it.message}" for it in document.findings])
-    if not isinstance(document.data, dict):
+    data = cast("dict[str, Json]", document.data)
+    if type(data) is not dict:
         raise _unfit(file, ["it holds no object"])
-    data = dict(cast("dict[str, Json]", document.data))
     # Whoever edits a plan may leave the diagram out.
-    data.setdefault("MermaidSequenceDiagram", {"workflow_name": "-", "mermaid_diagram": "-"})
+    drawn: Json = {"workflow_name": "-", "mermaid_diagram": "-"}
+    data = {"MermaidSequenceDiagram": drawn, **data}
     try:
         given = ActionPlan.model_validate(data)
     except ValidationError as error:

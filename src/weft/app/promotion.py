@@ -173,10 +173,13 @@ def _planned(
     mine |= {PLAN_FILE: files[PLAN_FILE]} if _is_same_plan(mine, files) else {}
     merged = merge_files({path: raw.decode() for path, raw in known.items()}, mine, files)
     if merged.conflicts:
-        told = tuple(f"{place if alone else folder / it.path}:{it.line}" for it in merged.conflicts)
-        return _Planned(conflicts=told)
-    result = {path: text.encode() for path, text in merged.files.items()}
-    result = {path: raw for path, raw in present.items() if path not in mine} | result
+        named = {place if alone else folder / path: it for path, it in merged.conflicts.items()}
+        told = (f"{file}:{it.line}" for file, found in named.items() for it in found)
+        return _Planned(conflicts=tuple(told))
+    others = {path: raw for path, raw in present.items() if path not in mine}
+    texts = {**mine, **merged.written}
+    kept = {path: text.encode() for path, text in texts.items() if path not in merged.removed}
+    result = others | kept
     edited = tuple(
         sorted(
             path for path in present if path in generated and result.get(path) != generated[path]
