@@ -1,5 +1,5 @@
 // Reads a JSON list of diagrams and answers with a list: for each, why it does not parse, or the
-// texts that Mermaid has read in a sequence diagram.
+// texts that Mermaid has read in it.
 
 import DOMPurify from "dompurify";
 import mermaid from "mermaid";
@@ -12,7 +12,10 @@ let input = "";
 for await (const chunk of process.stdin) input += chunk;
 
 function texts(db) {
-  if (!db.getMessages) return [];
+  if (db.getVertices) {
+    const nodes = [...db.getVertices().values()];
+    return [...nodes, ...db.getEdges()].map(({ text }) => text).filter(Boolean);
+  }
   const actors = [...db.getActors().values()].map((actor) => actor.description);
   const said = db.getMessages().map(({ message }) => message);
   // What ends a block says nothing.

@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parents[1] / "mermaid"
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What Mermaid says of a diagram: why it does not parse, or the texts of a sequence."""
+    """What Mermaid says of a diagram: why it does not parse, or the texts in it."""
 
     error: str | None
     texts: tuple[str, ...]

@@ -41,7 +41,7 @@ MOST_TURNS: Final = 600
 
 #: Real seconds that one run may take, and that may pass in silence before the clock is moved on.
 RUN_SECONDS: Final = 10.0
-SILENT_SECONDS: Final = 0.25
+SILENT_SECONDS: Final = 1.0
 
 #: Seconds by which the clock is moved on, and how often that is done while nothing happens.
 _FORWARD: Final = 3600.0
@@ -50,7 +50,10 @@ _MOST_FORWARD: Final = 24
 #: How likely a person says or answers what nobody has yet, or what leads on.
 _NEW: Final = 0.5
 
-#: How likely a tool is called with the least there is: no items, the smallest numbers.
+#: How likely people let an hour pass before they answer.
+_SLOW: Final = 0.1
+
+#: How likely a tool is called with the least that fits, such as no items and small numbers.
 _LEAST: Final = 0.3
 
 #: The one that `weft run` has: tools that know people know this one.
@@ -237,7 +240,7 @@ class _Stage:
         except TimeoutError:
             reason = f"it took more than {seconds:g} s"
         except WeftError as error:
-            reason = f"it could not go on: {error}"
+            reason = f"it stopped: {error}"
         course = coverage.courses[scope.app]
         run = SimulatedRun(
             seed=seed,
@@ -270,10 +273,11 @@ class _Stage:
             if state.status == "ended":
                 return str(state.outcome), state.reason
             forward = 0 if state.requests else forward + 1
+            if not state.requests or random.random() < _SLOW:
+                await self._clock.advance(_FORWARD)
+                continue
             for request in list(state.requests.values()):
                 await self._answer(run, request, scope, random)
-            if not state.requests:
-                await self._clock.advance(_FORWARD)
         return "hung", "it waits for something that never happens"
 
     async def _rested(self, run: str, scope: Scope) -> bool:

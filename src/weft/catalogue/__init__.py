@@ -8,6 +8,7 @@ from weft.catalogue import (
     code,
     expo,
     flow,
+    generator,
     hand,
     name,
     pack,
@@ -37,6 +38,7 @@ FAMILIES: Final[dict[str, tuple[Rule, ...]]] = {
     "ENV": state.ENV,
     "PACK": pack.RULES,
     "LINK": code.LINK,
+    "GEN": generator.RULES,
 }
 
 CATALOGUE: Final[dict[str, Rule]] = {

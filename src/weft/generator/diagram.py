@@ -76,7 +76,8 @@ def plan_story(
     """
     telling = _Telling(strategy, blueprint, brief)
     told = [_Told(module, module_of(modules, module.module_index)) for module in strategy.modules]
-    agents = dict.fromkeys(agent for one in told for agent in one.agents)
+    # By name: a plan in the making may name one twice.
+    roles = {agent.agent_name: agent.agent_type for one in told for agent in one.agents}
     steps: list[Step] = []
     for workflow in selection.workflows:
         first = selection.workflows[0].name
@@ -89,7 +90,10 @@ def plan_story(
         description=shown(strategy.workflow_description, WORKFLOW_LENGTH),
         participants=(
             Participant(USER_KEY, "user", "User"),
-            *(_participant(name, role) for name, role in _roles(agents).items()),
+            *(
+                Participant(agent_key(name), "agent", shown(name, NAME_LENGTH), role)
+                for name, role in roles.items()
+            ),
         ),
         steps=tuple(steps),
         legend=tuple(shown(_title(it)) for it in strategy.modules),
@@ -102,15 +106,6 @@ class _Told:
 
     module: StrategyModule
     agents: Agents
-
-
-def _roles(agents: dict[PlannedAgent, None]) -> dict[str, str]:
-    """Return each agent once, by name: a plan in the making may name one twice."""
-    return {agent.agent_name: agent.agent_type for agent in agents}
-
-
-def _participant(name: str, role: str) -> Participant:
-    return Participant(agent_key(name), "agent", shown(name, NAME_LENGTH), role)
 
 
 def _at(told: list[_Told]) -> str:

@@ -7,6 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import ValidationError
 
+from weft.diagrams.wording import shown
 from weft.findings import Path
 from weft.generator.names import pascal_case, snake_case
 from weft.ids import AGENT_NAME, SNAKE_NAME
@@ -48,7 +49,8 @@ class Fault:
     hint: str = ""
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+        hint = f" ({self.hint})" if self.hint else ""
+        return shown(f"{self.path}: {self.message}{hint}", LONGEST_TEXT)
 
 
 def read_part(key: PartKey, data: object) -> DesignOutput | tuple[Fault, ...]:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from weft.check.rules.variables import why_reserved
-from weft.generator.faults import Fault, at_most, pascal, snake, text, unique
+from weft.generator.faults import Fault, at_most, pascal, read_part, snake, text, unique
 from weft.ids import TERMINATE, USER, listed, slug
+from weft.packages.problems import describe
 from weft.spec.agents import REPLY_LIMITS
 from weft.spec.patterns import PATTERN_BY_ID
 from weft.spec.plan import (
@@ -28,10 +29,23 @@ from weft.spec.plan import (
 )
 from weft.spec.triggers import LifecyclePoint
 
+__all__ = [
+    "Fault",
+    "agents_faults",
+    "blueprint_faults",
+    "module_of",
+    "plan_faults",
+    "read_part",
+    "selection_faults",
+    "strategy_faults",
+]
+
 MOST_MODULES: Final = 12
 MOST_AGENTS: Final = 16
 MOST_TOOLS: Final = 12
 MOST_VARIABLES: Final = 60
+#: The longest purpose in the name of a module, as of a tool.
+LONGEST_PURPOSE: Final = 140
 
 #: How many agents it takes for a pattern to be one, by its id.
 LEAST_AGENTS: Final = {1: 2, 2: 2, 3: 2, 4: 2, 5: 2, 6: 1, 7: 3, 8: 2, 9: 2}
@@ -156,9 +170,11 @@ def _module(path: str, place: int, module: StrategyModule) -> Iterator[Fault]:
     start = f"Module {place + 1}: "
     purpose = module.module_name.removeprefix(start)
     if purpose == module.module_name or purpose != " ".join(purpose.split()):
-        message = f'"{module.module_name}" is not "{start}Purpose"'
+        message = f'{describe(module.module_name)} is not "{start}Purpose"'
         yield Fault(f"{path}.module_name", message, f'begin with "{start}", on one line')
-    yield from text(f"{path}.module_name", module.module_name)
+    if len(purpose) > LONGEST_PURPOSE:
+        message = f"the purpose has {len(purpose)} characters"
+        yield Fault(f"{path}.module_name", message, f"use at most {LONGEST_PURPOSE}")
     yield from text(f"{path}.module_description", module.module_description)
     if not module.agents_needed:
         yield Fault(f"{path}.agents_needed", "nobody is needed", "name the agents of the module")

@@ -2,7 +2,7 @@
 
 import string
 from contextlib import suppress
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -18,7 +18,8 @@ from support.plan_play import (
     two_workflows,
 )
 from weft.diagrams import draw
-from weft.diagrams.mermaid import mermaid_sequence
+from weft.diagrams.mermaid import mermaid_graph, mermaid_sequence
+from weft.diagrams.nodes import Edge, Graph, Node, NodeKind
 from weft.diagrams.sequence import Block, Branch, Message, Note, Participant, Sequence
 from weft.diagrams.wording import shown
 from weft.errors import UsageError
@@ -37,6 +38,15 @@ HOSTILE = [
     "漢字", "🙂", "١٢٣", "\u0000", "\u2028", "---\ntitle: x\n---", "title",
     "autonumber", "&amp;", "@{",
 ]  # fmt: skip
+
+TEXTS = [
+    *HOSTILE,
+    *string.printable,
+    *(f"a{sign}b" for sign in string.printable),
+    string.printable,
+    string.punctuation,
+    string.punctuation[::-1],
+]
 
 
 def parsed(diagrams: list[str]) -> list[Read]:
@@ -61,12 +71,25 @@ def speaking(text: str) -> Sequence:
 
 
 def test_mermaid_reads_every_text_as_it_was_meant():
-    texts = [*HOSTILE, *string.printable, *(f"a{sign}b" for sign in string.printable)]
-    texts += [string.printable, string.punctuation, string.punctuation[::-1]]
-    found = parsed([mermaid_sequence(speaking(text)) for text in texts])
-    for text, read in zip(texts, found, strict=True):
+    found = parsed([mermaid_sequence(speaking(text)) for text in TEXTS])
+    for text, read in zip(TEXTS, found, strict=True):
         # A title, two participants, 3 + 6 * 3 messages and notes, 6 branches and the legend.
         assert read.texts == (shown(text),) * (3 + 3 + 18 + 6 + 1), text
+
+
+def test_mermaid_reads_every_text_of_a_graph_as_it_was_meant():
+    kinds: tuple[NodeKind, ...] = get_args(NodeKind)
+    said = [shown(text) for text in TEXTS]
+
+    def drawn(text: str) -> str:
+        nodes = tuple(Node(kind, kind, text) for kind in kinds)
+        after = Edge("start", "end", "rule", text)
+        before = Edge("end", "end", "rule", text, before=True)
+        return mermaid_graph(Graph(text, text, text, nodes, (after, before)))
+
+    found = parsed([drawn(text) for text in said])
+    for text, read in zip(said, found, strict=True):
+        assert read.texts == (text,) * (len(kinds) + 2), text
 
 
 def test_mermaid_reads_random_texts_as_they_were_meant():

@@ -137,7 +137,8 @@ def test_a_plan_is_read_as_lines():
         "  RouterAgent (router, interaction context, 20 replies): Route requests.",
         "    tool analyze_request: Find the domain.",
         (
-            '    tool request_clarification (inline ClarificationRequest, "Need more information"): '
+            "    tool request_clarification "
+            '(inline ClarificationRequest, "Need more information"): '
             "To request_clarification."
         ),
         "  TechSpecialist (worker, interaction none, 30 replies): Do the work of TechSpecialist.",

@@ -167,6 +167,10 @@ BROKEN: dict[str, tuple[Mutation, str]] = {
         lambda it: module(it).update(module_name="Module 2: Request Classification"),
         f"{W}.modules[0].module_name",
     ),
+    "a module's purpose has an end": (
+        lambda it: module(it).update(module_name="Module 1: " + "x" * 141),
+        f"{W}.modules[0].module_name",
+    ),
     "a module's name is one line": (
         lambda it: module(it).update(module_name="Module 1: Request\nClassification"),
         f"{W}.modules[0].module_name",
@@ -479,6 +483,7 @@ def test_a_fault_says_what_to_do():
     fault = next(it for it in plan_faults(plan_of(data)) if it.path == f"{AGENT}.agent_name")
     assert str(fault) == f'{AGENT}.agent_name: "router agent" is not PascalCase (write RouterAgent)'
     assert str(Fault("a", "b")) == "a: b"
+    assert str(Fault("a", "\x1b[31m")).isprintable()
 
 
 def test_a_name_without_letters_has_no_other_form():

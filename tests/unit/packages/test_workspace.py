@@ -120,7 +120,7 @@ def test_package_alone_is_not_asked_for_the_others(tmp_path):
 def test_package_that_cannot_be_read_is_there_for_those_that_need_it(tmp_path):
     write(make(tmp_path / "workflows" / "V", "V") / "orchestrator.json", "{")
     make(tmp_path / "workflows" / "W", workflow_dependencies={"required_workflows": ["V"]})
-    assert {finding.code for finding in review(tmp_path).findings} == {"LINK003", "SCHEMA002"}
+    assert {finding.code for finding in review(tmp_path).findings} == {"SCHEMA002"}
 
 
 def test_folder_one_may_not_look_into_is_reported(tmp_path, monkeypatch):

@@ -24,6 +24,7 @@ _ABOUT: Final = {
     "ENV": "Whether the workflow works where some variables are suppressed.",
     "PACK": "Whether the packages of a workspace fit together.",
     "LINK": "Whether the code of a package can be loaded, found when a run is to begin.",
+    "GEN": "Whether a generated package may be offered, found by simulated runs.",
     "CLI": "What the command line says when a command cannot be carried out.",
 }
 

@@ -138,7 +138,7 @@ def _answer(shape: ToolShape, asked: str) -> Iterator[tuple[str, str]]:
 
 
 def _query(variable: Variable, names: Sequence[str]) -> str:
-    """Return what a service is asked for, made of the arguments, as the type of its variable wants."""
+    """Return what a service is asked for: the arguments, as the type of its variable wants."""
     if len(names) == 1:
         return names[0]
     if variable.type == Scalar("str"):

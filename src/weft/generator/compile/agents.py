@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from weft.generator.compile.texts import line, literal
+from weft.generator.compile.texts import line, literal, words_of
 from weft.generator.compile.wires import DECISION, READY, Decision, Wiring
 from weft.generator.shapes import ToolShape
 from weft.generator.workflow_plan import PlannedModule, WorkflowPlan
@@ -60,7 +60,8 @@ class _Told:
         ]
         for name in self._shown.get(agent.agent_name, ()):
             variable = self._known[name]
-            told = literal(variable.description).rstrip(".")
+            # What it is for is shown with its value, after the prompt.
+            told = " ".join(words_of(name)).capitalize()
             # What comes from the environment is not there in production: it is shown beside.
             here = isinstance(variable.source, EnvironmentSource)
             lines.append(f"{told}: see {name}" if here else f"{told}: {{{name}}}")
@@ -86,10 +87,18 @@ def _agent(agent: PlannedAgent, module: PlannedModule, wiring: Wiring, told: _To
         ),
         agent_type=agent.agent_type,
         human_interaction=agent.human_interaction,
-        max_consecutive_auto_reply=REPLY_LIMITS[agent.human_interaction],
+        max_consecutive_auto_reply=_replies(agent, wiring),
         auto_tool_mode=decides,
         structured_outputs_required=decides,
     )
+
+
+def _replies(agent: PlannedAgent, wiring: Wiring) -> int:
+    """Return how many replies in a row an agent may give: more if it takes task after task."""
+    limit = REPLY_LIMITS[agent.human_interaction]
+    decision = wiring.decisions.get(agent.agent_name)
+    repeats = decision and any(it.target == agent.agent_name for it in decision.options)
+    return max(limit, REPLY_LIMITS["none"]) if repeats else limit
 
 
 def _role(agent: PlannedAgent) -> str:

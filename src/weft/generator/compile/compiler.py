@@ -30,6 +30,6 @@ def compile_spec(workflow: WorkflowPlan) -> tuple[WorkflowSpec, tuple[ToolShape,
         registry=registry,
         agents=agents(workflow, wiring, shapes, known, shown),
         orchestrator=orchestrator(workflow, wiring),
-        hooks=hooks(workflow),
+        hooks=hooks(workflow, shapes),
     )
     return spec, shapes

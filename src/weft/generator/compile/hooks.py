@@ -1,41 +1,47 @@
 """Hooks: what the plan wants done around a chat, and what changes the behaviour of one agent."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from weft.generator.compile.texts import line
 from weft.generator.names import snake_case, unique
+from weft.generator.shapes import ToolShape
 from weft.generator.workflow_plan import WorkflowPlan
 from weft.spec.plan import PlannedLifecycle
 from weft.spec.tools import Hook
 from weft.spec.triggers import LifecyclePoint
 
 
-def hooks(workflow: WorkflowPlan) -> tuple[Hook, ...]:
-    """Return the hooks: of the chat first, then those of the agents, one file for each."""
+def hooks(workflow: WorkflowPlan, shapes: Sequence[ToolShape]) -> tuple[Hook, ...]:
+    """Return the hooks: of the chat first, then those of the agents, one file for each.
+
+    None is called like a tool, so that a name stands for one function everywhere.
+    """
     blueprint = workflow.blueprint
+    taken = {it.name for it in shapes}
     around: tuple[tuple[LifecyclePoint, PlannedLifecycle | None], ...] = (
         ("before_chat", blueprint.before_chat_lifecycle),
         ("after_chat", blueprint.after_chat_lifecycle),
     )
-    return (*(_of_chat(point, it) for point, it in around if it), *_of_agents(workflow))
+    of_chat = (_of_chat(point, it, taken) for point, it in around if it)
+    return (*of_chat, *_of_agents(workflow, taken))
 
 
-def _of_chat(point: LifecyclePoint, planned: PlannedLifecycle) -> Hook:
+def _of_chat(point: LifecyclePoint, planned: PlannedLifecycle, taken: Collection[str]) -> Hook:
     return Hook(
         hook_type=point,
         file=f"{point}.py",
-        function=snake_case(planned.name, point),
+        function=unique(snake_case(planned.name, point), taken),
         description=line(planned.purpose),
         integration=planned.integration,
     )
 
 
-def _of_agents(workflow: WorkflowPlan) -> Iterator[Hook]:
+def _of_agents(workflow: WorkflowPlan, taken: Collection[str]) -> Iterator[Hook]:
     files = {"before_chat", "after_chat"}
     for agent in workflow.agents:
         file = unique(snake_case(agent.agent_name, "agent"), files)
         files.add(file)
-        functions: set[str] = set()
+        functions = set(taken)
         for it in agent.system_hooks:
             name = unique(snake_case(it.name, "adjust"), functions)
             functions.add(name)

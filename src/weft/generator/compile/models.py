@@ -34,11 +34,13 @@ def models(
 
 
 def _documents(known: Mapping[str, Variable]) -> Iterator[OutputModel]:
-    for name, variable in known.items():
+    described: dict[str, str] = {}
+    for variable in known.values():
         if isinstance(variable.source, EntitySource):
             for model in references(variable.type):
-                told = variable.description or f"The document of {name}."
-                yield OutputModel(name=model, description=told, fields=record_fields())
+                described.setdefault(model, variable.description)
+    for name, told in described.items():
+        yield OutputModel(name=name, description=told, fields=record_fields())
 
 
 def _form(workflow: WorkflowPlan) -> OutputModel:

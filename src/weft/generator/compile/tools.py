@@ -70,12 +70,11 @@ class _Named:
 
     def _renamed(self, shape: ToolShape, taken: set[str]) -> ToolShape:
         name = _numbered(shape.name, taken)
-        suffix = name.removeprefix(shape.name)
         components = {it.component for it in self.shapes if it.component}
         component = unique(shape.component, components) if shape.component else None
         variables = shape.variables
         if shape.kind == "external":
-            variables = tuple(f"{it}{suffix}" for it in variables)
+            variables = _asked_by(name)
         return replace(shape, name=name, component=component, variables=variables)
 
 
@@ -162,12 +161,16 @@ def _planned(
         )
     used = tuple(_used(tool, workflow, wiring))
     if tool.integration:
-        answer = next((it.name for it in used if it.type == "external"), f"{name}_answer")
-        variables = (f"{name}_query", answer)
-        return replace(
-            plain, kind="external", parameters=_QUERY, result=_FOUND, variables=variables
-        )
+        query, answer = _asked_by(name)
+        answer = next((it.name for it in used if it.type == "external"), answer)
+        asked = replace(plain, kind="external", parameters=_QUERY, result=_FOUND)
+        return replace(asked, variables=(query, answer))
     return _access(plain, used, wiring) if used else plain
+
+
+def _asked_by(tool: str) -> tuple[str, str]:
+    """Return the variables of a call of a service: what is asked for, and the answer."""
+    return f"{tool}_service_query", f"{tool}_service_answer"
 
 
 def _component(workflow: WorkflowPlan, agent: str, tool: str) -> PlannedComponent | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from weft.check.secrets import names_a_key
 from weft.generator.compile.sources import SourceMaker
 from weft.generator.compile.texts import line, mentions, words_of
 from weft.generator.compile.variable_types import DEFAULTS
@@ -41,12 +42,30 @@ def variables(
     planned = sorted(
         workflow.blueprint.global_context_variables, key=lambda it: it.type == "computed"
     )
+    external = [it for it in shapes if it.kind == "external"]
+    secrets = _secrets(workflow, external)
+    elsewhere = {it for shape in external for it in shape.variables} | set(secrets.values())
     for it in planned:
-        if it.name not in found:
+        if it.name not in found and it.name not in elsewhere:
             found |= maker.variables(it)
-    for shape in shapes:
-        if shape.kind == "external":
-            found |= _service(shape, found)
+    for shape in external:
+        found |= _service(shape, found, secrets.get(shape.integration or ""))
+    return found
+
+
+def _secrets(workflow: WorkflowPlan, shapes: Sequence[ToolShape]) -> dict[str, str]:
+    """Return by service the setting of the plan that holds its key: it is named, never read."""
+    services = list(dict.fromkeys(it.integration for it in shapes if it.integration))
+    keys = [
+        it.name
+        for it in workflow.blueprint.global_context_variables
+        if it.type in ("config", "environment") and names_a_key(it.name)
+    ]
+    found: dict[str, str] = {}
+    for service in services:
+        own = [it for it in keys if set(words_of(service)) & set(words_of(it))]
+        if own or (len(services) == 1 and keys):
+            found[service] = (own or keys)[0]
     return found
 
 
@@ -87,7 +106,8 @@ def _of_people(wiring: Wiring, shapes: Sequence[ToolShape]) -> Iterator[tuple[st
     for name, agents in _owners((it.variable, agent) for agent, it in wiring.approvals.items()):
         asked = [it.name for it in shapes if it.agent in agents and _approves(it)]
         anew = [HandoffTrigger(target_agent=it, value=OPEN) for it in agents]
-        told = f"What a person said to the work of {', '.join(agents)}."
+        made = f"What a person said to the work of {', '.join(agents)}."
+        told = wiring.planned.get(name) or made
         states = _literal((OPEN, APPROVE, REJECT))
         yield name, derived(states, OPEN, told, [*_answers(asked, DECISION), *anew])
     for name, agents in _owners((it.comment, agent) for agent, it in wiring.approvals.items()):
@@ -128,7 +148,9 @@ def derived(
     )
 
 
-def _service(shape: ToolShape, known: Mapping[str, Variable]) -> dict[str, Variable]:
+def _service(
+    shape: ToolShape, known: Mapping[str, Variable], key: str | None
+) -> dict[str, Variable]:
     """Return what a call of a service needs: its address, what is asked, and the answer."""
     query, answer = shape.variables
     service = shape.integration or "service"
@@ -153,7 +175,7 @@ def _service(shape: ToolShape, known: Mapping[str, Variable]) -> dict[str, Varia
                 service=service,
                 operation=shape.name,
                 url=f"{{{address}}}/{shape.name}?q={{{query}}}",
-                auth=ServiceAuth(type="bearer", secret_env=f"{name.upper()}_TOKEN"),
+                auth=ServiceAuth(type="bearer", secret_env=(key or f"{name}_token").upper()),
                 retry=ServiceRetry(attempts=2),
                 refresh_strategy="on_demand",
             ),
@@ -185,7 +207,8 @@ def exposure(
                 for it in shape.variables
             }
             used |= set(_comments(name, wiring))
-            said = "\n".join((agent.objective, module.description, *_purposes(agent)))
+            around = (workflow.description, module.purpose, module.description)
+            said = "\n".join((*around, *_words(agent, wiring)))
             for variable, it in known.items():
                 wanted = variable in tasks or variable in used or mentions(said, variable)
                 if wanted and _may_be_shown(it):
@@ -208,10 +231,14 @@ def _comments(agent: str, wiring: Wiring) -> Iterator[str]:
             yield it.comment
 
 
-def _purposes(agent: PlannedAgent) -> Iterator[str]:
+def _words(agent: PlannedAgent, wiring: Wiring) -> Iterator[str]:
+    """Yield what an agent is told about itself, its tools and its decisions."""
+    yield agent.objective
     for it in agent.agent_tools:
         yield " ".join(words_of(it.name))
         yield it.purpose
+    if decision := wiring.decisions.get(agent.agent_name):
+        yield from (it.meaning for it in decision.options)
 
 
 def _may_be_shown(variable: Variable) -> bool:

@@ -43,7 +43,11 @@ def wire(workflow: WorkflowPlan) -> Wiring:
     decisions = dict(_decisions(workflow, parts, names))
     members = {it for part in parts if part.group for it in part.group.members}
     alone = [it for it in workflow.agents if it.agent_name not in members]
-    approving = [it.agent_name for it in alone if it.human_interaction == "approval"]
+    approving = {
+        it.agent_name: [one.name for one in it.agent_tools if one.interaction_mode != "none"]
+        for it in alone
+        if it.human_interaction == "approval"
+    }
     talking = [
         it.agent_name for it in alone if it.human_interaction == "context" and is_attended(workflow)
     ]
@@ -53,12 +57,14 @@ def wire(workflow: WorkflowPlan) -> Wiring:
         decisions=decisions,
         ready={it: names.of(it, "ready") for it in talking if it not in decisions},
         approvals={
-            it: Approval(
-                names.of(it, "approval"), names.of(it, "approval comment"), _back(parts, it)
+            name: Approval(
+                names.deciding((name, *tools), name, "approval"),
+                names.of(name, "approval comment"),
+                _back(parts, name),
             )
-            for it in approving
+            for name, tools in approving.items()
         },
-        rounds=tuple(_rounds(parts, approving, names)),
+        rounds=tuple(_rounds(parts, tuple(approving), names)),
         groups=tuple(part.group for part in parts if part.group),
         planned=names.planned,
         notes=tuple(notes),
@@ -128,16 +134,17 @@ class _Names:
     def __init__(self, workflow: WorkflowPlan, *, shared: bool) -> None:
         self._variables = workflow.blueprint.global_context_variables
         self._taken = {it.name for it in self._variables}
-        self._shared: dict[str, str] | None = {} if shared else None
+        self.shared = shared
+        self._common: dict[str, str] = {}
         self.planned: dict[str, str] = {}
 
     def of(self, owner: str, kind: str) -> str:
         """Return a name for what an agent or a module has: its own, or one that all share."""
-        if self._shared is None:
+        if not self.shared:
             return self.new(f"{owner} {kind}")
-        if kind not in self._shared:
-            self._shared[kind] = self.new(f"any {kind}")
-        return self._shared[kind]
+        if kind not in self._common:
+            self._common[kind] = self.new(f"any {kind}")
+        return self._common[kind]
 
     def new(self, phrase: str) -> str:
         """Return a name that no variable has."""
@@ -145,19 +152,19 @@ class _Names:
         self._taken.add(name)
         return name
 
-    def deciding(self, agents: Sequence[str], owner: str, kind: str) -> str:
-        """Return the state of the plan that speaks of one of these agents, or a new name."""
+    def deciding(self, by: Sequence[str], owner: str, kind: str) -> str:
+        """Return the state of the plan that speaks of an agent or a tool, or a new name."""
         for it in self._variables:
-            if it.name not in self.planned and _is_decided_by(it, agents):
+            if it.name not in self.planned and _is_decided_by(it, by):
                 self.planned[it.name] = it.purpose
                 return it.name
-        return self.of(owner, kind if self._shared is None else "decision")
+        return self.of(owner, kind)
 
 
-def _is_decided_by(variable: PlannedVariable, agents: Sequence[str]) -> bool:
+def _is_decided_by(variable: PlannedVariable, by: Sequence[str]) -> bool:
     said = f"{variable.trigger_hint or ''}\n{variable.purpose}"
     is_state = variable.type in ("state", "derived")
-    return is_state and any(mentions(said, agent) for agent in agents)
+    return is_state and any(mentions(said, it) for it in by)
 
 
 def _decisions(
@@ -167,7 +174,8 @@ def _decisions(
     for number, part in enumerate(parts, 1):
         if not part.options:
             continue
-        variable = names.deciding(tuple(part.options), f"module {number}", part.field)
+        kind = "decision" if names.shared else part.field
+        variable = names.deciding(tuple(part.options), f"module {number}", kind)
         tasks = names.new(f"module {number} tasks") if part.tasks else None
         for agent, options in part.options.items():
             asks = people[agent] == "context" and is_attended(workflow)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from weft.generator.designer.brief import Brief
-from weft.generator.designer.several import brief_of
-from weft.generator.designer.team import PIPELINE, kind_of
+from weft.generator.designer.several import briefs_of
+from weft.generator.designer.team import FEEDBACK, PIPELINE, REDUNDANT, closing_agent, kind_of
 from weft.generator.designer.text import plain_line
 from weft.generator.designer.words import kind_of_data
 from weft.generator.names import pascal_case, snake_case, unique
@@ -23,12 +23,12 @@ from weft.spec.plan import (
 )
 
 _LIMITS: Final = (
-    "limit*|threshold*|more than|at most|maximum|deadline*|budget*|above|exceed*|obergrenze|mehr als"
-    "|uber|mas de|plus de|上限"
+    "limit*|threshold*|more than|at most|maximum|deadline*|budget*|above|exceed*|obergrenze"
+    "|mehr als|mas de|plus de|上限"
 )
 #: What is worked out, by the words that ask for it.
 _WORKED_OUT: Final = {
-    "total": "total*|sum|sums|add up|adds up|summe|gesamt*|suma|somme|合計",
+    "total": "total*|the sum|sum of|add up|adds up|summe|gesamt*|suma|somme|合計",
     "average": "average*|durchschnitt*|promedio|moyenne|平均",
     "score": "score*|rating*|bewertungspunkt*|puntuacion|note globale",
     "count": "count*|how many|number of|anzahl|cuantos|combien",
@@ -38,9 +38,11 @@ _LOADS: Final = (
     "|lade|ladt|geladen|cargar|carga|charger|読み込"
 )
 _NOTIFIES: Final = (
-    "notif*|inform*|let us know|lets us know|tell us when|archive*|benachrichtig*|avisar|avisa"
+    "notif*|inform|informs|let us know|know when|tell us when|archive*|benachrichtig*|avisar|avisa"
     "|prevenir|通知"
 )
+_ASKS: Final = "Asks a person for the details of the {}."
+_SHOWS: Final = "Shows what came of the {} and asks to approve it or to say what is missing."
 #: What the agents of a main module decide, by the number of its pattern.
 _STATES: Final = {
     1: ("route", "Which specialist takes the {}"),
@@ -66,13 +68,13 @@ def design_blueprint(
     of several workflows comes first stands in the roles of the selection.
     """
     variables: dict[str, PlannedVariable] = {}
-    for workflow in selection.workflows:
-        part = brief_of(brief, selection, workflow)
+    parts = briefs_of(brief, selection)
+    for workflow, part in zip(selection.workflows, parts, strict=True):
         for variable in workflow_variables(part, modules_of(workflow, selection, strategy)):
             variables.setdefault(variable.name, variable)
     return TechnicalBlueprint(
         global_context_variables=tuple(variables.values()),
-        ui_components=tuple(_components(brief, selection, strategy)),
+        ui_components=tuple(_components(parts, selection, strategy)),
         before_chat_lifecycle=_before(brief),
         after_chat_lifecycle=_after(brief),
     )
@@ -91,7 +93,9 @@ def workflow_variables(brief: Brief, modules: Sequence[StrategyModule]) -> list[
     thing, wording = brief.domain.thing, brief.wording
     found = [_datum(name, brief) for name in brief.data]
     found += [
-        _variable(f"{service} record", "external", f"What {service} knows about the {thing}.")
+        _variable(
+            f"{service.lower()} record", "external", f"What {service} knows about the {thing}."
+        )
         for service in brief.services
     ]
     if wording.has(_LIMITS):
@@ -130,10 +134,10 @@ def _states(thing: str, modules: Sequence[StrategyModule]) -> Iterator[PlannedVa
             yield _variable(f"{thing} approval", "state", purpose, hint)
         if kind == "core" and module.agents_needed:
             word, purpose = _STATES[module.pattern_id]
-            at = -1 if module.pattern_id in (3, 6, 7) else 0
+            at = -1 if module.pattern_id in (FEEDBACK, REDUNDANT) else 0
             hint = f"Set by {module.agents_needed[at]}."
             if module.pattern_id == PIPELINE:
-                hint = f"Set when {module.agents_needed[at]} calls {status_tool(thing)}."
+                hint = f"Set when {closing_agent(module.agents_needed)} calls {status_tool(thing)}."
             yield _variable(f"{thing} {word}", "state", f"{purpose.format(thing)}.", hint)
 
 
@@ -148,11 +152,11 @@ def status_tool(thing: str) -> str:
 
 
 def _components(
-    brief: Brief, selection: PatternSelection, strategy: WorkflowStrategy
+    parts: Sequence[Brief], selection: PatternSelection, strategy: WorkflowStrategy
 ) -> Iterator[PlannedComponent]:
     shown: list[str] = []
-    for workflow in selection.workflows:
-        thing = brief_of(brief, selection, workflow).domain.thing
+    for workflow, part in zip(selection.workflows, parts, strict=True):
+        thing = part.domain.thing
         for module in modules_of(workflow, selection, strategy):
             kind = kind_of(module)
             if not module.agents_needed or kind not in ("intake", "approval"):
@@ -169,9 +173,7 @@ def _components(
                 label=f"Tell us about the {thing}" if asks else f"Decide about the {thing}",
                 component=component,
                 display="inline" if asks else "artifact",
-                summary=f"Asks a person for the details of the {thing}."
-                if asks
-                else f"Shows the result for the {thing} and asks to approve it or say what to change.",
+                summary=_ASKS.format(thing) if asks else _SHOWS.format(thing),
             )
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from weft.generator.designer.interview import (
@@ -13,7 +14,7 @@ from weft.generator.designer.interview import (
     named_start,
 )
 from weft.generator.designer.text import LONGEST_TEXT, Wording, fold, plain_line
-from weft.generator.designer.words import MESSENGERS, Domain, find_domain
+from weft.generator.designer.words import MESSENGERS, Domain, find_domain, usual_team
 from weft.generator.names import pascal_case
 from weft.spec.patterns import Pattern, find_pattern
 from weft.spec.plan import Trigger
@@ -53,15 +54,24 @@ class Brief:
     removed: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
 
-    @property
+    @cached_property
     def wording(self) -> Wording:
-        """All that was said in the brief and the answers."""
-        return Wording("\n\n".join((self.text, self.goal, self.risks or "")))
+        """All that was said in the brief, and in answers that say more."""
+        text = Wording(self.text)
+        more = [it for it in (self.goal, self.risks) if it and not text.repeats(it)]
+        return Wording("\n\n".join((self.text, *more))) if more else text
 
-    @property
+    @cached_property
     def domain(self) -> Domain:
         """The domain it speaks of; comments count."""
-        return find_domain(Wording("\n\n".join((self.text, self.goal, *self.comments))))
+        said = Wording("\n\n".join((self.wording.text, *self.comments)))
+        return find_domain(said if self.comments else self.wording)
+
+    @property
+    def is_usual_team(self) -> bool:
+        """Whether the specialists begin with those of the domain, since nobody named others."""
+        usual = usual_team(self.wording, self.domain)
+        return self.specialists[: len(usual)] == usual
 
     @property
     def messengers(self) -> tuple[str, ...]:

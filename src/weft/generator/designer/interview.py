@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from weft.generator.designer.text import LONGEST_TEXT, Wording, plain_line
-from weft.generator.designer.words import KNOWERS, ROLES, SERVICES, find_domain
+from weft.generator.designer.text import LONGEST_TEXT, Wording, is_small, plain_line
+from weft.generator.designer.words import KNOWERS, ROLES, SERVICES, find_domain, usual_team
 from weft.spec.plan import Trigger
 
 
@@ -56,7 +56,7 @@ _STARTS: Final[dict[Trigger, tuple[str, tuple[str, ...]]]] = {
         "database change",
         (
             "database change*|changes in the database|database condition|database row",
-            "falls below|drops below|goes below|fallt unter|unter den mindestbestand|cae por debajo",
+            "falls below|drops below|goes below|fallt unter|cae por debajo|passe sous",
             "new row|row appears|record changes|status changes|in der datenbank andert|下回",
         ),
     ),
@@ -65,10 +65,9 @@ _STARTS: Final[dict[Trigger, tuple[str, tuple[str, ...]]]] = {
         (
             "schedule*|cron|zeitplan|programado",
             "nightly|daily|weekly|monthly|hourly|taglich*|wochentlich*|diario|diariamente",
-            "every night|every morning|every day|every week|every month|every hour|every evening"
-            "|every monday|every friday|each morning|each night|each week|at midnight",
-            "jede nacht|jeden tag|jeden morgen|jede woche|cada noche|cada dia|cada semana"
-            "|cada manana|chaque jour|chaque nuit|毎朝|毎日|毎週|毎晩",
+            "every night|every morning|every day|every week|every month|every hour|every monday",
+            "each morning|each night|each week|at midnight|jede nacht|jeden tag|jeden morgen",
+            "jede woche|cada noche|cada dia|cada semana|chaque jour|chaque nuit|毎朝|毎日|毎週",
         ),
     ),
     "form_submit": (
@@ -95,14 +94,17 @@ _NO_APPROVAL: Final = (
     "no approval|without approval|without any approval|nobody approves|no one approves"
     "|no sign off|without sign off|ohne freigabe|sin aprobacion|sans approbation|承認は不要"
 )
-_ARTICLES: Final = r"(?:the|our|a|an|my|der|die|den|dem|unser\w*|la|el|le|su|nuestr[oa])\s+"
+_ARTICLES: Final = (
+    r"(?:the|our|a|an|my|their|your|der|die|den|dem|unser\w*|la|el|le|su|nuestr[oa])\s+"
+)
 _WHO: Final = rf"(?:{_ARTICLES})?((?:[^\W\d_][\w-]*\s){{0,2}}[^\W\d_][\w-]*)"
 _APPROVED_BY: Final = (
     re.compile(
-        r"(?:approved|approval|signed[ -]off|sign[ -]?off|freigegeben|genehmigt|freigabe|aprobad[oa]"
-        rf"|aprobación|approuvée?)\s+(?:by|from|of|von|durch|por|de|par)\s+{_WHO}",
+        r"(?:approved|approval|signed[ -]off|sign[ -]?off|freigabe|aprobad[oa]|aprobación|approuvé)"
+        rf"e?\s+(?:by|from|of|durch|por|de|par)\s+{_WHO}",
         re.IGNORECASE,
     ),
+    re.compile(rf"\b(?:von|vom)\s+{_WHO}\s+(?:freigegeben|genehmigt)", re.IGNORECASE),
     re.compile(
         rf"{_ARTICLES}((?:[^\W\d_][\w-]*\s){{0,2}}?[^\W\d_][\w-]*)\s"
         r"(?:must\s|has to\s|should\s|needs to\s|then\s|finally\s|always\s)?"
@@ -111,22 +113,15 @@ _APPROVED_BY: Final = (
     ),
 )
 _RISKY: Final = (
-    "must not|must never|never|careful|risk*|danger*|sensitive|confidential|personal data|privacy"
+    "must not|must never|never|careful|risk*|danger*|sensitive|confidential|personal data"
     "|go wrong|goes wrong|fraud*|auf keinen fall|niemals|vertraulich*|nunca|jamais|confidencial*"
     "|個人情報"
 )
-#: Words that end a name when one walks back from its last word.
-_SMALL: Final = frozenset(
-    "a all an and another any are as at be best both but by can do each either every few first for"
-    " from good has have her his in into is it its least make many more most my need needs new next"
-    " no of on one or other our own right same second several should some such than that the their"
-    " then these they third this those three to two until us use using want we where which who whose"
-    " will with you your second-level human real der die das ein eine und oder von el la los las y o"
-    " un una de le les et ou ask asks consults consult whichever appropriate suitable matching"
-    " different various specialised specialized independent".split()
-)
+#: Who is called after what follows: "head of claims".
+_HEADS: Final = frozenset({"head", "chief", "director", "jefe", "jefa", "manager"})
+_ITEM: Final = r"(?:an? |the )?[^\W\d_][\w-]*(?: [^\W\d_][\w-]*)?"
 _LIST: Final = re.compile(
-    r"((?:[^\W\d_][\w-]*(?:, (?:and |or )?| and | or )){1,5}[^\W\d_][\w-]*)\s+"
+    rf"((?:{_ITEM}(?:, (?:and |or )?| and | or )){{1,5}}{_ITEM})\s+"
     r"(specialist|expert|agent|team|desk|advis[eo]r|engineer|analyst)s?\b",
     re.IGNORECASE,
 )
@@ -137,22 +132,31 @@ def defaults(text: str) -> dict[str, str]:
 
     The goal is the first sentence. What starts it and which services it uses follows from words of
     the brief; a chat and none without them. Nobody approves unless the brief speaks of it.
-    Specialists are those the brief names; where it names none, and for the data, the domain says.
+    Specialists are those the brief names; one alone comes after those of the domain, which also
+    says who takes part where nobody is named, and which data there is.
     """
     wording = Wording(text[:LONGEST_TEXT])
     domain = find_domain(wording)
     approver = named_approver(wording)
     people = [it for it in named_specialists(wording) if it != approver]
-    services = [name for name, terms in SERVICES.items() if wording.has(terms)]
+    if len(people) < 2:
+        people = [*usual_team(wording, domain), *people]
+    risk = _risk(wording)
+    services = [name for name, terms in SERVICES.items() if _uses(wording, Wording(risk), terms)]
     return {
         "goal": _first_sentence(wording.text) or _GOAL,
         "started_by": _STARTS[likely_start(wording)][0],
         "approver": approver or NOBODY,
         "data": ", ".join(name for name, _ in domain.data),
         "integrations": ", ".join(services[:MOST]) or NONE,
-        "specialists": ", ".join(people or [name for name, _ in domain.team[:3]]),
-        "risks": _risk(wording.text) or NO_RISK,
+        "specialists": ", ".join(dict.fromkeys(people)),
+        "risks": plain_line(risk) or NO_RISK,
     }
+
+
+def _uses(wording: Wording, risk: Wording, terms: str) -> bool:
+    """Tell whether a service is named; that nothing may be sent by mail is no reason to send."""
+    return any(wording.count(it) > risk.count(it) for it in terms.split("|"))
 
 
 def likely_start(wording: Wording) -> Trigger:
@@ -161,14 +165,16 @@ def likely_start(wording: Wording) -> Trigger:
         trigger: sum(wording.has(terms) for terms in groups)
         for trigger, (_, groups) in _STARTS.items()
     }
-    best = max(scores, key=scores.__getitem__)
-    return best if scores[best] else "chat"
+    most = max(scores.values())
+    likely: list[Trigger] = [it for it, score in scores.items() if score == most]
+    return likely[0] if most else "chat"
 
 
 def named_start(answer: str) -> Trigger:
     """Return what an answer names as the start."""
     wording = Wording(answer)
-    return next((it for terms, it in _NAMES.items() if wording.has(terms)), likely_start(wording))
+    named: list[Trigger] = [it for terms, it in _NAMES.items() if wording.has(terms)]
+    return named[0] if named else likely_start(wording)
 
 
 def named_approver(wording: Wording) -> str | None:
@@ -186,7 +192,7 @@ def _role(phrase: str) -> str:
     """Return the words of a role: up to the first small one."""
     role: list[str] = []
     for word in phrase.split():
-        if word.lower() in _SMALL or word.lower() in {"before", "after", "when", "if", "once"}:
+        if is_small(word) and not (role and role[-1] in _HEADS and word.lower() in ("of", "de")):
             break
         role.append(word.lower())
     return plain_line(" ".join(role), 40)
@@ -198,10 +204,10 @@ def named_specialists(wording: Wording) -> list[str]:
     for listing in _LIST.finditer(wording.text):
         subjects = re.split(r",\s*(?:and |or )?| and | or ", listing[1].lower())
         role = listing[2].lower()
-        last = " ".join(_before(subjects[-1].split()))
-        kept = [*(" ".join(_before(it.split())) for it in subjects[:-1]), last]
-        found += [f"{it} {'specialist' if role == 'team' else role}" for it in kept if it]
-    words = list(wording.words())
+        kept = [" ".join(_before(it.split())) for it in subjects]
+        if all(kept):
+            found += [f"{it} {'specialist' if role == 'team' else role}" for it in kept]
+    words = wording.words
     for place, word in enumerate(words):
         role = word.removesuffix("s")
         if role in ROLES or role in KNOWERS:
@@ -216,7 +222,7 @@ def _before(words: list[str]) -> list[str]:
     """Return the last words, back to the first small one."""
     kept: list[str] = []
     for word in reversed(words):
-        if word in _SMALL or not word.isalpha() or word.removesuffix("s") in ROLES:
+        if is_small(word) or not word.isalpha() or word.removesuffix("s") in ROLES:
             break
         kept.insert(0, word)
     return kept
@@ -228,9 +234,11 @@ def _sentences(text: str) -> list[str]:
 
 def _first_sentence(text: str) -> str:
     lines = (plain_line(it, 160) for it in _sentences(text[:4000]))
-    return next((it.rstrip(".。") for it in lines if any(sign.isalnum() for sign in it)), "")
+    goal = next((it for it in lines if any(sign.isalnum() for sign in it)), "")
+    return goal if goal.endswith("...") else goal.rstrip(".。")
 
 
-def _risk(text: str) -> str:
-    risky = (it for it in _sentences(text) if Wording(it).has(_RISKY))
-    return plain_line(next(risky, ""), 160)
+def _risk(wording: Wording) -> str:
+    """Return the first sentence that holds the first word of danger."""
+    quote = wording.find(_RISKY)
+    return next((it for it in _sentences(wording.text) if quote and quote in it), "")

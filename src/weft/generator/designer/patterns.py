@@ -5,6 +5,7 @@ from typing import Final
 
 from weft.generator.designer.brief import Brief
 from weft.generator.designer.several import WorkflowPart, workflow_parts
+from weft.generator.designer.team import words_of
 from weft.generator.designer.text import Wording, fold, plain_line
 from weft.generator.designer.titles import title_of
 from weft.generator.names import pascal_case, unique
@@ -25,62 +26,63 @@ SIGNALS: Final[dict[int, tuple[tuple[int, str], ...]]] = {
     2: (
         (4, "escalat*|eskalier*|eskalation*|escalar|escala|escalad*|エスカレーション"),
         (3, "first line|first level|tier 1|tier one|level 1|first tier|ersten ebene|primer nivel"),
-        (2, "second line|second level|tier 2|tier two|level 2|level 3|tier 3|segundo nivel"),
         (3, "cannot solve|can t solve|cannot resolve|cannot answer|too hard|too difficult|harder"),
+        (2, "second line|second level|tier 2|tier two|level 2|level 3|tier 3|segundo nivel"),
         (2, "more experienced|more senior|senior*|stronger|moves up|move up|handed up"),
     ),
     3: (
-        (4, "review until|revise until|reviewed until|revised until|until the reviewer|until the editor"),
+        (4, "review until|revise until|reviewed until|revised until|until the reviewer"),
         (3, "revis*|rework*|redraft*|rewrit*|uberarbeit*|corrig*|remanier*|推敲|修正"),
         (2, "until|bis der|bis die|bis alles|hasta que|jusqu a ce"),
         (2, "feedback|ruckmeldung*|comentarios|retours"),
-        (2, "iterat*|again and again|rounds|loop|critic*|critique*|sent back|goes back|send it back"),
+        (2, "iterat*|again and again|rounds|loop|critici*|critique*|sent back|goes back|it back"),
         (1, "review*|draft*|entwurf*|borrador*|brouillon*|polish*|improve*"),
     ),
     4: (
         (5, "hierarch*|jerarqui*|階層"),
-        (4, "sub team*|subteam*|team lead|team leads|teamleit*|chefs d equipe|lead who|leads who"),
+        (4, "sub team*|subteam*|team lead|team leads|teamleit*|chefs d equipe|leads who"),
         (3, "delegat*|delegier*|delegar|delega|delegue*"),
         (2, "managers|department head*|heads of|director|departments|under them|their workers"),
         (1, "report to|reports to|teams"),
     ),
     5: (
-        (4, "brainstorm*|lluvia de ideas|remue meninges|round table|roundtable|ブレインストーミング"),
+        (4, "brainstorm*|lluvia de ideas|remue meninges|round table|roundtable|ブレスト"),
         (3, "discuss*|debate*|diskutier*|discut*|debat*|話し合|議論"),
-        (3, "freely|free flowing|open discussion|whoever has|whoever can|whoever wants|as equals|libremente"),
+        (3, "freely|free flowing|open discussion|whoever has|whoever wants|as equals|libremente"),
         (2, "each other|peers|among themselves|miteinander|entre ellos|entre eux"),
         (1, "together|creative|exchange ideas"),
     ),
     6: (
         (4, "step by step|schritt fur schritt|paso a paso|etape par etape|pipeline|assembly line"),
-        (3, "one after the other|one after another|in sequence|in this order|nacheinander|en orden|順番"),
+        (3, "one after the other|one after another|in sequence|in this order|nacheinander|順番"),
         (2, "stages|steps|phases|schritte*|pasos|etapes"),
         (1, "first|zuerst|primero|d abord|まず"),
         (1, "then|danach|dann|anschliessend|luego|despues|ensuite|puis|次に"),
-        (1, "finally|zum schluss|schliesslich|finalmente|por ultimo|enfin|最後に"),
+        (1, "finally|at the end|zum schluss|schliesslich|finalmente|por ultimo|enfin|最後に"),
     ),
     7: (
-        (4, "second opinion*|two opinions|three opinions|zweite meinung|segunda opinion|deuxieme avis"),
+        (4, "second opinion*|two opinions|three opinions|zweite meinung|segunda opinion"),
         (4, "redundan*|複数の回答"),
         (3, "independently|independent opinion*|independent answer*|independent assessment*"),
         (3, "unabhangig*|independientemente|independamment|without seeing each other|in parallel"),
-        (3, "pick the best|picks the best|choose the best|chooses the best|best answer|best of|vote*"),
-        (2, "majority|consensus|same question|same case|same task|cross check*|compare*|vergleich*"),
+        (3, "pick the best|picks the best|choose the best|chooses the best|best answer|vote*"),
+        (2, "majority|consensus|same question|same case|same task|cross check*"),
+        (1, "compare*|vergleich*"),
     ),
     8: (
         (4, "hub|coordinator*|koordinator*|coordinador*|coordinateur*|取りまとめ|調整役"),
         (3, "coordinat*|koordinier*|coordina|central*|zentral*"),
-        (3, "consult*|asks each|ask each|asks the specialist*|asks specialist*|befrag*|queries each"),
+        (3, "consult*|asks each|ask each|asks the specialist*|asks specialist*|befrag*"),
         (2, "brings together|bring together|puts together|combines|combine|merges|collects"),
         (2, "one point of contact|single point of contact|one contact"),
     ),
     9: (
         (5, "triage*|triagier*|triaje|トリアージ"),
         (3, "tasks|task list|to do|to dos|todo*|aufgaben*|tareas|taches|checklist*|タスク"),
-        (3, "breaks down|break down|broken down|breaks it into|split into|splits|zerleg*|work off|worked off|backlog"),
+        (3, "breaks down|break down|broken down|break them down|zerleg*|worked off|backlog"),
         (2, "prioriti*|priorisier*|prioriz*|urgent|urgency|dringend*|severity|優先"),
     ),
-}  # fmt: skip
+}
 #: Its own name speaks for a pattern more than anything else.
 _BY_NAME: Final = 6
 #: What a pattern needs to be chosen: one word that occurs everywhere is not enough.
@@ -133,11 +135,12 @@ def _several(brief: Brief, parts: tuple[WorkflowPart, ...]) -> Choice:
         names.append(unique(part.name, names))
         planned.append(_planned(names[-1], part.role, part.text, pattern))
         reasons.append(f"{names[-1]}: {reason}")
+    titles = [words_of(it).title() for it in names]
     why = f"The brief asks for {len(parts)} workflows: {', '.join(names)}."
     selection = PatternSelection(
         is_multi_workflow=True,
         decomposition_reason=why,
-        pack_name=title_of(brief, None),
+        pack_name=plain_line(f"{', '.join(titles[:-1])} and {titles[-1]}", 60),
         workflows=tuple(planned),
     )
     return Choice(selection, (why, *reasons), _table(_scores(brief.wording, brief)))
@@ -163,14 +166,16 @@ def _scores(wording: Wording, brief: Brief) -> list[_Score]:
 def _score(pattern: Pattern, wording: Wording, comments: list[Wording]) -> _Score:
     points, quotes = 0, list[str]()
     name = fold(pattern.title.replace("-", " "))
-    for weight, terms in ((_BY_NAME, name), *SIGNALS[pattern.id]):
-        # The plain word "star" or "organic" is no name of a pattern.
-        if terms == name and " " not in terms and weight == _BY_NAME:
-            terms = f"{terms} pattern"
-        for said, times in ((wording, 1), *((it, 2) for it in comments)):
+    # The plain word "star" or "organic" is no name of a pattern.
+    named = (_BY_NAME, name if " " in name else f"{name} pattern")
+    for weight, terms in (named, *SIGNALS[pattern.id]):
+        for said, times, where in (
+            (wording, 1, ""),
+            *((it, 2, " in a comment") for it in comments),
+        ):
             if quote := said.find(terms):
                 points += weight * times
-                quotes.append(quote)
+                quotes.append(f"'{quote}'{where}")
     return _Score(pattern, points, tuple(dict.fromkeys(quotes)))
 
 
@@ -193,8 +198,7 @@ def _others(scores: list[_Score], chosen: Pattern) -> tuple[str, ...]:
 
 
 def _quoted(quotes: tuple[str, ...]) -> str:
-    marked = [f"'{it}'" for it in quotes]
-    return " and ".join(filter(None, (", ".join(marked[:-1]), marked[-1])))
+    return " and ".join(filter(None, (", ".join(quotes[:-1]), quotes[-1])))
 
 
 def _table(scores: list[_Score]) -> tuple[tuple[str, int], ...]:

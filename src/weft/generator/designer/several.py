@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from weft.generator.designer.brief import Brief, read_brief
-from weft.generator.designer.interview import defaults
-from weft.generator.designer.text import Wording
+from weft.generator.designer.text import Wording, is_small
 from weft.generator.names import pascal_case
 from weft.spec.packs import PackRole
-from weft.spec.plan import PatternSelection, PlannedWorkflow
+from weft.spec.plan import PatternSelection
 
 #: How many workflows are made of one brief at most.
 _MOST: Final = 5
@@ -31,10 +30,6 @@ _MENTION: Final = re.compile(
 )
 _FOLLOWS: Final = "then|afterwards|after that|followed by|once|danach|luego|despues|ensuite"
 _ALONE: Final = "independent*|on its own|by itself|unrelated|unabhangig*|independiente*"
-_EMPTY: Final = frozenset(
-    "a an the own separate first second third new whole that this each same entire next other last"
-    " and or which simple single approved other's".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +48,7 @@ def workflow_parts(brief: Brief) -> tuple[WorkflowPart, ...]:
     one follows the other. They are called what it calls them, and each is told by the words up to
     the next; where it names fewer than two, they are the preparation and the work itself.
     """
-    said = Wording(brief.text)
+    said = brief.wording
     asked = said.find(_ASKED)
     places = _mentions(brief.text)
     if asked is None and (len(places) < 2 or not said.has(_FOLLOWS)):
@@ -75,13 +70,19 @@ def workflow_parts(brief: Brief) -> tuple[WorkflowPart, ...]:
 
 
 def _mentions(text: str) -> list[tuple[int, str]]:
-    """Return where each workflow is first spoken of, from the start of that sentence or clause."""
+    """Return each workflow that is spoken of, and where the words about it begin.
+
+    They begin with the sentence, or where a sentence speaks of two, with the mention.
+    """
     names: dict[str, int] = {}
+    before = 0
     for found in _MENTION.finditer(text):
         words = (found["after"] or found["before"]).split()
-        name = pascal_case(" ".join(it for it in words if it.lower() not in _EMPTY), "")
-        if name:
-            names.setdefault(name, found.start())
+        name = pascal_case(" ".join(it for it in words if not is_small(it)), "")
+        if name and name not in names:
+            begin = max(text.rfind(it, 0, found.start()) for it in (". ", ".\n", "\n\n"))
+            names[name] = begin + 1 if begin > before else found.start()
+            before = found.start()
     return [(at, name) for name, at in names.items()][:_MOST]
 
 
@@ -91,37 +92,41 @@ def _role(number: int, text: str) -> PackRole:
     return "independent" if Wording(text).has(_ALONE) else "dependent"
 
 
-def brief_of(brief: Brief, selection: PatternSelection, workflow: PlannedWorkflow) -> Brief:
-    """Return what a brief says of one workflow of the selection.
+def briefs_of(brief: Brief, selection: PatternSelection) -> tuple[Brief, ...]:
+    """Return what a brief says of each workflow of the selection.
 
     Of several, each has the people, data and services its own words call for. What the person
     answered beyond the defaults, and an approval no part speaks of, is for the first.
     """
     if len(selection.workflows) == 1:
-        return brief
+        return (brief,)
     texts = {it.name: it.text for it in workflow_parts(brief)}
-    text = texts.get(workflow.name, workflow.description)
-    part = read_brief(text, {"goal": workflow.name, "risks": brief.risks or "none"})
-    first = workflow == selection.workflows[0]
-    spoken_of = any(read_brief(it, {}).approver for it in texts.values())
-    usual = defaults(brief.text)
-    asked = tuple(it for it in brief.specialists if it not in usual["specialists"].split(", "))
-    return replace(
-        part,
-        trigger=brief.trigger,
-        initiated_by=brief.initiated_by,
-        approver=brief.approver if part.approver or (first and not spoken_of) else None,
-        specialists=_merged(asked if first else (), part.specialists, brief.removed),
-        integrations=tuple(it for it in part.integrations if it in brief.integrations)
-        + tuple(it for it in brief.integrations if first and it not in usual["integrations"]),
-        comments=brief.comments,
-        removed=brief.removed,
-        renamed=brief.renamed,
+    parts = [
+        read_brief(texts.get(it.name, it.description), {"goal": it.name}, brief.comments)
+        for it in selection.workflows
+    ]
+    approving = [it for it in parts if it.approver] or parts[:1]
+    shared = [
+        replace(
+            part,
+            trigger=brief.trigger,
+            initiated_by=brief.initiated_by,
+            approver=brief.approver if part in approving else None,
+            integrations=tuple(it for it in part.integrations if it in brief.integrations),
+        )
+        for part in parts
+    ]
+    usual = read_brief(brief.text, {}, brief.comments)
+    shared[0] = replace(
+        shared[0],
+        specialists=_joined(shared[0].specialists, brief.specialists, usual.specialists),
+        integrations=_joined(shared[0].integrations, brief.integrations, usual.integrations),
+        risks=shared[0].risks or brief.risks,
     )
+    return tuple(shared)
 
 
-def _merged(
-    first: tuple[str, ...], second: tuple[str, ...], removed: tuple[str, ...]
+def _joined(
+    own: tuple[str, ...], asked: tuple[str, ...], usual: tuple[str, ...]
 ) -> tuple[str, ...]:
-    gone = {it.lower() for it in removed}
-    return tuple(it for it in dict.fromkeys((*first, *second)) if it.lower() not in gone)
+    return tuple(dict.fromkeys((*own, *(it for it in asked if it not in usual))))

@@ -7,13 +7,14 @@ from typing import Final
 from weft.generator.designer.blueprint import modules_of, status_tool, workflow_variables
 from weft.generator.designer.brief import Brief
 from weft.generator.designer.interview import SOMEBODY
-from weft.generator.designer.several import brief_of
+from weft.generator.designer.several import briefs_of
 from weft.generator.designer.team import (
     ESCALATION,
     FEEDBACK,
     ORGANIC,
     TRIAGE,
     agent_types,
+    closing_agent,
     core_team,
     kind_of,
     medium_of,
@@ -83,14 +84,10 @@ def design_agents(
     """
     staffed: dict[int, tuple[PlannedAgent, ...]] = {}
     tools = Toolbox(blueprint.ui_components)
-    free = list(blueprint.global_context_variables)
-    # Variables that no workflow has called for are used by the first, which is staffed last.
-    for workflow in reversed(selection.workflows):
-        part = brief_of(brief, selection, workflow)
+    parts = briefs_of(brief, selection)
+    shares = _shares(parts, selection, strategy, blueprint)
+    for workflow, part, own in zip(selection.workflows, parts, shares, strict=True):
         modules = modules_of(workflow, selection, strategy)
-        names = {it.name for it in workflow_variables(part, modules)}
-        own = [it for it in free if workflow == selection.workflows[0] or it.name in names]
-        free = [it for it in free if it not in own]
         for place, module in enumerate(modules):
             posts = _posts(part, module)
             _equip(posts, part, module, tools)
@@ -104,6 +101,23 @@ def design_agents(
         ModuleAgents(module_index=it.module_index, agents=staffed.get(it.module_index, ()))
         for it in strategy.modules
     )
+
+
+def _shares(
+    parts: Sequence[Brief],
+    selection: PatternSelection,
+    strategy: WorkflowStrategy,
+    blueprint: TechnicalBlueprint,
+) -> list[list[PlannedVariable]]:
+    """Return the variables of each workflow; the first has those that none has called for."""
+    called_for = [
+        {it.name for it in workflow_variables(part, modules_of(workflow, selection, strategy))}
+        for workflow, part in zip(selection.workflows, parts, strict=True)
+    ]
+    known = blueprint.global_context_variables
+    shares = [[it for it in known if it.name in names] for names in called_for]
+    shares[0] += [it for it in known if not any(it.name in names for names in called_for)]
+    return shares
 
 
 @dataclass(slots=True)
@@ -164,7 +178,7 @@ def _give_access(
 ) -> None:
     """Spread what must be read, kept or asked of services over those who work."""
     thing = brief.domain.thing
-    workers = [it for it in posts if it.works] or posts
+    workers = [it for it in posts if it.type in ("worker", "intake")] or posts
     turn = 0
     for variable in variables:
         words = variable.name.replace("_", " ")
@@ -180,12 +194,13 @@ def _give_access(
             name, purpose = (it.format(words) for it in _ACCESS[variable.type])
             post.tools.append(tools.make(name, post.name, purpose))
         elif variable.trigger_hint and status_tool(thing) in variable.trigger_hint:
-            last = posts[-1]
+            name = closing_agent([it.name for it in posts])
+            last = next(it for it in posts if it.name == name)
             last.tools.append(tools.make(status_tool(thing), last.name, f"Set the {words}."))
 
 
 def _service(variable: PlannedVariable, brief: Brief) -> str:
-    named = (it for it in brief.services if variable.name.startswith(snake_case(it, "?")))
+    named = (it for it in brief.services if variable.name.startswith(it.lower()))
     return next(named, pascal_case(variable.name, "Service"))
 
 
@@ -228,7 +243,7 @@ def _objective(post: _Post, brief: Brief, module: StrategyModule) -> str:
         text = f"Ask the {brief.approver or SOMEBODY} to approve what came of the {thing}"
     elif post.works and post.type != "intake":
         task = task_of(words_of(post.name), brief.domain)
-        text = f"{task[:1].upper()}{task[1:]}, for each {thing}"
+        text = task if task.endswith(thing) else f"{task} for each {thing}"
         if module.pattern_id == TRIAGE and post.is_last:
             text = f"Sum up what was done for the {thing}"
     else:

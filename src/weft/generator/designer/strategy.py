@@ -1,10 +1,11 @@
 """The strategy: what the workflow does, in which modules, and who takes part in each."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from weft.generator.designer.brief import Brief
 from weft.generator.designer.interview import SOMEBODY
-from weft.generator.designer.several import brief_of
+from weft.generator.designer.several import briefs_of
 from weft.generator.designer.team import (
     ESCALATION,
     PIPELINE,
@@ -45,7 +46,7 @@ _STARTS: Final[dict[Trigger, str]] = {
 #: Words that say a person is asked before the work begins.
 _ASKS: Final = (
     "ask for|asks for|ask me|asks me|ask the user|asks the user|ask the customer|ask them|asks them"
-    "|collect the details|collects the details|gather the details|gathers|interview|needs to know"
+    "|collect the details|collects the details|gather the details|gathers|needs to know"
     "|clarif*|fragt nach|pregunta*|demande*|質問"
 )
 #: These begin with somebody who talks to the person anyway.
@@ -60,8 +61,9 @@ def design_strategy(brief: Brief, selection: PatternSelection) -> WorkflowStrate
     messages. A person is in the loop of a chat, as section 6.3 of the action plan says.
     """
     modules: list[StrategyModule] = []
-    for workflow in selection.workflows:
-        modules += _modules(brief_of(brief, selection, workflow), workflow, modules)
+    parts = briefs_of(brief, selection)
+    for workflow, part in zip(selection.workflows, parts, strict=True):
+        modules += _modules(part, workflow, modules)
     if not selection.is_multi_workflow:
         modules = [it.model_copy(update={"workflow": None}) for it in modules]
     chosen = [PATTERN_BY_ID[it.pattern_id].name for it in selection.workflows]
@@ -69,7 +71,7 @@ def design_strategy(brief: Brief, selection: PatternSelection) -> WorkflowStrate
     return WorkflowStrategy.model_validate(
         {
             "workflow_name": plain_line(selection.pack_name, 60) or "Workflow",
-            "workflow_description": _description(brief, selection),
+            "workflow_description": _description(brief, selection, parts),
             "human_in_loop": brief.trigger == "chat",
             "pattern": tuple(dict.fromkeys((*chosen, *used))),
             "trigger": brief.trigger,
@@ -79,12 +81,12 @@ def design_strategy(brief: Brief, selection: PatternSelection) -> WorkflowStrate
     )
 
 
-def _description(brief: Brief, selection: PatternSelection) -> str:
-    done: list[str] = []
-    for workflow in selection.workflows:
-        part = brief_of(brief, selection, workflow)
-        done.append(_CORES[workflow.pattern_id][1].format(part.domain.thing))
-    start, value = _STARTS[brief.trigger], brief.domain.value
+def _description(brief: Brief, selection: PatternSelection, parts: Sequence[Brief]) -> str:
+    done = [
+        _CORES[workflow.pattern_id][1].format(part.domain.thing)
+        for workflow, part in zip(selection.workflows, parts, strict=True)
+    ]
+    start, value = _STARTS[brief.trigger], parts[-1].domain.value
     work = "; then ".join(done)
     goal = sentence(plain_line(brief.goal))
     return f"{start}, the workflow starts and {work}, resulting in {value}. Goal: {goal}"

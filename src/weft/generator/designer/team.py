@@ -14,19 +14,29 @@ from weft.spec.plan import GenerationMode, StrategyModule
 #: intake: a person is asked first; approval: somebody decides; delivery: the result is sent.
 ModuleKind: TypeAlias = Literal["intake", "core", "approval", "delivery"]
 
-ROUTING, ESCALATION, FEEDBACK, HIERARCHICAL, ORGANIC, PIPELINE, REDUNDANT, STAR, TRIAGE = range(1, 10)  # fmt: skip
-#: How many specialists a pattern needs beside those it brings along, and takes without being told.
-_NUMBERS: Final = {
-    ROUTING: (2, 3),
-    ESCALATION: (2, 3),
-    FEEDBACK: (1, 1),
-    HIERARCHICAL: (2, 4),
-    ORGANIC: (3, 3),
-    PIPELINE: (2, 3),
-    REDUNDANT: (2, 3),
-    STAR: (2, 3),
-    TRIAGE: (1, 2),
+#: The patterns by their numbers.
+ROUTING, ESCALATION, FEEDBACK, HIERARCHICAL, ORGANIC = 1, 2, 3, 4, 5
+PIPELINE, REDUNDANT, STAR, TRIAGE = 6, 7, 8, 9
+
+#: How many specialists a pattern needs beside those it brings along, by its number.
+_LEAST: Final = {
+    ROUTING: 2,
+    ESCALATION: 2,
+    FEEDBACK: 1,
+    HIERARCHICAL: 2,
+    ORGANIC: 3,
+    PIPELINE: 2,
+    REDUNDANT: 2,
+    STAR: 2,
+    TRIAGE: 1,
 }
+#: Who takes part in patterns for which a domain has no people.
+_MADE_UP: Final = {
+    ESCALATION: ("{} first line", "{} second line", "{} expert"),
+    REDUNDANT: ("first {} assessor", "second {} assessor", "third {} assessor"),
+}
+#: Roles that judge the work of others.
+_JUDGES: Final = "editor|reviewer|critic|auditor|examiner"
 #: Names that mean somebody else in handoffs.
 _RESERVED: Final = {"User": "UserAgent", "Terminate": "TerminateAgent"}
 _KINDS: Final[dict[ModuleKind, str]] = {
@@ -46,7 +56,8 @@ def kind_of(module: StrategyModule) -> ModuleKind:
     if module.pattern_id != PIPELINE or len(module.agents_needed) > 1:
         return "core"
     name = Wording(module.module_name.partition(":")[2])
-    return next((kind for kind, terms in _KINDS.items() if name.has(terms)), "core")
+    kinds: list[ModuleKind] = [kind for kind, terms in _KINDS.items() if name.has(terms)]
+    return kinds[0] if kinds else "core"
 
 
 def words_of(agent: str) -> str:
@@ -59,9 +70,11 @@ def core_team(brief: Brief, pattern_id: int, taken: Collection[str]) -> tuple[st
     subject = brief.domain.thing
     people = _people(brief, pattern_id)
     half = (len(people) + 1) // 2
+    judges = [it for it in people[1:] if Wording(it).has(_JUDGES)]
+    judge = judges[-1] if judges else f"{subject} reviewer"
     orders: dict[int, list[str]] = {
         ROUTING: [f"{subject} router", *people],
-        FEEDBACK: [*people, f"{subject} reviewer"],
+        FEEDBACK: [*(it for it in people if it != judge), judge],
         HIERARCHICAL: [
             f"{subject} director",
             "analysis lead",
@@ -79,38 +92,46 @@ def core_team(brief: Brief, pattern_id: int, taken: Collection[str]) -> tuple[st
 def agent_names(brief: Brief, people: Sequence[str], taken: Collection[str]) -> tuple[str, ...]:
     """Return people as names of agents that are not taken; new names of comments are used."""
     names: list[str] = []
-    renamed = {fold(pascal_case(old, "")): new for old, new in brief.renamed}
+    renamed = {_key(old): new for old, new in brief.renamed}
     for person in people:
         name = pascal_case(person, "Specialist")
-        name = pascal_case(renamed.get(fold(name), name), name)
+        name = pascal_case(renamed.get(_key(name), name), name)
         name = _RESERVED.get(name, name)
         used = {*taken, *names}
-        if name in used:
-            name = pascal_case(f"{brief.domain.thing} {person}", name)
+        # One of several workflows has its name as its goal.
+        if name in used and " " not in brief.goal:
+            name = pascal_case(f"{brief.goal} {person}", name)
         names.append(unique(name, used))
     return tuple(names)
 
 
 def _people(brief: Brief, pattern_id: int) -> list[str]:
-    """Return the specialists: those that were named, else the domain's, as many as are needed."""
-    least, usual = _NUMBERS[pattern_id]
+    """Return the specialists: those that were named, else the domain's, as many as are needed.
+
+    Who is usual in a domain has no rank and no rival: tiers and those who answer side by side are
+    made up, unless people were named for them.
+    """
+    least = _LEAST[pattern_id]
     domain = brief.domain
-    known = [name for name, _ in (*domain.team, *GENERAL.team)]
-    subject = domain.thing
-    if all(it in known for it in brief.specialists):
-        if pattern_id == ESCALATION:
-            return [f"{subject} first line", f"{subject} second line", f"{subject} expert"]
-        if pattern_id == REDUNDANT:
-            return [f"{order} {subject} assessor" for order in ("first", "second", "third")]
-        chosen = [*brief.specialists, *known][: max(usual, least)]
-        if pattern_id not in (FEEDBACK, TRIAGE):
-            chosen = [*brief.specialists, *chosen]
-    else:
-        chosen = list(brief.specialists)
-    gone = {fold(pascal_case(it, "")) for it in brief.removed}
-    spare = [it for it in known if fold(pascal_case(it, "")) not in gone]
-    kept = list(dict.fromkeys(it for it in chosen if fold(pascal_case(it, "")) not in gone))
-    return [*kept, *(it for it in spare if it not in kept)][: max(len(kept), least)]
+    people = list(brief.specialists)
+    if brief.is_usual_team:
+        usual = [name for name, _ in domain.team]
+        named = [it for it in people if it not in usual]
+        made_up = _MADE_UP.get(pattern_id)
+        if made_up:
+            people = [it.format(domain.thing) for it in made_up]
+            people[2:] = [it for it in named if not people[0].endswith(it)] or people[2:]
+        elif pattern_id in (FEEDBACK, TRIAGE):
+            people = [*people[: 1 if pattern_id == FEEDBACK else 2], *named]
+    spare = [name for name, _ in (*domain.team, *GENERAL.team)]
+    gone = {_key(it) for it in brief.removed}
+    kept = list(dict.fromkeys(it for it in people if _key(it) not in gone))
+    more = [it for it in spare if _key(it) not in gone and it not in kept]
+    return [*kept, *more[: max(0, least - len(kept))]]
+
+
+def _key(name: str) -> str:
+    return fold(pascal_case(name, ""))
 
 
 def agent_types(pattern_id: int, names: Sequence[str]) -> tuple[AgentType, ...]:
@@ -138,3 +159,8 @@ def medium_of(agent: str) -> GenerationMode | None:
     """Return what an agent makes that is no text, by its name."""
     name = Wording(words_of(agent))
     return next((medium for medium, terms in _MEDIA.items() if name.has(terms)), None)
+
+
+def closing_agent(names: Sequence[str]) -> str:
+    """Return who says how far a pipeline has come: the last who does not make pictures."""
+    return next((it for it in reversed(names) if not medium_of(it)), names[-1])

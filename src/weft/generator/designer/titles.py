@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from weft.generator.designer.brief import Brief
-from weft.generator.designer.words import GENERAL
+from weft.generator.designer.text import is_small
 from weft.spec.patterns import Pattern
 
 #: What follows the thing that is worked on, by the number of the pattern.
@@ -20,39 +20,28 @@ _ENDINGS: Final = {
     9: "Triage",
 }
 _NAMED: Final = re.compile(
-    r"\b(?:an?|our|new|the)\s+((?:[A-Za-z][\w-]*\s){1,3}?)(workflow|assistant|bot|process|desk|team)\b",
+    r"\b(?:an?|our|new|the)\s+((?:[A-Za-z][\w-]*\s){1,3}?)(workflow|assistant|bot|process)\b",
     re.IGNORECASE,
-)
-_EMPTY: Final = frozenset(
-    "a an the our my new small little simple good multi agent ai which that this whole separate"
-    " first second third other complete following single entire".split()
 )
 _LONGEST: Final = 40
 
 
-def thing_title(brief: Brief) -> str:
-    """Return what is worked on as a title: "Support Request"."""
-    return brief.domain.thing.title()
-
-
-def title_of(brief: Brief, pattern: Pattern | None) -> str:
-    """Return the title of a workflow, or of several where there is no single pattern.
+def title_of(brief: Brief, pattern: Pattern) -> str:
+    """Return the title of a workflow.
 
     A goal of up to four words is the title. Else what the goal calls the workflow ("a claims
-    desk"); else the thing of the domain and what the pattern does with it.
+    assistant"); else the thing of the domain and what the pattern does with it.
     """
     words = brief.goal.split()
     if 2 <= len(words) <= 4 and all(re.fullmatch(r"[A-Za-z][\w-]*\.?", it) for it in words):
         return _titled(words)
     if found := _NAMED.search(brief.goal):
-        kept = [it for it in found[1].split() if it.lower() not in _EMPTY]
+        kept = [it for it in found[1].split() if not is_small(it)]
         ending = found[2].lower()
         named = kept if ending in {"workflow", "process"} else [*kept, ending]
         if kept:
             return _titled(named if len(named) > 1 else [*named, "workflow"])
-    if brief.domain is GENERAL and pattern is None:
-        return "Workflow Pack"
-    return f"{thing_title(brief)} {_ENDINGS[pattern.id] if pattern else 'Pack'}"
+    return f"{brief.domain.thing.title()} {_ENDINGS[pattern.id]}"
 
 
 def _titled(words: list[str]) -> str:

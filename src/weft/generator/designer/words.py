@@ -28,7 +28,7 @@ class Domain:
 DOMAINS: Final = (
     Domain(
         "support",
-        "support|helpdesk|help desk|customer service|ticket|tickets|customer question*|kundendienst"
+        "support|helpdesk|help desk|customer service|ticket|tickets|complaint*|kundendienst"
         "|kundenservice|kundenanfrage*|soporte|atencion al cliente|service client"
         "|サポート|問い合わせ",
         "support request",
@@ -128,8 +128,8 @@ DOMAINS: Final = (
     ),
     Domain(
         "hiring",
-        "hiring|hire|recruit*|candidate*|applicant*|resume|resumes|job interview*|vacancy|bewerb*"
-        "|candidato*|contratacion|candidat*|recrutement|採用",
+        "hiring|hire|recruit*|job profile*|applications|candidate*|applicant*|resume|resumes"
+        "|job interview*|vacancy|bewerb*|candidato*|contratacion|candidat*|recrutement|採用",
         "application",
         "a fair shortlist with reasons",
         (
@@ -142,8 +142,8 @@ DOMAINS: Final = (
     ),
     Domain(
         "sales",
-        "sales|lead|leads|prospect*|crm|quote|quotes|offer|offers|proposal*|vertrieb*|angebot*"
-        "|ventas|cliente potencial|vente*|devis|営業",
+        "sales|new lead*|a lead|opportunit*|prospect*|crm|quote|quotes|offer|offers|proposal*"
+        "|vertrieb*|angebot*|ventas|cliente potencial|vente*|devis|営業",
         "sales opportunity",
         "an offer the customer can accept",
         (
@@ -225,8 +225,8 @@ DOMAINS: Final = (
     ),
     Domain(
         "commerce",
-        "order|orders|shop|store|stock|inventory|warehouse|shipping|shipment*|return|returns|refund*"
-        "|bestellung*|lager*|versand|pedido*|tienda|envio*|commande*|livraison|注文|在庫",
+        "orders|an order|the order|new order|each order|order lines|shop|store|stock|inventory"
+        "|warehouse|shipping|shipment*|return|returns|refund*|bestellung*|lager*|versand|pedido*|tienda|envio*|commande*|livraison|注文|在庫",
         "order",
         "an order that reaches the customer",
         (
@@ -236,6 +236,20 @@ DOMAINS: Final = (
             ("refund clerk", "calculate the refund"),
         ),
         (("order", "data_entity"), ("product catalog", "data_reference")),
+    ),
+    Domain(
+        "reports",
+        "report|figures|statistics|dashboard*|metrics|bericht|berichte|kennzahl*|informe*|rapport*"
+        "|レポート",
+        "report",
+        "a report people can rely on",
+        (
+            ("figures collector", "collect the figures"),
+            ("figures analyst", "analyse the figures"),
+            ("report writer", "write the report"),
+            ("plausibility checker", "check the figures"),
+        ),
+        (("report text", "data_entity"), ("figures of earlier reports", "data_reference")),
     ),
 )
 GENERAL: Final = Domain(
@@ -264,7 +278,9 @@ ROLES: Final = {
     "checker": "check the facts",
     "clerk": "file the case",
     "copywriter": "write the copy",
+    "coach": "prepare the exercises",
     "counsel": "check the legal terms",
+    "critic": "point out the weak points",
     "designer": "sketch the design",
     "developer": "write the change",
     "economist": "estimate the effects",
@@ -275,12 +291,15 @@ ROLES: Final = {
     "lawyer": "check the legal terms",
     "marketer": "outline the campaign",
     "nurse": "note the condition",
+    "negotiator": "prepare the negotiation",
+    "philosopher": "question the assumptions",
     "planner": "plan the steps",
     "physician": "assess the condition",
     "reader": "extract the facts",
     "recruiter": "compare the applicants",
     "reporter": "collect the facts",
     "researcher": "search the sources",
+    "reviewer": "review the draft",
     "scientist": "analyse the evidence",
     "strategist": "outline the strategy",
     "tester": "plan the tests",
@@ -290,8 +309,17 @@ ROLES: Final = {
 }
 #: Names of people that say nothing by themselves: the words before them tell what they know.
 KNOWERS: Final = frozenset(
-    {"adviser", "advisor", "agent", "consultant", "desk", "engineer", "expert", "specialist"}
+    {"adviser", "advisor", "agent", "consultant", "engineer", "expert", "specialist"}
 )
+
+_RANKS: Final = frozenset({"chief", "junior", "lead", "principal", "senior"})
+#: What those do who are called after their place in a pattern.
+_PLACES: Final = {
+    "first line": "answer from what is known",
+    "second line": "examine the difficult case",
+    "expert": "decide the hardest case",
+    "summarizer": "write the summary",
+}
 
 #: Services by the words that name them. Those that only carry messages are told apart.
 SERVICES: Final = {
@@ -315,8 +343,8 @@ SERVICES: Final = {
     "Stripe": "stripe",
     "Zendesk": "zendesk",
     "Discord": "discord",
-    "Email": "by email|by e mail|send an email|sends an email|an email to|email to|emailed to|per mail"
-    "|emails the|email the|e mail to|per e mail|por correo|par courriel|メールで",
+    "Email": "by email|by e mail|send an email|sends an email|an email to|email to|emailed to"
+    "|per mail|emails the|email the|e mail to|per e mail|por correo|par courriel|メールで",
     "MicrosoftTeams": "microsoft teams|ms teams",
     "PagerDuty": "pagerduty",
     "Slack": "slack",
@@ -335,7 +363,7 @@ def find_domain(wording: Wording) -> Domain:
     """Return the domain most words of a text speak for; of equal ones the first, else GENERAL."""
     best, most = GENERAL, 0
     for domain in DOMAINS:
-        found = sum(wording.has(term) for term in domain.terms.split("|"))
+        found = sum(wording.count(term) for term in domain.terms.split("|"))
         if found > most:
             best, most = domain, found
     return best
@@ -344,11 +372,13 @@ def find_domain(wording: Wording) -> Domain:
 def task_of(specialist: str, domain: Domain) -> str:
     """Return what somebody does, in words of a tool: as the domain says, else by the role."""
     known = {**dict(GENERAL.team), **dict(domain.team)}
+    known |= {f"{domain.thing} {place}": task for place, task in _PLACES.items()}
     if specialist.lower() in known:
         return known[specialist.lower()]
     subject, _, role = specialist.lower().rpartition(" ")
-    if role in KNOWERS and subject:
-        return f"work out the {subject} part"
+    subject = " ".join(it for it in subject.split() if it not in _RANKS)
+    if role in KNOWERS:
+        return f"work out the {subject} part" if subject else "work out the answer"
     return ROLES.get(role, f"do the work of the {specialist.lower()}")
 
 
@@ -359,3 +389,13 @@ def kind_of_data(name: str, domain: Domain) -> SourceKind:
         return known[name.lower()]
     looked_up = "record*|profile*|policy|policies|catalog*|list*|history|base|guide*|library|rate*"
     return "data_reference" if Wording(name).has(looked_up) else "data_entity"
+
+
+def usual_team(wording: Wording, domain: Domain) -> tuple[str, ...]:
+    """Return who takes part where nobody is named.
+
+    The first three of the domain, and others the text speaks of by a word of their name or task.
+    """
+    first, more = domain.team[:3], domain.team[3:]
+    spoken_of = [it for it in more if wording.has(f"{it[0].split()[0]}|{it[1].split()[-1]}")]
+    return tuple(name for name, _ in (*first, *spoken_of))

@@ -1,7 +1,6 @@
 """From a zip file to a package: read as if from a stranger, installed whole or not at all."""
 
 import difflib
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from weft.packages.archive.manifest import (
     sha256,
 )
 from weft.packages.archive.names import MANIFEST
-from weft.packages.archive.staging import create_folder, replace_folder
+from weft.packages.archive.staging import create_folder, replace_folder, staged_folder
 from weft.packages.archive.unpacking import Unpacked, refused, unpack
 from weft.packages.folder import FolderFiles, read_files
 from weft.packages.package import Package
@@ -103,9 +102,7 @@ def import_package(
 
 def _judged(archive: Path, unpacked: Unpacked, folder: Path) -> tuple[Finding, ...]:
     """Read and check the files as a package, somewhere apart; refuse what cannot run."""
-    with tempfile.TemporaryDirectory(prefix="weft-") as name:
-        staged = Path(name) / unpacked.manifest.name
-        create_folder(staged, unpacked.files)
+    with staged_folder(unpacked.files, unpacked.manifest.name) as staged:
         package = read_package(staged)
         faults = [_moved(it, staged, archive) for it in package.findings if is_error(it)]
         if not faults:

@@ -3,12 +3,21 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.errors import PackageError
+
+
+@contextmanager
+def staged_folder(files: Mapping[str, bytes], name: str) -> Generator[Path]:
+    """Write files into a folder somewhere apart, for as long as they are looked at."""
+    with tempfile.TemporaryDirectory(prefix="weft-") as apart:
+        folder = Path(apart) / name
+        create_folder(folder, files)
+        yield folder
 
 
 def create_folder(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from unit.check.builders_explore import derived, explored_by, judged, rule, said, tool
 from weft.check.explore.happenings import Setting
-from weft.check.explore.ways import ways_to_end
+from weft.check.explore.ways import ways_to_end, ways_to_handoff
 from weft.check.subject import Subject
 from weft.spec.workflow import WorkflowSpec
 
@@ -293,3 +293,19 @@ def test_the_way_to_the_end_does_not_rest_on_what_models_choose():
                  variables={"x": derived()})  # fmt: skip
     assert found is not None
     assert found.turns is None
+
+
+def test_ways_lead_to_a_handoff_as_well_as_to_the_end():
+    found = ways(
+        rule("A", "B", "x"), rule("A", "terminate"), rule("B", "terminate", "not x"),
+        rule("B", "user"), variables={"x": derived(CALLED)}, **ACT,
+    )  # fmt: skip
+    assert found is not None
+    there = ways_to_handoff(found, 0)
+    assert there is not None
+    assert there.nearer("A", [Setting("x", value=True)], reply=False)
+    # To the end it leads at once, without the call.
+    assert not found.nearer("A", [Setting("x", value=True)], reply=False)
+    assert ways_to_handoff(found, 2) is None
+    found.chart.steps = 0
+    assert ways_to_handoff(found, 0) is None

@@ -1,0 +1,271 @@
+"""Simulated runs: they come to everything that can happen, alone, and always in the same way."""
+
+import asyncio
+import time
+
+import pytest
+
+from weft.app.simulation import MOST_RUNS, simulate
+from weft.packages.reader import read_package
+from weft.packages.shipped import BOARDS, FLOWS, shipped_folder
+from weft.spec.workflow import WorkflowSpec
+
+PACKAGES = sorted(it for it in shipped_folder().iterdir() if it.name not in (*BOARDS, *FLOWS))
+END = {"source_agent": "Clerk", "target_agent": "terminate"}
+
+
+def declared(trigger=None, agents=("Clerk",), handoffs=(END,), orchestrator=None, **parts):
+    return WorkflowSpec.model_validate(
+        {
+            "orchestrator": {
+                "workflow_name": "W",
+                "initial_agent": "Clerk",
+                **({"trigger": trigger} if trigger else {}),
+                **(orchestrator or {}),
+            },
+            "agents": [{"agent_name": it} for it in agents],
+            "handoffs": handoffs,
+            **parts,
+        }
+    )
+
+
+def variable(type_, source, **more):
+    return {"type": type_, "source": source, **more}
+
+
+def derived(type_, default, *triggers):
+    return variable(type_, {"type": "derived", "default": default, "triggers": triggers})
+
+
+def tool(function, **more):
+    shared = {"agent": "Clerk", "file": "t.py", "function": function, "description": "Works."}
+    return {"tool_type": "Agent_Tool", **shared, **more}
+
+
+@pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
+def test_the_runs_of_every_shipped_conversation_come_to_everything(folder):
+    package = read_package(folder)
+    begun = time.process_time()
+    found = simulate(package.spec, package.code)
+    assert found.ok, (found.missed, found.problems)
+    assert len(found.runs) <= MOST_RUNS
+    assert {it.outcome for it in found.runs} == {"completed"}
+    assert {agent for run in found.runs for agent in run.agents} == {
+        it.agent_name for it in package.spec.agents
+    }
+    assert time.process_time() - begun < 4  # About half a second for the largest.
+
+
+def test_it_goes_the_same_way_again_also_from_a_thread_beside_a_running_loop():
+    package = read_package(shipped_folder() / "Escalation")
+
+    async def beside():
+        return await asyncio.to_thread(simulate, package.spec, package.code)
+
+    assert simulate(package.spec, package.code) == asyncio.run(beside())
+
+
+@pytest.mark.parametrize(
+    ("trigger", "initiated_by"),
+    [
+        ({"type": "chat"}, "user"),
+        ({"type": "chat"}, "system"),
+        ({"type": "form_submit", "form": "Claim"}, "user"),
+        ({"type": "form_submit"}, "user"),
+        ({"type": "schedule", "cron": "0 8 * * 1"}, "system"),
+        (
+            {
+                "type": "database_condition",
+                "collection": "Claims",
+                "condition": "amount > 100 and state == 'new' and not urgent",
+            },
+            "external_event",
+        ),
+        ({"type": "webhook"}, "external_event"),
+    ],
+)
+def test_every_start_is_made_up(trigger, initiated_by):
+    claim = {"name": "Claim", "fields": {"amount": {"type": "int"}, "why": {"type": "str"}}}
+    variables = {"amount": derived("int", 0)}
+    spec = declared(
+        trigger, orchestrator={"initiated_by": initiated_by}, models=[claim], variables=variables
+    )
+    found = simulate(spec, {})
+    assert found.ok, found.problems
+    assert [it.outcome for it in found.runs] == ["completed"]
+
+
+def test_a_document_that_no_value_fits_is_told():
+    start = {"type": "database_condition", "collection": "C", "condition": "a == 1 and a == 2"}
+    found = simulate(declared(start), {})
+    assert "does not hold" in found.problems[0]
+
+
+WORLD = b'''
+async def look(context_variables) -> dict:
+    """Look at everything."""
+    got = context_variables.get
+    assert isinstance(got("plan"), str) and isinstance(got("spent"), float), "database"
+    assert isinstance(got("rate"), float) and isinstance(got("all_rates"), dict), "service"
+    assert got("region") in ("eu", "us") and isinstance(got("limit"), int), "environment"
+    assert isinstance(got("terms"), str) and isinstance(got("prices"), list), "file"
+    if "seen" not in got("profile"):
+        context_variables.set("profile", {**got("profile"), "seen": 1})
+        return {"found": False}
+    await context_variables.refresh("profile")
+    return {"found": got("profile")["seen"] == 1}
+'''
+
+
+def test_everything_outside_is_made_up_and_fits():
+    rates = {"type": "external", "url": "{base}/latest"}
+    auth = {"type": "bearer", "secret_env": "RATES_KEY"}
+    database = {"type": "database", "collection": "Customers", "search_by": "user_id"}
+    entity = {"type": "entity", "collection": "Profiles", "search_by": "user_id"}
+    server = {
+        "name": "calc", "url": "{base}/mcp", "auth": auth, "env": {}, "allow": ["add"],
+        "approval": "always",
+    }  # fmt: skip
+    spec = declared(
+        variables={
+            "base": variable("str", {"type": "environment", "env_var": "BASE", "required": True}),
+            "region": variable('literal["eu", "us"]', {"type": "environment", "env_var": "REGION"}),
+            "limit": variable("int", {"type": "environment", "env_var": "LIMIT"}),
+            "key": variable("str", {"type": "environment", "env_var": "KEY"}, secret=True),
+            "plan": variable("str", {**database, "field": "plan.name"}),
+            "spent": variable("float", {**database, "field": "spent"}),
+            "profile": variable("dict[str, any]", entity, writers=["look"]),
+            "rate": variable(
+                "float", {**rates, "service": "r", "operation": "one", "field": "a.b", "auth": auth}
+            ),
+            "all_rates": variable("dict[str, int]", {**rates, "service": "r", "operation": "all"}),
+            "terms": variable("str", {"type": "file", "path": "terms.md", "format": "text"}),
+            "prices": variable("list[int]", {"type": "file", "path": "p.json", "format": "json"}),
+            "found": derived(
+                "bool", False, {"type": "tool_response", "tool": "look", "response_key": "found"}
+            ),
+        },
+        tools=[tool("look")],
+        mcp_servers=[server],
+        handoffs=[
+            {**END, "condition": "found"},
+            {"source_agent": "Clerk", "target_agent": "user", "condition": None},
+        ],
+        orchestrator={"workflow_dependencies": {"required_workflows": ["Before"]}},
+    )
+    found = simulate(spec, {"tools/t.py": WORLD})
+    assert found.ok, (found.problems, found.missed)
+
+
+ASKS = b'''
+from weft import use_ui_tool
+
+
+async def approve(what: str) -> dict:
+    """Ask for approval."""
+    return await use_ui_tool("approve", {"what": what})
+'''
+
+
+@pytest.mark.parametrize("addressee", [None, "role:boss", "group:board", "user:eve"])
+def test_people_give_every_answer_that_decides(addressee):
+    schema = {
+        "type": "object",
+        "properties": {"decision": {"enum": ["yes", "no", "later"]}},
+        "required": ["decision"],
+    }
+    asking = tool("approve", tool_type="UI_Tool", ui={"component": "Ask", "mode": "inline"})
+    asking |= {"response_schema": schema, **({"for": addressee} if addressee else {})}
+    answered = {"type": "ui_response", "tool": "approve", "response_key": "decision"}
+    spec = declared(
+        agents=("Clerk", "Teller"),
+        tools=[asking],
+        variables={"decision": derived('literal["yes", "no", "later", ""]', "", answered)},
+        handoffs=[
+            {**END, "condition": "decision == 'yes'"},
+            {"source_agent": "Clerk", "target_agent": "Teller", "condition": "decision == 'no'"},
+            {"source_agent": "Clerk", "target_agent": "user"},
+            {"source_agent": "Teller", "target_agent": "terminate"},
+        ],
+    )
+    found = simulate(spec, {"tools/t.py": ASKS})
+    assert found.ok, (found.problems, found.missed)
+    taken = {it for run in found.runs for it in run.handoffs}
+    assert "Clerk -> Teller when decision == 'no'" in taken
+
+
+def test_words_of_people_are_said_too():
+    heard = {"type": "user_text", "match": {"contains": "goodbye"}}
+    spec = declared(
+        variables={"over": derived("bool", False, heard)},
+        handoffs=[{**END, "condition": "over"}, {"source_agent": "Clerk", "target_agent": "user"}],
+    )
+    assert simulate(spec, {}).ok
+
+
+def test_a_time_that_must_pass_passes():
+    late = {"type": "timer_expired", "after_seconds": 7200}
+    spec = declared(
+        variables={"late": derived("bool", False, late)},
+        handoffs=[{**END, "condition": "late"}, {"source_agent": "Clerk", "target_agent": "user"}],
+        orchestrator={"max_turns": 500},
+    )
+    found = simulate(spec, {})
+    assert found.ok, (found.problems, found.missed)
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        (b"import no_such_library\n\ndef act() -> str: ...\n", "the workflow cannot be linked"),
+        (
+            b"import asyncio\n\n\nasync def act() -> str:\n    await asyncio.Event().wait()\n",
+            "a run came to no end: it took more than 0.6 s",
+        ),
+    ],
+)
+def test_code_that_cannot_run_or_never_returns_is_told(code, problem):
+    acted = {"type": "tool_call", "tool": "act"}
+    spec = declared(
+        tools=[tool("act")],
+        variables={"done": derived("bool", False, acted)},
+        handoffs=[{**END, "condition": "done"}, {"source_agent": "Clerk", "target_agent": "user"}],
+    )
+    found = simulate(spec, {"tools/t.py": code}, run_seconds=0.6)
+    assert found.problems[0].startswith(problem)
+    assert not found.ok
+
+
+def test_a_run_without_an_end_is_told():
+    spec = declared(handoffs=[{"source_agent": "Clerk", "target_agent": "Clerk"}])
+    found = simulate(spec, {})
+    assert found.problems
+    assert not found.ok
+
+
+def test_what_code_never_brings_about_is_told():
+    brought = {"type": "tool_response", "tool": "act", "response_key": "state"}
+    spec = declared(
+        agents=("Clerk", "Boss"),
+        tools=[tool("act")],
+        variables={"state": derived('literal["", "good", "bad"]', "", brought)},
+        handoffs=[
+            {**END, "condition": "state == 'good'"},
+            {"source_agent": "Clerk", "target_agent": "Boss", "condition": "state == 'bad'"},
+            {"source_agent": "Clerk", "target_agent": "user"},
+            {"source_agent": "Boss", "target_agent": "terminate"},
+        ],
+    )
+    found = simulate(spec, {"tools/t.py": b'def act() -> dict:\n    return {"state": "good"}\n'})
+    assert found.unvisited_agents == ("Boss",)
+    assert found.unvisited_rules == ("Clerk -> Boss when state == 'bad'", "Boss -> terminate")
+    assert found.missed[0] == "no simulated run came to Boss"
+    assert found.problems == ()
+    assert not found.ok
+
+
+def test_boards_and_flows_are_not_simulated():
+    for name in (*BOARDS, *FLOWS):
+        package = read_package(shipped_folder() / name)
+        assert simulate(package.spec, package.code).problems
