@@ -38,7 +38,7 @@ from weft.cli.pages.generation import (
 )
 from weft.cli.pages.runs import outcome_text
 from weft.cli.streams import Streams
-from weft.cli.text import clean
+from weft.cli.text import clean, clean_lines
 from weft.engine.events import Event
 from weft.engine.rows import RequestRow, RunRow
 from weft.findings import Json
@@ -94,7 +94,10 @@ async def follow_generation(
             if _ends(wishes.until, request):
                 stopped = True
                 break
-            signal = await answering(request, generation)
+            signal = answering.known(request, generation)
+            if signal is None and request.kind == "chat":
+                session.streams.note(clean_lines(view.words))
+            signal = signal or await answering.ask(request, generation)
             if signal is None:
                 break
             await host.deliver(session.run, signal, scope=LOCAL)
@@ -123,11 +126,13 @@ class _Answering:
         self._there = stdin_is_terminal() and not session.streams.settings.json
         self._said = 0
 
-    async def __call__(self, request: RequestRow, generation: Generation) -> Signal | None:
-        """Return the answer, or None if there is nobody who could give it."""
+    def known(self, request: RequestRow, generation: Generation) -> Signal | None:
+        """Return the answer that was given beforehand; None if there is none."""
         value = self._known(request, generation)
-        if value is not None:
-            return Answer(request.id, value)
+        return None if value is None else Answer(request.id, value)
+
+    async def ask(self, request: RequestRow, generation: Generation) -> Signal | None:
+        """Ask the person; None if there is nobody."""
         if not self._there:
             return None
         self._session.asking = request.kind

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from typing import Any, Final, cast
 
 from weft.app.generation import DOWNLOAD, INTERVIEW, Generation, Made, Round
@@ -39,7 +40,8 @@ class ProgressView:
         self._agents = {tool.function: tool.agent for tool in workflow.spec.tools}
         #: The agent whose handoff ends it.
         self._until = until
-        self._words = ""
+        #: What was said last: what a person must know who is asked for a message.
+        self.words = ""
         self._instead_of = ""
 
     def show(self, item: Event | Delta) -> None:
@@ -55,35 +57,30 @@ class ProgressView:
                 self._line(item.actor.removeprefix("agent:"), f"tries again: {fault}")
             case events.ToolReturned(value=value):
                 self._returned(item.actor.removeprefix("tool:"), value)
-            case events.ToolFailed(error=error):
-                self._line(self._agent(item), f"tries again: {error}")
+            case events.ToolFailed(error=error, kind="retry"):
+                tool = item.actor.removeprefix("tool:")
+                self._line(self._agents.get(tool, tool), f"tries again: {error}")
             case events.TurnFailed(agent=agent, error=error):
                 self._line(agent, f"failed: {error}")
             case events.RequestOpened() as data:
-                self._asked(data)
+                self._checked(data)
             case events.MessageShown(text=text):
-                self._words = text
+                self.words = text
             case events.HandedOff(source=source, target=target):
                 if source == self._until and target in STEP_OF:
                     raise StepDone
             case _:
                 pass
 
-    def _agent(self, event: Event) -> str:
-        tool = event.actor.removeprefix("tool:")
-        return self._agents.get(tool, tool)
-
     def _replied(self, agent: str, data: events.ModelReplied) -> None:
-        self._words = f"{agent}: {data.text}" if data.text.strip() else ""
+        self.words = f"{agent}: {data.text}" if data.text.strip() else ""
         if data.instead_of and data.instead_of != self._instead_of:
             self._line(agent, f"{data.answerer} in place of {data.instead_of}")
         self._instead_of = data.instead_of
 
-    def _asked(self, request: events.RequestOpened) -> None:
-        """Show what a person must know to answer: the words of whoever asks, or what was tried."""
-        if request.kind == "chat" and self._words:
-            self._streams.note(clean_lines(self._words))
-        elif request.tool == DOWNLOAD:
+    def _checked(self, request: events.RequestOpened) -> None:
+        """Show what was found out about the packages that are offered."""
+        if request.tool == DOWNLOAD:
             payload = cast("dict[str, Any]", request.payload)
             checked = cast("Sequence[str]", payload.get("checked") or ())
             self._line(self._agents[DOWNLOAD], f"checked: {', '.join(checked)}")
@@ -94,9 +91,9 @@ class ProgressView:
             self._line(self._agents.get(tool, tool), told)
 
     def _line(self, agent: str, text: str) -> None:
-        line = clean(f"{agent:<{_NAMES}}  {text}")
-        for part in folded(line, self._streams.error_columns):
-            self._streams.note(part)
+        room = self._streams.error_columns - _NAMES - 2
+        for head, part in zip_longest([agent], folded(clean(text), room), fillvalue=""):
+            self._streams.note(f"{head:<{_NAMES}}  {part}")
 
 
 def made_text(tool: str, value: Json) -> str:
@@ -104,7 +101,7 @@ def made_text(tool: str, value: Json) -> str:
     fields = cast("dict[str, Any]", value if isinstance(value, dict) else {})
     match fields:
         case {"chosen": chosen, "reasons": reasons}:
-            text = f"{'; '.join(chosen)}: {'; '.join(reasons)}"
+            text = " ".join([f"{'; '.join(chosen)}."] * (len(chosen) > 1) + reasons)
         case {"modules": modules}:
             text = f"{counted(len(modules), 'module')}: {'; '.join(modules)}"
         case {"variables": variables, "components": components}:
