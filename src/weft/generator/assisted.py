@@ -6,11 +6,9 @@ the designer's result stands for it, and the reply tells so.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final, cast
-
-from jsonschema import Draft202012Validator
+from typing import Final, cast
 
 from weft.engine.codec import unfenced
 from weft.errors import ModelError
@@ -20,6 +18,7 @@ from weft.generator.judging import in_words, part_faults
 from weft.generator.reading import listed_values
 from weft.generator.steps import STEP_OF
 from weft.ports.model import Model, ModelReply, ModelRequest
+from weft.runtime.forms import first_fault, misfits_of
 
 #: How often a model may try before the designer's result is taken.
 TRIES: Final = 3
@@ -74,10 +73,9 @@ def _fault(request: ModelRequest, reply: ModelReply) -> str | None:
         output = json.loads(unfenced(reply.text))
     except ValueError as error:
         return f"no JSON: {error}"
-    schema = cast("Mapping[str, Any]", request.output.schema)
-    wrong = next(iter(Draft202012Validator(schema).iter_errors(output)), None)
+    wrong = first_fault(misfits_of(request.output.schema)(output))
     if wrong is not None:
-        return f"{wrong.json_path}: {wrong.message}"
+        return wrong
     values = listed_values(request)
     faults = part_faults(request.agent, cast("dict[str, Json]", output), values)
     return in_words(faults) if faults else None

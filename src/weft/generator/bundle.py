@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, cast
 
@@ -14,10 +14,12 @@ from weft.generator.code.ui import ui_files
 from weft.generator.compile.compiler import compile_spec
 from weft.generator.draft import Draft, Replaced
 from weft.generator.enrich.overlay import overlay
+from weft.generator.names import pascal_case
 from weft.generator.outputs import output_of
 from weft.generator.split import pack_of, workflow_plans
 from weft.generator.steps import STEPS
 from weft.generator.traceability import traceability
+from weft.generator.workflow_plan import WorkflowPlan
 from weft.packages.text.dumping import dump
 from weft.packages.writer import file_texts
 from weft.spec.plan import ActionPlan
@@ -40,8 +42,8 @@ def plain_drafts(plan: ActionPlan) -> tuple[Draft, ...]:
     return _plain(plan.model_dump_json(by_alias=True))
 
 
-def _draft(workflow: object) -> Draft:
-    spec, shapes = compile_spec(workflow)  # pyright: ignore[reportArgumentType]
+def _draft(workflow: WorkflowPlan) -> Draft:
+    spec, shapes = compile_spec(workflow)
     code = {**tool_files(shapes, spec), **ui_files(shapes, spec), **hook_files(spec)}
     return Draft(spec, shapes, code)
 
@@ -105,7 +107,7 @@ def make_bundle(plan: ActionPlan, drafts: Iterable[Draft]) -> Bundle:
     pack = pack_of(plan)
     if pack is None:
         return Bundle(made)
-    name = f"{next(iter(made))}.pack.json"
+    name = f"{pascal_case(pack.pack_name, 'Pack')}.json"
     return Bundle(made, (name, dump(pack.model_dump(mode="json", by_alias=True), "json")))
 
 
@@ -118,17 +120,3 @@ def package_files(plan: ActionPlan, draft: Draft) -> dict[str, str]:
     files[PLAN_FILE] = json.dumps(record, ensure_ascii=False, indent=2) + "\n"
     traced = traceability(plan, files)
     return {**files, TRACE_FILE: json.dumps(traced, ensure_ascii=False, indent=2) + "\n"}
-
-
-def without(
-    drafts: Sequence[Draft], plain: Sequence[Draft], files: Iterable[str]
-) -> tuple[Draft, ...]:
-    """Return drafts whose named code files are the plain ones again."""
-    named = set(files)
-    return tuple(
-        replace(
-            draft,
-            code={path: (other.code if path in named else draft.code)[path] for path in draft.code},
-        )
-        for draft, other in zip(drafts, plain, strict=True)
-    )

@@ -56,6 +56,18 @@ class PackageVerdict:
         """Whether it may be offered."""
         return not any(map(is_error, self.findings))
 
+    def in_words(self) -> str:
+        """Say in a line how it was checked and tried out."""
+        errors = sum(map(is_error, self.findings))
+        runs = self.simulation.runs
+        came = "every agent and every way visited"
+        if not self.simulation.ok:
+            came = "; ".join((*self.simulation.problems, *self.simulation.missed))
+        return (
+            f"{self.name}: {errors} errors, {len(self.findings) - errors} warnings; "
+            f"{len(runs)} simulated runs of {sum(it.turns for it in runs)} turns: {came}"
+        )
+
     def maker_of(self, finding: Finding) -> str:
         """Return the agent of the Generator that made the file a finding is about."""
         file = finding.place.file.removeprefix(f"{self.name}/")

@@ -1,10 +1,10 @@
 """The offer: a bundle that was checked and tried out, or what keeps it from being one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from weft.errors import ToolError
-from weft.findings import Json
+from weft.findings import Json, is_error
 from weft.generator.bundle import Bundle, enriched, make_bundle, plain_drafts
 from weft.generator.draft import Replaced
 from weft.generator.guarantee import Verdict, verify
@@ -25,7 +25,7 @@ class Offer:
     @property
     def findings(self) -> tuple[str, ...]:
         """What is wrong, in words for whoever shall mend it."""
-        return tuple(self.verdict.faults())
+        return tuple(_faults(self.verdict))
 
     def data(self) -> dict[str, Json]:
         """Return what a run keeps of it: every file of every package."""
@@ -44,7 +44,7 @@ class Offer:
         """Return what a person is told before the package takes its place."""
         return {
             "packages": {name: len(files) for name, files in self.bundle.packages.items()},
-            "checked": self.verdict.lines(),
+            "checked": [it.in_words() for it in self.verdict.packages],
             "replaced": [f"{it.what}: {it.why}" for it in self.replaced],
         }
 
@@ -66,12 +66,18 @@ def make_offer(
     drafts, replaced = (base, ()) if plain else enriched(base, outputs)
     bundle = make_bundle(plan, drafts)
     code = {draft.name: _bytes(draft.code) for draft in base}
-    verdict = verify(bundle.packages, code, simulate, bundle.pack)
+    verdict = verify(bundle.packages, code, simulate, bundle.pack[1] if bundle.pack else None)
     if verdict.ok:
         return Offer(bundle, verdict, replaced)
     if drafts == base:
-        raise ToolError("the plan gives no package that holds: " + "; ".join(verdict.faults()))
-    return Offer(bundle, verdict, replaced, responsible=verdict.responsible())
+        raise ToolError("the plan gives no package that holds: " + "; ".join(_faults(verdict)))
+    wrong = (agent for agent, found in verdict.responsible.items() if any(map(is_error, found)))
+    return Offer(bundle, verdict, replaced, responsible=next(wrong))
+
+
+def _faults(verdict: Verdict) -> Iterator[str]:
+    found = (it for theirs in verdict.responsible.values() for it in theirs if is_error(it))
+    return (f"{it.place}: {it.code} {it.message}" for it in found)
 
 
 def _bytes(code: Mapping[str, str]) -> dict[str, bytes]:

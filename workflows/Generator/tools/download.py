@@ -2,12 +2,10 @@
 
 import asyncio
 
-from weft.app.simulation import simulate
-
 from weft import Context, tool, use_ui_tool
-from weft.generator.bundle import MAKERS, plain_drafts, plain_part
+from weft.app.simulation import simulate
+from weft.generator.bundle import plain_drafts, plain_part
 from weft.generator.offer import Offer, make_offer
-from weft.generator.steps import STEP_OF
 from weft.spec.plan import ActionPlan
 
 #: How often a package is sent back to whoever made the part that is wrong.
@@ -18,11 +16,7 @@ _REPAIRS = 3
 async def download(agent_message: str, context_variables: Context) -> dict[str, object]:
     """Offer the bundle if it holds; else send it back, at most three times, then make it plain."""
     plan = ActionPlan.model_validate(context_variables["action_plan"])
-    outputs = {
-        agent: context_variables.get_dict(STEP_OF[agent].writes)
-        for agent in MAKERS
-        if context_variables.get(STEP_OF[agent].writes)
-    }
+    outputs = _outputs(context_variables)
     round_ = context_variables.get_int("repair_round")
     offer = await asyncio.to_thread(make_offer, plan, outputs, simulate)
     target = offer.responsible
@@ -35,6 +29,22 @@ async def download(agent_message: str, context_variables: Context) -> dict[str, 
     if target:
         offer = await asyncio.to_thread(make_offer, plan, outputs, simulate, plain=True)
     return await _offered(offer, agent_message, context_variables)
+
+
+def _outputs(context_variables: Context) -> dict[str, dict[str, object]]:
+    """Return what each agent of the second half returned, by agent."""
+    made = {
+        "ToolsManagerAgent": context_variables.get_dict("tools_manifest"),
+        "ContextVariablesAgent": context_variables.get_dict("context_variables_plan"),
+        "HandoffsAgent": context_variables.get_dict("handoff_rules"),
+        "StructuredOutputsAgent": context_variables.get_dict("structured_models"),
+        "AgentsAgent": context_variables.get_dict("runtime_agents"),
+        "OrchestratorAgent": context_variables.get_dict("orchestration_config"),
+        "UIFileGenerator": context_variables.get_dict("ui_files"),
+        "AgentToolsFileGenerator": context_variables.get_dict("tool_files"),
+        "HookAgent": context_variables.get_dict("hook_files"),
+    }
+    return {agent: output for agent, output in made.items() if output}
 
 
 async def _offered(offer: Offer, message: str, context_variables: Context) -> dict[str, object]:

@@ -11,7 +11,7 @@ from weft.check.subject import Hit, Subject
 from weft.findings import Fix, Path, Remove
 from weft.ids import AGENT_NAME, SNAKE_NAME, TERMINATE, USER
 from weft.spec.condition_tokens import KEYWORDS
-from weft.spec.types import is_model_name
+from weft.spec.types import ListOf, Ref, TypeExpr, is_model_name
 
 
 @rule("NAME001", "agents", "board")
@@ -47,14 +47,25 @@ def names_are_snake_case(subject: Subject) -> Iterator[Hit]:
                 at_key=True,
             )
     for index, model in enumerate(subject.spec.models):
-        for name in model.fields:
-            if not SNAKE_NAME.match(name):
+        for name, field in model.fields.items():
+            if not SNAKE_NAME.match(name) and not _is_key(name, field.type):
                 yield Hit(
                     ("models", index, "fields", name),
                     f'the field name "{name}" of {model.name} is not snake_case',
                     hint=_rename(snake_case(name), "here and in the code that uses it"),
                     at_key=True,
                 )
+
+
+def _is_key(name: str, type_: TypeExpr) -> bool:
+    """Tell whether the name of a field is one of JSON elsewhere: camelCase, or the key of a model.
+
+    A key that wraps a whole model is written like the model, as in `{"Invoice": {...}}`.
+    """
+    inner = type_.of if isinstance(type_, ListOf) else type_
+    if isinstance(inner, Ref) and AGENT_NAME.match(name):
+        return True
+    return name.isalnum() and name.isascii() and name[0].islower()
 
 
 @rule("NAME003", "agents")

@@ -76,7 +76,7 @@ def design(request: ModelRequest) -> dict[str, Json]:
     part = values.get("plain_part")
     if not isinstance(part, dict) or not part:
         raise ModelError(f"{request.agent} was shown no plain_part, so there is nothing to return")
-    return part
+    return cast("dict[str, Json]", part)
 
 
 def brief_of(values: Mapping[str, Json]) -> Brief:

@@ -1,0 +1,34 @@
+"""Takes up a plan that the run begins with, in place of the interview."""
+
+from weft import Context
+from weft.generator.plan import make_plan
+from weft.generator.rules import plan_faults
+from weft.spec.plan import ActionPlan
+
+
+def given_plan(context_variables: Context) -> None:
+    """Check the plan and put its parts in their places; without one nothing happens.
+
+    The diagram is drawn anew: that of the file may be of an older plan.
+    """
+    given = context_variables.get_dict("action_plan")
+    if not given:
+        return
+    read = ActionPlan.model_validate(given)
+    faults = plan_faults(read)
+    if faults:
+        raise ValueError("the plan is not complete: " + "; ".join(map(str, faults[:5])))
+    plan = make_plan(
+        version=read.version,
+        selection=read.selection,
+        strategy=read.strategy,
+        blueprint=read.blueprint,
+        modules=read.modules,
+    )
+    record = plan.model_dump(mode="json", by_alias=True)
+    context_variables.set("action_plan", record)
+    context_variables.set("pattern_selection", record["PatternSelection"])
+    context_variables.set("workflow_strategy", record["WorkflowStrategy"])
+    context_variables.set("technical_blueprint", record["TechnicalBlueprint"])
+    context_variables.set("module_agents", record["ModuleAgents"])
+    context_variables.set("plan_given", True)
