@@ -21,7 +21,10 @@ from weft.spec.triggers import UiResponseTrigger
 from weft.spec.type_meaning import mismatch
 from weft.spec.variables import DerivedSource
 
-#: How likely an agent does what leads to its goal, and how likely nothing that matters.
+#: Every so many runs, one looks around on its way.
+_STRAIGHT: Final = 3
+
+#: How likely it then does what leads to its goal, and how likely nothing that matters.
 _TO_GOAL: Final = 0.6
 _IDLE: Final = 0.15
 
@@ -46,6 +49,8 @@ class Course:
     """What happened in one run."""
 
     goal: int | None = None
+    #: Whether it makes straight for its goal; others look around on the way.
+    straight: bool = True
     agents: dict[str, None] = field(default_factory=dict[str, None])
     rules: dict[int, None] = field(default_factory=dict[int, None])
     turns: int = 0
@@ -66,6 +71,11 @@ class Coverage:
         self.agents = self._agents()
         self.rules = self._rules()
         self.groups = {it.name: it for it in self.compiled.routing.groups.values()}
+        self._schemas = {
+            it.function: it.response_schema or {}
+            for it in self.spec.tools
+            if isinstance(it, UiTool) and it.agent in self.agents
+        }
         self.answers = list(self._answers())
         self.courses: dict[str, Course] = {}
 
@@ -76,7 +86,8 @@ class Coverage:
     def begin(self, run: str, number: int) -> None:
         """Give a run its goal: one of the handoffs that none has taken yet."""
         left = list(self.rules)
-        self.courses[run] = Course(goal=left[number % len(left)] if left else None)
+        goal = left[number % len(left)] if left else None
+        self.courses[run] = Course(goal, straight=number % _STRAIGHT != 0)
 
     @property
     def done(self) -> bool:
@@ -110,11 +121,11 @@ class Coverage:
     def steering(self, run: str, request: ModelRequest, seed: int) -> Steering:
         """Say where an agent goes: on to the goal of its run, anywhere, or to the end."""
         course = self.courses[run]
-        if course.turns * _HALF > self.spec.orchestrator.max_turns:
+        if self._is_late(course):
             return replace(self._steering(None), wandering=0)
         if course.goal not in self.rules:
             course.goal = self._next_goal(request.agent)
-        draw = Random(f"{seed}:{request.agent}:{request.turn}").random()  # noqa: S311
+        draw = 0.0 if course.straight else Random(f"{seed}:{request.agent}:{request.turn}").random()  # noqa: S311
         found = self._steering(course.goal)
         if draw < _TO_GOAL:
             return replace(found, wandering=0)
@@ -123,9 +134,19 @@ class Coverage:
         asking = self._asking(found, request.agent)
         return replace(found, ways={request.agent: (asking,)}, wandering=0) if asking else found
 
-    def answering(self, run: str) -> Steering:
-        """Say what people may answer that leads on to the goal of a run."""
-        return self._steering(self.courses[run].goal)
+    def answer(self, run: str, tool: str, random: Random) -> Places:
+        """Say what a person answers: what leads on, or what nobody has answered yet."""
+        course = self.courses[run]
+        late = self._is_late(course)
+        known = self._steering(None if late else course.goal).answers.get(tool, ())
+        leading = [it for it in known if allowed_at(self._schemas.get(tool, {}), it)]
+        new = [it.places for it in self.answers if it.tool == tool]
+        first, second = (leading, new) if late or course.straight else (new, leading)
+        choices = first or second
+        return random.choice(choices) if choices else ()
+
+    def _is_late(self, course: Course) -> bool:
+        return course.turns * _HALF > self.spec.orchestrator.max_turns
 
     def words(self, rule: int) -> str:
         """Write a handoff down."""
@@ -135,7 +156,7 @@ class Coverage:
         """Return a handoff that none has taken yet: of this agent, if there is one."""
         handoffs = self.spec.handoffs
         own = (it for it in self.rules if handoffs[it].source_agent == agent)
-        return next(own, None)
+        return next(own, next(iter(self.rules), None))
 
     def _asking(self, found: Steering, agent: str) -> tuple[Move, ...]:
         """Return what an agent does so that people are asked what they have not answered yet."""
@@ -160,22 +181,17 @@ class Coverage:
 
     def _answers(self) -> Iterator[AnswerWay]:
         """Yield the answers that set a variable to what makes a difference."""
-        schemas = {
-            it.function: it.response_schema or {}
-            for it in self.spec.tools
-            if isinstance(it, UiTool) and it.agent in self.agents
-        }
         for name, variable in self.spec.variables.items():
             source = variable.source
             triggers = source.triggers if isinstance(source, DerivedSource) else ()
             for it in triggers:
-                if not isinstance(it, UiResponseTrigger) or it.tool not in schemas:
+                if not isinstance(it, UiResponseTrigger) or it.tool not in self._schemas:
                     continue
                 path = tuple(it.response_key.split("."))
                 for value in self.values_of(name):
                     places: Places = ((path, value),)
                     fits = not mismatch(variable.type, value, self.compiled.models)
-                    if fits and allowed_at(schemas[it.tool], places):
+                    if fits and allowed_at(self._schemas[it.tool], places):
                         yield AnswerWay(it.tool, places)
 
 

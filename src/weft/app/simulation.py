@@ -9,6 +9,7 @@ from typing import Final
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.models.json_objects import as_object
 from weft.adapters.models.sample import SampleModel
+from weft.adapters.models.sample_moves import Steering
 from weft.adapters.models.sample_texts import matching_text
 from weft.adapters.models.sample_values import put_at, sample_value
 from weft.adapters.python_tools.loader import PythonToolLoader
@@ -47,8 +48,8 @@ SILENT_SECONDS: Final = 1.0
 _FORWARD: Final = 3600.0
 _MOST_FORWARD: Final = 24
 
-#: How likely a person says or answers what nobody has yet, or what leads on.
-_NEW: Final = 0.5
+#: How likely a person says what some trigger waits for.
+_HEARD: Final = 0.5
 
 #: How likely people let an hour pass before they answer.
 _SLOW: Final = 0.1
@@ -80,7 +81,8 @@ def simulate(
 async def _simulated(
     spec: WorkflowSpec, code: Mapping[str, bytes], run_seconds: float
 ) -> Simulation:
-    subject = Subject(spec, code={path: raw.decode() for path, raw in code.items()})
+    texts = {path: raw.decode("utf-8-sig") for path, raw in code.items()}
+    subject = Subject(spec, code=texts)
     coverage = Coverage(subject)
     world = MadeUp(subject, coverage.compiled, coverage.values_of)
     runs: list[SimulatedRun] = []
@@ -304,7 +306,7 @@ class _Stage:
 
     def _said(self, random: Random) -> str:
         """Say something: perhaps what some trigger waits for."""
-        if self._heard and random.random() < _NEW:
+        if self._heard and random.random() < _HEARD:
             return random.choice(self._heard)
         return SAMPLE_MESSAGE
 
@@ -312,11 +314,10 @@ class _Stage:
         if tool.startswith(APPROVAL):
             return {"approved": True}
         coverage = self._coverage
-        value = sample_answer(coverage.compiled, coverage.answering(run), tool, random)
+        value = sample_answer(coverage.compiled, Steering(), tool, random)
         fields = as_object(value)
-        new = [it for it in coverage.answers if it.tool == tool]
-        if fields is not None and new and random.random() < _NEW:
-            put_at(fields, random.choice(new).places)
+        if fields is not None:
+            put_at(fields, coverage.answer(run, tool, random))
         return value
 
 

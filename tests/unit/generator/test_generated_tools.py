@@ -13,6 +13,7 @@ from weft.check.subject import Subject
 from weft.engine.events import ToolReturned
 from weft.generator.code.requirements import requirements_text
 from weft.generator.code.tools import tool_files
+from weft.generator.enrich.python_code import python_faults
 from weft.generator.shapes import FieldShape, ToolShape
 from weft.testing.models import ScriptedModel, call
 
@@ -266,6 +267,7 @@ def test_every_kind_is_clean_by_ruff(tmp_path):
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")
         compile(text, path, "exec")
+        assert python_faults(text, text) == []
     ruff = [sys.executable, "-m", "ruff", "check", "--isolated", str(tmp_path)]
     done = subprocess.run(ruff, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

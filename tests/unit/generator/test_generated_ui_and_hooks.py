@@ -15,6 +15,8 @@ from weft.engine.events import ToolReturned
 from weft.generator.code.hooks import hook_files
 from weft.generator.code.tools import tool_files
 from weft.generator.code.ui import response_fields, ui_files
+from weft.generator.enrich.jsx_code import jsx_faults
+from weft.generator.enrich.python_code import python_faults
 from weft.generator.shapes import FieldShape, ToolShape
 from weft.runtime.signals import Answer
 from weft.testing.models import ScriptedModel, call
@@ -94,6 +96,7 @@ def test_a_component_parses_and_answers_with_the_declared_keys(fields):
     one = question(result=fields)
     text = ui_files([one], spec_for(one))["tools/Approval.jsx"]
     assert parses(text), text
+    assert jsx_faults(text, "Approval", [it.name for it in fields]) == []
     assert len([*default_exports(text)]) == 1
     assert set(re.findall(r'from "([^"]+)"', text)) <= {"react"}
     (sent,) = re.findall(r"onResponse\((.*?)\);", text, re.DOTALL)
@@ -155,6 +158,7 @@ def test_boundary_functions_tell_what_there_is_and_keep_it(tmp_path):
     ]
     spec = declared(variables, hooks=hooks, lifecycle_tools=lifecycle)
     files = {**hook_files(spec), **tool_files([], spec)}
+    assert all(python_faults(text, text) == [] for text in files.values())
     found = check(Subject(spec, "W", files))
     assert not [it for it in found if it.code.startswith(("HOOK", "TOOL", "VAR021"))]
     told = play(
@@ -186,6 +190,7 @@ def test_hooks_change_instructions_and_messages():
     )
     files = hook_files(spec)
     assert list(files) == ["hooks/all.py"]
+    assert python_faults(files["hooks/all.py"], files["hooks/all.py"]) == []
     model = ScriptedModel(["  Write to ada@example.org,\n\n\n\ncard 4242 4242 4242 4242.  "])
     told = play(spec, model, code=as_bytes(files), message="Hello  \n\n\n\n\nworld ")
     assert 'Also: Be "brief".' in model.requests[0].messages[0]["content"]

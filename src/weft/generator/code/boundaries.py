@@ -8,7 +8,7 @@ called like the function keeps that as well.
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
-from weft.generator.code.python_text import CONTEXT, Piece, docstring, string
+from weft.generator.code.python_text import CONTEXT, Piece, docstring, mapping, string
 from weft.spec.tools import Hook, LifecycleTool
 from weft.spec.types import OptionalOf, Scalar, TypeExpr
 from weft.spec.variables import DatabaseSource, DerivedSource, ExternalSource, Variable
@@ -48,18 +48,22 @@ def _prepared(declared: Declared, spec: WorkflowSpec) -> Iterator[str]:
     for name in read:
         yield f"await {CONTEXT}.refresh({string(name)})"
     told = [it for it in own if _is_from_outside(own[it])]
-    listed = ", ".join(map(string, told))
-    yield f"missing = [name for name in [{listed}] if not {CONTEXT}.contains(name)]"
+    yield f"values = {mapping((it, _get(it)) for it in told)}"
+    yield "missing = [name for name, value in values.items() if value is None]"
     yield "told = f\"Without a value: {', '.join(missing) or 'nothing'}\""
     yield f"{CONTEXT}.progress(1.0, told)"
 
 
 def _summed_up(declared: Declared, spec: WorkflowSpec) -> Iterator[str]:
     own = [it for it, of in _readable(declared, spec) if isinstance(of.source, DerivedSource)]
-    listed = ", ".join(map(string, own))
-    yield f"settled = [name for name in [{listed}] if {CONTEXT}.contains(name)]"
+    yield f"values = {mapping((it, _get(it)) for it in own)}"
+    yield "settled = [name for name, value in values.items() if value is not None]"
     yield "told = f\"{len(messages)} messages; with a value: {', '.join(settled) or 'nothing'}\""
     yield f"{CONTEXT}.progress(1.0, told)"
+
+
+def _get(name: str) -> str:
+    return f"{CONTEXT}.get({string(name)})"
 
 
 def _is_from_outside(variable: Variable) -> bool:

@@ -52,6 +52,10 @@ class _Told:
         """Return the tools of an agent that its model calls."""
         return [it for it in self._shapes if it.agent == agent and not it.auto_invoke]
 
+    def is_automatic(self, agent: str) -> bool:
+        """Tell whether every reply of an agent calls a tool."""
+        return any(it.agent == agent and it.auto_invoke for it in self._shapes)
+
     def context(self, agent: PlannedAgent, module: PlannedModule) -> str:
         """Return what the agent works in, and the variables it is shown."""
         lines = [
@@ -70,7 +74,7 @@ class _Told:
 
 def _agent(agent: PlannedAgent, module: PlannedModule, wiring: Wiring, told: _Told) -> Agent:
     name = agent.agent_name
-    decides = name in wiring.decisions
+    automatic = told.is_automatic(name)
     steps = _steps(agent, wiring, told.tools(name))
     texts = {
         "role": _role(agent),
@@ -88,8 +92,8 @@ def _agent(agent: PlannedAgent, module: PlannedModule, wiring: Wiring, told: _To
         agent_type=agent.agent_type,
         human_interaction=agent.human_interaction,
         max_consecutive_auto_reply=_replies(agent, wiring),
-        auto_tool_mode=decides,
-        structured_outputs_required=decides,
+        auto_tool_mode=automatic,
+        structured_outputs_required=automatic,
     )
 
 
@@ -119,6 +123,8 @@ def _steps(agent: PlannedAgent, wiring: Wiring, tools: Sequence[ToolShape]) -> I
         yield f"When you know enough, reply with exactly: {READY}"
     elif name in wiring.decisions:
         yield from _deciding(wiring.decisions[name])
+    elif name in wiring.approvals and wiring.approvals[name].by_reply:
+        yield "Reply with JSON: a title, and as content your work in full. A person decides on it."
     else:
         yield "Say what you have done and what came of it, in full, for whoever is next."
 

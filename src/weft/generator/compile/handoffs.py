@@ -26,11 +26,11 @@ def _rules(wiring: Wiring) -> Iterator[Handoff]:
 
 
 def _scope(way: Way, wiring: Wiring) -> ConditionScope:
-    """A person's answer decides before the agent goes on; what an agent says, after its reply."""
+    """A person's answer within a turn decides before the agent replies; all else, afterwards."""
     tested = {it.variable for it in way.tests}
-    decided = {it.variable for it in wiring.decisions.values()}
-    by_person = not tested.isdisjoint(it.variable for it in wiring.approvals.values())
-    return "pre" if by_person and tested.isdisjoint(decided) else "post"
+    approval = wiring.approvals.get(way.source)
+    within_turn = approval and approval.variable in tested and not approval.by_reply
+    return "pre" if within_turn else "post"
 
 
 def _condition(test: Test) -> str:

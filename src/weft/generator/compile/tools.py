@@ -13,7 +13,7 @@ from weft.spec.part import JsonMap, JsonValue
 from weft.spec.plan import PlannedAgent, PlannedComponent, PlannedTool, PlannedVariable
 from weft.spec.tools import AgentTool, LifecycleTool, Tool, Ui, UiTool
 from weft.spec.type_parser import parse_type
-from weft.spec.types import LiteralOf, OptionalOf
+from weft.spec.types import ListOf, LiteralOf, OptionalOf
 
 _SUMMARY = FieldShape("summary", "str", "What was done and why, in a few sentences.")
 _MESSAGE = FieldShape("agent_message", "str", "What the user is told.")
@@ -87,23 +87,30 @@ def _numbered(name: str, taken: set[str]) -> str:
 
 
 def _shapes(agent: PlannedAgent, workflow: WorkflowPlan, wiring: Wiring) -> Iterator[ToolShape]:
+    """Yield the tools of an agent; the first that fits is called by its replies, if they call any.
+
+    What is missing is added: a tool that records decisions, or one that asks for approval.
+    """
     decision = wiring.decisions.get(agent.agent_name)
-    asks = False
+    approval = wiring.approvals.get(agent.agent_name)
+    asks_by_reply = bool(approval and approval.by_reply)
+    records = decision is not None and not asks_by_reply
+    asked = False
     for tool in agent.agent_tools:
-        is_plain = tool.interaction_mode == "none" and tool.integration is None
-        if decision and is_plain:
-            yield _deciding(decision, snake_case(tool.name, "record"), line(tool.purpose))
-            decision = None
-            continue
         shape = _planned(agent, tool, workflow, wiring)
-        asks = asks or shape.kind == "ui"
+        if records and decision and shape.kind in ("ask", "access"):
+            shape, records = _deciding(decision, shape), False
+        if shape.kind == "ui":
+            shape = _asking(shape, decision) if asks_by_reply and not asked else shape
+            asked = True
         yield shape
     own = snake_case(agent.agent_name, "agent")
-    if decision:
+    if records and decision:
+        name = f"record_{own}_{decision.field}"
         purpose = f"Records what {agent.agent_name} has decided."
-        yield _deciding(decision, f"record_{own}_{decision.field}", purpose)
-    if agent.human_interaction == "approval" and not asks:
-        yield ToolShape(
+        yield _deciding(decision, ToolShape(name, agent.agent_name, "ask", purpose))
+    if agent.human_interaction == "approval" and not asked:
+        shape = ToolShape(
             name=f"approve_{own}_work",
             agent=agent.agent_name,
             kind="ui",
@@ -115,22 +122,34 @@ def _shapes(agent: PlannedAgent, workflow: WorkflowPlan, wiring: Wiring) -> Iter
             label="Your approval is needed",
             summary=line(agent.objective, 200),
         )
+        yield _asking(shape, decision) if asks_by_reply else shape
 
 
-def _deciding(decision: Decision, name: str, purpose: str) -> ToolShape:
+def _deciding(decision: Decision, shape: ToolShape) -> ToolShape:
+    """Return a tool as what records the decisions of its agent."""
+    return ToolShape(
+        name=shape.name,
+        agent=shape.agent,
+        kind="decision",
+        purpose=shape.purpose,
+        parameters=_reply_fields(decision),
+        result=(FieldShape("result", "str", "What was recorded."),),
+        auto_invoke=True,
+    )
+
+
+def _asking(shape: ToolShape, decision: Decision | None) -> ToolShape:
+    """Return a tool as what every reply of its agent puts to a person."""
+    shown = _reply_fields(decision) if decision else shape.parameters
+    return replace(shape, parameters=shown, auto_invoke=True)
+
+
+def _reply_fields(decision: Decision) -> tuple[FieldShape, ...]:
     values = ", ".join(f'"{it.value}"' for it in decision.options)
     meaning = "; ".join(f"{it.value}: {it.meaning}" for it in decision.options)
     field = FieldShape(decision.field, f"literal[{values}]", meaning)
     tasks = (_TASKS,) if decision.tasks else ()
-    return ToolShape(
-        name=name,
-        agent=decision.agent,
-        kind="decision",
-        purpose=purpose or f"Records what {decision.agent} has decided.",
-        parameters=(field, *tasks, _SUMMARY, _MESSAGE),
-        result=(FieldShape("result", "str", "What was recorded."),),
-        auto_invoke=True,
-    )
+    return (field, *tasks, _SUMMARY, _MESSAGE)
 
 
 def _planned(
@@ -227,6 +246,7 @@ def _ui_tool(shape: ToolShape) -> UiTool:
         file=shape.file,
         function=shape.name,
         description=shape.purpose,
+        auto_invoke=shape.auto_invoke,
         ui=Ui(component=shape.component or "Question", mode=shape.mode or "inline"),
         payload_schema=_schema(shape.parameters),
         response_schema=_schema(shape.result),
@@ -247,8 +267,13 @@ def _schema(fields: Sequence[FieldShape]) -> JsonMap:
 
 def _field_schema(field: FieldShape) -> JsonMap:
     told: JsonMap = {"type": "string", "title": field.description}
-    if isinstance(expr := parse_type(field.type), LiteralOf):
-        told["enum"] = list(expr.values)
+    match parse_type(field.type):
+        case LiteralOf(values):
+            told["enum"] = list(values)
+        case ListOf():
+            told |= {"type": "array", "items": {"type": "string"}}
+        case _:
+            pass
     return told
 
 

@@ -71,7 +71,7 @@ def _secrets(workflow: WorkflowPlan, shapes: Sequence[ToolShape]) -> dict[str, s
 
 def _controls(wiring: Wiring, shapes: Sequence[ToolShape]) -> Iterator[tuple[str, Variable]]:
     """Yield the variables that handoffs test, set by replies, answers, words and counts."""
-    recorded = {it.agent: it.name for it in shapes if it.kind == "decision"}
+    recorded = {it.agent: it.name for it in shapes if it.auto_invoke}
     for name, agents in _owners((it.variable, agent) for agent, it in wiring.decisions.items()):
         decisions = [wiring.decisions[it] for it in agents]
         values = (OPEN, *(option.value for it in decisions for option in it.options))

@@ -50,6 +50,8 @@ class Approval:
     comment: str
     #: To whom rejected work goes back; None: the run ends.
     back: str | None
+    #: Whether every reply of the agent puts the question; else its model asks when it wants to.
+    by_reply: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,14 +61,16 @@ def wire(workflow: WorkflowPlan) -> Wiring:
                 names.deciding((name, *tools), name, "approval"),
                 names.of(name, "approval comment"),
                 _back(parts, name),
+                by_reply=name in decisions or not is_attended(workflow),
             )
             for name, tools in approving.items()
         },
-        rounds=tuple(_rounds(parts, tuple(approving), names)),
+        rounds=(),
         groups=tuple(part.group for part in parts if part.group),
         planned=names.planned,
         notes=tuple(notes),
     )
+    wiring = replace(wiring, rounds=tuple(_rounds(parts, wiring, names)))
     return replace(wiring, ways=tuple(_all_ways(workflow, parts, wiring)))
 
 
@@ -183,16 +185,16 @@ def _decisions(
             yield agent, Decision(agent, variable, part.field, (*options, *question), tasks)
 
 
-def _rounds(parts: Sequence[Fragment], approving: Sequence[str], names: _Names) -> Iterator[Rounds]:
+def _rounds(parts: Sequence[Fragment], wiring: Wiring, names: _Names) -> Iterator[Rounds]:
     for part in parts:
         if part.counted:
             yield Rounds(names.of(part.counted, "rounds over"), part.counted, MOST_ROUNDS)
-    for agent in approving:
+    for agent, approval in wiring.approvals.items():
         # Where nothing precedes an agent, the first refusal is the last.
-        if _back(parts, agent):
-            over = names.of(agent, "approval rounds over")
-            # The answer comes within a turn, which is not counted yet.
-            yield Rounds(over, agent, MOST_ROUNDS - 1)
+        if approval.back:
+            # An answer within a turn comes before that turn is counted.
+            most = MOST_ROUNDS if approval.by_reply else MOST_ROUNDS - 1
+            yield Rounds(names.of(agent, "approval rounds over"), agent, most)
 
 
 def _back(parts: Sequence[Fragment], agent: str) -> str | None:

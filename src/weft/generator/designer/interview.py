@@ -117,6 +117,7 @@ _RISKY: Final = (
     "|go wrong|goes wrong|fraud*|auf keinen fall|niemals|vertraulich*|nunca|jamais|confidencial*"
     "|個人情報"
 )
+_ROLES: Final = frozenset({*ROLES, *KNOWERS})
 #: Who is called after what follows: "head of claims".
 _HEADS: Final = frozenset({"head", "chief", "director", "jefe", "jefa", "manager"})
 _ITEM: Final = r"(?:an? |the )?[^\W\d_][\w-]*(?: [^\W\d_][\w-]*)?"
@@ -161,7 +162,7 @@ def _uses(wording: Wording, risk: Wording, terms: str) -> bool:
 
 def likely_start(wording: Wording) -> Trigger:
     """Return what starts the workflow, after most of its words; a chat without any."""
-    scores = {
+    scores: dict[Trigger, int] = {
         trigger: sum(wording.has(terms) for terms in groups)
         for trigger, (_, groups) in _STARTS.items()
     }
@@ -210,7 +211,7 @@ def named_specialists(wording: Wording) -> list[str]:
     words = wording.words
     for place, word in enumerate(words):
         role = word.removesuffix("s")
-        if role in ROLES or role in KNOWERS:
+        if _is_role(word):
             subject = _before(words[max(0, place - 2) : place])
             if subject or role in ROLES:
                 found.append(" ".join([*subject, role]))
@@ -218,11 +219,15 @@ def named_specialists(wording: Wording) -> list[str]:
     return [plain_line(it, 40) for it in dict.fromkeys(unlike)][:MOST]
 
 
+def _is_role(word: str) -> bool:
+    return word.removesuffix("s") in _ROLES
+
+
 def _before(words: list[str]) -> list[str]:
     """Return the last words, back to the first small one."""
     kept: list[str] = []
     for word in reversed(words):
-        if is_small(word) or not word.isalpha() or word.removesuffix("s") in ROLES:
+        if is_small(word) or not word.isalpha() or _is_role(word):
             break
         kept.insert(0, word)
     return kept

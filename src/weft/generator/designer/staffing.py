@@ -88,12 +88,12 @@ def design_agents(
     shares = _shares(parts, selection, strategy, blueprint)
     for workflow, part, own in zip(selection.workflows, parts, shares, strict=True):
         modules = modules_of(workflow, selection, strategy)
+        main = next((it for it in modules if kind_of(it) == "core"), None)
         for place, module in enumerate(modules):
             posts = _posts(part, module)
             _equip(posts, part, module, tools)
-            if kind_of(module) == "core":
+            if module is main:
                 _give_access(posts, part, tools, own)
-                own = []
             staffed[module.module_index] = tuple(
                 _agent(it, part, module, is_first=place == 0 and it is posts[0]) for it in posts
             )

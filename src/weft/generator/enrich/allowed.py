@@ -49,10 +49,10 @@ LIBRARIES: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
 }
 BUILTINS: Final = _set(
     "abs all any ascii bin bool bytes chr dict divmod enumerate filter float frozenset hash hex "
-    "int isinstance issubclass len list map max min next oct ord pow range repr reversed round set "
-    "slice sorted str sum tuple zip ArithmeticError AttributeError Exception IndexError KeyError "
-    "LookupError OverflowError RuntimeError StopIteration TimeoutError TypeError UnicodeError "
-    "ValueError ZeroDivisionError"
+    "int isinstance issubclass len list map max min next object oct ord pow range repr reversed "
+    "round set slice sorted str sum tuple zip ArithmeticError AttributeError Exception IndexError "
+    "KeyError LookupError OverflowError RuntimeError StopIteration TimeoutError TypeError "
+    "UnicodeError ValueError ZeroDivisionError"
 )
 #: Attributes that lead out of an object, or make a text say what attributes to follow.
 ATTRIBUTES: Final = _set("format format_map mro parse_file parse_raw model_rebuild with_traceback")

@@ -129,8 +129,9 @@ def _entries(plain: Json) -> dict[str, Mapping[str, Json]] | None:
 
 def _key(entry: Mapping[str, Json]) -> str | None:
     for names in _IDENTITIES:
-        if all(name in entry for name in names):
-            return " ".join(str(entry[name])[:200] for name in names)
+        # A condition may be left out.
+        if all(name in entry for name in names[:2]):
+            return " ".join(str(entry.get(name))[:200] for name in names)
     return None
 
 

@@ -1,0 +1,171 @@
+"""What a brief is taken to say, what answers change, and what comments direct."""
+
+import pytest
+
+from support.designed import BRIEFS, design
+from weft.generator.designer.brief import read_brief
+from weft.generator.designer.interview import QUESTIONS, defaults
+from weft.generator.designer.text import LONGEST_TEXT, Wording, plain_line
+
+FIELDS = ["goal", "started_by", "approver", "data", "integrations", "specialists", "risks"]
+
+
+def test_seven_questions_are_asked_and_each_has_a_default():
+    assert [it.name for it in QUESTIONS] == FIELDS
+    assert all(it.text.endswith("?") and it.help for it in QUESTIONS)
+    assert list(defaults("")) == FIELDS
+    assert all(defaults("").values())
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("Help me with my letters.", "chat"),
+        ("Every night, write a report.", "schedule"),
+        ("Our shop calls a webhook for each order.", "webhook"),
+        ("When the stock falls below ten pieces, order more.", "database change"),
+        ("An employee submits a request form.", "form"),
+        ("Jede Nacht einen Bericht schreiben.", "schedule"),
+        ("毎朝レポートを書いてください。", "schedule"),
+    ],
+)
+def test_words_of_the_brief_say_what_starts_it(text: str, start: str):
+    assert defaults(text)["started_by"] == start
+
+
+@pytest.mark.parametrize(
+    ("text", "approver"),
+    [
+        ("Write a poem.", "nobody"),
+        ("Invoices must be approved by the finance manager before payment.", "finance manager"),
+        ("At the end the head of claims signs off.", "head of claims"),
+        ("Their team manager then approves or declines.", "team manager"),
+        ("Rechnungen werden von der Geschäftsführung freigegeben.", "geschäftsführung"),
+        ("Somehow there must be a sign-off.", "person in charge"),
+        ("No approval is needed.", "nobody"),
+    ],
+)
+def test_nobody_approves_unless_the_brief_speaks_of_it(text: str, approver: str):
+    assert defaults(text)["approver"] == approver
+
+
+@pytest.mark.parametrize(
+    ("text", "people"),
+    [
+        ("Ask a tax advisor and a security engineer.", "tax advisor, security engineer"),
+        (
+            "Send it to the billing, technical or account specialists.",
+            "billing specialist, technical specialist, account specialist",
+        ),
+        ("Answer questions about invoices.", "invoice reader, purchase matcher, bookkeeper"),
+    ],
+)
+def test_people_the_brief_names_win_over_those_of_the_domain(text: str, people: str):
+    assert defaults(text)["specialists"] == people
+
+
+def test_a_service_that_must_not_be_used_is_not_used():
+    assert defaults("Post the result in Slack.")["integrations"] == "Slack"
+    assert defaults("Results must never be sent by email.")["integrations"] == "none"
+
+
+@pytest.mark.parametrize("name", BRIEFS)
+def test_answering_with_the_defaults_changes_nothing(name: str):
+    text = BRIEFS[name]
+    assert read_brief(text, defaults(text)) == read_brief(text, {})
+
+
+def test_answers_win_over_what_the_brief_says():
+    answers = {
+        "goal": "Check tenders",
+        "started_by": "webhook",
+        "approver": "the purchasing lead",
+        "data": "tender, supplier list",
+        "integrations": "jira and our own crm",
+        "specialists": "cost analyst, site engineer",
+        "risks": "a tender is lost",
+    }
+    brief = read_brief(BRIEFS["01-support-desk"], answers)
+    assert (brief.goal, brief.trigger, brief.initiated_by) == (
+        "Check tenders",
+        "webhook",
+        "external_event",
+    )
+    assert brief.approver == "purchasing lead"
+    assert brief.data == ("tender", "supplier list")
+    assert brief.integrations == ("Jira", "OwnCrm")
+    assert brief.specialists == ("cost analyst", "site engineer")
+    assert brief.risks == "a tender is lost"
+
+
+def test_blank_answers_are_no_answers_and_nobody_is_nobody():
+    text = BRIEFS["02-invoice-approval"]
+    assert read_brief(text, {"approver": "  "}).approver == "finance manager"
+    assert read_brief(text, {"approver": "Nobody"}).approver is None
+    assert read_brief(text, {"integrations": "none"}).integrations == ()
+
+
+def test_a_brief_is_read_up_to_a_limit():
+    text = "route it. " * LONGEST_TEXT
+    assert len(read_brief(text, {}, [text]).text) == LONGEST_TEXT
+    assert len(read_brief("", {"goal": text}).goal) <= 160
+
+
+def test_free_text_becomes_one_plain_line():
+    line = plain_line("a {b}\n`c`\x00\x1b[31m \u202eevil <d>\ud800", 40)
+    assert line == "a (b) 'c' [31m evil (d)"
+    assert line.isprintable()
+    assert plain_line("word " * 100, 20) == "word word word..."
+
+
+def test_words_are_found_whole_without_accents_and_within_a_sentence():
+    wording = Wording("Wir prüfen das. Sign-off folgt; escalates quickly.")
+    assert wording.find("prufen") == "prüfen"
+    assert wording.find("sign off") == "Sign-off"
+    assert wording.find("escalat*") == "escalates"
+    assert wording.find("das sign") is None
+    assert wording.find("quick") is None
+
+
+DESK = BRIEFS["01-support-desk"]
+
+
+def test_comments_can_direct_pattern_start_and_approval():
+    plain = design(DESK)
+    assert plain.strategy.pattern == ("ContextAwareRouting",)
+    directed = design(DESK, comments=["pattern: feedback loop, trigger: webhook"])
+    assert directed.choice.selection.workflows[0].pattern_name == "Feedback Loop"
+    assert "pattern: Feedback Loop" in directed.choice.reasons[0]
+    assert directed.strategy.trigger == "webhook"
+    approved = design(DESK, comments=["approval by the desk manager please"])
+    assert "DeskManagerApproval" in approved.names
+    assert approved.brief.approver == "desk manager"
+    undone = design(DESK, comments=["approval by the desk manager", "Sorry: no approval."])
+    assert undone.names == plain.names
+
+
+def test_comments_can_add_remove_and_rename_people():
+    comments = ["Please add specialist network engineer and remove the billing specialist."]
+    changed = design(DESK, comments=comments)
+    assert "NetworkEngineer" in changed.names
+    assert "BillingSpecialist" not in changed.names
+    renamed = design(DESK, comments=["rename SupportRequestRouter to FrontDesk"])
+    assert renamed.names[0] == "FrontDesk"
+    assert renamed.agents[0].agent_type == "router"
+    assert renamed.strategy.modules[0].agents_needed[0] == "FrontDesk"
+
+
+def test_who_was_removed_does_not_come_back_to_fill_the_team():
+    comments = ["remove technical specialist", "remove billing specialist"]
+    names = design(DESK, comments=comments).names
+    assert len(names) >= 3
+    assert {"TechnicalSpecialist", "BillingSpecialist"}.isdisjoint(names)
+
+
+def test_directives_that_name_nothing_known_change_nothing():
+    comments = ["pattern: zigzag", "remove everything", "rename Nobody to Somebody"]
+    assert design(DESK, comments=comments).names == design(DESK).names
+
+
+def test_directives_count_in_comments_only():
+    assert design(f"{DESK} pattern: Star").strategy.pattern == ("ContextAwareRouting",)

@@ -1,0 +1,289 @@
+"""The parts of a plan that the designer makes fit their models and each other."""
+
+import re
+from itertools import pairwise
+from time import process_time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.designed import BRIEFS, Designed, design
+from weft.generator.designer.blueprint import design_blueprint
+from weft.generator.designer.staffing import design_agents
+from weft.generator.designer.strategy import design_strategy
+from weft.spec.agents import REPLY_LIMITS
+from weft.spec.patterns import PATTERN_BY_ID, PATTERNS
+from weft.spec.plan import (
+    ModuleAgents,
+    PatternSelection,
+    TechnicalBlueprint,
+    WorkflowStrategy,
+)
+
+PASCAL = re.compile(r"[A-Z][A-Za-z0-9]*")
+SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*_?")
+SIX_KINDS = {"config", "data_reference", "data_entity", "computed", "state", "external"}
+
+
+def all_texts(designed: Designed) -> list[str]:
+    strategy, blueprint = designed.strategy, designed.blueprint
+    return [
+        *(it.description for it in designed.choice.selection.workflows),
+        strategy.workflow_name,
+        strategy.workflow_description,
+        *(it.module_name for it in strategy.modules),
+        *(it.module_description for it in strategy.modules),
+        *(it.purpose for it in blueprint.global_context_variables),
+        *(it.summary for it in blueprint.ui_components),
+        *(it.objective for it in designed.agents),
+        *(tool.purpose for it in designed.agents for tool in it.agent_tools),
+    ]
+
+
+def check(designed: Designed) -> None:
+    """Hold what was designed against sections 3, 6 and 7 of the action plan."""
+    selection, strategy = designed.choice.selection, designed.strategy
+    blueprint, modules = designed.blueprint, designed.modules
+    assert PatternSelection.model_validate(selection.model_dump()) == selection
+    assert WorkflowStrategy.model_validate(strategy.model_dump()) == strategy
+    assert TechnicalBlueprint.model_validate(blueprint.model_dump()) == blueprint
+    assert all(ModuleAgents.model_validate(it.model_dump()) == it for it in modules)
+    for text in all_texts(designed):
+        assert text.strip()
+        assert text.isprintable()
+        assert len(text) <= 1000
+        assert not set("{}`") & set(text)
+
+    assert selection.is_multi_workflow == (len(selection.workflows) > 1)
+    assert [it.role for it in selection.workflows].count("primary") == 1
+    assert strategy.human_in_loop == (strategy.trigger == "chat")
+    followed = {PATTERN_BY_ID[it.pattern_id].name for it in strategy.modules}
+    assert set(strategy.pattern) == followed
+    owners = {it.workflow or selection.workflows[0].name for it in strategy.modules}
+    assert owners == {it.name for it in selection.workflows}
+    for place, module in enumerate(strategy.modules):
+        assert module.module_index == place
+        assert module.module_name.startswith(f"Module {place + 1}: ")
+        staffed = tuple(it.agent_name for it in modules[place].agents)
+        assert modules[place].module_index == place
+        assert module.agents_needed == staffed
+
+    names = designed.names
+    assert len(set(names)) == len(names)
+    assert all(PASCAL.fullmatch(it) and it not in ("User", "Terminate") for it in names)
+    variables = [it.name for it in blueprint.global_context_variables]
+    assert len(set(variables)) == len(variables)
+    assert all(SNAKE.fullmatch(it) for it in variables)
+    assert {it.type for it in blueprint.global_context_variables} <= SIX_KINDS
+    check_tools(designed)
+
+
+def check_tools(designed: Designed) -> None:
+    shown = {
+        (it.module_name, it.agent, it.tool): it.display for it in designed.blueprint.ui_components
+    }
+    found: dict[tuple[str, str, str], str] = {}
+    for module, staff in zip(designed.strategy.modules, designed.modules, strict=True):
+        for agent in staff.agents:
+            assert agent.max_consecutive_auto_reply == REPLY_LIMITS[agent.human_interaction]
+            assert (agent.generation_mode is None) == (agent.agent_type != "generator")
+            tools = [it.name for it in agent.agent_tools]
+            assert len(set(tools)) == len(tools)
+            assert all(SNAKE.fullmatch(it) for it in tools)
+            for tool in agent.agent_tools:
+                assert tool.integration is None or PASCAL.fullmatch(tool.integration)
+                if tool.interaction_mode != "none":
+                    key = (module.module_name, agent.agent_name, tool.name)
+                    found[key] = tool.interaction_mode
+            if agent.human_interaction == "approval":
+                assert any(it.interaction_mode != "none" for it in agent.agent_tools)
+            if agent.human_interaction == "context":
+                assert designed.strategy.trigger == "chat"
+    assert found == shown
+
+
+@pytest.mark.parametrize("name", BRIEFS)
+def test_every_brief_gives_parts_that_fit(name: str):
+    designed = design(BRIEFS[name])
+    check(designed)
+    assert design(BRIEFS[name]) == designed
+    modules = [it.workflow for it in designed.strategy.modules]
+    assert all(1 <= modules.count(it) <= 4 for it in set(modules))
+
+
+def test_there_are_thirty_briefs_of_all_kinds():
+    assert len(BRIEFS) == 30
+    assert {design(it).strategy.trigger for it in BRIEFS.values()} == {
+        "chat", "form_submit", "schedule", "database_condition", "webhook",
+    }  # fmt: skip
+    kinds = {
+        variable.type
+        for text in BRIEFS.values()
+        for variable in design(text).blueprint.global_context_variables
+    }
+    assert kinds == SIX_KINDS
+    assert max(len(it.encode()) for it in BRIEFS.values()) > 50_000
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda it: it.name)
+@pytest.mark.parametrize("name", ["01-support-desk", "19-brainstorming-round", "24-vague"])
+def test_every_pattern_is_staffed_in_the_order_it_is_wired(name: str, pattern: object):
+    title = getattr(pattern, "title")  # noqa: B009
+    designed = design(BRIEFS[name], comments=[f"pattern: {title}"])
+    check(designed)
+    core = next(it for it in designed.strategy.modules if it.pattern_name == title)
+    types = [it.agent_type for it in designed.modules[core.module_index].agents]
+    working = types.count("worker")
+    match title:
+        case "Context-Aware Routing" | "Triage with Tasks":
+            assert types[0] == "router"
+            assert working == len(types) - 1 >= 2
+        case "Escalation":
+            assert types[0] == "intake"
+            assert working >= 1
+        case "Feedback Loop" | "Redundant":
+            assert types[-1] == "evaluator"
+            assert working == len(types) - 1 >= (2 if title == "Redundant" else 1)
+        case "Star":
+            assert types[0] == "orchestrator"
+            assert working == len(types) - 1 >= 2
+        case "Hierarchical":
+            assert types[:2] == ["orchestrator", "orchestrator"]
+            pairs = list(pairwise(types[1:]))
+            assert pairs.count(("orchestrator", "worker")) == types.count("orchestrator") - 1
+        case _:
+            assert working == len(types) >= 2
+
+
+def test_a_module_for_each_thing_the_brief_asks_for():
+    def purposes(name: str) -> list[str]:
+        return [it.module_name.partition(": ")[2] for it in design(BRIEFS[name]).strategy.modules]
+
+    assert purposes("03-research-digest") == [
+        "Research Question Intake",
+        "Research Question Consultation",
+    ]
+    assert purposes("02-invoice-approval") == ["Invoice Processing", "Invoice Approval"]
+    assert purposes("04-incident-triage") == ["Incident Triage", "Incident Delivery"]
+    assert purposes("24-vague") == ["Request Processing"]
+
+
+def test_what_the_brief_says_becomes_variables():
+    variables = design(BRIEFS["02-invoice-approval"]).blueprint.global_context_variables
+    assert {it.name: it.type for it in variables} == {
+        "invoice_data": "data_entity",
+        "purchase_order": "data_reference",
+        "sap_record": "external",
+        "invoice_limit": "config",
+        "invoice_total": "computed",
+        "invoice_status": "state",
+        "invoice_approval": "state",
+    }
+    hints = {it.name: it.trigger_hint for it in variables if it.trigger_hint}
+    assert hints["invoice_approval"] == "Set by the answer to approve_invoice."
+    assert hints["invoice_status"] == "Set when Bookkeeper calls set_invoice_status."
+
+
+def test_services_are_used_by_tools_and_messages_have_a_module():
+    designed = design(BRIEFS["11-nightly-report"])
+    used = {it.integration for agent in designed.agents for it in agent.agent_tools}
+    assert used == {None, "Salesforce", "Slack"}
+    assert designed.agents[-1].agent_name == "ReportMessenger"
+    assert designed.blueprint.after_chat_lifecycle is None
+
+
+def test_loading_and_notifying_frame_the_run():
+    before = design(BRIEFS["01-support-desk"]).blueprint.before_chat_lifecycle
+    assert before is not None
+    assert (before.name, before.trigger) == ("load_customer_record", "before_chat")
+    after = design(BRIEFS["14-leave-request"]).blueprint.after_chat_lifecycle
+    assert after is not None
+    assert after.trigger == "after_chat"
+
+
+def test_people_are_asked_as_the_brief_says():
+    designed = design(BRIEFS["20-lesson-plans"])
+    form = designed.blueprint.ui_components[0]
+    assert (form.agent, form.tool, form.display) == (
+        "LessonIntake",
+        "ask_for_lesson_details",
+        "inline",
+    )
+    by_name = {it.agent_name: it for it in designed.agents}
+    assert by_name["LessonIntake"].human_interaction == "context"
+    assert by_name["Illustrator"].generation_mode == "image"
+    assert by_name["Illustrator"].human_interaction == "single"
+
+
+def test_secrets_and_audits_of_the_brief_become_hooks():
+    claims = design(BRIEFS["07-claims-second-opinion"]).agents
+    assert [hook.name for it in claims for hook in it.system_hooks] == [
+        "process_message_before_send"
+    ]
+    incidents = design(BRIEFS["04-incident-triage"]).agents
+    points = [it.trigger for agent in incidents for it in agent.lifecycle_tools]
+    assert points == ["after_agent"]
+
+
+def test_a_hostile_brief_is_words_only():
+    designed = design(BRIEFS["26-hostile"])
+    names = [*designed.names, *(it.name for it in designed.choice.selection.workflows)]
+    names += [tool.name for it in designed.agents for tool in it.agent_tools]
+    assert not any(word in it.lower() for it in names for word in ("import", "root", "system"))
+    # The injected approval is no approval: who approves is asked.
+    assert any(it.human_interaction == "approval" for it in designed.agents)
+
+
+def test_parts_that_somebody_else_wrote_are_built_upon():
+    designed = design(BRIEFS["01-support-desk"])
+    selection = designed.choice.selection
+    written = design_strategy(designed.brief, selection).model_dump()
+    written["modules"][0]["agents_needed"] = ("FrontDesk", "NetworkExpert", "InvoiceExpert")
+    strategy = WorkflowStrategy.model_validate(written)
+    blueprint = design_blueprint(designed.brief, selection, strategy)
+    agents = design_agents(designed.brief, selection, strategy, blueprint)
+    assert [it.agent_name for it in agents[0].agents] == list(strategy.modules[0].agents_needed)
+    assert [it.agent_type for it in agents[0].agents] == ["router", "worker", "worker"]
+
+
+@pytest.mark.parametrize("name", BRIEFS)
+def test_a_brief_is_designed_within_twenty_milliseconds(name: str):
+    spent: list[float] = []
+    for _ in range(5):
+        start = process_time()
+        design(BRIEFS[name])
+        spent.append(process_time() - start)
+        if spent[-1] < 0.02:
+            break
+    assert min(spent) < 0.02
+
+
+_WORDS = st.sampled_from(
+    ["route", "review until", "approved by", "two workflows", "a billing workflow", "then", "user",
+     "terminate", "weft_x", "class", "user_id", "{x}", "`rm`", ";#", "\x00", "\u202e", "漢字", "é",
+     "slack", "webhook", "total", "limit", "expert", "a", "and", ",", ".", "\n\n", "image maker"]
+)  # fmt: skip
+_TEXT = st.one_of(st.text(max_size=80), st.lists(_WORDS, max_size=25).map(" ".join))
+_ANSWERS = st.dictionaries(
+    st.sampled_from(
+        ["goal", "started_by", "approver", "data", "integrations", "specialists", "risks"]
+    ),
+    _TEXT,
+)
+_COMMENTS = st.lists(
+    st.one_of(
+        _TEXT,
+        st.sampled_from([f"pattern: {it.title}" for it in PATTERNS]),
+        _TEXT.map("add specialist {}".format),
+        _TEXT.map("rename Analyst to {}".format),
+        _TEXT.map("approval by {}".format),
+    ),
+    max_size=3,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(_TEXT, _ANSWERS, _COMMENTS)
+def test_any_text_gives_parts_that_fit(text: str, answers: dict[str, str], comments: list[str]):
+    check(design(text, answers, comments))

@@ -1,0 +1,140 @@
+"""Components that a model wrote: what may stay, and what is refused. None of it is run."""
+
+import sys
+
+import pytest
+
+from weft.generator.enrich.jsx_code import MAX_BYTES, jsx_faults
+
+GOOD = """import { useState } from "react";
+import { Button, Card } from "@kit/ui";
+
+const CHOICES = ["accept", "reject"];
+
+function Row({ label, children }) {
+  return <p><b>{label}</b> {children}</p>;
+}
+
+export default function Approval({ payload, onResponse }) {
+  const { title = "?", items = [] } = payload ?? {};
+  const [decision, setDecision] = useState("accept");
+  const [comment, setComment] = useState("");
+  const send = (event) => {
+    event.preventDefault();
+    onResponse({ decision, comment: comment.trim() });
+  };
+  return (
+    <Card title={title}>
+      {items.map((item, at) => <Row key={at} label={at + 1}>{String(item)}</Row>)}
+      <form onSubmit={send}>
+        <select value={decision} onChange={(event) => setDecision(event.target.value)}>
+          {CHOICES.map((it) => <option key={it} value={it}>{it}</option>)}
+        </select>
+        <textarea value={comment} onChange={({ target }) => setComment(target.value)} />
+        <Button type="submit" disabled={!decision}>Send</Button>
+      </form>
+    </Card>
+  );
+}
+"""
+KEYS = ("decision", "comment")
+
+
+def faults(source: str) -> list[str]:
+    return jsx_faults(source, "Approval", KEYS)
+
+
+def inside(statement: str) -> str:
+    return GOOD.replace("    event.preventDefault();", f"    {statement}")
+
+
+def drawn(markup: str) -> str:
+    return GOOD.replace("<form onSubmit={send}>", f"{markup}<form onSubmit={{send}}>")
+
+
+def test_a_good_component_passes():
+    assert faults(GOOD) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("export default function (", "not valid JSX at line"),
+        ("x" * (MAX_BYTES + 1), "longer than"),
+        ("", "default export is not Approval"),
+        (GOOD + "// \u202e", "invisible sign"),
+        (GOOD.replace("function Approval", "function Other"), "default export is not Approval"),
+        (GOOD + "export const x = 1;", "exports more"),
+        (GOOD + "export default 1;", "default export is not Approval"),
+        (GOOD + 'export * from "react";', "exports more"),
+        (GOOD.replace("@kit/ui", "axios"), "imports axios"),
+        (GOOD + "send();", "carried out when the file is loaded"),
+        (GOOD + "const x = String(1);", "carried out when the file is loaded"),
+        (GOOD.replace("onResponse({ decision, comment: comment.trim() })", "1"), "never calls"),
+        (GOOD.replace("comment: comment.trim()", "note: comment"), "does not answer with"),
+        (GOOD.replace("{ decision, comment: comment.trim() }", "{ ...payload }"), "not answer"),
+        (GOOD.replace("{ decision, comment: comment.trim() }", "payload"), "does not answer with"),
+        (GOOD.replace("onSubmit={send}", "onSubmit={onResponse}"), "passes onResponse on"),
+    ],
+)
+def test_what_is_no_such_component_is_refused(source, why):
+    assert why in "; ".join(faults(source))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "eval(title);",
+        "new Function(title)();",
+        'fetch("/x");',
+        "new XMLHttpRequest();",
+        'new WebSocket("x");',
+        'import("x");',
+        'require("x");',
+        "document.title = title;",
+        "window.location = title;",
+        "localStorage.clear();",
+        "globalThis.x = 1;",
+        "setTimeout(title, 1);",
+        "open(title);",
+        "alert(title);",
+        "send.constructor(title)();",
+        'send["constructor"](title)();',
+        'send["con" + "structor"](title)();',
+        "send[title]();",
+        "const { constructor: c } = send;",
+        'const { "constructor": c } = send;',
+        "const { [title]: c } = send;",
+        "send.c\\u006fnstructor(title)();",
+        "event.target.innerHTML = title;",
+        "event.view.x();",
+        "Object.getPrototypeOf(send);",
+        "while (true) {}",
+    ],
+)
+def test_what_leads_out_is_refused(statement):
+    assert faults(inside(statement)), statement
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div dangerouslySetInnerHTML={{ __html: title }} />",
+        "<div {...payload} />",
+        "<script>{title}</script>",
+        "<iframe title={title} />",
+        "<img src={title} />",
+        "<a href={title}>x</a>",
+        "<button formAction={title} />",
+        '<p style={{ backgroundImage: "url(x)" }} />',
+        "<style>{title}</style>",
+        '<object data="x" />',
+    ],
+)
+def test_hostile_markup_is_refused(markup):
+    assert faults(drawn(markup)), markup
+
+
+def test_without_the_parser_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tree_sitter", None)
+    assert faults(GOOD) == ['it cannot be parsed here: pip install "weft-agents[generator]"']
