@@ -17,8 +17,8 @@ from weft.packages.folder import read_files
 from weft.packages.shipped import shipped_folder
 
 BRIEF = (
-    "Route questions of customers to specialists for billing and for technical problems. "
-    "A manager approves refunds."
+    "A claims desk: a clerk takes the claim, an assessor checks it, then a manager approves the "
+    "payment, one after the other."
 )
 
 

@@ -1,6 +1,6 @@
 """A generation: what a run of the Generator has made and decided so far, and how one begins."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -11,12 +11,11 @@ from weft.engine.state import State
 from weft.errors import UsageError
 from weft.findings import Json
 from weft.generator.faults import path_text
-from weft.generator.plan import make_plan
+from weft.generator.plan import make_plan, plan_hash
 from weft.generator.rules import plan_faults
 from weft.generator.steps import STEP_OF
 from weft.packages.problems import problems
 from weft.packages.text import documents
-from weft.spec.part import Part
 from weft.spec.plan import ActionPlan
 from weft.spec.tools import UiTool
 from weft.spec.workflow import WorkflowSpec
@@ -84,13 +83,9 @@ class Generation:
 def read_generation(state: State) -> Generation:
     """Return what a run of the Generator has come to."""
     values = state.variables
-    rounds = cast("list[dict[str, Any]]", values.get("plan_rounds") or [])
     return Generation(
         run=state.run,
-        rounds=tuple(
-            Round(number, str(it["hash"]), ActionPlan.model_validate(it["plan"]))
-            for number, it in enumerate(rounds, start=1)
-        ),
+        rounds=tuple(_rounds(values)),
         comments=_entries(values.get("plan_comments")),
         acceptance=str(values.get("action_plan_acceptance") or "pending"),
         replaced=_entries(values.get("replaced")),
@@ -99,6 +94,18 @@ def read_generation(state: State) -> Generation:
         bundle=cast("dict[str, Any]", values.get("bundle") or {}),
         _values=values,
     )
+
+
+def _rounds(values: Mapping[str, Json]) -> Iterator[Round]:
+    """Return every plan that was offered; one that is given is not yet kept while it is asked."""
+    number, last = 0, ""
+    for number, it in enumerate(_entries(values.get("plan_rounds")), start=1):
+        last = str(it["hash"])
+        yield Round(number, last, ActionPlan.model_validate(it["plan"]))
+    if values.get("action_plan"):
+        plan = ActionPlan.model_validate(values["action_plan"])
+        if plan_hash(plan) != last:
+            yield Round(number + 1, plan_hash(plan), plan)
 
 
 def _entries(value: Json) -> tuple[Mapping[str, Json], ...]:
@@ -159,7 +166,7 @@ def read_plan(file: str, text: str) -> ActionPlan:
         raise _unfit(
             file, [f"{path_text(it.path)}: {it.message}" for it in problems(error, ActionPlan)]
         ) from error
-    plan = redrawn(given)
+    plan = make_plan(given.version, given.selection, given.strategy, given.blueprint, given.modules)
     faults = plan_faults(plan)
     if faults:
         raise _unfit(file, [str(it) for it in faults])
@@ -174,22 +181,6 @@ def _unfit(file: str, faults: list[str]) -> UsageError:
     )
 
 
-def redrawn(plan: ActionPlan) -> ActionPlan:
-    """Return a plan with the diagram that follows from it."""
-    return make_plan(plan.version, plan.selection, plan.strategy, plan.blueprint, plan.modules)
-
-
 def plan_values(plan: ActionPlan) -> dict[str, Json]:
     """Return the values with which a run begins that has its plan already."""
-    return {
-        "plan_given": True,
-        "action_plan": _plain(plan),
-        "pattern_selection": _plain(plan.selection),
-        "workflow_strategy": _plain(plan.strategy),
-        "technical_blueprint": _plain(plan.blueprint),
-        "module_agents": [_plain(it) for it in plan.modules],
-    }
-
-
-def _plain(part: Part) -> Json:
-    return part.model_dump(mode="json", by_alias=True)
+    return {"action_plan": plan.model_dump(mode="json", by_alias=True)}

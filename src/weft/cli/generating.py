@@ -26,7 +26,7 @@ from weft.cli.chat.person import Person, stdin_is_terminal
 from weft.cli.chat.subscription import Subscription
 from weft.cli.failure import CommandFailed, Exit, Failure, code_of, usage
 from weft.cli.formats.documents import document
-from weft.cli.hosting import JournalLocation, answer_schemas
+from weft.cli.hosting import JournalLocation, answer_schemas, hosted
 from weft.cli.pages.generation import (
     ProgressView,
     StepDone,
@@ -53,6 +53,12 @@ from weft.wire.rows import run_data
 #: What is said to a model that asks in words where nobody is there.
 _DEFAULTS: Final = "Take what you think best for everything that is open, and show the form."
 
+#: Said where a comment was of no use; these words the designer understands.
+_IGNORED: Final = (
+    "the comment changed nothing in the plan; the designer understands, for example: "
+    "add specialist NAME, remove NAME, rename NAME to NAME, pattern: NAME, approval by NAME"
+)
+
 ACCEPTED: Final = "accepted"
 ADJUST: Final = "adjustments_requested"
 
@@ -69,41 +75,40 @@ class Wishes:
     until: StepName | None = None
     #: The folder that packages are put into.
     output: Path | None = None
+    #: The hash of the plan that another one is to follow.
+    commented: str = ""
 
 
 async def follow_generation(
     host: Host, session: Session, person: Person, news: Subscription, wishes: Wishes
-) -> Exit:
+) -> bool:
     """Follow a generation to its end, to a question that stays open, or to the step wanted.
 
-    What it offers is staged in any case, and takes its place if that was approved.
+    Tells whether it was stopped after that step. Close the host then: it would work on.
     """
     workflow = await host.workflow(session.run, scope=LOCAL)
     view = ProgressView(
         session.streams, workflow, until=STEP_AGENTS.get(wishes.until or "files", "")
     )
     answering = _Answering(session, person, workflow, wishes)
-    stopped = False
     try:
         while True:
             row = await converse(host, session, news, view, None)
             if row.status != "waiting":
-                break
+                return False
             generation = read_generation(await host.state(session.run, scope=LOCAL))
             (request, *_) = await host.requests(scope=LOCAL, run=session.run)
             if _ends(wishes.until, request):
-                stopped = True
-                break
+                return True
             signal = answering.known(request, generation)
             if signal is None and request.kind == "chat":
                 session.streams.note(clean_lines(view.words))
             signal = signal or await answering.ask(request, generation)
             if signal is None:
-                break
+                return False
             await host.deliver(session.run, signal, scope=LOCAL)
     except StepDone:
-        stopped = True
-    return await _close(host, session, wishes, stopped=stopped)
+        return True
 
 
 def _ends(until: StepName | None, request: RequestRow) -> bool:
@@ -225,14 +230,15 @@ async def require_generation(host: Host, row: RunRow) -> Generation:
     return read_generation(await host.state(row.run, scope=LOCAL))
 
 
-async def _close(host: Host, session: Session, wishes: Wishes, *, stopped: bool) -> Exit:
-    """Stage what there is, promote what was approved, and tell it all."""
-    row = await host.run(session.run, scope=LOCAL)
-    generation = read_generation(await host.state(session.run, scope=LOCAL))
-    history = [it async for it in host.events(session.run, scope=LOCAL)]
+async def close_generation(session: Session, wishes: Wishes, *, stopped: bool) -> Exit:
+    """Stage what a generation offers, promote what was approved, and tell it all."""
+    async with hosted(session.location, reading=True) as host:
+        row = await host.run(session.run, scope=LOCAL)
+        generation = read_generation(await host.state(session.run, scope=LOCAL))
+        history = [it async for it in host.events(session.run, scope=LOCAL)]
+        asked = await host.requests(scope=LOCAL, run=session.run)
+        schemas = await answer_schemas(host, asked)
     made = parts_made(it for it in history if isinstance(it, Event))
-    asked = await host.requests(scope=LOCAL, run=session.run)
-    schemas = await answer_schemas(host, asked)
     streams, location = session.streams, session.location
     staged = None
     if generation.bundle:
@@ -334,12 +340,18 @@ def _print_end(
             streams.note(f"  promote: weft generate --run {run} --promote{options}")
         streams.note(f"  inspect: weft inspect {run}{options}")
         return Exit.DONE
-    _print_how_to_go_on(session, row, asked, wishes, stopped=stopped)
+    _print_how_to_go_on(session, row, generation, asked, wishes, stopped=stopped)
     return _exit(row, stopped=stopped)
 
 
 def _print_how_to_go_on(
-    session: Session, row: RunRow, asked: list[RequestRow], wishes: Wishes, *, stopped: bool
+    session: Session,
+    row: RunRow,
+    generation: Generation,
+    asked: list[RequestRow],
+    wishes: Wishes,
+    *,
+    stopped: bool,
 ) -> None:
     """Say what a generation waits for, or after which step it was stopped, and what comes next."""
     streams, options = session.streams, session.location.options
@@ -362,6 +374,8 @@ def _print_how_to_go_on(
     else:
         fact = ""
     commands["go on"] = go_on
+    if generation.rounds and generation.rounds[-1].hash == wishes.commented:
+        streams.problem(_IGNORED)
     if stopped:
         streams.note(f"run {run} is stopped after {wishes.until}")
     else:

@@ -21,6 +21,7 @@ from weft.cli.chat.subscription import subscribed
 from weft.cli.failure import Exit, not_found, usage
 from weft.cli.generating import (
     Wishes,
+    close_generation,
     follow_generation,
     output_folder,
     require_generation,
@@ -110,20 +111,22 @@ def generate(  # noqa: PLR0913 - its options
     async def work(person: Person) -> Exit:
         async with interactive_host(session, person, seed) as host:
             if run is not None:
-                return await _continue(host, session, person, wishes, run, take_over=take_over)
-            values = None if plan is None else plan_values(plan)
-            session.run = await start_run(
-                host, streams, folder, message=message, values=values, model=model
-            )
-            async with subscribed(host, session.run) as news:
-                return await follow_generation(host, session, person, news, wishes)
+                stopped = await _continue(host, session, person, wishes, run, take_over=take_over)
+            else:
+                values = None if plan is None else plan_values(plan)
+                session.run = await start_run(
+                    host, streams, folder, message=message, values=values, model=model
+                )
+                async with subscribed(host, session.run) as news:
+                    stopped = await follow_generation(host, session, person, news, wishes)
+        return await close_generation(session, wishes, stopped=stopped)
 
     return run_session(session, work)
 
 
 async def _continue(
     host: Host, session: Session, person: Person, wishes: Wishes, typed: str, *, take_over: bool
-) -> Exit:
+) -> bool:
     """Go on with a generation: one that waits, that was interrupted, or that has ended."""
     row: RunRow = await find_run(host, typed)
     generation = await require_generation(host, row)

@@ -1,6 +1,7 @@
 """weft plan: the action plans of a generation, shown, compared, approved or commented on."""
 
 import asyncio
+from dataclasses import replace
 from typing import Annotated, Final
 
 from cyclopts import Parameter
@@ -13,7 +14,14 @@ from weft.cli.chat.person import Person
 from weft.cli.chat.subscription import subscribed
 from weft.cli.failure import CommandFailed, Exit, conflict, not_found, usage
 from weft.cli.formats.documents import document
-from weft.cli.generating import ACCEPTED, ADJUST, Wishes, follow_generation, require_generation
+from weft.cli.generating import (
+    ACCEPTED,
+    ADJUST,
+    Wishes,
+    close_generation,
+    follow_generation,
+    require_generation,
+)
 from weft.cli.hosting import (
     JournalLocation,
     find_run,
@@ -178,7 +186,10 @@ def _decide(
             async with subscribed(host, row.run, after=row.seq) as news:
                 value = {**answer, "plan_hash": plan.hash}
                 await host.deliver(row.run, Answer(request.id, value), scope=LOCAL)
-                return await follow_generation(host, session, person, news, wishes)
+                stopped = await follow_generation(host, session, person, news, wishes)
+        commented = plan.hash if wishes.until == "plan" else ""
+        done = replace(wishes, commented=commented)
+        return await close_generation(session, done, stopped=stopped)
 
     return run_session(session, work)
 
