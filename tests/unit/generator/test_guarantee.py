@@ -8,6 +8,7 @@ from tempfile import gettempdir
 import pytest
 
 from weft.app.simulation import simulate
+from weft.errors import UsageError
 from weft.findings import Finding, Place
 from weft.generator.guarantee import PackageVerdict, verify
 from weft.generator.simulation import SimulatedRun, Simulation
@@ -184,3 +185,9 @@ def test_a_requirement_that_nobody_fulfils_is_an_error_of_its_package():
         never,
     )
     assert {it.code for it in verdict.packages[0].findings} == {"PACK001"}
+
+
+@pytest.mark.parametrize("name", ["../outside.py", "/outside.py", "tools/../../../outside.py"])
+def test_nothing_is_written_outside(name):
+    with pytest.raises(UsageError, match="not the name of a file in a package"):
+        judged(never, files={name: ""})
