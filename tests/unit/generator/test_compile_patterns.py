@@ -149,10 +149,9 @@ def test_redundant_agents_work_side_by_side():
     assert (group.members, group.next) == (("Alpha", "Beta", "Gamma"), "Delta")
     assert spec.orchestrator.initial_agent == group.name
     assert {it.source_agent for it in spec.handoffs} == {"Delta"}
-    assert rules(spec, "Delta")[0] == (
-        "module_1_best_answer in ['alpha', 'beta', 'gamma']",
-        "terminate",
-    )
+    # Whoever's answer is the best, the way on is the same; the judge sees its choice.
+    assert rules(spec, "Delta") == [(None, "terminate")]
+    assert "module_1_best_answer" in spec.exposure["Delta"]
 
 
 def test_a_star_returns_to_its_hub():
@@ -164,7 +163,7 @@ def test_a_star_returns_to_its_hub():
 
 def test_tasks_are_worked_off_in_turn():
     spec = wired(9)
-    assert rules(spec, "Alpha") == [("module_1_progress == 'planned'", "Beta"), (None, "Beta")]
+    assert rules(spec, "Alpha") == [(None, "Beta")]
     assert rules(spec, "Beta") == [("module_1_progress == 'more'", "Gamma"), (None, "Delta")]
     assert rules(spec, "Gamma")[0] == ("module_1_progress == 'more'", "Beta")
     assert spec.exposure["Delta"] == ("module_1_tasks",)

@@ -81,7 +81,7 @@ def test_tools_are_what_their_words_say():
         ("think", "access", ("customer_tier",)),
         ("draft_letter", "ask", ()),
     ]
-    assert [it.name for it in shapes[1].parameters] == ["status", "summary", "details"]
+    assert [it.name for it in shapes[1].parameters] == ["status", "summary", "details", "amounts"]
     assert shapes[2].parameters == ()
     assert [it.name for it in shapes[3].result] == ["result", "notes"]
 
@@ -140,7 +140,8 @@ def test_the_six_kinds_and_the_others_become_sources():
     assert {kind: spec.variables[f"the_{kind}"].source.type for kind in kinds} == kinds
     assert told(findings(spec, shapes)) == []
     assert spec.variables["the_config"].source.model_dump()["env_var"] == "THE_CONFIG"
-    assert set(source_of(spec, "the_data_entity")["schema"]) == {"status", "summary", "details"}
+    record = {"status", "summary", "details", "amounts"}
+    assert set(source_of(spec, "the_data_entity")["schema"]) == record
     assert source_of(spec, "the_external")["url"] == "{the_external_url}?user={user_id}"
 
 

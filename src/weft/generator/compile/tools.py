@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from weft.generator.compile.sources import RECORD
+from weft.generator.compile.sources import record_fields
 from weft.generator.compile.texts import line, mentions, words_of
 from weft.generator.compile.variable_types import is_set_by_run, type_of
 from weft.generator.compile.wires import APPROVE, DECISION, REJECT, Decision, Wiring
@@ -14,7 +14,7 @@ from weft.spec.part import JsonMap, JsonValue
 from weft.spec.plan import PlannedAgent, PlannedComponent, PlannedTool, PlannedVariable
 from weft.spec.tools import AgentTool, LifecycleTool, Tool, Ui, UiTool
 from weft.spec.type_parser import parse_type
-from weft.spec.types import ListOf, LiteralOf, OptionalOf
+from weft.spec.types import ListOf, LiteralOf, OptionalOf, print_type
 
 _SUMMARY = FieldShape("summary", "str", "What was done and why, in a few sentences.")
 _MESSAGE = FieldShape("agent_message", "str", "What the user is told.")
@@ -228,8 +228,8 @@ def _given(variable: PlannedVariable) -> Iterator[FieldShape]:
     if variable.type not in ("data_entity", "entity"):
         yield FieldShape(variable.name, _optional(variable), line(variable.purpose))
         return
-    for name, told in RECORD.items():
-        yield FieldShape(name, "optional[str]", told)
+    for name, field in record_fields().items():
+        yield FieldShape(name, print_type(field.type), field.description)
 
 
 def _optional(variable: PlannedVariable) -> str:
