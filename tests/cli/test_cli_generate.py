@@ -6,6 +6,9 @@ import re
 import pytest
 
 from support.terminal_play import Terminal
+from weft.app.generation import Made, read_generation
+from weft.cli.pages.generation import report_lines
+from weft.engine.state import State
 from weft.packages.reader import read_package
 
 BRIEF = (
@@ -332,3 +335,72 @@ def test_what_is_exported_is_the_same_where_it_is_imported(weft, place):
         last = json.loads(ran.out.splitlines()[-1])["run"]
         ends.append((ran.code, last["status"], last["outcome"], last["reason"]))
     assert ends[0] == ends[1]
+
+
+def test_a_package_that_was_not_generated_here_stays(weft, place, make_package):
+    mine = make_package(place / "workflows" / "ClaimProcessing")
+    before = (mine / "agents.json").read_bytes()
+    result = weft("generate", BRIEF, "--approve")
+    assert result.code == 7
+    assert "workflows/ClaimProcessing is already there and was not generated here" in result.err
+    assert (mine / "agents.json").read_bytes() == before
+    assert (
+        weft("generate", "--run", "last", "--approve", "--json").data["error"]["code"] == "CLI007"
+    )
+    assert weft("generate", "--run", "last", "--approve", "-o", "other/workflows").code == 0
+    assert (place / "other" / "workflows" / "ClaimProcessing" / "agents.json").is_file()
+
+
+def test_lines_that_both_have_changed_are_named(weft, place):
+    weft("generate", BRIEF, "--approve")
+    (name,) = packages(place)
+    file = place / "workflows" / name / "orchestrator.json"
+    text = file.read_text()
+    description = json.loads(text)["description"]
+    line = 1 + text[: text.index('"description"')].count("\n")
+    file.write_text(text.replace(description, "By hand."))
+    plan = place / "plan.json"
+    plan.write_text(
+        (place / "workflows" / name / "action_plan.json")
+        .read_text()
+        .replace('"workflow_description": "When', '"workflow_description": "As soon as')
+    )
+    result = weft("generate", "--from", "plan.json", "--approve")
+    assert result.code == 7
+    assert "the same lines were changed by hand and by the generation" in result.err
+    assert f"workflows/{name}/orchestrator.json:{line}" in result.err
+    assert json.loads(file.read_text())["description"] == "By hand."
+    file.write_text(text)
+    again = weft("generate", "--run", "last", "--promote")
+    assert again.code == 0, again.err
+    assert "+++ b/orchestrator.json" in again.out
+    assert json.loads(file.read_text())["description"].startswith("As soon as")
+
+
+def test_several_workflows_come_with_a_pack(weft, place):
+    brief = (
+        "Two workflows: an onboarding workflow, in which the staff office collects documents, and "
+        "then a separate payroll workflow, in which an accountant sets up the payment."
+    )
+    result = weft("generate", brief, "--approve")
+    assert result.code == 0, result.err
+    assert len(packages(place)) == 2
+    (pack,) = (place / "packs").iterdir()
+    assert f"made packs/{pack.name}\n" in result.out
+    assert weft("check").code == 0
+
+
+def test_the_report_says_whose_the_parts_are_and_what_was_replaced():
+    made = (
+        Made("PatternAgent", "model", "small", 1),
+        Made("HookAgent", "designer", "designer", 3, "small, which gave nothing of use in 3 tries"),
+    )
+    replaced = {"agent": "AgentsAgent", "what": "agents.Clerk", "why": "its prompt is too long"}
+    state = State("run", variables={"replaced": [replaced], "repair_round": 1})
+    assert report_lines(read_generation(state), made) == [
+        "1 part by small: PatternAgent",
+        "1 part by designer: HookAgent",
+        "HookAgent: designer in place of small, which gave nothing of use in 3 tries",
+        "replaced, AgentsAgent, agents.Clerk: its prompt is too long",
+        "the packages were sent back 1 time",
+    ]
