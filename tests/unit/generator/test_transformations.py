@@ -81,7 +81,7 @@ def test_tools_are_what_their_words_say():
         ("think", "access", ("customer_tier",)),
         ("draft_letter", "ask", ()),
     ]
-    assert [it.name for it in shapes[1].parameters] == ["case"]
+    assert [it.name for it in shapes[1].parameters] == ["status", "summary", "details"]
     assert shapes[2].parameters == ()
     assert [it.name for it in shapes[3].result] == ["result", "notes"]
 

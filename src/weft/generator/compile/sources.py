@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from weft.check.secrets import names_a_key
 from weft.generator.compile.texts import line, mentions, plain
@@ -37,7 +38,7 @@ from weft.spec.variables import (
 )
 
 #: The fields of a document that a workflow keeps.
-_RECORD = {
+RECORD: Final = {
     "status": "Where the matter stands.",
     "summary": "What is known, in a few sentences.",
     "details": "Everything else that is worth keeping.",
@@ -52,7 +53,7 @@ def collection_of(variable: PlannedVariable) -> str:
 def record_fields() -> dict[str, ModelField]:
     """Return the fields of a document that a workflow keeps; none of them must be there."""
     text = parse_type("optional[str]")
-    return {name: ModelField(type=text, description=told) for name, told in _RECORD.items()}
+    return {name: ModelField(type=text, description=told) for name, told in RECORD.items()}
 
 
 @dataclass(frozen=True, slots=True)
