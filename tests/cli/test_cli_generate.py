@@ -256,16 +256,8 @@ def test_a_generation_without_a_plan_says_so(weft):
         assert "has no plan yet" in result.err
 
 
-@pytest.mark.parametrize(
-    ("step", "made"),
-    [
-        ("interview", ()),
-        ("pattern", ("pattern_selection",)),
-        ("strategy", ("pattern_selection", "workflow_strategy")),
-        ("agents", ("pattern_selection", "workflow_strategy", "module_agents")),
-    ],
-)
-def test_it_stops_after_a_step_and_goes_on(weft, place, step, made):
+@pytest.mark.parametrize("step", ["interview", "pattern", "agents"])
+def test_it_stops_after_a_step_and_goes_on(weft, place, step):
     result = weft("generate", BRIEF, "--approve", "--until", step)
     assert result.code == 0, result.err
     assert f"is stopped after {step}" in result.err
@@ -305,6 +297,16 @@ def test_a_person_is_asked_at_a_terminal(place):
         terminal.type("approved")
         terminal.wait_for("made workflows/")
     assert packages(place)
+
+
+def test_whoever_leaves_is_told_how_to_go_on(weft, place):
+    with Terminal("generate", BRIEF, cwd=place) as terminal:
+        terminal.wait_for("may be empty): ")
+        terminal.press(b"\x03")
+        terminal.wait_for("continue: weft generate --run ")
+        assert terminal.end() == 130
+    assert weft("generate", "--run", "last", "--approve").code == 0
+    assert asked(weft, "last") == ["interview", "mermaid_sequence_diagram", "download"]
 
 
 def test_the_generator_is_a_package_like_others(weft, place):
