@@ -55,21 +55,23 @@ def _draft(workflow: WorkflowPlan) -> Draft:
 
 
 def plain_part(agent: str, drafts: Sequence[Draft]) -> dict[str, Json]:
-    """Return what one agent of the second half makes of all workflows, in one output.
-
-    Lists follow each other; of what can be said once only, the first workflow's counts.
-    """
+    """Return what one agent of the second half makes of all workflows, in one output."""
     whole: dict[str, Json] = {}
-    for draft in drafts:
+    for draft in _spoken_of(agent, drafts):
         _join(whole, output_of(agent, draft))
     return whole
+
+
+def _spoken_of(agent: str, drafts: Sequence[Draft]) -> Sequence[Draft]:
+    """Return the workflows an output speaks of: settings can be said once, so of the first."""
+    return drafts[:1] if agent == "OrchestratorAgent" else drafts
 
 
 def _join(whole: dict[str, Json], part: Mapping[str, Json]) -> None:
     for key, value in part.items():
         known = whole.get(key)
         if isinstance(known, list) and isinstance(value, list):
-            whole[key] = [*known, *value]
+            whole[key] = [*known, *(it for it in value if it not in known)]
         elif isinstance(known, dict) and isinstance(value, dict):
             inner = dict(cast("dict[str, Json]", known))
             _join(inner, cast("dict[str, Json]", value))
@@ -90,8 +92,9 @@ def enriched(
     for agent in MAKERS:
         if agent not in outputs:
             continue
-        pairs = [overlay(draft, agent, outputs[agent]) for draft in made]
-        made = tuple(draft for draft, _ in pairs)
+        spoken_of = _spoken_of(agent, made)
+        pairs = [overlay(draft, agent, outputs[agent]) for draft in spoken_of]
+        made = (*(draft for draft, _ in pairs), *made[len(spoken_of) :])
         told = [{it.what: it for it in said} for _, said in pairs]
         common = set(told[0]).intersection(*told[1:])
         replaced += [it for what, it in told[0].items() if what in common]
