@@ -71,7 +71,9 @@ def _join(whole: dict[str, Json], part: Mapping[str, Json]) -> None:
     for key, value in part.items():
         known = whole.get(key)
         if isinstance(known, list) and isinstance(value, list):
-            whole[key] = [*known, *(it for it in value if it not in known)]
+            entries = cast("list[Json]", known)
+            new = (it for it in cast("list[Json]", value) if it not in entries)
+            whole[key] = [*entries, *new]
         elif isinstance(known, dict) and isinstance(value, dict):
             inner = dict(cast("dict[str, Json]", known))
             _join(inner, cast("dict[str, Json]", value))
