@@ -68,8 +68,17 @@ class AssistedModel:
 
     async def _instead(self, request: ModelRequest, why: str) -> ModelReply:
         reply = await self._designer.reply(request)
-        told = why.encode("utf-8", "replace").decode()[:_LONGEST]
-        return replace(reply, instead_of=f"{self._name}, which {told}")
+        return replace(reply, instead_of=f"{self._name}, which {_short(why)}")
+
+
+def _short(why: str) -> str:
+    """Return a reason without its middle, which quotes the reply: what is wrong stands at the end.
+
+    What no journal could hold is left out.
+    """
+    told = why.encode("utf-8", "replace").decode()
+    half = _LONGEST // 2
+    return told if len(told) <= _LONGEST else f"{told[:half]} ... {told[-half:]}"
 
 
 class _Ear:

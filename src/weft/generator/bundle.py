@@ -1,7 +1,7 @@
 """The bundle: everything a generation offers, worked out from the plan and what models added."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, cast
@@ -13,6 +13,7 @@ from weft.generator.code.tools import tool_files
 from weft.generator.code.ui import ui_files
 from weft.generator.compile.compiler import compile_spec
 from weft.generator.draft import Draft, Replaced
+from weft.generator.enrich.comparing import UNKNOWN
 from weft.generator.enrich.overlay import overlay
 from weft.generator.names import pascal_case
 from weft.generator.outputs import output_of
@@ -26,6 +27,9 @@ from weft.spec.plan import ActionPlan
 
 #: The agents of the second half whose parts are made, in their order.
 MAKERS: Final = tuple(step.agent for step in STEPS[6:-1])
+
+#: What they return can be said of one workflow only, which is the first.
+_FIRST_ONLY: Final = frozenset({"OrchestratorAgent"})
 
 #: Beside what a package declares: the plan it was made from, and what became of each part of it.
 PLAN_FILE: Final = "action_plan.json"
@@ -63,7 +67,7 @@ def _join(whole: dict[str, Json], part: Mapping[str, Json]) -> None:
     for key, value in part.items():
         known = whole.get(key)
         if isinstance(known, list) and isinstance(value, list):
-            whole[key] = [*known, *value]
+            whole[key] = [*known, *(it for it in value if it not in known)]
         elif isinstance(known, dict) and isinstance(value, dict):
             inner = dict(cast("dict[str, Json]", known))
             _join(inner, cast("dict[str, Json]", value))
@@ -82,14 +86,22 @@ def enriched(
     made = tuple(drafts)
     replaced: list[Replaced] = []
     for agent in MAKERS:
-        if agent not in outputs:
+        output = outputs.get(agent)
+        if output is None or output == plain_part(agent, drafts):
             continue
-        pairs = [overlay(draft, agent, outputs[agent]) for draft in made]
-        made = tuple(draft for draft, _ in pairs)
-        told = [{it.what: it for it in said} for _, said in pairs]
-        common = set(told[0]).intersection(*told[1:])
-        replaced += [it for what, it in told[0].items() if what in common]
+        meant = 1 if agent in _FIRST_ONLY else len(made)
+        pairs = [overlay(draft, agent, output) for draft in made[:meant]]
+        made = (*(draft for draft, _ in pairs), *made[meant:])
+        replaced += _common([said for _, said in pairs])
     return made, tuple(replaced)
+
+
+def _common(told: Sequence[Sequence[Replaced]]) -> Iterator[Replaced]:
+    """Yield what was said of an output, once; what only some do not know is another's."""
+    unknown = [{it.what for it in said if it.why in UNKNOWN} for said in told]
+    foreign = set[str]().union(*unknown) - set[str].intersection(*unknown)
+    found = [it for said in told for it in said if it.why not in UNKNOWN or it.what not in foreign]
+    yield from {it.what: it for it in found}.values()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,11 @@ _IDENTITIES: Final = (
 #: After so many reports, nobody reads more.
 _MOST: Final = 50
 _DECIDED: Final = "the plan decides this"
+NO_PART: Final = "there is no such part"
+NO_FILE: Final = "there is no such file"
+TWICE: Final = "it is there twice"
+#: What is said of something that may belong to another workflow.
+UNKNOWN: Final = frozenset({NO_PART, NO_FILE, TWICE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ class Comparison:
     ) -> dict[str, Json]:
         for key, value in given.items():
             if key not in plain and not says_nothing(value):
-                self.report(".".join((*place, str(key))), "there is no such part")
+                self.report(".".join((*place, str(key))), NO_PART)
         return {
             key: self.merged(value, given[key], (*place, key)) if key in given else value
             for key, value in plain.items()
@@ -79,7 +84,7 @@ class Comparison:
         for it in given:
             name = _identity(it, plain)
             if name is None or name in found:
-                why = "there is no such part" if name is None else "it is there twice"
+                why = NO_PART if name is None else TWICE
                 self.report(".".join((*place, name or _named(it))), why)
             else:
                 found[name] = it

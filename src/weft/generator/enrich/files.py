@@ -9,7 +9,7 @@ from weft.findings import Json
 from weft.generator.code.ui import response_fields
 from weft.generator.draft import Draft, Replaced
 from weft.generator.enrich.allowed import LIBRARIES
-from weft.generator.enrich.comparing import Comparison, as_list, as_object
+from weft.generator.enrich.comparing import NO_FILE, TWICE, Comparison, as_list, as_object
 from weft.generator.enrich.jsx_code import jsx_faults
 from weft.generator.enrich.python_code import imported_libraries, python_faults
 from weft.spec.tools import Hook, LifecycleTool
@@ -28,7 +28,7 @@ def overlay_files(draft: Draft, agent: str, given: Json) -> tuple[Draft, tuple[R
         path = _path(entry.get("filename"), own)
         content = entry.get("content")
         if path is None or path in seen:
-            why = "there is no such file" if path is None else "it is there twice"
+            why = NO_FILE if path is None else TWICE
             comparison.report(str(entry.get("filename"))[:200], why)
         elif not isinstance(content, str):
             comparison.report(path, "its content is no text")
