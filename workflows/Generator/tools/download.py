@@ -5,8 +5,11 @@ import asyncio
 from weft import Context, tool, use_ui_tool
 from weft.app.simulation import simulate
 from weft.generator.bundle import plain_drafts, plain_part
-from weft.generator.offer import Offer, make_offer
+from weft.generator.offer import Offer, make_offer, plainer_offer
 from weft.spec.plan import ActionPlan
+
+#: What is shown of a message.
+_LONGEST = 1_000
 
 #: How often a package is sent back to whoever made the part that is wrong.
 _REPAIRS = 3
@@ -14,7 +17,7 @@ _REPAIRS = 3
 
 @tool(timeout=300)
 async def download(agent_message: str, context_variables: Context) -> dict[str, object]:
-    """Offer the bundle if it holds; else send it back, at most three times, then make it plain."""
+    """Offer the bundle if it holds; else send it back, at most three times, then make it plainer."""
     plan = ActionPlan.model_validate(context_variables["action_plan"])
     outputs = _outputs(context_variables)
     round_ = context_variables.get_int("repair_round")
@@ -27,7 +30,7 @@ async def download(agent_message: str, context_variables: Context) -> dict[str, 
         context_variables.set("plain_part", plain_part(target, plain_drafts(plan)))
         return {"sent_back_to": target, "findings": list(offer.findings)}
     if target:
-        offer = await asyncio.to_thread(make_offer, plan, outputs, simulate, plain=True)
+        offer = await asyncio.to_thread(plainer_offer, plan, outputs, simulate, offer)
     return await _offered(offer, agent_message, context_variables)
 
 
@@ -53,5 +56,5 @@ async def _offered(offer: Offer, message: str, context_variables: Context) -> di
     context_variables.set("package_findings", [])
     context_variables.set("replaced", offer.replaced_data())
     context_variables.set("bundle", offer.data())
-    answer = dict(await use_ui_tool("download", {"message": message, **offer.summary()}))
+    answer = dict(await use_ui_tool("download", {"message": message[:_LONGEST], **offer.summary()}))
     return {"promotion": answer["promotion"], "packages": list(offer.bundle.packages)}
