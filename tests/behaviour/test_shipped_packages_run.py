@@ -23,7 +23,7 @@ from weft.engine.events import (
 from weft.engine.state import State
 from weft.packages.package import Package
 from weft.packages.reader import read_package
-from weft.packages.shipped import BOARDS, FLOWS, shipped_folder
+from weft.packages.shipped import BOARDS, EVERYWHERE, FLOWS, shipped_folder
 from weft.ports.scope import Scope
 from weft.runtime.signals import Answer, UserMessage
 from weft.testing.clock import ManualClock
@@ -35,7 +35,9 @@ MANAGER = Scope("app", "eve", ("manager",))
 SEEDS = range(10)
 DECISIONS = (ModelReplied, ToolCalled, RequestAnswered, HandedOff, RunEnded)
 #: A board begins with an artifact and a flow with values, not with a message.
-PACKAGES = sorted(it for it in shipped_folder().iterdir() if it.name not in (*BOARDS, *FLOWS))
+#: The Generator's replies must be a plan that holds, which nobody makes up.
+OTHERS = (*BOARDS, *FLOWS, *EVERYWHERE)
+PACKAGES = sorted(it for it in shipped_folder().iterdir() if it.name not in OTHERS)
 
 
 def _subject(package: Package) -> Subject:

@@ -7,6 +7,7 @@ from typing import Final
 
 from weft.adapters.models.sample_moves import Move, Steering, steering_along
 from weft.adapters.models.sample_values import Places, allowed_at, found_at
+from weft.app.near_steering import near_steering
 from weft.check.explore import Exploration, explore
 from weft.check.explore.ways import ways_to_end, ways_to_handoff
 from weft.check.rules.explored import is_explorable
@@ -27,6 +28,8 @@ _STRAIGHT: Final = 3
 #: How likely it then does what leads to its goal, and how likely nothing that matters.
 _TO_GOAL: Final = 0.6
 _IDLE: Final = 0.15
+
+_LOST: Final = 0.4
 
 #: After this part of its turns, a run makes for its end.
 _HALF: Final = 2
@@ -86,7 +89,7 @@ class Coverage:
     def begin(self, run: str, number: int) -> None:
         """Give a run its goal: one of the handoffs that none has taken yet."""
         left = list(self.rules)
-        goal = left[number % len(left)] if left else None
+        goal = left[-1 - number % len(left)] if left else None
         self.courses[run] = Course(goal, straight=number % _STRAIGHT != 0)
 
     @property
@@ -121,11 +124,16 @@ class Coverage:
     def steering(self, run: str, request: ModelRequest, seed: int) -> Steering:
         """Say where an agent goes: on to the goal of its run, anywhere, or to the end."""
         course = self.courses[run]
+        drawn = Random(f"{seed}:{request.agent}:{request.turn}").random()  # noqa: S311
         if self._is_late(course):
-            return replace(self._steering(None), wandering=0)
+            found = self._steering(None)
+            # Where the way to the end is not known for certain, other ways are tried as well.
+            lost = self._ways is None and drawn < _LOST
+            everything = {request.agent: (found.moves.get(request.agent, ()),)}
+            return replace(found, ways=everything if lost else found.ways, wandering=0)
         if course.goal not in self.rules:
             course.goal = self._next_goal(request.agent)
-        draw = 0.0 if course.straight else Random(f"{seed}:{request.agent}:{request.turn}").random()  # noqa: S311
+        draw = 0.0 if course.straight else drawn
         found = self._steering(course.goal)
         if draw < _TO_GOAL:
             return replace(found, wandering=0)
@@ -156,7 +164,7 @@ class Coverage:
         """Return a handoff that none has taken yet: of this agent, if there is one."""
         handoffs = self.spec.handoffs
         own = (it for it in self.rules if handoffs[it].source_agent == agent)
-        return next(own, next(iter(self.rules), None))
+        return next(own, None)
 
     def _asking(self, found: Steering, agent: str) -> tuple[Move, ...]:
         """Return what an agent does so that people are asked what they have not answered yet."""
@@ -167,8 +175,12 @@ class Coverage:
         if goal not in self._steerings:
             ways = self._ways
             if ways and goal is not None:
-                ways = ways_to_handoff(ways, goal) or ways
-            self._steerings[goal] = steering_along(self.compiled, ways)
+                ways = ways_to_handoff(ways, goal)
+            self._steerings[goal] = (
+                steering_along(self.compiled, ways)
+                if ways
+                else near_steering(self.spec, self.compiled, goal)
+            )
         return self._steerings[goal]
 
     def _agents(self) -> dict[str, None]:

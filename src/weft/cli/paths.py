@@ -5,6 +5,7 @@ from shlex import quote
 
 from weft.cli.failure import CommandFailed, Exit, Failure, not_found, usage
 from weft.ids import nearest
+from weft.packages.shipped import EVERYWHERE, shipped_folder
 from weft.packages.workspace import find_packages, is_package, left_out
 
 
@@ -20,6 +21,8 @@ def locate(name: str, workspace: Path) -> Path:
     known = _packages(workspace)
     if name in known:
         return known[name]
+    if name in EVERYWHERE:
+        return shipped_folder() / name
     meant = nearest(name, known)
     hint = f"did you mean {meant}?" if meant else _what_there_is(known)
     if Path(name).name != name:

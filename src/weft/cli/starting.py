@@ -21,6 +21,7 @@ from weft.errors import ExpressionError, LinkError
 from weft.findings import Finding, Json
 from weft.ids import nearest
 from weft.packages.reader import read_package
+from weft.packages.shipped import EVERYWHERE
 from weft.packages.workspace import find_packages
 from weft.runtime.host import Host
 from weft.spec.canonical import digest
@@ -35,6 +36,8 @@ def package_to_run(streams: Streams, name: str) -> Path:
     """Return the folder of the package a person wants to run, before anything is opened for it."""
     workspace = streams.settings.workspace
     folder = locate_package(name, workspace)
+    if name in EVERYWHERE:
+        return folder
     if folder.resolve() not in {it.resolve() for it in find_packages(workspace)}:
         raise usage(
             f"{folder} is not in the workspace {workspace.resolve()}",
@@ -50,11 +53,14 @@ async def start_run(
     *,
     message: str | None = None,
     given: Sequence[str] = (),
+    values: Mapping[str, Json] | None = None,
     input_: Mapping[str, Json] | None = None,
     model: str | None = None,
 ) -> str:
-    """Start a run of a package, and return its identity."""
-    values: Mapping[str, Json] = {}
+    """Start a run of a package, and return its identity.
+
+    Values are `given` as they are typed, or as they are.
+    """
     if given:
         values = read_values(compile_workflow(read_package(folder).spec), given)
     chosen = await model_name(host, model)

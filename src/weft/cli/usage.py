@@ -43,7 +43,7 @@ _OTHER_WORDS: Final = {
     "version": "--version",
 }
 #: Commands people expect because other tools have them.
-_LATER: Final = frozenset({"serve", "generate"})
+_LATER: Final = frozenset({"serve"})
 
 
 def usage_failure(

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final, cast
 
 from weft.findings import Json
+from weft.generator.code.computed import computed_files
 from weft.generator.code.hooks import hook_files
 from weft.generator.code.requirements import requirements_text
 from weft.generator.code.tools import tool_files
@@ -48,7 +49,12 @@ def plain_drafts(plan: ActionPlan) -> tuple[Draft, ...]:
 
 def _draft(workflow: WorkflowPlan) -> Draft:
     spec, shapes = compile_spec(workflow)
-    code = {**tool_files(shapes, spec), **ui_files(shapes, spec), **hook_files(spec)}
+    code = {
+        **tool_files(shapes, spec),
+        **computed_files(spec),
+        **ui_files(shapes, spec),
+        **hook_files(spec),
+    }
     return Draft(spec, shapes, code)
 
 

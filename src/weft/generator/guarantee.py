@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from weft.catalogue import CATALOGUE
+from weft.errors import UsageError
 from weft.findings import Finding, Json, Place, is_error
 from weft.generator.simulation import Simulate, Simulation
 from weft.packages.archive.staging import staged_folder
@@ -19,6 +20,7 @@ from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.review import review
 from weft.packages.workspace import PACKAGES, PACKS
+from weft.spec.file_names import name_fault
 from weft.spec.tools import UiTool, is_built_in, is_elsewhere
 from weft.wire.findings import finding_data
 
@@ -142,6 +144,10 @@ def verify(
         for name, texts in files.items()
         for path, text in texts.items()
     }
+    # Names that a model chose are not trusted: nothing is written outside of the folder.
+    for path in written:
+        if fault := name_fault(path):
+            raise UsageError(f"{path} is not the name of a file in a package: it {fault}")
     if pack is not None:
         written[f"{PACKS}/pack.json"] = pack.encode()
     with staged_folder(written, "workspace") as workspace:
@@ -159,7 +165,9 @@ def verify(
 def _placed(finding: Finding, workspace: Path) -> Finding:
     """Name a file by its package, not by the folder where it stood for a moment."""
     file = finding.place.file.removeprefix(f"{workspace}/").removeprefix(f"{PACKAGES}/")
-    return replace(finding, place=replace(finding.place, file=file))
+    # What is required beside the packages may be where they are going to be; a start tells.
+    severity = "warning" if finding.code == "PACK001" else finding.severity
+    return replace(finding, severity=severity, place=replace(finding.place, file=file))
 
 
 def _judged(

@@ -12,10 +12,21 @@ from weft.generator.split import pack_of, workflow_plans
 from weft.spec.plan import ActionPlan, SourceKind
 
 KINDS = list(SourceKind.__args__)
-WORDS = st.sampled_from(
-    ["Alpha", "Beta", "User", "terminate", "class", "名前", "customer tier", "done", "open", "send"]
-    + ["order_status", "{order_status}", "record_alpha_next", "is", "next", "a" * 60, "api key"]
+NAMES = (
+    "Alpha",
+    "Beta",
+    "User",
+    "terminate",
+    "class",
+    "名前",
+    "done",
+    "open",
+    "send",
+    "next",
+    "is",
 )
+PHRASES = ("customer tier", "order_status", "{order_status}", "record_alpha_next", "api key")
+WORDS = st.sampled_from((*NAMES, *PHRASES, "a" * 60))
 TEXTS = st.lists(WORDS, min_size=1, max_size=4).map(" ".join)
 TOOLS = st.fixed_dictionaries(
     {

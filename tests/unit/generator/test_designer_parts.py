@@ -13,7 +13,7 @@ from weft.generator.designer.blueprint import design_blueprint
 from weft.generator.designer.staffing import design_agents
 from weft.generator.designer.strategy import design_strategy
 from weft.spec.agents import REPLY_LIMITS
-from weft.spec.patterns import PATTERN_BY_ID, PATTERNS
+from weft.spec.patterns import PATTERN_BY_ID, PATTERNS, Pattern
 from weft.spec.plan import (
     ModuleAgents,
     PatternSelection,
@@ -128,8 +128,8 @@ def test_there_are_thirty_briefs_of_all_kinds():
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda it: it.name)
 @pytest.mark.parametrize("name", ["01-support-desk", "19-brainstorming-round", "24-vague"])
-def test_every_pattern_is_staffed_in_the_order_it_is_wired(name: str, pattern: object):
-    title = getattr(pattern, "title")  # noqa: B009
+def test_every_pattern_is_staffed_in_the_order_it_is_wired(name: str, pattern: Pattern):
+    title = pattern.title
     designed = design(BRIEFS[name], comments=[f"pattern: {title}"])
     check(designed)
     core = next(it for it in designed.strategy.modules if it.pattern_name == title)
@@ -245,6 +245,22 @@ def test_parts_that_somebody_else_wrote_are_built_upon():
     agents = design_agents(designed.brief, selection, strategy, blueprint)
     assert [it.agent_name for it in agents[0].agents] == list(strategy.modules[0].agents_needed)
     assert [it.agent_type for it in agents[0].agents] == ["router", "worker", "worker"]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda it: it.name)
+def test_a_team_that_is_too_small_for_its_pattern_is_completed(pattern: Pattern):
+    designed = design(BRIEFS["01-support-desk"], comments=[f"pattern: {pattern.title}"])
+    selection = designed.choice.selection
+    written = designed.strategy.model_dump()
+    written["modules"][-1]["agents_needed"] = ("FrontDesk",)
+    strategy = WorkflowStrategy.model_validate(written)
+    blueprint = design_blueprint(designed.brief, selection, strategy)
+    names = [
+        it.agent_name
+        for it in design_agents(designed.brief, selection, strategy, blueprint)[-1].agents
+    ]
+    assert names[0] == "FrontDesk"
+    assert len(set(names)) == len(names) >= (1 if pattern.name == "Pipeline" else 2)
 
 
 @pytest.mark.parametrize("name", BRIEFS)

@@ -21,10 +21,12 @@ export default function Approval({ payload, onResponse }) {
   const [comment, setComment] = useState("");
   const send = (event) => {
     event.preventDefault();
+    for (const it of items) String(it);
     onResponse({ decision, comment: comment.trim() });
   };
   return (
     <Card title={title}>
+      {Object.entries(payload).length}
       {items.map((item, at) => <Row key={at} label={at + 1}>{String(item)}</Row>)}
       <form onSubmit={send}>
         <select value={decision} onChange={(event) => setDecision(event.target.value)}>
@@ -61,6 +63,8 @@ def test_a_good_component_passes():
     [
         ("export default function (", "not valid JSX at line"),
         ("x" * (MAX_BYTES + 1), "longer than"),
+        (GOOD.replace("comment.trim()", "(" * 30_000 + "1" + ")" * 30_000), "nested too deeply"),
+        (GOOD.replace("comment.trim()", "!" * 60_000 + "1"), "nested too deeply"),
         ("", "default export is not Approval"),
         (GOOD + "// \u202e", "invisible sign"),
         (GOOD.replace("function Approval", "function Other"), "default export is not Approval"),
@@ -109,6 +113,13 @@ def test_what_is_no_such_component_is_refused(source, why):
         "event.target.innerHTML = title;",
         "event.view.x();",
         "Object.getPrototypeOf(send);",
+        "JSON.parse = send;",
+        "[JSON.parse] = [send];",
+        "delete JSON.parse;",
+        "for (JSON.parse of [send]) {}",
+        "({ a: JSON.parse } = { a: send });",
+        "Object.assign(JSON, { parse: send });",
+        "const o = Object;",
         "while (true) {}",
     ],
 )

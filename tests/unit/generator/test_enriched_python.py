@@ -195,6 +195,11 @@ def test_other_imports_are_refused(above):
         "import json; json.codecs.open(text)",
         "import json; x = json",
         "import json; x = [json]",
+        "import json; json.dumps = repr",
+        "Context.get = repr",
+        "del Context.get",
+        "from pydantic import BaseModel; BaseModel.model_config['extra'] = 'forbid'",
+        "for Context.get in [repr]: pass",
         "while True: pass",
         "yield 1",
         "global X",
@@ -212,6 +217,8 @@ def test_other_imports_are_refused(above):
         "x = context_variables",
         "_help(context_variables)",
         "x = context_variables.set",
+        "repr('stage', context_variables.set)",
+        "from weft import use_ui_tool; x = use_ui_tool",
         "x = text.context_variables",
         "context_variables.ask(text)",
         "from weft import use_ui_tool; await use_ui_tool('other', {})",
@@ -232,6 +239,16 @@ def test_a_library_may_be_used_if_it_is_required():
     assert faults(source, requirements=["httpx"]) == []
     assert imported_libraries(source, ["httpx", "python-dateutil"]) == ["httpx"]
     assert faults(with_body("pass", "from requests import get"), requirements=["requests"])
+
+
+def test_a_function_may_be_called_like_something_else_if_the_plan_says_so():
+    plain = "def tool(next: str) -> dict[str, object]:\n    return {'next': next}\n"
+    assert python_faults(plain, plain) == []
+    assert python_faults(f"@tool\ndef _a() -> None:\n    pass\n\n\n{plain}", plain)
+    marked = GOOD.replace("Context, Refuse", "Context, Refuse, tool").replace(
+        "async def", "@tool\nasync def"
+    )
+    assert faults(marked) == []
 
 
 def test_nothing_is_run(tmp_path):

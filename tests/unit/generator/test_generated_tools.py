@@ -176,6 +176,24 @@ def test_access_changes_a_document_and_a_state(tmp_path):
     assert returned(told)[-1] == {"order": {"status": "sent", "note": "by post"}, "stage": "over"}
 
 
+def test_access_that_is_given_nothing_only_reads(tmp_path):
+    source = {"collection": "orders", "search_by": "user_id", "default": None}
+    variables = {"order": variable("Order", "entity", **source)}
+    models = [{"name": "Order", "fields": {"status": {"type": "str"}}}]
+    one = shape(
+        "access", variables=("order",), parameters=(FieldShape("order", "optional[Order]"),)
+    )
+    spec = spec_for(one, variables=variables, models=models)
+    told = run(
+        one,
+        spec,
+        call("work"),
+        call("work", order={"status": "x"}),
+        documents=tmp_path / "d.sqlite",
+    )
+    assert returned(told) == [{"order": None}, {"order": {"status": "x"}}]
+
+
 def test_access_tells_of_a_secret_only_whether_it_is_there():
     variables = {"key": {**variable("str", "environment", env_var="K"), "secret": True}}
     one = shape("access", variables=("key",))

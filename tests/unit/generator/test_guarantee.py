@@ -8,6 +8,7 @@ from tempfile import gettempdir
 import pytest
 
 from weft.app.simulation import simulate
+from weft.errors import UsageError
 from weft.findings import Finding, Place
 from weft.generator.guarantee import PackageVerdict, verify
 from weft.generator.simulation import SimulatedRun, Simulation
@@ -177,10 +178,17 @@ def test_packages_are_judged_together_with_their_pack(second, ok):
         assert "OrchestratorAgent" in verdict.responsible
 
 
-def test_a_requirement_that_nobody_fulfils_is_an_error_of_its_package():
+def test_a_requirement_that_may_be_elsewhere_is_a_warning():
     verdict = verify(
         {"Pipeline": with_requirement("Pipeline", "Gone")},
         {"Pipeline": plain_of("Pipeline")},
-        never,
+        simulate,
     )
     assert {it.code for it in verdict.packages[0].findings} == {"PACK001"}
+    assert verdict.ok
+
+
+@pytest.mark.parametrize("name", ["../outside.py", "/outside.py", "tools/../../../outside.py"])
+def test_nothing_is_written_outside(name):
+    with pytest.raises(UsageError, match="not the name of a file in a package"):
+        judged(never, files={name: ""})

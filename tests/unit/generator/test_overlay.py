@@ -159,9 +159,9 @@ def test_the_plain_version_changes_nothing(agent):
     assert overlay(DRAFT, agent, PLAIN[agent]) == (DRAFT, ())
 
 
-def test_the_draft_checks_clean_but_for_what_the_test_leaves_out():
+def test_the_draft_checks_clean():
     found = check(Subject(SPEC, "Desk", dict(CODE)))
-    assert not [it for it in found if it.severity == "error" and it.code != "UI001"]
+    assert not [it for it in found if it.severity == "error"]
 
 
 CLERK = ("agents", 0, "prompt_sections")
@@ -351,7 +351,7 @@ def test_nothing_is_installed_for_a_component():
 
 
 def test_libraries_that_are_used_become_requirements():
-    content = SUM_UP.replace("import json", "import json\n\nfrom httpx import HTTPError")
+    content = SUM_UP.replace("from pydantic", "from httpx import HTTPError\nfrom pydantic")
     entry = {"filename": "sum_up.py", "content": content, "installRequirements": ["httpx"]}
     made, replaced = overlay(DRAFT, "AgentToolsFileGenerator", {"tools": [entry]})
     assert replaced == ()

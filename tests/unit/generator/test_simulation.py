@@ -7,10 +7,12 @@ import pytest
 
 from weft.app.simulation import MOST_RUNS, simulate
 from weft.packages.reader import read_package
-from weft.packages.shipped import BOARDS, FLOWS, shipped_folder
+from weft.packages.shipped import BOARDS, EVERYWHERE, FLOWS, shipped_folder
 from weft.spec.workflow import WorkflowSpec
 
-PACKAGES = sorted(it for it in shipped_folder().iterdir() if it.name not in (*BOARDS, *FLOWS))
+#: The Generator's replies must be a plan that holds, which nobody makes up.
+OTHERS = (*BOARDS, *FLOWS, *EVERYWHERE)
+PACKAGES = sorted(it for it in shipped_folder().iterdir() if it.name not in OTHERS)
 END = {"source_agent": "Clerk", "target_agent": "terminate"}
 
 
@@ -269,3 +271,18 @@ def test_boards_and_flows_are_not_simulated():
     for name in (*BOARDS, *FLOWS):
         package = read_package(shipped_folder() / name)
         assert simulate(package.spec, package.code).problems
+
+
+#: Its states follow each other over several agents, which only an exploration sees.
+NEAR = [it for it in PACKAGES if it.name != "Hierarchical"]
+
+
+@pytest.mark.parametrize("folder", NEAR, ids=lambda folder: folder.name)
+def test_a_workflow_that_is_too_large_to_be_explored_is_led_from_agent_to_agent(
+    folder, monkeypatch
+):
+    monkeypatch.setattr("weft.check.explore.ways.STATE_LIMIT", 1)
+    package = read_package(folder)
+    found = simulate(package.spec, package.code)
+    assert found.missed == ()
+    assert found.problems == ()

@@ -77,7 +77,8 @@ def test_what_an_agent_reads_is_declared_before_it_and_what_it_writes_is_its_too
     for step in STEPS:
         assert step.writes in GENERATOR.variables
         writers = GENERATOR.variables[step.writes].writers or ()
-        tools = {it.function for it in GENERATOR.tools if it.agent == step.agent}
+        called = (*GENERATOR.tools, *GENERATOR.lifecycle_tools)
+        tools = {it.function for it in called if it.agent == step.agent}
         triggers = getattr(GENERATOR.variables[step.writes].source, "triggers", ())
         by_answer = {it.tool for it in triggers if it.type == "ui_response"}
         assert tools & {*writers, *by_answer}, step.agent

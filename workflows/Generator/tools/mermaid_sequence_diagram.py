@@ -15,7 +15,8 @@ async def mermaid_sequence_diagram(
     """
     plan = ActionPlan.model_validate(context_variables["action_plan"])
     add_round(plan, context_variables)
-    if context_variables.get("action_plan_acceptance") == "accepted":
+    # Not by what was accepted: a call that is made again after a restart has its answer already.
+    if context_variables.get("approve_at") == "action_plan" and not context_variables["plan_given"]:
         await show_ui_tool("mermaid_sequence_diagram", shown_plan(plan, agent_message))
         return {"plan_acceptance": "accepted"}
     return await ask_approval("mermaid_sequence_diagram", plan, agent_message, context_variables)

@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias
 from weft.adapters.models.sample_texts import matching_text
 from weft.adapters.models.sample_values import Places
 from weft.check.explore.happenings import Setting
+from weft.check.explore.samples import Questions, questions_in, samples
 from weft.check.explore.ways import Ways, ways_to_end
 from weft.check.rules.explored import is_explorable
 from weft.check.subject import Subject
@@ -90,7 +91,7 @@ def steering_of(subject: Subject) -> Steering:
 
 def steering_along(compiled: CompiledWorkflow, found: Ways | None) -> Steering:
     """Work out how to bring the runs of a workflow along ways: to an end, or to a handoff."""
-    steps = _steps_of(compiled, found)
+    steps = steps_of(compiled, found)
     turns = found.turns if found else None
     groups = {agent: (kept,) for agent, kept in steps.items()}
     if found and turns is not None:
@@ -127,17 +128,19 @@ def _moves(steps: Sequence[Step]) -> tuple[Move, ...]:
     return tuple(moves)
 
 
-def _steps_of(compiled: CompiledWorkflow, found: Ways | None) -> dict[str, tuple[Step, ...]]:
+def steps_of(compiled: CompiledWorkflow, found: Ways | None) -> dict[str, tuple[Step, ...]]:
     """Return, by agent, every move that sets a variable which some rule looks at."""
     rules = (*compiled.routing.pre.values(), *compiled.routing.post.values())
     conditions = [rule.condition for group in rules for rule in group if rule.condition is not None]
+    asked = {} if found else questions_in(conditions)
     routed = {name: None for condition in conditions for name in names(condition)}
     triggers = [
         it for name in routed if name in compiled.variables for it in _triggers(compiled, name)
     ]
     slots: dict[str, list[_Slot]] = {}
     for name, trigger, effect in triggers:
-        for tool, slot in _slot(name, trigger, effect, found.values(name) if found else ()):
+        values = found.values(name) if found else _asked(compiled, name, asked)
+        for tool, slot in _slot(name, trigger, effect, values):
             slots.setdefault(tool, []).append(slot)
     return {
         agent: (
@@ -147,6 +150,14 @@ def _steps_of(compiled: CompiledWorkflow, found: Ways | None) -> dict[str, tuple
         )
         for agent, part in compiled.agents.items()
     }
+
+
+def _asked(
+    compiled: CompiledWorkflow, name: str, asked: Mapping[str, Questions]
+) -> tuple[Json, ...]:
+    """Return the values of a variable that conditions tell apart, where nothing was explored."""
+    values = samples(compiled.variables[name].type, asked.get(name, Questions()))
+    return tuple(it for it in values or () if it is not None)
 
 
 _Told: TypeAlias = tuple[str, Trigger, Setting | None]

@@ -44,6 +44,8 @@ class Session:
     ours: bool = True
     #: The last event that was printed.
     printed: int = 0
+    #: The command that continues the run, with the name of the run missing; empty: the usual one.
+    command: str = ""
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def mark_printed(self, seq: int) -> None:

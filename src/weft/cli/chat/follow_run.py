@@ -151,7 +151,7 @@ async def _print_as_left(session: Session) -> None:
 
 def _print_how_to_continue(session: Session) -> None:
     streams, run = session.streams, session.run
-    command = "chat --run" if session.asking else "runs resume"
+    command = session.command or ("chat --run" if session.asking else "runs resume")
     streams.note("")
     streams.note(f"left run {run}; all recorded events are kept")
     streams.note(f"  continue: weft {command} {run}{session.location.options}")

@@ -3,6 +3,7 @@
 from typing import Final
 
 from weft.cli.commands.command import Command
+from weft.cli.commands.table_generator import GENERATE, PLAN
 from weft.cli.commands.table_retrieval import COLLECTION, EMBEDDINGS
 
 _RUNS: Final = (
@@ -195,6 +196,14 @@ COMMANDS: Final = (
         "Make a package from the template of a pattern.",
         ("weft new Returns --pattern 6", "weft new Returns --pattern FeedbackLoop"),
         "create:new",
+    ),
+    GENERATE,
+    Command(
+        "plan",
+        "COMMAND [OPTIONS]",
+        "Show, compare, approve and comment on the plans of generations.",
+        ("weft plan show last", "weft plan approve last"),
+        parts=PLAN,
     ),
     Command(
         "check",

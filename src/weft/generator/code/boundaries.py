@@ -29,7 +29,7 @@ def boundary_function(declared: Declared, point: str, spec: WorkflowSpec) -> Pie
     head = f"{'async ' if awaits else ''}def {declared.function}({parameters}) -> None:\n"
     doc = docstring(declared.description, f"Called at {point}.")
     body = "".join(f"    {it}\n" for it in lines)
-    return Piece(head + doc + body, {"weft": ("Context",)})
+    return Piece(head + doc + body, frozenset({("weft", "Context")}))
 
 
 def _readable(declared: Declared, spec: WorkflowSpec) -> Iterator[tuple[str, Variable]]:

@@ -11,6 +11,7 @@ from weft.spec.workflow import WorkflowSpec
 #: Words of a purpose that ask for numbers and addresses to be hidden.
 _HIDING: Final = ("mask", "redact", "hide", "anonymi", "personal", "sensitive", "private")
 
+_RE: Final = frozenset({("re", "")})
 _TIDY: Final = '''\
 def _tidy(text: str) -> str:
     """Return a text without blanks at the ends of lines, and with one empty line at most."""
@@ -53,13 +54,13 @@ def _agent_state(hook: Hook, _: WorkflowSpec) -> Piece:
 def _message_sent(hook: Hook, spec: WorkflowSpec) -> Piece:
     change, helpers = _change(hook, spec, "message")
     text = _function(hook, "sender, message: str, recipient, silent: bool", "str", change)
-    return Piece(text, {"re": ()}, helpers)
+    return Piece(text, _RE, helpers)
 
 
 def _last_message(hook: Hook, spec: WorkflowSpec) -> Piece:
     change, helpers = _change(hook, spec, "content")
     text = _function(hook, "content: str", "str | None", f"{change} if content else None")
-    return Piece(text, {"re": ()}, helpers)
+    return Piece(text, _RE, helpers)
 
 
 def _all_messages(hook: Hook, spec: WorkflowSpec) -> Piece:
@@ -71,7 +72,7 @@ def _all_messages(hook: Hook, spec: WorkflowSpec) -> Piece:
         "        for it in messages\n"
         "    ]"
     )
-    return Piece(_function(hook, "messages: list", "list", body), {"re": ()}, helpers)
+    return Piece(_function(hook, "messages: list", "list", body), _RE, helpers)
 
 
 def _change(hook: Hook, spec: WorkflowSpec, text: str) -> tuple[str, Mapping[str, str]]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from weft.generator.code.python_text import Piece, doc_text, hint, string, type_of, typing_names
+from weft.generator.code.python_text import Piece, doc_text, hint, string, type_of, typing_imports
 from weft.generator.names import pascal_case, unique
 from weft.generator.shapes import FieldShape
 from weft.spec.outputs import OutputModel
@@ -34,9 +34,6 @@ class _Class:
     def _type(self, shape: FieldShape) -> str:
         return hint(type_of(shape), self.above)
 
-    def typing(self) -> tuple[str, ...]:
-        return typing_names(map(type_of, self.fields), self.above)
-
 
 def result_class(
     tool: str, fields: Sequence[FieldShape], models: Mapping[str, OutputModel]
@@ -51,9 +48,10 @@ def result_class(
         ),
         _Class(name, f"What {tool} works out.", fields, used),
     ]
-    typing = {it for one in classes for it in one.typing()}
-    imports = {"pydantic": ("BaseModel", "Field"), **({"typing": tuple(typing)} if typing else {})}
-    return name, Piece("\n\n\n".join(it.text for it in classes), imports)
+    typing = (typing_imports(it.fields, it.above) for it in classes)
+    own = {("pydantic", "BaseModel"), ("pydantic", "Field")}
+    text = "\n\n\n".join(it.text for it in classes)
+    return name, Piece(text, frozenset(own).union(*typing))
 
 
 def _used(

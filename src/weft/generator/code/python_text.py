@@ -27,17 +27,17 @@ from weft.spec.types import (
 _LONGEST: Final = 400
 _WIDTH: Final = 100
 #: Modules in the order of their imports; each group of them stands for itself.
-_GROUPS: Final = (("json", "re", "typing"), ("pydantic",), ("weft",))
+_GROUPS: Final = (("re", "typing"), ("pydantic",), ("weft",))
 
 CONTEXT: Final = "context_variables"
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A function, and what must stand above it: imports by module, helpers by name."""
+    """A function, and what must stand above it: imports as module and name, helpers by name."""
 
     text: str
-    imports: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    imports: frozenset[tuple[str, str]] = frozenset()
     helpers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -94,10 +94,12 @@ def hint(type_: TypeExpr, classes: Collection[str] = ()) -> str:
             return name if name in classes else "dict[str, Any]"
 
 
-def typing_names(types: Iterable[TypeExpr], classes: Collection[str] = ()) -> tuple[str, ...]:
-    """Return what type hints need of `typing`."""
+def typing_imports(
+    fields: Iterable[FieldShape], classes: Collection[str] = ()
+) -> frozenset[tuple[str, str]]:
+    """Return what the type hints of fields need of `typing`."""
     found: set[str] = set()
-    waiting = list(types)
+    waiting = [type_of(it) for it in fields]
     while waiting:
         type_ = waiting.pop()
         match type_:
@@ -111,7 +113,7 @@ def typing_names(types: Iterable[TypeExpr], classes: Collection[str] = ()) -> tu
                 found.update(() if name in classes else ("Any",))
             case Scalar(name):
                 found.update(("Any",) if name == "any" else ())
-    return tuple(sorted(found))
+    return frozenset(("typing", name) for name in found)
 
 
 def type_of(shape: FieldShape) -> TypeExpr:
@@ -144,20 +146,19 @@ def _by_need(fields: Sequence[FieldShape]) -> tuple[list[FieldShape], list[Field
 
 def module(doc: str, pieces: Sequence[Piece]) -> str:
     """Return a whole file: what it is for, its imports, helpers and functions."""
-    wanted: dict[str, set[str]] = {}
-    helpers: dict[str, str] = {}
-    for piece in pieces:
-        helpers.update(piece.helpers)
-        for name, names in piece.imports.items():
-            wanted.setdefault(name, set()).update(names)
-    groups = ("".join(_import(it, wanted[it]) for it in group if it in wanted) for group in _GROUPS)
+    wanted = {pair for piece in pieces for pair in piece.imports}
+    helpers = {name: text for piece in pieces for name, text in piece.helpers.items()}
+    groups = ("".join(_import(it, wanted) for it in group) for group in _GROUPS)
     head = [f'"""{doc_text(doc, "A part of this workflow.")}"""\n', *filter(None, groups)]
     bodies = [*helpers.values(), *(it.text for it in pieces)]
     return "\n\n\n".join(["\n".join(head).rstrip("\n"), *(it.rstrip("\n") for it in bodies)]) + "\n"
 
 
-def _import(name: str, names: set[str]) -> str:
-    return f"from {name} import {', '.join(sorted(names))}\n" if names else f"import {name}\n"
+def _import(module: str, wanted: Collection[tuple[str, str]]) -> str:
+    names = sorted(name for it, name in wanted if it == module)
+    if not names:
+        return ""
+    return f"from {module} import {', '.join(names)}\n" if all(names) else f"import {module}\n"
 
 
 def mapping(pairs: Iterable[tuple[str, str]], indent: str = "    ") -> str:

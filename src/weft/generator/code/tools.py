@@ -15,7 +15,7 @@ from weft.generator.code.python_text import (
     signature,
     string,
     type_of,
-    typing_names,
+    typing_imports,
 )
 from weft.generator.shapes import FieldShape, ToolShape
 from weft.spec.types import OptionalOf, Scalar
@@ -30,7 +30,7 @@ _VALUE: Final = "value"
 _TOLD: Final = '''\
 def _told(given: dict[str, object]) -> str:
     """Return what is given, as a model reads it."""
-    return "\\n\\nGiven:\\n" + json.dumps(given, ensure_ascii=False, default=str)
+    return "".join(f"\\n- {name}: {value}" for name, value in given.items())
 '''
 
 
@@ -67,9 +67,8 @@ def _function(shape: ToolShape, lines: Sequence[str], *, context: bool, awaits: 
     head = signature(shape.name, shape.parameters, context=context, awaits=awaits, returns=_RESULT)
     doc = docstring(shape.purpose, f"Does the work of {shape.name}.", shape.parameters)
     body = "".join(f"    {it}\n" for it in lines)
-    typing = typing_names(map(type_of, shape.parameters))
-    imports = {"weft": ("Context",)} if context else {}
-    return Piece(head + doc + body, {**imports, **({"typing": typing} if typing else {})})
+    imports = {("weft", "Context")} if context else set[tuple[str, str]]()
+    return Piece(head + doc + body, typing_imports(shape.parameters) | imports)
 
 
 def _decision(shape: ToolShape) -> Piece:
@@ -100,14 +99,8 @@ def _ask(shape: ToolShape, spec: WorkflowSpec) -> Piece:
         "return result.model_dump(by_alias=True)",
     ]
     tool = _function(shape, lines, context=True, awaits=True)
-    return _with_class(tool, result, {"json": ()} if given else {})
-
-
-def _with_class(tool: Piece, result: Piece, imports: Mapping[str, tuple[str, ...]]) -> Piece:
-    typing = (*tool.imports.get("typing", ()), *result.imports.get("typing", ()))
-    wanted = {**imports, **tool.imports, **result.imports, **({"typing": typing} if typing else {})}
-    helpers = {"_told": _TOLD} if imports else {}
-    return Piece(f"{result.text}\n\n\n{tool.text}", wanted, helpers)
+    helpers = {"_told": _TOLD} if given else {}
+    return Piece(f"{result.text}\n\n\n{tool.text}", tool.imports | result.imports, helpers)
 
 
 def _external(shape: ToolShape, variables: Mapping[str, Variable], known: Sequence[str]) -> Piece:
@@ -177,7 +170,8 @@ def _written(shape: ToolShape, name: str, variable: Variable, *, alone: bool) ->
         changes = mapping((it, it) for it in fields)
         yield f"changes = {changes}" + (f" | ({given.name} or {{}})" if given else "")
         yield "changes = {name: it for name, it in changes.items() if it is not None}"
-        yield _set(name, f"{{**{CONTEXT}.get_dict({string(name)}), **changes}}")
+        yield "if changes:"
+        yield "    " + _set(name, f"{{**{CONTEXT}.get_dict({string(name)}), **changes}}")
 
 
 def _read(name: str, variable: Variable) -> str:

@@ -2,10 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from weft.check.rules.trigger_places import placed_triggers
+from weft.check.subject import Subject
 from weft.generator.code.python_text import (
     Piece,
     docstring,
@@ -15,12 +17,11 @@ from weft.generator.code.python_text import (
     signature,
     string,
     type_of,
-    typing_names,
+    typing_imports,
 )
 from weft.generator.shapes import FieldShape, ToolShape
-from weft.spec.triggers import Trigger, UiResponseTrigger
+from weft.spec.triggers import UiResponseTrigger
 from weft.spec.types import ListOf, LiteralOf, OptionalOf, Scalar
-from weft.spec.variables import DerivedSource
 from weft.spec.workflow import WorkflowSpec
 
 _WORD: Final = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
@@ -62,26 +63,18 @@ def _question(shape: ToolShape) -> Piece:
     doc = docstring(shape.purpose, f"Asks by {shape.name}.", shape.parameters)
     payload = mapping((it.name, it.name) for it in shape.parameters)
     body = f"    return await use_ui_tool({string(shape.name)}, {payload})\n"
-    typing = typing_names(map(type_of, shape.parameters))
-    imports = {"weft": ("use_ui_tool",), **({"typing": typing} if typing else {})}
-    return Piece(head + doc + body, imports)
+    return Piece(head + doc + body, typing_imports(shape.parameters) | {("weft", "use_ui_tool")})
 
 
 def response_fields(shape: ToolShape, spec: WorkflowSpec) -> tuple[FieldShape, ...]:
     """Return the fields of an answer: those of the shape, and what variables are set from."""
     fields = {it.name: it for it in shape.result}
-    for trigger in _triggers(spec):
+    for placed in placed_triggers(Subject(spec)):
+        trigger = placed.trigger
         if isinstance(trigger, UiResponseTrigger) and trigger.tool == shape.name:
             key = trigger.response_key.partition(".")[0]
             fields.setdefault(key, FieldShape(key, "str"))
     return tuple(fields.values())
-
-
-def _triggers(spec: WorkflowSpec) -> Iterator[Trigger]:
-    for variable in spec.variables.values():
-        if isinstance(variable.source, DerivedSource):
-            yield from variable.source.triggers
-            yield from (it.trigger for it in variable.source.transitions if it.trigger)
 
 
 @dataclass(frozen=True, slots=True)

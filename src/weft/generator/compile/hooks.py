@@ -1,13 +1,14 @@
 """Hooks: what the plan wants done around a chat, and what changes the behaviour of one agent."""
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from weft.generator.compile.texts import line
 from weft.generator.names import snake_case, unique
 from weft.generator.shapes import ToolShape
 from weft.generator.workflow_plan import WorkflowPlan
 from weft.spec.plan import PlannedLifecycle
-from weft.spec.tools import Hook
+from weft.spec.tools import Hook, HookType
 from weft.spec.triggers import LifecyclePoint
 
 
@@ -36,6 +37,22 @@ def _of_chat(point: LifecyclePoint, planned: PlannedLifecycle, taken: Collection
     )
 
 
+#: What changes messages; every other hook changes what the agent is told.
+_MESSAGE_HOOKS: Final[tuple[HookType, ...]] = (
+    "process_message_before_send",
+    "process_last_received_message",
+    "process_all_messages_before_reply",
+)
+
+
+def _kind(name: str) -> HookType:
+    """Return the boundary that a hook is named after."""
+    for kind in _MESSAGE_HOOKS:
+        if name.startswith(kind):
+            return kind
+    return "update_agent_state"
+
+
 def _of_agents(workflow: WorkflowPlan, taken: Collection[str]) -> Iterator[Hook]:
     files = {"before_chat", "after_chat"}
     for agent in workflow.agents:
@@ -46,7 +63,7 @@ def _of_agents(workflow: WorkflowPlan, taken: Collection[str]) -> Iterator[Hook]
             name = unique(snake_case(it.name, "adjust"), functions)
             functions.add(name)
             yield Hook(
-                hook_type="update_agent_state",
+                hook_type=_kind(name),
                 agent=agent.agent_name,
                 file=f"{file}.py",
                 function=name,

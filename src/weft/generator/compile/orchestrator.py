@@ -55,12 +55,18 @@ def orchestrator(workflow: WorkflowPlan, wiring: Wiring) -> Orchestrator:
         trigger=_start(workflow),
         initiated_by=strategy.initiated_by,
         startup_mode=mode,
-        initial_message_to_user=f"{told} What is it about?" if mode == "UserDriven" else None,
+        initial_message_to_user=_greeting(workflow) if mode == "UserDriven" else None,
         initial_message=None if mode == "UserDriven" else f"Begin. {told}",
         visual_agents=tuple(seen) or None,
         workflow_dependencies=WorkflowDependencies(required_workflows=workflow.requires),
         parallel=wiring.groups,
     )
+
+
+def _greeting(workflow: WorkflowPlan) -> str:
+    """Say what the user has opened, and ask."""
+    title = " ".join(it.capitalize() for it in words_of(workflow.name))
+    return f"This is {title}. What is it about?"
 
 
 def startup_mode(trigger: Trigger, initiated_by: InitiatedBy) -> StartupMode:

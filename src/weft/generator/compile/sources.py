@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from weft.check.secrets import names_a_key
 from weft.generator.compile.texts import line, mentions, plain
 from weft.generator.compile.variable_types import DEFAULTS, type_of
 from weft.generator.compile.wires import DECISION, OPEN, Wiring
 from weft.generator.names import pascal_case, snake_case
+from weft.generator.quantities import AMOUNTS, computation_of, quantity_of
 from weft.generator.shapes import ToolShape
 from weft.generator.workflow_plan import WorkflowPlan
 from weft.spec.outputs import ModelField
@@ -36,8 +38,8 @@ from weft.spec.variables import (
     Variable,
 )
 
-#: The fields of a document that a workflow keeps.
-_RECORD = {
+#: The texts in a document that a workflow keeps.
+_RECORD: Final = {
     "status": "Where the matter stands.",
     "summary": "What is known, in a few sentences.",
     "details": "Everything else that is worth keeping.",
@@ -52,7 +54,9 @@ def collection_of(variable: PlannedVariable) -> str:
 def record_fields() -> dict[str, ModelField]:
     """Return the fields of a document that a workflow keeps; none of them must be there."""
     text = parse_type("optional[str]")
-    return {name: ModelField(type=text, description=told) for name, told in _RECORD.items()}
+    fields = {name: ModelField(type=text, description=told) for name, told in _RECORD.items()}
+    numbers = parse_type("optional[list[float]]")
+    return {**fields, AMOUNTS: ModelField(type=numbers, description="The numbers that count.")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,16 @@ class SourceMaker:
         )
 
     def _computed(self, planned: PlannedVariable) -> tuple[str, Source]:
-        """Return a condition over something that changes; without any, whether all is done."""
+        """Return a number from a kept document, or a condition over something that changes.
+
+        Without either it says whether all is done.
+        """
+        quantity = quantity_of(planned.name)
+        for name, it in self.known.items() if quantity else ():
+            if isinstance(it.source, EntitySource):
+                type_ = "int" if quantity == "count" else "float"
+                function = computation_of(planned.name)
+                return type_, ComputedSource(computation=function, inputs=(name,))
         said = f"{planned.trigger_hint or ''} {planned.purpose}"
         changing = [name for name, it in self.known.items() if isinstance(it.source, DerivedSource)]
         for name in (*(it for it in changing if mentions(said, it)), *changing):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from weft.generator.compile.sources import record_fields
 from weft.generator.compile.texts import line, mentions, words_of
 from weft.generator.compile.variable_types import is_set_by_run, type_of
 from weft.generator.compile.wires import APPROVE, DECISION, REJECT, Decision, Wiring
@@ -13,7 +14,7 @@ from weft.spec.part import JsonMap, JsonValue
 from weft.spec.plan import PlannedAgent, PlannedComponent, PlannedTool, PlannedVariable
 from weft.spec.tools import AgentTool, LifecycleTool, Tool, Ui, UiTool
 from weft.spec.type_parser import parse_type
-from weft.spec.types import ListOf, LiteralOf, OptionalOf
+from weft.spec.types import ListOf, LiteralOf, OptionalOf, print_type
 
 _SUMMARY = FieldShape("summary", "str", "What was done and why, in a few sentences.")
 _MESSAGE = FieldShape("agent_message", "str", "What the user is told.")
@@ -212,17 +213,27 @@ def _used(tool: PlannedTool, workflow: WorkflowPlan, wiring: Wiring) -> Iterator
 def _access(shape: ToolShape, used: Sequence[PlannedVariable], wiring: Wiring) -> ToolShape:
     """Return a tool that reads variables, and sets those that a run may set."""
     settable = [it for it in used if is_set_by_run(it) and shape.agent not in wiring.members]
+    given = {field.name: field for it in settable for field in _given(it)}
     return replace(
         shape,
         kind="access",
-        parameters=tuple(
-            FieldShape(it.name, f"optional[{type_of(it)}]", line(it.purpose)) for it in settable
-        ),
-        result=tuple(
-            FieldShape(it.name, f"optional[{type_of(it)}]", line(it.purpose)) for it in used
-        ),
+        parameters=tuple(given.values()),
+        result=tuple(FieldShape(it.name, _optional(it), line(it.purpose)) for it in used),
         variables=tuple(it.name for it in used),
     )
+
+
+def _given(variable: PlannedVariable) -> Iterator[FieldShape]:
+    """Yield what a tool is given to set a variable: of a document, its fields."""
+    if variable.type not in ("data_entity", "entity"):
+        yield FieldShape(variable.name, _optional(variable), line(variable.purpose))
+        return
+    for name, field in record_fields().items():
+        yield FieldShape(name, print_type(field.type), field.description)
+
+
+def _optional(variable: PlannedVariable) -> str:
+    return f"optional[{type_of(variable)}]"
 
 
 def tools(shapes: Sequence[ToolShape]) -> tuple[Tool, ...]:

@@ -1,12 +1,13 @@
 """Transformation 13.2: what is known, where it comes from, and who is shown it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from weft.check.secrets import names_a_key
 from weft.generator.compile.sources import SourceMaker
 from weft.generator.compile.texts import line, mentions, words_of
 from weft.generator.compile.variable_types import DEFAULTS
-from weft.generator.compile.wires import APPROVE, DECISION, OPEN, READY, REJECT, Wiring
+from weft.generator.compile.wires import APPROVE, DECISION, OPEN, READY, REJECT, ROUNDS, Wiring
 from weft.generator.names import snake_case
 from weft.generator.shapes import ToolShape
 from weft.generator.workflow_plan import WorkflowPlan
@@ -28,6 +29,7 @@ from weft.spec.variables import (
     ExternalSource,
     ServiceAuth,
     ServiceRetry,
+    Transition,
     Variable,
 )
 
@@ -110,10 +112,38 @@ def _of_people(wiring: Wiring, shapes: Sequence[ToolShape]) -> Iterator[tuple[st
         told = wiring.planned.get(name) or made
         states = _literal((OPEN, APPROVE, REJECT))
         yield name, derived(states, OPEN, told, [*_answers(asked, DECISION), *anew])
+    yield from _approval_rounds(wiring)
     for name, agents in _owners((it.comment, agent) for agent, it in wiring.approvals.items()):
         asked = [it.name for it in shapes if it.agent in agents and _approves(it)]
         told = f"What a person wants changed in the work of {', '.join(agents)}."
         yield name, derived("str", DEFAULTS["str"], told, _answers(asked, "comment"))
+
+
+def _approval_rounds(wiring: Wiring) -> Iterator[tuple[str, Variable]]:
+    """Yield which round it is of work that a person may send back: a refusal begins the next."""
+    named = ((it.rounds, agent) for agent, it in wiring.approvals.items() if it.rounds)
+    for name, agents in _owners(named):
+        changes = [
+            Transition.model_validate(
+                {
+                    "from": before,
+                    "to": after,
+                    "trigger": HandoffTrigger(
+                        source_agent=it, target_agent=wiring.approvals[it].back
+                    ),
+                }
+            )
+            for it in agents
+            for before, after in pairwise(ROUNDS)
+        ]
+        yield (
+            name,
+            Variable(
+                type=parse_type(_literal(ROUNDS)),
+                description=line(f"In which round {', '.join(agents)} asks for approval."),
+                source=DerivedSource(default=ROUNDS[0], transitions=tuple(changes)),
+            ),
+        )
 
 
 def _answers(tools: Sequence[str], key: str) -> list[Trigger]:
@@ -206,7 +236,7 @@ def exposure(
                 if shape.agent == name and shape.kind != "external"
                 for it in shape.variables
             }
-            used |= set(_comments(name, wiring))
+            used |= {*_comments(name, wiring), *_untested(name, wiring)}
             around = (workflow.description, module.purpose, module.description)
             said = "\n".join((*around, *_words(agent, wiring)))
             for variable, it in known.items():
@@ -221,6 +251,13 @@ def exposure(
         for agent in (it.agent_name for it in workflow.agents)
         if (names := shown.get(agent))
     }
+
+
+def _untested(agent: str, wiring: Wiring) -> Iterator[str]:
+    """Yield what an agent decided that no rule looks at, since all of it leads to one place."""
+    decision = wiring.decisions.get(agent)
+    if decision and len({it.target for it in decision.options}) == 1:
+        yield decision.variable
 
 
 def _comments(agent: str, wiring: Wiring) -> Iterator[str]:

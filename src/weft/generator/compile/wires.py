@@ -16,8 +16,8 @@ READY: Final = "READY"
 APPROVE: Final = "approve"
 REJECT: Final = "reject"
 DECISION: Final = "decision"
-#: How many rounds there are of what can be sent back.
-MOST_ROUNDS: Final = 3
+#: The rounds there are of what can be sent back.
+ROUNDS: Final = ("first", "second", "third")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,10 @@ class Approval:
 
     variable: str
     comment: str
-    #: To whom rejected work goes back; None: the run ends.
+    #: To whom rejected work goes back, and the variable that says which round it is; None: the
+    #: run ends.
     back: str | None
+    rounds: str | None
     #: Whether every reply of the agent puts the question; else its model asks when it wants to.
     by_reply: bool
 

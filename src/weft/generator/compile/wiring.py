@@ -9,8 +9,8 @@ from weft.generator.compile.texts import line, mentions
 from weft.generator.compile.wires import (
     APPROVE,
     ASK_USER,
-    MOST_ROUNDS,
     REJECT,
+    ROUNDS,
     Approval,
     Decision,
     Fragment,
@@ -60,17 +60,17 @@ def wire(workflow: WorkflowPlan) -> Wiring:
             name: Approval(
                 names.deciding((name, *tools), name, "approval"),
                 names.of(name, "approval comment"),
-                _back(parts, name),
+                back := _back(parts, name),
+                names.of(name, "approval round") if back else None,
                 by_reply=name in decisions or not is_attended(workflow),
             )
             for name, tools in approving.items()
         },
-        rounds=(),
+        rounds=tuple(_rounds(parts, names)),
         groups=tuple(part.group for part in parts if part.group),
         planned=names.planned,
         notes=tuple(notes),
     )
-    wiring = replace(wiring, rounds=tuple(_rounds(parts, wiring, names)))
     return replace(wiring, ways=tuple(_all_ways(workflow, parts, wiring)))
 
 
@@ -126,7 +126,7 @@ def _combinations(workflow: WorkflowPlan, parts: Sequence[Fragment]) -> int:
         values = {it.value for options in part.options.values() for it in options}
         number *= (len(values) + 2) * (2 if part.counted else 1)
     for agent in workflow.agents:
-        number *= {"approval": 6, "context": 2}.get(agent.human_interaction, 1)
+        number *= {"approval": 9, "context": 2}.get(agent.human_interaction, 1)
     return number
 
 
@@ -185,16 +185,10 @@ def _decisions(
             yield agent, Decision(agent, variable, part.field, (*options, *question), tasks)
 
 
-def _rounds(parts: Sequence[Fragment], wiring: Wiring, names: _Names) -> Iterator[Rounds]:
+def _rounds(parts: Sequence[Fragment], names: _Names) -> Iterator[Rounds]:
     for part in parts:
         if part.counted:
-            yield Rounds(names.of(part.counted, "rounds over"), part.counted, MOST_ROUNDS)
-    for agent, approval in wiring.approvals.items():
-        # Where nothing precedes an agent, the first refusal is the last.
-        if approval.back:
-            # An answer within a turn comes before that turn is counted.
-            most = MOST_ROUNDS if approval.by_reply else MOST_ROUNDS - 1
-            yield Rounds(names.of(agent, "approval rounds over"), agent, most)
+            yield Rounds(names.of(part.counted, "rounds over"), part.counted, len(ROUNDS))
 
 
 def _back(parts: Sequence[Fragment], agent: str) -> str | None:
@@ -222,34 +216,46 @@ def _ways(agent: str, part: Fragment, wiring: Wiring, *, attended: bool) -> Iter
     """Yield who may be next after an agent, in the order in which it is asked."""
     approval, ready = wiring.approvals.get(agent), wiring.ready.get(agent)
     gate: tuple[Test, ...] = ()
-    over = [it.variable for it in wiring.rounds if it.agent == agent]
+    otherwise = Way(agent, USER if attended else agent)
     if approval:
-        rejected = Test(approval.variable, (REJECT,))
         gate = (Test(approval.variable, (APPROVE,)),)
-        last = (rejected, *map(Test, over))
-        yield Way(agent, TERMINATE, last, f"The work of {agent} was not approved.")
-        if approval.back:
-            yield Way(agent, approval.back, (rejected,))
+        rejected = Test(approval.variable, (REJECT,))
+        # Where nothing precedes an agent, the first refusal is the last.
+        last = (Test(approval.rounds, ROUNDS[-1:]),) if approval.rounds else ()
+        ending = Way(agent, TERMINATE, (rejected, *last), f"What {agent} did was not approved.")
+        refused = [ending, Way(agent, approval.back, (rejected,))] if approval.back else [ending]
+        if approval.by_reply:
+            # There is always an answer, so what is not approved is rejected.
+            otherwise = replace(refused.pop(), tests=())
+        yield from refused
     elif ready:
         gate = (Test(ready),)
-    waiting = USER if attended else agent
+    yield from _onward(agent, part, wiring, gate)
+    if gate:
+        yield otherwise
+
+
+def _onward(agent: str, part: Fragment, wiring: Wiring, gate: tuple[Test, ...]) -> Iterator[Way]:
+    """Yield the ways on from an agent; a gate must be open for all of them."""
     decision = wiring.decisions.get(agent)
     if decision is None:
-        if gate:
-            yield Way(agent, part.onward[agent], gate)
-        yield Way(agent, waiting if gate else part.onward[agent])
+        yield Way(agent, part.onward[agent], gate)
         return
-    *before, (target, values) = _by_target(decision.options)
-    for place, (other, chosen) in enumerate(before):
-        yield Way(agent, other, (Test(decision.variable, chosen), *gate))
-        if place == 0 and part.counted == agent:
-            yield Way(agent, other, tuple(map(Test, over)))
-    if gate:
-        yield Way(agent, target, (Test(decision.variable, values), *gate))
-        yield Way(agent, waiting)
-    else:
-        # Every reply decides, so what is left over is the last thing that can be decided.
-        yield Way(agent, target)
+    ways = [
+        Way(agent, target, (Test(decision.variable, values), *gate))
+        for target, values in _by_target(decision.options)
+    ]
+    if part.counted == agent:
+        over = tuple(Test(it.variable) for it in wiring.rounds if it.agent == agent)
+        ways.insert(1, Way(agent, ways[0].target, over))
+    yield from ways if gate else _with_fallback(ways)
+
+
+def _with_fallback(ways: Sequence[Way]) -> Iterator[Way]:
+    """Yield ways of which the last that leads to an agent or the end needs no test."""
+    last = [it for it in ways if it.target != USER][-1]
+    yield from (it for it in ways if it is not last)
+    yield replace(last, tests=())
 
 
 def _by_target(options: Sequence[Option]) -> list[tuple[str, tuple[str, ...]]]:

@@ -93,7 +93,7 @@ def read_brief(text: str, answers: Mapping[str, str], comments: Sequence[str] = 
     `no approval`, `approval by X`. Whatever else stands anywhere is words and nothing more.
     """
     text = text[:LONGEST_TEXT]
-    given = {name: it for name, it in answers.items() if it.strip()}
+    given = {name: it for name, it in answers.items() if plain_line(it)}
     answer = {**defaults(text), **given}
     trigger = named_start(answer["started_by"])
     risks = plain_line(answer["risks"])

@@ -151,7 +151,7 @@ def _planned(name: str, role: PackRole, text: str, pattern: Pattern) -> PlannedW
         {
             "name": name,
             "role": role,
-            "description": plain_line(text, 240),
+            "description": plain_line(text, 240) or name,
             "pattern_id": pattern.id,
             "pattern_name": pattern.title,
         }

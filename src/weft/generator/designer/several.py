@@ -48,9 +48,9 @@ def workflow_parts(brief: Brief) -> tuple[WorkflowPart, ...]:
     one follows the other. They are called what it calls them, and each is told by the words up to
     the next; where it names fewer than two, they are the preparation and the work itself.
     """
-    said = brief.wording
+    said, text = brief.wording, brief.wording.text
     asked = said.find(_ASKED)
-    places = _mentions(brief.text)
+    places = _mentions(text)
     if asked is None and (len(places) < 2 or not said.has(_FOLLOWS)):
         return ()
     if len(places) < 2:
@@ -58,11 +58,11 @@ def workflow_parts(brief: Brief) -> tuple[WorkflowPart, ...]:
         number = _NUMBERS.get((asked or "two").split()[0].lower(), 2)
         subject = pascal_case(brief.domain.thing, "Request")
         places = [(0, f"{subject}{pascal_case(it, 'Work')}") for it in steps[:number]]
-        texts = [brief.text] * number
+        texts = [text] * number
     else:
-        ends = [*(start for start, _ in places[1:]), len(brief.text)]
+        ends = [*(start for start, _ in places[1:]), len(text)]
         begins = [0, *ends[:-1]]
-        texts = [brief.text[start:end] for start, end in zip(begins, ends, strict=True)]
+        texts = [text[start:end] for start, end in zip(begins, ends, strict=True)]
     return tuple(
         WorkflowPart(name, _role(number, text), text)
         for number, ((_, name), text) in enumerate(zip(places, texts, strict=True))

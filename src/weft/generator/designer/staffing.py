@@ -11,6 +11,7 @@ from weft.generator.designer.several import briefs_of
 from weft.generator.designer.team import (
     ESCALATION,
     FEEDBACK,
+    LEAST_AGENTS,
     ORGANIC,
     TRIAGE,
     agent_types,
@@ -84,13 +85,14 @@ def design_agents(
     """
     staffed: dict[int, tuple[PlannedAgent, ...]] = {}
     tools = Toolbox(blueprint.ui_components)
+    taken = [name for module in strategy.modules for name in module.agents_needed]
     parts = briefs_of(brief, selection)
     shares = _shares(parts, selection, strategy, blueprint)
     for workflow, part, own in zip(selection.workflows, parts, shares, strict=True):
         modules = modules_of(workflow, selection, strategy)
         main = next((it for it in modules if kind_of(it) == "core"), None)
         for place, module in enumerate(modules):
-            posts = _posts(part, module)
+            posts = _posts(part, module, taken)
             _equip(posts, part, module, tools)
             if module is main:
                 _give_access(posts, part, tools, own)
@@ -135,8 +137,12 @@ class _Post:
         return self.type in ("worker", "generator", "intake")
 
 
-def _posts(brief: Brief, module: StrategyModule) -> list[_Post]:
-    names = module.agents_needed or core_team(brief, module.pattern_id, ())
+def _posts(brief: Brief, module: StrategyModule, taken: list[str]) -> list[_Post]:
+    names = [*module.agents_needed]
+    lacking = max(0, LEAST_AGENTS[module.pattern_id] - len(names))
+    if lacking:  # somebody else wrote the strategy
+        names += core_team(brief, module.pattern_id, taken)[:lacking]
+        taken += names
     types = list(agent_types(module.pattern_id, names))
     kind = kind_of(module)
     if kind in ("intake", "approval"):

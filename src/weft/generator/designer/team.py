@@ -30,6 +30,18 @@ _LEAST: Final = {
     STAR: 2,
     TRIAGE: 1,
 }
+#: How many agents it takes for a pattern to be one.
+LEAST_AGENTS: Final = {
+    ROUTING: 3,
+    ESCALATION: 2,
+    FEEDBACK: 2,
+    HIERARCHICAL: 3,
+    ORGANIC: 3,
+    PIPELINE: 1,
+    REDUNDANT: 3,
+    STAR: 2,
+    TRIAGE: 3,
+}
 #: Who takes part in patterns for which a domain has no people.
 _MADE_UP: Final = {
     ESCALATION: ("{} first line", "{} second line", "{} expert"),

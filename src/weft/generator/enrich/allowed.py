@@ -54,8 +54,11 @@ BUILTINS: Final = _set(
     "KeyError LookupError OverflowError RuntimeError StopIteration TimeoutError TypeError "
     "UnicodeError ValueError ZeroDivisionError"
 )
-#: Attributes that lead out of an object, or make a text say what attributes to follow.
-ATTRIBUTES: Final = _set("format format_map mro parse_file parse_raw model_rebuild with_traceback")
+#: Attributes that lead out of an object, change what others use, or make a text name attributes.
+ATTRIBUTES: Final = _set(
+    "format format_map model_config model_fields model_rebuild mro parse_file parse_raw register "
+    "with_traceback"
+)
 #: How the attributes of frames, code and generators begin.
 INNER: Final = ("_", "ag_", "co_", "cr_", "f_", "gi_", "tb_")
 

@@ -1,7 +1,7 @@
 """Whether Python does anything when it is imported: bodies of functions are not looked at."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, TypeAlias
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -11,13 +11,14 @@ _LITERAL: Final = "Literal"
 
 def module_effects(tree: ast.Module, nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield what would be carried out: statements, decorators, defaults, type hints, classes."""
+    decorators = {it.name for it in _from_weft(tree)} & {"tool"}
     for statement in tree.body:
         if not _is_still(statement):
             yield f"line {statement.lineno} would be carried out when the file is imported"
     for node in nodes:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                yield from _of_function(node)
+                yield from _of_function(node, decorators)
             case ast.Lambda(args=arguments):
                 yield from _of_arguments(arguments)
             case ast.ClassDef():
@@ -57,10 +58,16 @@ def is_literal(node: ast.expr | None) -> bool:
             return False
 
 
-def _of_function(node: FunctionNode) -> Iterator[str]:
+def _from_weft(tree: ast.Module) -> Iterator[ast.alias]:
+    for it in tree.body:
+        if isinstance(it, ast.ImportFrom) and it.module == "weft":
+            yield from it.names
+
+
+def _of_function(node: FunctionNode, decorators: Collection[str]) -> Iterator[str]:
     if node.name.startswith("__"):
         yield f"it defines {node.name[:40]}, which is called by itself"
-    if any(not (isinstance(it, ast.Name) and it.id == "tool") for it in node.decorator_list):
+    if any(not (isinstance(it, ast.Name) and it.id in decorators) for it in node.decorator_list):
         yield f"{node.name[:40]} has a decorator other than tool"
     yield from _of_arguments(node.args)
     if node.returns:

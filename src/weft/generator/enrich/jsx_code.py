@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_BYTES: Final = 64_000
+_DEEPEST: Final = 200
 _MODULES: Final = frozenset({"react", "@kit/ui", "@kit/chart", "@kit/icons"})
 _ANSWER: Final = "onResponse"
 
@@ -39,6 +40,11 @@ _FORBIDDEN: Final = _set(
 )
 #: Attributes that name an address.
 _ADDRESSES: Final = _set("action background data formAction ping poster srcSet xlinkHref")
+_CHANGES: Final = _set(
+    "assignment_expression augmented_assignment_expression delete for_in_statement "
+    "update_expression"
+)
+_OF_OBJECTS: Final = _set("entries fromEntries keys values")
 _ELEMENTS: Final = _set("base embed frame iframe link meta object script style")
 _NAMES: Final = _set(
     "identifier property_identifier shorthand_property_identifier "
@@ -68,6 +74,8 @@ def jsx_faults(source: str, component: str, response_keys: Sequence[str]) -> lis
     root = _parsed(source)
     if isinstance(root, str):
         return [root]
+    if _is_deep(root):
+        return ["it is nested too deeply"]
     nodes = [*_nodes(root)]
     broken = next((it for it in nodes if it.is_error or it.is_missing), None)
     if broken or root.has_error:
@@ -97,6 +105,14 @@ def _nodes(root: "Node") -> Iterator["Node"]:
         node = waiting.pop()
         yield node
         waiting.extend(reversed(node.children))
+
+
+def _is_deep(root: "Node") -> bool:
+    # To look for the parent of a node takes the longer, the deeper it lies.
+    level = [root]
+    for _ in range(_DEEPEST):
+        level = [child for node in level for child in node.children]
+    return bool(level)
 
 
 def _text(node: "Node | None") -> str:
@@ -190,7 +206,22 @@ def _of_node(node: "Node") -> Iterator[str]:
             if any(it in text for it in ("javascript:", "url(", "data:text")):
                 yield "it has an address in a text"
         case _:
+            yield from _of_changes(node)
             yield from _of_markup(node)
+
+
+def _of_changes(node: "Node") -> Iterator[str]:
+    """Yield what would change objects that others use as well."""
+    if node.type in _CHANGES:
+        changed = node.child_by_field_name("left") or node.child_by_field_name("argument")
+        if changed is None or changed.type not in ("identifier", "array_pattern", "object_pattern"):
+            yield "it changes an object from outside"
+    elif node.type == "identifier" and _text(node) == "Object":
+        part = node.parent.child_by_field_name("property") if node.parent else None
+        if _text(part) not in _OF_OBJECTS:
+            yield "it uses Object for more than it may"
+    elif node.type == "member_expression" and node.parent and node.parent.type in _PATTERNS:
+        yield "it changes an object from outside"
 
 
 def _of_markup(node: "Node") -> Iterator[str]:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, cast
 
+from weft.check.rules.trigger_places import placed_triggers
+from weft.check.subject import Subject
 from weft.findings import Json
 from weft.generator.draft import Draft, Replaced
 from weft.generator.enrich.comparing import NO_PART, Comparison, Place, as_object, same, says_nothing
@@ -13,8 +15,7 @@ from weft.generator.enrich.files import overlay_files
 from weft.generator.enrich.texts import DESCRIPTION, MESSAGE, PROMPT, TOOL, text_faults
 from weft.generator.outputs import output_of
 from weft.spec.templates import references
-from weft.spec.triggers import AgentTextTrigger, Trigger
-from weft.spec.variables import DerivedSource
+from weft.spec.triggers import AgentTextTrigger
 from weft.spec.workflow import WorkflowSpec
 
 _TextCheck = Callable[[str], list[str]]
@@ -158,15 +159,8 @@ def _has(line: str, signals: Collection[str]) -> bool:
 def _signals(spec: WorkflowSpec, agent: str) -> Iterator[str]:
     """Yield what an agent must be told: its tools, words that route, the fields of its reply."""
     yield from (it.function for it in spec.tools if it.agent == agent)
-    for trigger in _triggers(spec):
-        if isinstance(trigger, AgentTextTrigger) and trigger.agent == agent:
-            yield from (str(it) for it in trigger.match.model_dump().values())
+    for placed in placed_triggers(Subject(spec)):
+        if isinstance(placed.trigger, AgentTextTrigger) and placed.trigger.agent == agent:
+            yield from (str(it) for it in placed.trigger.match.model_dump().values())
     bound = {it.model for it in spec.registry if it.agent == agent}
     yield from (name for it in spec.models if it.name in bound for name in it.fields)
-
-
-def _triggers(spec: WorkflowSpec) -> Iterator[Trigger]:
-    for variable in spec.variables.values():
-        if isinstance(variable.source, DerivedSource):
-            yield from variable.source.triggers
-            yield from (it.trigger for it in variable.source.transitions if it.trigger)

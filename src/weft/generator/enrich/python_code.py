@@ -126,6 +126,9 @@ class _Reading:
                     yield from self._of_module(name, self._parents[node])
                 case ast.Name(id=name) if name == _CONTEXT:
                     yield from self._of_context(self._parents[node])
+                case ast.Name(id=name) if name in _UI_CALLS:
+                    if getattr(self._parents[node], "func", None) is not node:
+                        yield f"it passes {name} on"
                 case ast.Call() if called(node.func) in _AWAITED:
                     if not isinstance(self._parents[node], ast.Await):
                         yield f"it does not await {called(node.func)}"
@@ -147,7 +150,8 @@ class _Reading:
         for node in self._nodes:
             if isinstance(node, ast.Name) and node.id not in own:
                 yield f"it uses {node.id[:40]}, which it may not"
-        for name in sorted({*bound} & ({*imported} | RESERVED | BUILTINS)):
+        fixed = (RESERVED | BUILTINS).difference(_bound(ast.walk(self._plain)))
+        for name in sorted(fixed.union(imported).intersection(bound)):
             yield f"it gives {name} another meaning"
 
     def _imports(self, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
@@ -171,7 +175,10 @@ class _Reading:
         match parent, self._parents.get(parent):
             case ast.Attribute(attr=method), _ if method in WITHOUT_NAME:
                 return
-            case ast.Attribute(attr=method), ast.Call(args=[ast.Constant(value=str(name)), *_]):
+            case (
+                ast.Attribute(attr=method),
+                ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]),
+            ) if function is parent:
                 known = self._readable if method in READS else self._settable
                 if method not in READS | WRITES:
                     yield f"it uses {_CONTEXT}.{method[:40]}, which it may not"
@@ -215,6 +222,8 @@ def _forbidden(node: ast.AST) -> Iterator[str]:
             yield "it has yield or global"
         case ast.ExceptHandler(type=None):
             yield "it catches everything, also what ends a call"
+        case ast.Attribute(ctx=ast.Store() | ast.Del()):
+            yield "it changes an object from outside"
         case ast.Attribute(attr=name) if _leads_out(name):
             yield f"it uses the attribute {name[:40]}, which it may not"
         case ast.MatchClass(kwd_attrs=names) if any(map(_leads_out, names)):

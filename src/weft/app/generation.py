@@ -1,0 +1,186 @@
+"""A generation: what a run of the Generator has made and decided so far, and how one begins."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from pydantic import ValidationError
+
+from weft.engine.events import Event, ModelReplied
+from weft.engine.state import State
+from weft.errors import UsageError
+from weft.findings import Json
+from weft.generator.faults import path_text
+from weft.generator.plan import make_plan, plan_hash
+from weft.generator.rules import plan_faults
+from weft.generator.steps import STEP_OF
+from weft.packages.problems import problems
+from weft.packages.text import documents
+from weft.spec.plan import ActionPlan
+from weft.spec.tools import UiTool
+from weft.spec.workflow import WorkflowSpec
+
+#: The package that generates.
+GENERATOR: Final = "Generator"
+
+#: The tools whose questions are the interview, the approval of a plan, and the second approval.
+INTERVIEW: Final = "interview"
+APPROVALS: Final = frozenset({"mermaid_sequence_diagram", "action_plan"})
+DOWNLOAD: Final = "download"
+
+#: What a person can stop after, and which part of a plan can be commented on.
+StepName: TypeAlias = Literal[
+    "interview", "pattern", "strategy", "blueprint", "agents", "plan", "files"
+]
+PlanPart: TypeAlias = Literal["pattern", "strategy", "blueprint", "agents"]
+
+#: The agent whose handoff ends a step; the other two end with a question.
+STEP_AGENTS: Final[dict[StepName, str]] = {
+    "interview": "InterviewAgent",
+    "pattern": "PatternAgent",
+    "strategy": "WorkflowStrategyAgent",
+    "blueprint": "WorkflowArchitectAgent",
+    "agents": "WorkflowImplementationAgent",
+}
+
+#: How many faults of a plan are told at once.
+_MOST: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One plan that was offered, under its hash."""
+
+    number: int
+    hash: str
+    plan: ActionPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What the variables of a run of the Generator say."""
+
+    run: str
+    rounds: tuple[Round, ...]
+    comments: tuple[Mapping[str, Json], ...]
+    acceptance: str
+    replaced: tuple[Mapping[str, Json], ...]
+    promotion: str
+    repairs: int
+    #: Packages with their files, the pack if there are several, and what was found out about them.
+    bundle: Mapping[str, Any]
+    _values: Mapping[str, Json]
+
+    def is_past(self, step: StepName) -> bool:
+        """Tell whether a step is done already."""
+        if step == "plan":
+            return self.acceptance == "accepted"
+        if step == "files":
+            return self.promotion != "open"
+        return bool(self._values.get(STEP_OF[STEP_AGENTS[step]].writes))
+
+
+def read_generation(state: State) -> Generation:
+    """Return what a run of the Generator has come to."""
+    values = state.variables
+    return Generation(
+        run=state.run,
+        rounds=tuple(_rounds(values)),
+        comments=_entries(values.get("plan_comments")),
+        acceptance=str(values.get("action_plan_acceptance") or "pending"),
+        replaced=_entries(values.get("replaced")),
+        promotion=str(values.get("promotion") or "open"),
+        repairs=cast("int", values.get("repair_round") or 0),
+        bundle=cast("dict[str, Any]", values.get("bundle") or {}),
+        _values=values,
+    )
+
+
+def _rounds(values: Mapping[str, Json]) -> Iterator[Round]:
+    """Return every plan that was offered; one that is given is not yet kept while it is asked."""
+    number, last = 0, ""
+    for number, it in enumerate(_entries(values.get("plan_rounds")), start=1):
+        last = str(it["hash"])
+        yield Round(number, last, ActionPlan.model_validate(it["plan"]))
+    if values.get("action_plan"):
+        plan = ActionPlan.model_validate(values["action_plan"])
+        if plan_hash(plan) != last:
+            yield Round(number + 1, plan_hash(plan), plan)
+
+
+def _entries(value: Json) -> tuple[Mapping[str, Json], ...]:
+    return tuple(cast("list[dict[str, Json]]", value or []))
+
+
+def answer_fields(spec: WorkflowSpec) -> dict[str, Mapping[str, Any]]:
+    """Return what can be answered beforehand: each field of each question, with its schema.
+
+    The hash of a plan is not among them: nobody knows it before the plan is there.
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    for tool in spec.tools:
+        if isinstance(tool, UiTool) and tool.response_schema:
+            found |= cast("Mapping[str, Any]", tool.response_schema.get("properties") or {})
+    return {name: it for name, it in found.items() if name != "plan_hash"}
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Who made the part of an agent, after how many replies, and whom that stood in for."""
+
+    agent: str
+    answerer: str
+    model: str
+    replies: int
+    instead_of: str = ""
+
+
+def parts_made(events: Iterable[Event]) -> tuple[Made, ...]:
+    """Return who made which part; what was made anew counts as it was made last."""
+    made: dict[str, Made] = {}
+    for event in events:
+        agent = event.actor.removeprefix("agent:")
+        if isinstance(data := event.data, ModelReplied) and agent in STEP_OF:
+            replies = made[agent].replies + 1 if agent in made else 1
+            made[agent] = Made(agent, data.answerer, data.model, replies, data.instead_of)
+    return tuple(made[agent] for agent in STEP_OF if agent in made)
+
+
+def read_plan(file: str, text: str) -> ActionPlan:
+    """Read a plan from a file; raises UsageError with everything that is wrong with it.
+
+    The diagram is drawn anew from what the plan says, so nobody has to change it as well.
+    """
+    document = documents.read(file, text.encode())
+    if not document.ok:
+        raise _unfit(file, [f"{it.place}: {it.message}" for it in document.findings])
+    data = cast("dict[str, Json]", document.data)
+    if type(data) is not dict:
+        raise _unfit(file, ["it holds no object"])
+    # Whoever edits a plan may leave the diagram out.
+    drawn: Json = {"workflow_name": "-", "mermaid_diagram": "-"}
+    data = {"MermaidSequenceDiagram": drawn, **data}
+    try:
+        given = ActionPlan.model_validate(data)
+    except ValidationError as error:
+        raise _unfit(
+            file, [f"{path_text(it.path)}: {it.message}" for it in problems(error, ActionPlan)]
+        ) from error
+    plan = make_plan(given.version, given.selection, given.strategy, given.blueprint, given.modules)
+    faults = plan_faults(plan)
+    if faults:
+        raise _unfit(file, [str(it) for it in faults])
+    return plan
+
+
+def _unfit(file: str, faults: list[str]) -> UsageError:
+    more = [f"and {len(faults) - _MOST} more"] if len(faults) > _MOST else []
+    return UsageError(
+        f"the plan in {file} does not hold: {'; '.join([*faults[:_MOST], *more])}",
+        hint="change these places of the file and give the command again",
+    )
+
+
+def plan_values(plan: ActionPlan) -> dict[str, Json]:
+    """Return the values with which a run begins that has its plan already."""
+    return {"action_plan": plan.model_dump(mode="json", by_alias=True)}

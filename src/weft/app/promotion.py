@@ -1,0 +1,284 @@
+"""Promotion: the packages of a generation take their place in a workspace, all of them or none.
+
+What was generated last is kept beside the journal, so that what people have changed since can be
+told from what another generation changes.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+from weft.app.folders import make_folder
+from weft.app.generation import read_plan
+from weft.app.linking import linking_of
+from weft.app.profile import profile_of
+from weft.environment import read_environment
+from weft.errors import PackageError, UsageError
+from weft.findings import Finding, is_error
+from weft.generator.bundle import PLAN_FILE
+from weft.generator.merge import merge_files
+from weft.generator.plan import plan_hash
+from weft.ids import AGENT_NAME
+from weft.packages.archive.importing import Comparison, compare
+from weft.packages.archive.staging import create_folder, replace_all, replace_folder
+from weft.packages.folder import read_files
+from weft.packages.reader import read_package
+from weft.packages.review import review_package
+from weft.packages.workspace import PACKS
+from weft.spec.file_names import name_fault, segment_fault
+
+#: The folder of a workspace for its own things, and where in it generations are.
+_OWN: Final = ".weft"
+_GENERATED: Final = Path(_OWN) / "generated"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of one package, or of the file of a pack."""
+
+    name: str
+    folder: Path
+    #: Where it is kept what was generated, without what people change.
+    base: Path
+    #: The files as generated, and as they are to be.
+    generated: Mapping[str, bytes]
+    files: Mapping[str, bytes]
+    comparison: Comparison
+    #: Files that keep what people have changed in them.
+    edited: tuple[str, ...] = ()
+    created: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """What a promotion would write, and everything that keeps it from being written."""
+
+    changes: tuple[Change, ...]
+    #: Where people and the generation have changed the same lines, as FILE:LINE with what is there.
+    conflicts: tuple[str, ...] = ()
+    #: What is in the way and was not generated here.
+    strangers: tuple[Path, ...] = ()
+    #: What is wrong with the packages as they would be.
+    errors: tuple[Finding, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether it can be written."""
+        return not (self.conflicts or self.strangers or self.errors)
+
+    @property
+    def packages(self) -> tuple[Change, ...]:
+        """The packages, without the pack."""
+        return tuple(it for it in self.changes if it.folder.name == it.name)
+
+
+def stage(bundle: Mapping[str, Any], workspace: Path, run: str) -> Path:
+    """Write the packages of a run aside, where people can look at them, and return where."""
+    files = {
+        f"{name}/{path}": text.encode()
+        for name, package in _packages(bundle).items()
+        for path, text in package.items()
+    }
+    files |= {f"{PACKS}/{name}": text.encode() for name, text in _pack(bundle).items()}
+    make_folder(workspace / _OWN, "generated packages")
+    folder = workspace / _GENERATED / run
+    if not folder.exists():
+        create_folder(folder, files)
+    elif read_files(folder).files != files:
+        replace_folder(folder, files)
+    return folder
+
+
+def _packages(bundle: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the packages of a bundle; raises UsageError if a name could lead somewhere else."""
+    packages = cast("dict[str, dict[str, str]]", bundle["packages"])
+    for name, files in packages.items():
+        if not AGENT_NAME.match(name) or segment_fault(name):
+            raise _unsafe(name, "is no name of a package")
+        for path in files:
+            if fault := name_fault(path):
+                raise _unsafe(f"{name}/{path}", fault)
+    return packages
+
+
+def _pack(bundle: Mapping[str, Any]) -> dict[str, str]:
+    pack = cast("dict[str, str] | None", bundle.get("pack"))
+    if pack is None:
+        return {}
+    if fault := segment_fault(pack["file"]):
+        raise _unsafe(pack["file"], fault)
+    return {pack["file"]: pack["text"]}
+
+
+def _unsafe(name: str, fault: str) -> UsageError:
+    return UsageError(
+        f"the generation has a file {name!r}, which {fault}; nothing was written",
+        hint="look at how the Generator of this workspace names files",
+    )
+
+
+def prepare(bundle: Mapping[str, Any], folder: Path) -> Promotion:
+    """Say what it takes to put packages into a folder; packs go into `packs` beside it."""
+    home = folder.resolve().parent
+    base = home / _GENERATED / "base"
+    planned = [
+        _planned(name, folder / name, base / name, files)
+        for name, files in _packages(bundle).items()
+    ]
+    for name, text in _pack(bundle).items():
+        at = folder.parent / PACKS
+        planned.append(_planned(name, at, base / PACKS, {name: text}, alone=True))
+    changes = tuple(it.change for it in planned if it.change)
+    promotion = Promotion(
+        changes=changes,
+        conflicts=tuple(line for it in planned for line in it.conflicts),
+        strangers=tuple(it.stranger for it in planned if it.stranger),
+    )
+    if not promotion.ok:
+        return promotion
+    errors = [error for it in promotion.packages for error in _errors(it, home)]
+    return replace(promotion, errors=tuple(errors))
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    change: Change | None = None
+    conflicts: tuple[str, ...] = ()
+    stranger: Path | None = None
+
+
+def _planned(
+    name: str, folder: Path, base: Path, files: Mapping[str, str], *, alone: bool = False
+) -> _Planned:
+    """Plan one package; `alone`, its one file lies in a folder with others."""
+    generated = {path: text.encode() for path, text in files.items()}
+    place = folder / name if alone else folder
+    if not (place.exists() or place.is_symlink()):
+        new = compare({}, generated)
+        return _Planned(Change(name, folder, base, generated, generated, new, created=not alone))
+    present = _present(folder, generated if alone else None)
+    if present is None:
+        return _Planned(stranger=place)
+    known = _present(base, generated if alone else None) or {}
+    if not known:
+        if present != generated:
+            return _Planned(stranger=place)
+        known = generated
+    # What is no text is nobody's but the person's.
+    mine = {path: text for path, raw in present.items() if (text := _text(raw)) is not None}
+    mine |= {PLAN_FILE: files[PLAN_FILE]} if _is_same_plan(mine, files) else {}
+    merged = merge_files({path: raw.decode() for path, raw in known.items()}, mine, files)
+    if merged.conflicts:
+        named = {place if alone else folder / path: it for path, it in merged.conflicts.items()}
+        told = (f"{file}:{it.line}" for file, found in named.items() for it in found)
+        return _Planned(conflicts=tuple(told))
+    others = {path: raw for path, raw in present.items() if path not in mine}
+    texts = {**mine, **merged.written}
+    kept = {path: text.encode() for path, text in texts.items() if path not in merged.removed}
+    result = others | kept
+    edited = tuple(
+        sorted(
+            path for path in present if path in generated and result.get(path) != generated[path]
+        )
+    )
+    comparison = compare(present, result)
+    return _Planned(Change(name, folder, base, generated, result, comparison, edited))
+
+
+def _present(folder: Path, only: Mapping[str, bytes] | None) -> dict[str, bytes] | None:
+    """Return the files of a folder, or of them those that are named; None if that is no folder."""
+    if folder.is_symlink() or not folder.is_dir():
+        return None
+    if only is not None:
+        return {name: (folder / name).read_bytes() for name in only if (folder / name).is_file()}
+    content = read_files(folder)
+    if content.findings:
+        raise PackageError(f"{folder} cannot be updated; nothing was changed", content.findings)
+    return content.files
+
+
+def _text(raw: bytes) -> str | None:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_same_plan(mine: Mapping[str, str], generated: Mapping[str, str]) -> bool:
+    """Tell whether the plan in a package is the one of this generation, however it is written."""
+    if PLAN_FILE not in mine or PLAN_FILE not in generated:
+        return False
+    try:
+        own, new = (read_plan(PLAN_FILE, it[PLAN_FILE]) for it in (mine, generated))
+    except UsageError:
+        return False
+    return plan_hash(own) == plan_hash(new)
+
+
+def _errors(change: Change, home: Path) -> Iterator[Finding]:
+    """Check a package as it would be, beside the others, and name its files where they will be."""
+    settings = read_environment()
+    linking = linking_of(settings)
+    with tempfile.TemporaryDirectory(prefix=".check-", dir=_existing(home)) as name:
+        apart = Path(name) / change.name
+        create_folder(apart, change.files)
+        findings = review_package(
+            read_package(apart),
+            profile=profile_of(settings),
+            kinds=linking.kinds,
+            suppressed=linking.suppressed,
+        )
+        for it in filter(is_error, findings):
+            file = it.place.file.replace(str(apart), str(change.folder), 1)
+            yield replace(it, place=replace(it.place, file=file))
+
+
+def _existing(folder: Path) -> Path:
+    return next(it for it in (folder, *folder.parents) if it.is_dir())
+
+
+def promote(promotion: Promotion) -> None:
+    """Write what was prepared; if anything fails, every package stays as it was.
+
+    What was generated is kept before a new package appears, and after one that was there has
+    changed: whoever is stopped in between can do it again.
+    """
+    fresh = [it for it in promotion.changes if it.created]
+    others = [it for it in promotion.changes if not it.created]
+    made: list[Path] = []
+    try:
+        for change in fresh:
+            _keep_base(change)
+            create_folder(change.folder, change.files)
+            made.append(change.folder)
+        replace_all(dict(written for change in others for written in _written(change)))
+    except BaseException:
+        for folder in made:
+            shutil.rmtree(folder)
+        raise
+    for change in others:
+        for path in change.comparison.removed:
+            (change.folder / path).unlink()
+        _keep_base(change)
+
+
+def _written(change: Change) -> Iterator[tuple[Path, bytes]]:
+    for path in (*change.comparison.added, *change.comparison.changed):
+        yield change.folder / path, change.files[path]
+
+
+def _keep_base(change: Change) -> None:
+    kept = read_files(change.base).files if change.base.is_dir() else {}
+    if not change.created and change.base.name == PACKS:
+        kept = {}  # Files of other packs lie there as well.
+    own = change.base.parents[2]
+    own.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(own, "generated packages")
+    replace_all({change.base / path: raw for path, raw in change.generated.items()})
+    for path in kept.keys() - change.generated.keys():
+        with suppress(FileNotFoundError):
+            (change.base / path).unlink()

@@ -1,0 +1,215 @@
+"""weft generate: from a brief to a plan to a package, by the agents of the Generator."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, cast
+
+from cyclopts import Parameter
+
+from weft.app.generation import (
+    GENERATOR,
+    StepName,
+    answer_fields,
+    plan_values,
+    read_plan,
+)
+from weft.app.places import LOCAL
+from weft.cli.chat.conversation import Session
+from weft.cli.chat.follow_run import interactive_host, run_session
+from weft.cli.chat.person import Person, stdin_is_terminal
+from weft.cli.chat.subscription import subscribed
+from weft.cli.failure import Exit, not_found, usage
+from weft.cli.generating import (
+    Wishes,
+    close_generation,
+    follow_generation,
+    output_folder,
+    require_generation,
+)
+from weft.cli.hosting import find_run, locate_journal
+from weft.cli.options import JournalFile, ModelName, Seed
+from weft.cli.starting import package_to_run, read_message, start_run
+from weft.cli.streams import Streams
+from weft.engine.rows import RunRow
+from weft.findings import Json
+from weft.ids import nearest
+from weft.packages.reader import read_package
+from weft.packages.text import documents
+from weft.runtime.host import Host
+from weft.spec.plan import ActionPlan
+
+#: Files that hold data; any other holds a brief in words.
+_DATA: Final = (".json", ".yaml", ".yml")
+
+
+def generate(  # noqa: PLR0913 - its options
+    brief: Annotated[
+        str | None, Parameter(help="What the workflow shall do, in your words.")
+    ] = None,
+    /,
+    *,
+    from_: Annotated[
+        Path | None,
+        Parameter(
+            name="--from",
+            metavar="FILE",
+            help="Read the brief from a text file, or begin with the action plan in a JSON file.",
+        ),
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        Parameter(metavar="FILE", help="Answers to its questions, by field, as JSON or YAML."),
+    ] = None,
+    approve: Annotated[
+        bool,
+        Parameter(help="Ask nobody: take defaults, accept the plan, promote the package."),
+    ] = False,
+    promote: Annotated[
+        bool, Parameter(help="Let the package take its place without asking.")
+    ] = False,
+    until: Annotated[StepName | None, Parameter(help="Stop after this step.")] = None,
+    output: Annotated[
+        Path | None,
+        Parameter(
+            name=("--output", "-o"),
+            metavar="DIR",
+            help="The folder for packages; else `workflows` of the workspace.",
+        ),
+    ] = None,
+    run: Annotated[
+        str | None,
+        Parameter(
+            metavar="RUN", help="Continue this generation: its name, the end of it, or last."
+        ),
+    ] = None,
+    take_over: Annotated[
+        bool, Parameter(help="Also if another process works on the run.", negative="")
+    ] = False,
+    model: ModelName = None,
+    seed: Seed = 0,
+    journal: JournalFile = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
+) -> Exit:
+    """Design a workflow with a person, and write its package when they approve the plan."""
+    if run is not None and (brief is not None or from_ is not None or model is not None):
+        raise usage("--run continues a generation that has begun", "leave out everything else")
+    if take_over and run is None:
+        raise usage("--take-over goes with a run", "weft generate --run RUN --take-over")
+    if brief is not None and from_ is not None:
+        raise usage("the brief is given twice", "keep the text, or --from FILE")
+    folder = package_to_run(streams, GENERATOR)
+    known = answer_fields(read_package(folder).spec)
+    given = {} if answers is None else _read_answers(answers, known)
+    wishes = Wishes(given, approve, promote, until, output)
+    message, plan = (brief, None) if from_ is None else _read_source(from_)
+    session = Session(streams, locate_journal(streams, journal, must_exist=run is not None))
+    session.command = "generate --run"
+    _require_folder(output_folder(session.location, output))
+    if run is None:
+        message = _first_message(message, streams, approve=approve)
+
+    async def work(person: Person) -> Exit:
+        async with interactive_host(session, person, seed) as host:
+            if run is not None:
+                stopped = await _continue(host, session, person, wishes, run, take_over=take_over)
+            else:
+                values = None if plan is None else plan_values(plan)
+                session.run = await start_run(
+                    host, streams, folder, message=message, values=values, model=model
+                )
+                async with subscribed(host, session.run) as news:
+                    stopped = await follow_generation(host, session, person, news, wishes)
+        return await close_generation(session, wishes, stopped=stopped)
+
+    return run_session(session, work)
+
+
+async def _continue(
+    host: Host, session: Session, person: Person, wishes: Wishes, typed: str, *, take_over: bool
+) -> bool:
+    """Go on with a generation: one that waits, that was interrupted, or that has ended."""
+    row: RunRow = await find_run(host, typed)
+    generation = await require_generation(host, row)
+    if wishes.until is not None and generation.is_past(wishes.until):
+        raise usage(
+            f"run {row.run} has done the step {wishes.until} already",
+            "name a later step, or leave out --until",
+        )
+    session.run, session.printed = row.run, row.seq
+    async with subscribed(host, row.run, after=row.seq) as news:
+        if row.status == "running":
+            await host.resume(row.run, scope=LOCAL, take_over=take_over, streamed=True)
+        return await follow_generation(host, session, person, news, wishes)
+
+
+def _first_message(message: str | None, streams: Streams, *, approve: bool) -> str | None:
+    """Return the brief; without one there must be a person who is asked for it."""
+    if message is not None:
+        return read_message(message, "say what the workflow shall do")
+    if approve or streams.settings.json or not stdin_is_terminal():
+        raise usage(
+            "there is no brief",
+            "say what the workflow shall do: weft generate 'Answer questions of customers'",
+            "or name a file: weft generate --from FILE",
+        )
+    return None
+
+
+def _read_source(file: Path) -> tuple[str, ActionPlan | None]:
+    """Return the first message and the plan that a file holds; a text file holds a brief."""
+    text = _read_text(file)
+    if file.suffix.lower() not in _DATA:
+        if not text.strip():
+            raise usage(f"{file} is empty", "write into it what the workflow shall do")
+        return text, None
+    plan = read_plan(str(file), text)
+    return f"The plan is given: {plan.strategy.workflow_name}", plan
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise usage(f"{file} is not UTF-8 text", "save the file as UTF-8") from error
+    except OSError as error:
+        hint = "name a text file, or the action_plan.json of a package"
+        raise not_found(f"{file} cannot be read: {error.strerror}", hint) from error
+
+
+def _read_answers(file: Path, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Json]:
+    """Return the answers in a file, each as its question wants it."""
+    document = documents.read(str(file), _read_text(file).encode())
+    if not document.ok:
+        said = "; ".join(f"{it.place}: {it.message}" for it in document.findings)
+        raise usage(f"{file} cannot be read: {said}", "write fields with their answers")
+    found = cast("dict[str, Json]", document.data)
+    if type(found) is not dict:
+        raise usage(f"{file} holds no fields", f"write some of: {', '.join(known)}")
+    return {name: _answer(file, name, value, known) for name, value in found.items()}
+
+
+def _answer(file: Path, name: str, value: Json, known: Mapping[str, Mapping[str, Any]]) -> Json:
+    if name not in known:
+        near = nearest(name, known)
+        hints = [f"did you mean {near}?"] if near else []
+        raise usage(
+            f"{file}: there is no question {name}", *hints, f"available: {', '.join(known)}"
+        )
+    choices = known[name].get("enum")
+    if choices and value not in choices:
+        raise usage(f"{file}: {name} is {value!r}", f"write one of: {', '.join(choices)}")
+    texts = cast("list[Json]", value) if isinstance(value, list) else [value]
+    if not all(isinstance(it, str) for it in texts):
+        raise usage(f"{file}: {name} is no text", "write text, or a list of texts")
+    return ", ".join(map(str, texts))
+
+
+def _require_folder(folder: Path) -> None:
+    """Refuse a place where no folder can be, before anything is begun."""
+    blocked = next(
+        (it for it in (folder, *folder.parents) if it.exists() and not it.is_dir()), None
+    )
+    if blocked is not None:
+        raise usage(
+            f"{blocked} is a file, and packages are put into a folder", "name another: -o DIR"
+        )

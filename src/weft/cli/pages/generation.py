@@ -1,0 +1,214 @@
+"""A generation as people see it: a line for each agent, who made what, and the plan."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import zip_longest
+from typing import Any, Final, cast
+
+from weft.app.generation import DOWNLOAD, INTERVIEW, Generation, Made, Round
+from weft.app.promotion import Change
+from weft.cli.streams import Streams
+from weft.cli.text import clean, clean_lines, counted, folded
+from weft.engine import events
+from weft.engine.events import Event
+from weft.findings import Json
+from weft.generator.diagram import plan_drawing
+from weft.generator.plan import plan_lines
+from weft.generator.steps import STEP_OF
+from weft.runtime.deltas import Delta, ToolProgress
+from weft.runtime.workflow import Workflow
+
+#: The room for names of agents.
+_NAMES: Final = max(map(len, STEP_OF))
+
+#: A line of a plan is broken as often as it takes, up to here.
+_MOST: Final = 60
+
+#: The hash of a plan as far as it is shown in a line.
+_SHORT: Final = 12
+
+
+class StepDone(Exception):
+    """The step is done after which the person wants to stop."""
+
+
+class ProgressView:
+    """Shows a generation: one line when an agent is done, and what was in its way."""
+
+    def __init__(self, streams: Streams, workflow: Workflow, *, until: str = "") -> None:
+        self._streams = streams
+        self._agents = {tool.function: tool.agent for tool in workflow.spec.tools}
+        #: The agent whose handoff ends it.
+        self._until = until
+        #: What was said last: what a person must know who is asked for a message.
+        self.words = ""
+        self._instead_of = ""
+
+    def show(self, item: Event | Delta) -> None:
+        """Show what a person wants to know; raises StepDone after the step to stop at."""
+        if isinstance(item, ToolProgress):
+            self._streams.status(f"{item.tool}: {item.text}")
+        if not isinstance(item, Event):
+            return
+        match item.data:
+            case events.ModelReplied() as data:
+                self._replied(item.actor.removeprefix("agent:"), data)
+            case events.OutputRefused(fault=fault):
+                self._line(item.actor.removeprefix("agent:"), f"tries again: {fault}")
+            case events.ToolReturned(value=value):
+                self._returned(item.actor.removeprefix("tool:"), value)
+            case events.ToolFailed(error=error, kind="retry"):
+                tool = item.actor.removeprefix("tool:")
+                self._line(self._agents.get(tool, tool), f"tries again: {error}")
+            case events.TurnFailed(agent=agent, error=error):
+                self._line(agent, f"failed: {error}")
+            case events.RequestOpened() as data:
+                self._checked(data)
+            case events.MessageShown(text=text):
+                self.words = text
+            case events.HandedOff(source=source, target=target):
+                if source == self._until and target in STEP_OF:
+                    raise StepDone
+            case _:
+                pass
+
+    def _replied(self, agent: str, data: events.ModelReplied) -> None:
+        self.words = f"{agent}: {data.text}" if data.text.strip() else ""
+        if data.instead_of and data.instead_of != self._instead_of:
+            self._line(agent, f"{data.answerer} in place of {data.instead_of}")
+        self._instead_of = data.instead_of
+
+    def _checked(self, request: events.RequestOpened) -> None:
+        """Show what was found out about the packages that are offered."""
+        if request.tool == DOWNLOAD:
+            payload = cast("dict[str, Any]", request.payload)
+            checked = cast("Sequence[str]", payload.get("checked") or ())
+            self._line(self._agents[DOWNLOAD], f"checked: {', '.join(checked)}")
+
+    def _returned(self, tool: str, value: Json) -> None:
+        told = made_text(tool, value)
+        if told:
+            self._line(self._agents.get(tool, tool), told)
+
+    def _line(self, agent: str, text: str) -> None:
+        room = self._streams.error_columns - _NAMES - 2
+        for head, part in zip_longest([agent], folded(clean(text), room), fillvalue=""):
+            self._streams.note(f"{head:<{_NAMES}}  {part}")
+
+
+def made_text(tool: str, value: Json) -> str:
+    """Say in a line what a tool of the Generator returned; empty where others say it."""
+    fields = cast("dict[str, Any]", value if isinstance(value, dict) else {})
+    match fields:
+        case {"chosen": chosen, "reasons": reasons}:
+            text = " ".join([f"{'; '.join(chosen)}."] * (len(chosen) > 1) + reasons)
+        case {"modules": modules}:
+            text = f"{counted(len(modules), 'module')}: {'; '.join(modules)}"
+        case {"variables": variables, "components": components}:
+            shown = counted(len(components), "component")
+            text = f"{counted(len(variables), 'variable')}, {shown}"
+        case {"plan_acceptance": acceptance}:
+            named = f" {fields['plan_hash'][:_SHORT]}" if fields.get("plan_hash") else ""
+            text = f"plan{named}: {acceptance.replace('_', ' ')}"
+        case {"replaced": replaced}:
+            told = f"{counted(len(replaced), 'piece')} replaced: {'; '.join(replaced)}"
+            text = told if replaced else "done"
+        case {"sent_back_to": agent, "findings": findings}:
+            text = f"sent back to {agent}: {'; '.join(findings)}"
+        case {"promotion": promotion, "packages": packages}:
+            text = f"{', '.join(packages)}: {promotion}"
+        case _:
+            text = "answered" if tool == INTERVIEW else ""
+    return text
+
+
+def report_lines(generation: Generation, made: Iterable[Made]) -> list[str]:
+    """Say whose work the parts are, and what of it did not stay."""
+    whose: dict[str, list[str]] = {}
+    for it in made:
+        name = it.model if it.answerer == "model" else it.answerer
+        whose.setdefault(name or it.answerer, []).append(it.agent)
+    lines = [
+        f"{counted(len(agents), 'part')} by {name}: {', '.join(agents)}"
+        if len(whose) > 1
+        else f"{counted(len(agents), 'part')} by {name}"
+        for name, agents in whose.items()
+    ]
+    lines += [
+        f"{it.agent}: {it.answerer} in place of {it.instead_of}" for it in made if it.instead_of
+    ]
+    lines += [f"replaced, {it['agent']}, {it['what']}: {it['why']}" for it in generation.replaced]
+    if generation.repairs:
+        lines.append(f"the packages were sent back {counted(generation.repairs, 'time')}")
+    return lines
+
+
+def change_data(change: Change) -> dict[str, Json]:
+    """Return what became of a package, as JSON can hold it."""
+    compared = change.comparison
+    return {
+        "name": change.name,
+        "folder": str(change.folder),
+        "created": change.created,
+        "added": list(compared.added),
+        "changed": list(compared.changed),
+        "removed": list(compared.removed),
+        "edited": list(change.edited),
+        "diff": "" if change.created else compared.diff,
+    }
+
+
+def generation_data(generation: Generation, made: Iterable[Made]) -> dict[str, Json]:
+    """Return what a generation has come to, as JSON can hold it."""
+    last = generation.rounds[-1] if generation.rounds else None
+    return {
+        "plan": None if last is None else {"round": last.number, "hash": last.hash},
+        "acceptance": generation.acceptance,
+        "parts": [asdict(it) for it in made],
+        "replaced": [dict(it) for it in generation.replaced],
+        "repairs": generation.repairs,
+        "verdict": generation.bundle.get("verdict"),
+        "promotion": generation.promotion,
+    }
+
+
+def plan_page(round_: Round, streams: Streams) -> str:
+    """Return a plan with its drawing, as wide as the terminal."""
+    lines = [
+        part
+        for line in plan_lines(round_.plan)
+        for part in (folded(clean(line), streams.columns, most=_MOST) if line else [""])
+    ]
+    return "\n".join([*lines, "", clean_lines(plan_drawing(round_.plan).rstrip("\n"))])
+
+
+def decision_lines(generation: Generation, round_: Round) -> list[str]:
+    """Say what was decided about a plan, and what was to be different."""
+    lines = [f"hash      {round_.hash}", f"round     {round_.number} of {len(generation.rounds)}"]
+    if round_.number < len(generation.rounds):
+        lines.append("decision  adjustments requested")
+    else:
+        lines.append(f"decision  {generation.acceptance.replace('_', ' ')}")
+    lines += [
+        f"comment   about {it['about']}: {it['text']}"
+        for it in generation.comments
+        if it.get("round") == round_.plan.version
+    ]
+    return [clean(it) for it in lines]
+
+
+def change_note(change: Change) -> str:
+    """Say in a line what became of a package."""
+    if change.created:
+        return f"made {change.folder} with {counted(len(change.files), 'file')}"
+    compared = change.comparison
+    counts: Mapping[str, Sequence[str]] = {
+        "added": compared.added,
+        "changed": compared.changed,
+        "removed": compared.removed,
+    }
+    said = ", ".join(f"{len(it)} {word}" for word, it in counts.items() if it)
+    kept = f"; your changes stay in {', '.join(change.edited)}" if change.edited else ""
+    return (
+        f"{'updated' if said else 'unchanged:'} {change.folder}{f': {said}' if said else ''}{kept}"
+    )

@@ -1,0 +1,289 @@
+"""A generation: promoted whole or not at all, with the work of people kept; killed and resumed."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from weft.app.generation import read_plan
+from weft.app.promotion import prepare, promote, stage
+from weft.cli.app import main
+from weft.errors import PackageError, UsageError
+from weft.packages.folder import read_files
+from weft.packages.shipped import shipped_folder
+
+BRIEF = (
+    "A claims desk: a clerk takes the claim, an assessor checks it, then a manager approves the "
+    "payment, one after the other."
+)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WEFT_MODEL", raising=False)
+    return tmp_path
+
+
+def package(name="Made", **files):
+    """Return the files of a package that checks clean."""
+    source = read_files(shipped_folder() / "HelloWorld").files
+    texts = {path: raw.decode().replace("HelloWorld", name) for path, raw in source.items()}
+    return {**texts, **files}
+
+
+def bundle(*packages, pack=None):
+    named = {json.loads(it["orchestrator.json"])["workflow_name"]: it for it in packages}
+    return {"packages": named, "pack": pack, "verdict": {}}
+
+
+def put(*packages, pack=None):
+    promotion = prepare(bundle(*packages, pack=pack), Path("workflows"))
+    if promotion.ok:
+        promote(promotion)
+    return promotion
+
+
+def texts(folder):
+    return {name: raw.decode() for name, raw in read_files(folder).files.items()}
+
+
+NOTES = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
+
+
+def test_a_new_package_is_written_as_generated(place):
+    made = package()
+    (change,) = put(made).changes
+    assert change.created
+    assert texts(place / "workflows" / "Made") == made
+    assert not [it for it in place.rglob("*") if ".check-" in it.name]
+
+
+def test_the_work_of_people_stays_and_the_difference_is_shown(place):
+    put(package(**{"notes.md": NOTES}))
+    file = place / "workflows" / "Made" / "notes.md"
+    file.write_text(NOTES.replace("one\n", "ONE, by hand\n"))
+    (place / "workflows" / "Made" / "own.md").write_text("mine")
+    (place / "workflows" / "Made" / "logo.png").write_bytes(b"\x89PNG\xff\x00")
+    (change,) = put(package(**{"notes.md": NOTES.replace("seven\n", "SEVEN\n")})).changes
+    assert not change.created
+    assert change.comparison.changed == ("notes.md",)
+    assert "+SEVEN" in change.comparison.diff
+    assert change.edited == ("notes.md",)
+    assert file.read_text() == NOTES.replace("one\n", "ONE, by hand\n").replace("seven", "SEVEN")
+    assert (file.parent / "own.md").read_text() == "mine"
+    assert (file.parent / "logo.png").read_bytes() == b"\x89PNG\xff\x00"
+    assert put(package()).conflicts, "it would be removed, and was changed by hand"
+    assert "by hand" in file.read_text()
+
+
+def test_a_conflict_is_refused_and_names_the_line(place):
+    put(package(**{"notes.md": NOTES}), package("Other"))
+    file = place / "workflows" / "Made" / "notes.md"
+    file.write_text(NOTES.replace("three\n", "THREE, by hand\n"))
+    before = read_files(place / "workflows").files
+    promotion = put(
+        package(**{"notes.md": NOTES.replace("three\n", "3\n")}),
+        package("Other", **{"notes.md": "new"}),
+    )
+    assert not promotion.ok
+    (line,) = promotion.conflicts
+    assert line.startswith("workflows/Made/notes.md:3")
+    assert read_files(place / "workflows").files == before
+
+
+def test_what_was_not_generated_here_is_never_overwritten(place):
+    file = place / "workflows" / "Made" / "orchestrator.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+    promotion = put(package("Another"), package())
+    assert [str(it) for it in promotion.strangers] == ["workflows/Made"]
+    assert file.read_text() == "{}"
+    assert not (place / "workflows" / "Another").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_what_is_no_folder_is_left_alone(place, kind):
+    (place / "workflows").mkdir()
+    where = place / "workflows" / "Made"
+    if kind == "file":
+        where.write_text("mine")
+    else:
+        where.symlink_to(place / "elsewhere")
+    assert put(package()).strangers
+    assert not (place / "elsewhere").exists()
+
+
+def test_what_does_not_check_clean_together_is_refused(place):
+    put(package())
+    agents = place / "workflows" / "Made" / "agents.json"
+    data = json.loads(agents.read_text())
+    data["agents"][0]["agent_name"] = "Renamed"
+    agents.write_text(json.dumps(data, indent=2))
+    promotion = put(package(**{"notes.md": "new"}))
+    assert promotion.errors
+    assert promotion.errors[0].place.file.startswith("workflows/Made/")
+    assert not (agents.parent / "notes.md").exists()
+
+
+def test_what_cannot_be_written_leaves_everything_as_it_was(place, monkeypatch):
+    put(package())
+    before = read_files(place / "workflows").files
+
+    def full(*_):
+        raise PackageError("the disk is full")
+
+    monkeypatch.setattr("weft.app.promotion.replace_all", full)
+    with pytest.raises(PackageError):
+        promote(prepare(bundle(package("New"), package(**{"a.md": "x"})), Path("workflows")))
+    assert read_files(place / "workflows").files == before
+    assert not (place / "workflows" / "New").exists()
+
+
+def test_a_pack_goes_beside_the_packages(place):
+    pack = {"file": "Made.pack.json", "text": '{"name": "Made"}\n'}
+    put(package(), pack=pack)
+    file = place / "packs" / "Made.pack.json"
+    assert file.read_text() == pack["text"]
+    file.with_name("Own.pack.json").write_text("{}")
+    put(package(), pack={**pack, "text": '{"name": "Other"}\n'})
+    assert file.read_text() == '{"name": "Other"}\n'
+    file.write_text("by hand")
+    assert put(package(), pack={**pack, "text": "new"}).conflicts
+    assert file.with_name("Own.pack.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize("path", ["../out.py", "/tmp/out.py", "a\\b", ".hidden", "x/../../y"])
+def test_no_file_leads_out_of_its_package(place, path):
+    for work in (prepare, lambda it, _: stage(it, place, "run")):
+        with pytest.raises(UsageError):
+            work(bundle(package(**{path: "x"})), Path("workflows"))
+    assert not (place / "workflows").exists()
+
+
+@pytest.mark.parametrize("name", ["../Made", "made", "", "A/B", ".Made"])
+def test_no_package_has_a_name_that_leads_elsewhere(place, name):
+    made = {"packages": {name: {"a.json": "{}"}}, "pack": None}
+    with pytest.raises(UsageError):
+        prepare(made, Path("workflows"))
+    with pytest.raises(UsageError):
+        prepare({"packages": {}, "pack": {"file": "../x.json", "text": ""}}, Path("workflows"))
+
+
+def generate(*words):
+    return main(["generate", *map(str, words), "--quiet"])
+
+
+@pytest.fixture
+def made(place):
+    assert generate(BRIEF, "--approve") == 0
+    (folder,) = (place / "workflows").iterdir()
+    return folder
+
+
+def change_plan(folder, old, new):
+    file = folder / "action_plan.json"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def test_a_changed_plan_updates_the_package_in_place(made, capsys):
+    plan = read_plan("plan.json", (made / "action_plan.json").read_text())
+    objective = plan.modules[0].agents[0].objective
+    change_plan(made, json.dumps(objective), '"Find out what the customer is in need of."')
+    mine = made / "README.md"
+    mine.write_text("by hand")
+    assert generate("--from", made / "action_plan.json", "--approve") == 0, capsys.readouterr().err
+    assert "Find out what the customer is in need of." in (made / "agents.json").read_text()
+    assert mine.read_text() == "by hand"
+    assert main(["check", made.name]) == 0
+    again = read_files(made).files
+    assert generate("--from", made / "action_plan.json", "--approve") == 0
+    assert read_files(made).files == again
+
+
+def test_a_hand_edit_survives_another_generation_or_stops_it(made, capsys):
+    file = made / "agents.json"
+    data = json.loads(file.read_text())
+    before = file.read_text()
+    heading = data["agents"][-1]["prompt_sections"][0]["content"]
+    edited = before.replace(json.dumps(heading), json.dumps(f"{heading} Be kind."), 1)
+    assert edited != before
+    file.write_text(edited)
+    assert generate("--from", made / "action_plan.json", "--approve") == 0
+    assert "Be kind." in file.read_text()
+
+
+def test_a_plan_that_does_not_hold_is_refused_with_its_places(made, capsys):
+    plan = read_plan("plan.json", (made / "action_plan.json").read_text())
+    name = plan.modules[0].agents[0].agent_name
+    change_plan(made, f'"agent_name": "{name}"', '"agent_name": "no name"')
+    assert generate("--from", made / "action_plan.json", "--approve") == 2
+    told = capsys.readouterr().err
+    assert "ModuleAgents" in told
+    assert "action_plan.json" in told
+
+
+#: A command that dies right before it writes to the journal so many times, or at a function.
+DYING = """
+import os, signal, sys
+from weft.adapters.sqlite import SqliteJournal
+import weft.app.promotion as promotion
+at, words = sys.argv[1], sys.argv[2:]
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+if at.isdigit():
+    left, append = int(at), SqliteJournal.append
+    async def dying(self, batch):
+        global left
+        left -= 1
+        if not left:
+            die()
+        await append(self, batch)
+    SqliteJournal.append = dying
+else:
+    setattr(promotion, at, die)
+from weft.cli.app import main
+sys.exit(main(words))
+"""
+
+
+def opened(place, capsys):
+    """Return the questions and the replies of the last run, each as often as it was there."""
+    capsys.readouterr()
+    assert main(["--workspace", str(place), "runs", "tail", "last", "--json"]) == 0
+    events = [json.loads(it).get("event") for it in capsys.readouterr().out.splitlines()]
+    return Counter(
+        (it["kind"], it["data"].get("tool") or it["actor"])
+        for it in events
+        if it and it["kind"] in ("RequestOpened", "ModelReplied", "ToolReturned")
+    )
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """A workspace in which the same was generated by a process that lived."""
+    place = tmp_path_factory.mktemp("undisturbed")
+    words = ["--workspace", str(place), "generate", BRIEF, "--approve", "--quiet"]
+    assert main(words) == 0
+    return place
+
+
+#: Before a write to the journal: as the first, in the design half, at the approval, at the end;
+#: then while packages take their place.
+@pytest.mark.parametrize("at", ["2", "9", "17", "40", "create_folder"])
+def test_a_generation_that_is_killed_goes_on_and_asks_nothing_twice(place, undisturbed, capsys, at):
+    command = [sys.executable, "-c", DYING, at, "generate", BRIEF, "--approve", "--quiet"]
+    killed = subprocess.run(command, check=False, capture_output=True, timeout=60)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert generate("--run", "last", "--approve", "--take-over") == 0, capsys.readouterr().err
+    (folder,) = (place / "workflows").iterdir()
+    assert read_files(folder).files == read_files(undisturbed / "workflows" / folder.name).files
+    assert opened(place, capsys) == opened(undisturbed, capsys)
+    kept = (place / ".weft" / "generated" / "base").iterdir()
+    assert [it.name for it in kept] == [folder.name]

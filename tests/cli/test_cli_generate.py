@@ -1,0 +1,334 @@
+"""weft generate and weft plan: from a brief to a package, with and without a person."""
+
+import json
+import re
+
+import pytest
+
+from support.terminal_play import Terminal
+from weft.packages.reader import read_package
+
+BRIEF = (
+    "A claims desk: a clerk takes the claim, an assessor checks it, then a manager approves the "
+    "payment, one after the other."
+)
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """An empty folder, and no model but the designer."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WEFT_MODEL", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def until_plan(weft):
+    """A generation that waits for the approval of its plan; gives its name."""
+    return weft("generate", BRIEF, "--until", "plan", "--approve", "--json").data["run"]["run"]
+
+
+def packages(place):
+    found = place / "workflows"
+    return sorted(it.name for it in found.iterdir()) if found.is_dir() else []
+
+
+def test_from_a_brief_to_a_package_with_nobody_asked(weft, place):
+    result = weft("generate", BRIEF, "--approve")
+    assert result.code == 0, result.err
+    (name,) = packages(place)
+    assert f"made workflows/{name} with " in result.out
+    for agent in ("PatternAgent", "WorkflowStrategyAgent", "HookAgent", "DownloadAgent"):
+        assert re.search(rf"^{agent} +\S", result.err, re.MULTILINE), agent
+    chosen = re.search(r"^PatternAgent +(.*)$", result.err, re.MULTILINE)
+    assert chosen
+    assert chosen[1].startswith("Pipeline: the brief says ")
+    assert re.search(r"^DownloadAgent +checked: .*0 errors", result.err, re.MULTILINE)
+    assert "16 parts by designer" in result.err
+    assert weft("check", name).code == 0
+    assert "error" not in weft("run", name, "hello", "--model", "sample").err
+
+
+def test_everything_is_in_one_document_for_programs(weft, place):
+    data = weft("generate", BRIEF, "--approve", "--json").data
+    (package,) = data["packages"]
+    assert package["created"]
+    assert package["folder"] == f"workflows/{packages(place)[0]}"
+    assert data["run"]["outcome"] == "completed"
+    assert data["promotion"] == "approved"
+    assert {it["answerer"] for it in data["parts"]} == {"designer"}
+    assert len(data["parts"]) == 16
+    assert data["replaced"] == []
+    assert (place / data["staged"] / package["name"] / "agents.json").is_file()
+
+
+def test_without_a_person_it_waits_and_says_how_to_go_on(weft, place):
+    result = weft("generate", BRIEF)
+    assert result.code == 4
+    assert "waits for an answer to its interview" in result.err
+    run = re.search(r"run (\S+) waits", result.err)[1]
+    assert f"weft generate --run {run} --approve" in result.err
+    answered = weft("runs", "answer", run, "--json-value", '{"approver": "nobody"}')
+    assert answered.code == 4
+    waiting = weft("generate", "--run", run)
+    assert waiting.code == 4
+    assert f"weft plan approve {run}" in waiting.err
+    approved = weft("plan", "approve", run)
+    assert approved.code == 4
+    assert f"weft generate --run {run} --promote" in approved.err
+    assert not packages(place)
+    assert list((place / ".weft" / "generated" / run).iterdir())
+    assert weft("generate", "--run", run, "--promote").code == 0
+    assert packages(place)
+    again = weft("generate", "--run", run)
+    assert again.code == 0
+    assert "unchanged: workflows/" in again.out
+
+
+def asked(weft, run):
+    """Return the tools that have asked, each as often as it has."""
+    shown = weft("runs", "tail", run, "--json").out.splitlines()
+    events = [json.loads(line).get("event", {}) for line in shown]
+    return [
+        it["data"]["tool"]
+        for it in events
+        if it.get("kind") == "RequestOpened" and it["data"]["kind"] == "ui"
+    ]
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_answers_come_from_a_file(weft, place, form):
+    answers = {"goal": "settle complaints", "specialists": ["billing", "delivery"]}
+    answers |= {"plan_acceptance": "accepted", "promotion": "declined"}
+    file = place / f"answers.{form}"
+    text = json.dumps(answers)
+    if form == "yaml":
+        text = "".join(f"{name}: {json.dumps(it)}\n" for name, it in answers.items())
+    file.write_text(text)
+    result = weft("generate", BRIEF, "--answers", file)
+    assert result.code == 0, result.err
+    assert "not promoted; its files are in " in result.err
+    assert not packages(place)
+    shown = weft("inspect", "last", "--json").out
+    assert "settle complaints" in shown
+    assert "billing, delivery" in shown
+    assert asked(weft, "last") == ["interview", "mermaid_sequence_diagram", "download"]
+    assert weft("generate", "--run", "last", "--promote").code == 0
+    assert packages(place)
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ({"gaol": "x"}, "there is no question gaol"),
+        ({"gaol": "x"}, "did you mean goal?"),
+        ({"plan_hash": "x"}, "there is no question plan_hash"),
+        ({"goal": 7}, "goal is no text"),
+        ({"promotion": "maybe"}, "write one of: approved, declined"),
+        (["goal"], "holds no fields"),
+    ],
+)
+def test_a_wrong_answer_is_refused_before_anything_begins(weft, place, answers, said):
+    (place / "answers.json").write_text(json.dumps(answers))
+    result = weft("generate", BRIEF, "--answers", "answers.json")
+    assert result.code == 2
+    assert said in result.err
+    assert "answers.json" in result.err
+    assert not (place / ".weft").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ((), 2, "there is no brief"),
+        (("",), 2, "the message is empty"),
+        (("x", "--from", "brief.txt"), 2, "the brief is given twice"),
+        (("--from", "nowhere.txt"), 6, "nowhere.txt cannot be read"),
+        (("--from", "empty.txt"), 2, "empty.txt is empty"),
+        (("--from", "no_plan.json"), 2, "the plan in no_plan.json does not hold"),
+        (("--from", "broken.json"), 2, "broken.json:1:"),
+        (("x", "--run", "last"), 2, "--run continues a generation that has begun"),
+        (("x", "--take-over"), 2, "--take-over goes with a run"),
+        (("--run", "last"), 6, "no run was kept"),
+        (("x", "--until", "lunch"), 2, "lunch"),
+        (("x", "-o", "empty.txt"), 2, "empty.txt is a file"),
+        (("x", "--answers", "nowhere.json"), 6, "nowhere.json cannot be read"),
+    ],
+)
+def test_what_cannot_be_understood_is_said_with_what_to_do(weft, place, words, code, said):
+    (place / "empty.txt").write_text("")
+    (place / "no_plan.json").write_text('{"name": "x"}')
+    (place / "broken.json").write_text("{")
+    result = weft("generate", *words)
+    assert result.code == code
+    assert said in result.err
+    assert "hint:" in result.err
+
+
+def test_two_rounds_with_a_comment_are_compared(weft, until_plan):
+    first = weft("plan", "show", until_plan, "--json").data
+    assert first["rounds"] == 1
+    only = weft("plan", "diff", until_plan)
+    assert only.code == 2
+    assert "has one plan so far" in only.err
+    ignored = weft("plan", "comment", until_plan, "It shall be nicer.")
+    assert ignored.code == 0
+    assert "the comment changed nothing in the plan" in ignored.err
+    words = "Add a specialist Auditor."
+    result = weft("plan", "comment", until_plan, words, "--about", "strategy")
+    assert result.code == 0, result.err
+    assert f"weft plan approve {until_plan}" in result.err
+    assert "changed nothing" not in result.err
+    second = weft("plan", "show", until_plan, "--json").data
+    assert second["rounds"] == 2
+    assert second["hash"] != first["hash"]
+    assert [it["text"] for it in second["comments"]] == ["It shall be nicer.", words]
+    assert second["comments"][1]["about"] == "strategy"
+    changes = weft("plan", "diff", until_plan)
+    assert changes.code == 0
+    assert re.search(r"^[+~] .*Auditor", changes.out, re.MULTILINE)
+    data = weft("plan", "diff", until_plan, "--json").data
+    assert data["hashes"] == [first["hash"], second["hash"]]
+    assert weft("plan", "show", until_plan, "--round", "1", "--json").data["plan"] == first["plan"]
+    assert "adjustments requested" in weft("plan", "show", until_plan, "--round", "1").out
+
+
+def test_a_comment_in_a_file_of_answers_is_made_once(weft, place):
+    answers = {"plan_acceptance": "adjustments_requested", "comments": "Add an auditor."}
+    (place / "answers.json").write_text(json.dumps({**answers, "about": "agents", "goal": "x"}))
+    result = weft("generate", BRIEF, "--answers", "answers.json")
+    assert result.code == 4
+    assert asked(weft, "last").count("mermaid_sequence_diagram") == 2
+    assert weft("generate", "--run", "last", "--answers", "answers.json").code == 4
+    assert asked(weft, "last").count("mermaid_sequence_diagram") == 2
+    done = weft("generate", "--run", "last", "--answers", "answers.json", "--approve")
+    assert done.code == 0, done.err
+    assert packages(place)
+
+
+def test_an_approval_names_the_hash(weft, place, until_plan):
+    hash_ = weft("plan", "show", until_plan, "--json").data["hash"]
+    for wrong in ("0" * 64, hash_[:4]):
+        refused = weft("plan", "approve", until_plan, "--hash", wrong)
+        assert refused.code == 7
+        assert f"{wrong} is not the hash of the plan" in refused.err
+    assert weft("plan", "approve", until_plan, "--hash", hash_[:12]).code == 4
+    again = weft("plan", "approve", until_plan)
+    assert again.code == 2
+    assert "was approved before" in again.err
+    assert weft("plan", "comment", until_plan, "too late").code == 2
+
+
+def test_the_plan_is_readable_in_a_terminal(weft, until_plan):
+    shown = weft("plan", "show", until_plan)
+    assert shown.code == 0
+    assert "Module 1: " in shown.out
+    assert re.search(r"^hash +[0-9a-f]{64}$", shown.out, re.MULTILINE)
+    assert re.search(r"^decision +pending$", shown.out, re.MULTILINE)
+    assert f"weft plan comment {until_plan} TEXT" in shown.err
+    assert weft("plan", "show", until_plan, "--mermaid").out.startswith("sequenceDiagram")
+    missing = weft("plan", "show", until_plan, "--round", "2")
+    assert missing.code == 6
+    assert "it has round 1" in missing.err
+
+
+def test_a_run_that_is_no_generation_has_no_plan(weft, place, make_package):
+    make_package(place / "workflows" / "Support")
+    weft("run", "Support", "hello", "--model", "sample")
+    for words in (("show",), ("diff",), ("approve",), ("comment",)):
+        more = ("x",) if words == ("comment",) else ()
+        result = weft("plan", *words, "last", *more)
+        assert result.code == 2
+        assert "is a run of Support, and no generation" in result.err
+    assert weft("generate", "--run", "last").code == 2
+
+
+def test_a_generation_without_a_plan_says_so(weft):
+    weft("generate", BRIEF)
+    for words in (("show", "last"), ("approve", "last"), ("comment", "last", "x")):
+        result = weft("plan", *words)
+        assert result.code == 6
+        assert "has no plan yet" in result.err
+
+
+@pytest.mark.parametrize(
+    ("step", "made"),
+    [
+        ("interview", ()),
+        ("pattern", ("pattern_selection",)),
+        ("strategy", ("pattern_selection", "workflow_strategy")),
+        ("agents", ("pattern_selection", "workflow_strategy", "module_agents")),
+    ],
+)
+def test_it_stops_after_a_step_and_goes_on(weft, place, step, made):
+    result = weft("generate", BRIEF, "--approve", "--until", step)
+    assert result.code == 0, result.err
+    assert f"is stopped after {step}" in result.err
+    assert weft("plan", "show", "last").code == (0 if step == "agents" else 6)
+    past = weft("generate", "--run", "last", "--until", step)
+    assert past.code == 2
+    assert f"has done the step {step} already" in past.err
+    done = weft("generate", "--run", "last", "--approve")
+    assert done.code == 0, done.err
+    assert len(packages(place)) == 1
+    assert asked(weft, "last") == ["interview", "mermaid_sequence_diagram", "download"]
+
+
+def test_it_stops_with_the_files_staged(weft, place):
+    data = weft("generate", BRIEF, "--approve", "--until", "files", "--json").data
+    assert data["verdict"]
+    assert data["packages"] == []
+    assert (place / data["staged"]).is_dir()
+    assert not packages(place)
+    assert weft("generate", "--run", "last", "--promote", "-o", "made/workflows").code == 0
+    assert len(list((place / "made" / "workflows").iterdir())) == 1
+
+
+def test_a_person_is_asked_at_a_terminal(place):
+    with Terminal("generate", cwd=place) as terminal:
+        terminal.wait_for("What shall the workflow do?")
+        terminal.wait_for("you: ")
+        terminal.type(BRIEF)
+        for _ in range(7):
+            terminal.wait_for("may be empty): ")
+            terminal.type("")
+        terminal.wait_for("Module 1: ")
+        terminal.wait_for("Your decision")
+        terminal.type("accepted")
+        terminal.wait_for("checked: ")
+        terminal.wait_for("Shall the package take its place")
+        terminal.type("approved")
+        terminal.wait_for("made workflows/")
+    assert packages(place)
+
+
+def test_the_generator_is_a_package_like_others(weft, place):
+    (place / "workflows").mkdir()
+    assert weft("check", "Generator").code == 0
+    assert "InterviewAgent" in weft("diagram", "Generator").out
+    assert weft("export", "Generator").code == 0
+    ran = weft("run", "Generator", BRIEF)
+    assert ran.code == 4
+    assert weft("generate", "--run", "last", "--approve").code == 0
+    assert packages(place)
+    inspected = weft("inspect", "last")
+    assert inspected.code == 0
+    assert "ToolsManagerAgent" in inspected.out
+
+
+def test_what_is_exported_is_the_same_where_it_is_imported(weft, place):
+    weft("generate", BRIEF, "--approve")
+    (name,) = packages(place)
+    weft("export", name, "-o", "made.zip")
+    (place / "other").mkdir()
+    brought = weft("--workspace", "other", "import", "made.zip")
+    assert brought.code == 0, brought.err
+    folders = [place / "workflows" / name, place / "other" / "workflows" / name]
+    here, there = (read_package(folder).digest for folder in folders)
+    assert here == there
+    ends = []
+    for where in (".", "other"):
+        ran = weft("--workspace", where, "run", name, "hello", "--model", "sample", "--json")
+        last = json.loads(ran.out.splitlines()[-1])["run"]
+        ends.append((ran.code, last["status"], last["outcome"], last["reason"]))
+    assert ends[0] == ends[1]

@@ -1,0 +1,104 @@
+"""One plan, several workflows: what belongs where, and under which names."""
+
+from support.generator_plans import agent, compiled, findings, plan, told, tool, variable
+from weft.generator.compile.compiler import compile_spec
+from weft.generator.split import pack_of, workflow_plans
+
+ALPHA, BETA = [agent("Alpha")], [agent("Beta")]
+PIPELINE = {"pattern_id": 6, "pattern_name": "Pipeline"}
+PAIR = [
+    {"name": "order intake", "role": "primary", "description": "Takes orders.", **PIPELINE},
+    {"name": "Order check", "role": "dependent", "description": "Checks.", **PIPELINE},
+]
+
+
+def test_a_single_workflow_is_named_after_the_strategy():
+    (one,) = workflow_plans(plan((6, ALPHA)))
+    assert (one.name, one.role, one.requires) == ("HelpDesk", "primary", ())
+    assert [it.purpose for it in one.modules] == ["Part 1"]
+
+
+def test_modules_go_to_the_workflow_they_name_and_else_to_the_first():
+    first, second = workflow_plans(
+        plan((6, ALPHA), (6, BETA), (6, [agent("Gamma")]), workflows=PAIR,
+             owners=[None, "Order check", "nobody"])
+    )  # fmt: skip
+    assert (first.name, second.name) == ("OrderIntake", "OrderCheck")
+    assert [it.agent_name for it in first.agents] == ["Alpha", "Gamma"]
+    assert [it.agent_name for it in second.agents] == ["Beta"]
+
+
+def test_dependents_require_the_primary_and_all_what_the_blueprint_requires():
+    needed = {"required_workflows": ["sign up", "Order intake"]}
+    made = plan(
+        (6, ALPHA), (6, BETA), workflows=PAIR, owners=[None, "Order check"],
+        workflow_dependencies=needed,
+    )  # fmt: skip
+    first, second = workflow_plans(made)
+    assert first.requires == ("SignUp",)
+    assert second.requires == ("OrderIntake", "SignUp")
+    spec, _ = compile_spec(second)
+    required = spec.orchestrator.workflow_dependencies.required_workflows
+    assert required == ("OrderIntake", "SignUp")
+
+
+def test_variables_go_where_they_are_named_and_else_everywhere():
+    clerk = agent("Alpha", objective="Looks at the customer tier.")
+    first, second = workflow_plans(
+        plan(
+            (6, [clerk]),
+            (6, BETA),
+            workflows=PAIR,
+            owners=[None, "Order check"],
+            global_context_variables=[
+                variable("customer_tier", "state"),
+                variable("phase", "state", hint="when Beta is done"),
+                variable("region", "config"),
+            ],
+        )
+    )
+    names = [[it.name for it in one.blueprint.global_context_variables] for one in (first, second)]
+    assert names == [["customer_tier", "region"], ["phase", "region"]]
+
+
+def test_components_go_with_their_agents():
+    shown = {
+        "module_name": "Module 1: Part 1", "agent": "Alpha", "tool": "approve_it",
+        "label": "Ok?", "component": "OkPanel", "display": "artifact", "summary": "Says ok.",
+    }  # fmt: skip
+    clerk = agent("Alpha", agent_tools=[tool("approve_it", interaction_mode="artifact")])
+    first, second = workflow_plans(
+        plan((6, [clerk]), (6, BETA), workflows=PAIR, owners=[None, "Order check"],
+             ui_components=[shown])
+    )  # fmt: skip
+    assert [it.component for it in first.blueprint.ui_components] == ["OkPanel"]
+    assert second.blueprint.ui_components == ()
+
+
+def test_a_pack_has_one_journey_in_order():
+    made = plan((6, ALPHA), (6, BETA), workflows=PAIR, owners=[None, "Order check"])
+    pack = pack_of(made)
+    assert pack is not None
+    assert pack.pack_name == "DeskPack"
+    assert [(it.name, it.role) for it in pack.workflows] == [
+        ("OrderIntake", "primary"), ("OrderCheck", "dependent"),
+    ]  # fmt: skip
+    assert [it.steps for it in pack.journeys] == [(("OrderIntake",), ("OrderCheck",))]
+    assert pack_of(plan((6, ALPHA))) is None
+
+
+def test_names_become_those_of_packages_and_stand_for_one_thing_each():
+    team = [agent("writer"), agent("Writer"), agent("user"), agent("名前"), agent("class")]
+    kept = [variable(it, "config") for it in ("class", "user id", "名前", "Größe", "user_id")]
+    spec, shapes = compiled(plan((6, team), global_context_variables=kept))
+    names = [it.agent_name for it in spec.agents]
+    assert names == ["Writer", "Writer2", "User2", "Agent", "Class"]
+    assert [*spec.variables] == ["class_", "user_id_value", "value", "gro_e", "user_id_value2"]
+    assert told(findings(spec, shapes)) == []
+
+
+def test_a_module_that_nobody_staffed_gets_the_agents_it_needs():
+    made = plan((6, ALPHA), (6, BETA))
+    (one,) = workflow_plans(made.model_copy(update={"modules": made.modules[:1]}))
+    assert [it.agent_name for it in one.agents] == ["Alpha", "Beta"]
+    assert one.agents[1].objective == "The part number 2."
