@@ -12,8 +12,15 @@ from weft.generator.enrich.allowed import LIBRARIES
 from weft.generator.enrich.comparing import NO_FILE, TWICE, Comparison, as_list, as_object
 from weft.generator.enrich.jsx_code import jsx_faults
 from weft.generator.enrich.python_code import imported_libraries, python_faults
+from weft.generator.outputs import output_of
 from weft.spec.tools import Hook, LifecycleTool
 
+#: Where an agent lists its files.
+LISTED: Final = {
+    "UIFileGenerator": "tools",
+    "AgentToolsFileGenerator": "tools",
+    "HookAgent": "hook_files",
+}
 _REQUIREMENTS: Final = "installRequirements"
 
 
@@ -62,16 +69,10 @@ def _entries(given: Json, comparison: Comparison) -> Iterator[Mapping[str, Json]
 
 
 def _own(draft: Draft, agent: str) -> dict[str, str]:
-    """Return the plain files that an agent makes."""
-    shapes = [it for it in draft.shapes if it.kind == "ui"]
-    asking = {f"tools/{it.file}" for it in shapes} | {f"tools/{it.component}.jsx" for it in shapes}
-    folder = "hooks" if agent == "HookAgent" else "tools"
-    return {
-        path: text
-        for path, text in draft.code.items()
-        if path.startswith(f"{folder}/")
-        and (agent == "HookAgent" or (path in asking) == (agent == "UIFileGenerator"))
-    }
+    """Return the plain files that an agent makes: those it is shown."""
+    listed = as_list(output_of(agent, draft)[LISTED[agent]]) or []
+    paths = [str(entry["filename"]) for it in listed if (entry := as_object(it)) is not None]
+    return {path: draft.code[path] for path in paths}
 
 
 def _path(name: Json, own: Mapping[str, str]) -> str | None:

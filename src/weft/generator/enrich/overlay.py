@@ -11,7 +11,7 @@ from weft.check.subject import Subject
 from weft.findings import Json
 from weft.generator.draft import Draft, Replaced
 from weft.generator.enrich.comparing import NO_PART, Comparison, Place, as_object, same, says_nothing
-from weft.generator.enrich.files import overlay_files
+from weft.generator.enrich.files import LISTED, overlay_files
 from weft.generator.enrich.texts import DESCRIPTION, MESSAGE, PROMPT, TOOL, text_faults
 from weft.generator.outputs import output_of
 from weft.spec.templates import references
@@ -34,11 +34,6 @@ _PARTS: Final[Mapping[str, tuple[tuple[Place, str], ...]]] = {
     "AgentsAgent": ((("agents",), "agents"),),
     "OrchestratorAgent": (((), "orchestrator"),),
 }
-_FILES: Final = {
-    "UIFileGenerator": "tools",
-    "AgentToolsFileGenerator": "tools",
-    "HookAgent": "hook_files",
-}
 #: Its one text is said in the chat, and stands in no file.
 _TALKS: Final = frozenset({"DownloadAgent"})
 
@@ -56,8 +51,8 @@ def overlay(
     given = as_object(cast("Json", output))
     if given is None:
         return draft, (Replaced(agent, "the whole reply", "it is no object"),)
-    if agent in _FILES:
-        return overlay_files(draft, agent, given.get(_FILES[agent]))
+    if agent in LISTED:
+        return overlay_files(draft, agent, given.get(LISTED[agent]))
     if agent not in _PARTS:
         return draft, (Replaced(agent, "the whole reply", "no such agent makes a part"),)
     comparison = Comparison(agent, partial(_free, draft.spec, agent))
