@@ -1,5 +1,6 @@
 """Whole generations in process: any model behind the Generator, and a person who agrees."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -9,12 +10,13 @@ from typing import Any
 
 from weft.engine.events import Event, ModelReplied, OutputRefused, RunEnded
 from weft.engine.state import Request, State
-from weft.errors import ModelError
+from weft.findings import is_error
 from weft.generator.assisted import AssistedModel
 from weft.generator.designer.model import DesignerModel
 from weft.packages.archive.staging import create_folder
 from weft.packages.package import Package
-from weft.ports.model import ModelReply, ModelRequest
+from weft.packages.review import review
+from weft.ports.model import ModelRequest
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, UserMessage
@@ -22,7 +24,8 @@ from weft.testing.hosts import host_for, read_package
 from weft.testing.models import FunctionModel, Line
 
 ME = Scope("local", "me")
-BRIEFS = Path("examples/briefs")
+ROOT = Path(__file__).parents[2]
+BRIEFS = ROOT / "examples" / "briefs"
 BRIEF = (BRIEFS / "02-invoice-approval.txt").read_text(encoding="utf-8")
 
 #: What a model makes of the designer's reply to a request; None is that reply itself.
@@ -100,7 +103,7 @@ class Generation:
 
 @cache
 def generator() -> Package:
-    return read_package(Path("workflows/Generator"))
+    return read_package(ROOT / "workflows" / "Generator")
 
 
 def twisted(twist: Twist) -> FunctionModel:
@@ -116,13 +119,28 @@ def twisted(twist: Twist) -> FunctionModel:
     return FunctionModel(answer)
 
 
+def only(agent: str, line: Any) -> FunctionModel:
+    """Return a model that is its own for one agent; `line` may be made of the plain part."""
+
+    def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
+        if request.agent != agent:
+            return None
+        return line(plain) if callable(line) else line
+
+    return twisted(twist)
+
+
 def always(line: Line | Callable[[ModelRequest], Line | Awaitable[Line]]) -> FunctionModel:
     """Return a model that says the same to everything."""
     return FunctionModel(line if callable(line) else lambda _: line)
 
 
-async def generation(model: FunctionModel, brief: str = BRIEF) -> Generation:
+def generate(model: FunctionModel, brief: str = BRIEF) -> Generation:
     """Generate with a model behind the Generator; everything that is asked is agreed to."""
+    return asyncio.run(_generated(model, brief))
+
+
+async def _generated(model: FunctionModel, brief: str) -> Generation:
     package = generator()
     assisted = AssistedModel(model, name="bad")
     host = host_for(package.spec, assisted, code=package.code)
@@ -139,6 +157,14 @@ async def generation(model: FunctionModel, brief: str = BRIEF) -> Generation:
         return Generation(state, events, asked, model.requests)
 
 
+def sound(made: Generation, folder: Path) -> list[Path]:
+    """Write what was generated, and see that it loads and checks without errors."""
+    assert made.outcome == "completed The package is ready."
+    written = made.written(folder)
+    assert not [it for it in review(folder).findings if is_error(it)]
+    return written
+
+
 async def _agree(host: Host, run: str, request: Request, brief: str) -> None:
     answers: Mapping[str, dict[str, Any]] = {
         "interview": {},
@@ -152,5 +178,3 @@ async def _agree(host: Host, run: str, request: Request, brief: str) -> None:
     if "plan_acceptance" in answer:
         answer["plan_hash"] = request.payload["plan_hash"]
     await host.deliver(run, Answer(request.id, answer), scope=ME)
-
-
