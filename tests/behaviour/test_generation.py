@@ -274,9 +274,9 @@ def undisturbed(tmp_path_factory):
     return place
 
 
-#: Before a write to the journal: as the first, in the design half, at the approval, at the end;
+#: Before a write to the journal: as the first, at the approval, at the end;
 #: then while packages take their place.
-@pytest.mark.parametrize("at", ["2", "9", "17", "40", "create_folder"])
+@pytest.mark.parametrize("at", ["2", "17", "40", "create_folder"])
 def test_a_generation_that_is_killed_goes_on_and_asks_nothing_twice(place, undisturbed, capsys, at):
     command = [sys.executable, "-c", DYING, at, "generate", BRIEF, "--approve", "--quiet"]
     killed = subprocess.run(command, check=False, capture_output=True, timeout=60)

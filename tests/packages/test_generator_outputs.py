@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+
 from support import plan_play
 from support import seed_examples as seed
 from weft.engine.compiled import compile_workflow

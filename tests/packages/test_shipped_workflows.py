@@ -16,6 +16,7 @@ from weft.packages.reader import read_package
 from weft.packages.review import review
 from weft.packages.shipped import (
     BOARDS,
+    EVERYWHERE,
     EXAMPLES,
     FLOWS,
     example_files,
@@ -66,7 +67,8 @@ class Context(dict[str, object]):
 
 
 def test_examples_and_one_template_for_each_pattern_are_shipped():
-    assert sorted([*EXAMPLES, *BOARDS, *(pattern.name for pattern in PATTERNS)]) == SHIPPED
+    templates = (pattern.name for pattern in PATTERNS)
+    assert sorted([*EXAMPLES, *BOARDS, *EVERYWHERE, *templates]) == SHIPPED
 
 
 @pytest.mark.parametrize("name", SHIPPED)

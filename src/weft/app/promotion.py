@@ -52,6 +52,16 @@ class Change:
     edited: tuple[str, ...] = ()
     created: bool = False
 
+    @property
+    def is_package(self) -> bool:
+        """Whether it is a package, which has a folder of its own; else the file of a pack."""
+        return self.folder.name == self.name
+
+    @property
+    def place(self) -> Path:
+        """The package, or the file of the pack."""
+        return self.folder if self.is_package else self.folder / self.name
+
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
@@ -73,7 +83,7 @@ class Promotion:
     @property
     def packages(self) -> tuple[Change, ...]:
         """The packages, without the pack."""
-        return tuple(it for it in self.changes if it.folder.name == it.name)
+        return tuple(it for it in self.changes if it.is_package)
 
 
 def stage(bundle: Mapping[str, Any], workspace: Path, run: str) -> Path:
@@ -159,7 +169,7 @@ def _planned(
     place = folder / name if alone else folder
     if not (place.exists() or place.is_symlink()):
         new = compare({}, generated)
-        return _Planned(Change(name, folder, base, generated, generated, new, created=not alone))
+        return _Planned(Change(name, folder, base, generated, generated, new, created=True))
     present = _present(folder, generated if alone else None)
     if present is None:
         return _Planned(stranger=place)
@@ -247,8 +257,8 @@ def promote(promotion: Promotion) -> None:
     What was generated is kept before a new package appears, and after one that was there has
     changed: whoever is stopped in between can do it again.
     """
-    fresh = [it for it in promotion.changes if it.created]
-    others = [it for it in promotion.changes if not it.created]
+    fresh = [it for it in promotion.packages if it.created]
+    others = [it for it in promotion.changes if it not in fresh]
     made: list[Path] = []
     try:
         for change in fresh:
@@ -273,7 +283,7 @@ def _written(change: Change) -> Iterator[tuple[Path, bytes]]:
 
 def _keep_base(change: Change) -> None:
     kept = read_files(change.base).files if change.base.is_dir() else {}
-    if not change.created and change.base.name == PACKS:
+    if not change.is_package:
         kept = {}  # Files of other packs lie there as well.
     own = change.base.parents[2]
     own.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,5 @@
 """Following a generation: its questions are answered as the person said, or asked, or left open."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -97,7 +96,10 @@ async def follow_generation(
             if row.status != "waiting":
                 return False
             generation = read_generation(await host.state(session.run, scope=LOCAL))
-            (request, *_) = await host.requests(scope=LOCAL, run=session.run)
+            asked = await host.requests(scope=LOCAL, run=session.run)
+            if not asked:
+                return False
+            request = asked[0]
             if _ends(wishes.until, request):
                 return True
             signal = answering.known(request, generation)
@@ -169,13 +171,12 @@ class _Answering:
         answers = self._wishes.answers
         named = {"plan_hash": _hash(request)}
         said = answers.get("plan_acceptance")
-        if said == ADJUST:
+        text = answers.get("comments", "")
+        if said == ADJUST and all(it["text"] != text for it in generation.comments):
             comment = {name: answers[name] for name in ("about", "comments") if name in answers}
-            if not any(it["text"] == comment.get("comments", "") for it in generation.comments):
-                return {"plan_acceptance": ADJUST, **named, **comment}
-        elif said == ACCEPTED or self._wishes.approve:
-            return {"plan_acceptance": ACCEPTED, **named}
-        return {"plan_acceptance": ACCEPTED, **named} if self._wishes.approve else None
+            return {"plan_acceptance": ADJUST, **named, **comment}
+        accepted = said == ACCEPTED or self._wishes.approve
+        return {"plan_acceptance": ACCEPTED, **named} if accepted else None
 
     async def _ask(self, request: RequestRow, generation: Generation) -> Signal:
         if request.tool in APPROVALS:
@@ -384,4 +385,3 @@ def _print_how_to_go_on(
     tell = streams.note if stopped else streams.problem
     for name, command in commands.items():
         tell(f"  {name + ':':<10}{command}")
-    sys.stderr.flush()

@@ -29,9 +29,6 @@ from weft.spec.plan import ActionPlan
 #: The agents of the second half whose parts are made, in their order.
 MAKERS: Final = tuple(step.agent for step in STEPS[6:-1])
 
-#: What they return can be said of one workflow only, which is the first.
-_FIRST_ONLY: Final = frozenset({"OrchestratorAgent"})
-
 #: Beside what a package declares: the plan it was made from, and what became of each part of it.
 PLAN_FILE: Final = "action_plan.json"
 TRACE_FILE: Final = "traceability.json"
@@ -59,21 +56,25 @@ def _draft(workflow: WorkflowPlan) -> Draft:
 
 
 def plain_part(agent: str, drafts: Sequence[Draft]) -> dict[str, Json]:
-    """Return what one agent of the second half makes of all workflows, in one output.
-
-    Lists follow each other; of what can be said once only, the first workflow's counts.
-    """
+    """Return what one agent of the second half makes of all workflows, in one output."""
     whole: dict[str, Json] = {}
-    for draft in drafts:
+    for draft in _spoken_of(agent, drafts):
         _join(whole, output_of(agent, draft))
     return whole
+
+
+def _spoken_of(agent: str, drafts: Sequence[Draft]) -> Sequence[Draft]:
+    """Return the workflows an output speaks of: settings can be said once, so of the first."""
+    return drafts[:1] if agent == "OrchestratorAgent" else drafts
 
 
 def _join(whole: dict[str, Json], part: Mapping[str, Json]) -> None:
     for key, value in part.items():
         known = whole.get(key)
         if isinstance(known, list) and isinstance(value, list):
-            whole[key] = [*known, *(it for it in value if it not in known)]
+            entries = cast("list[Json]", known)
+            new = (it for it in cast("list[Json]", value) if it not in entries)
+            whole[key] = [*entries, *new]
         elif isinstance(known, dict) and isinstance(value, dict):
             inner = dict(cast("dict[str, Json]", known))
             _join(inner, cast("dict[str, Json]", value))
@@ -95,9 +96,9 @@ def enriched(
         output = outputs.get(agent)
         if output is None or output == plain_part(agent, drafts):
             continue
-        meant = 1 if agent in _FIRST_ONLY else len(made)
-        pairs = [overlay(draft, agent, output) for draft in made[:meant]]
-        made = (*(draft for draft, _ in pairs), *made[meant:])
+        spoken_of = _spoken_of(agent, made)
+        pairs = [overlay(draft, agent, output) for draft in spoken_of]
+        made = (*(draft for draft, _ in pairs), *made[len(spoken_of) :])
         replaced += _common([said for _, said in pairs])
     return made, tuple(replaced)
 

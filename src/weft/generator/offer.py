@@ -24,7 +24,7 @@ class Offer:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What is wrong, in words for whoever shall mend it."""
+        """What is wrong, in words for whoever shall fix it."""
         return tuple(_faults(self.verdict))
 
     def data(self) -> dict[str, Json]:

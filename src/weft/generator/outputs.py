@@ -206,7 +206,9 @@ def _ui_files(draft: Draft) -> UIToolsFilesOutput:
 
 def _tool_files(draft: Draft) -> AgentToolsFilesOutput:
     asking = {it.file for it in draft.spec.tools if isinstance(it, UiTool)}
-    named = {it.file for it in (*draft.spec.tools, *draft.spec.lifecycle_tools)} - asking
+    # Beside the tools: functions that compute variables.
+    files = (path.removeprefix("tools/") for path in draft.code if path.startswith("tools/"))
+    named = {it for it in files if it.endswith(".py")} - asking
     return AgentToolsFilesOutput(tools=tuple(_files(draft, named, PythonFile)))
 
 

@@ -56,7 +56,7 @@ def test_the_order_does_not_depend_on_how_the_steps_are_listed():
 def test_the_seeds_own_inputs_are_circular_and_refused():
     tools = Step("ToolsManagerAgent", "tools", ("variables",))
     variables = Step("ContextVariablesAgent", "variables", ("tools",))
-    with pytest.raises(UsageError, match="wait for each other: .*ToolsManagerAgent"):
+    with pytest.raises(UsageError, match="wait for each other"):
         ordered((tools, variables))
 
 

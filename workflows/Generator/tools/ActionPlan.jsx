@@ -3,7 +3,7 @@ import { Button, Card } from "@kit/ui";
 
 const PARTS = ["pattern", "strategy", "blueprint", "agents"];
 
-export default function ActionPlan({ payload, onResponse }) {
+export default function ActionPlan({ payload, onResponse, onCancel }) {
   const { message, plan, diagram, legend, plan_hash } = payload;
   const [about, setAbout] = useState("strategy");
   const [comments, setComments] = useState("");
@@ -53,6 +53,9 @@ export default function ActionPlan({ payload, onResponse }) {
           Request changes
         </Button>
       </form>
+      <Button type="button" onClick={onCancel}>
+        Cancel
+      </Button>
     </Card>
   );
 }

@@ -1,6 +1,6 @@
 import { Button, Card } from "@kit/ui";
 
-export default function DownloadBundle({ payload, onResponse }) {
+export default function DownloadBundle({ payload, onResponse, onCancel }) {
   const { message, packages, checked, replaced } = payload;
 
   return (
@@ -21,6 +21,9 @@ export default function DownloadBundle({ payload, onResponse }) {
       </Button>
       <Button type="button" onClick={() => onResponse({ promotion: "declined" })}>
         Not now
+      </Button>
+      <Button type="button" onClick={onCancel}>
+        Cancel
       </Button>
     </Card>
   );

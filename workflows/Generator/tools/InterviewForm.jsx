@@ -11,7 +11,7 @@ const QUESTIONS = {
   risks: "What may go wrong?",
 };
 
-export default function InterviewForm({ payload, onResponse }) {
+export default function InterviewForm({ payload, onResponse, onCancel }) {
   const defaults = payload["left open, this is taken"];
   const [answers, setAnswers] = useState({});
 
@@ -35,6 +35,9 @@ export default function InterviewForm({ payload, onResponse }) {
         ))}
         <Button type="submit">Send</Button>
       </form>
+      <Button type="button" onClick={onCancel}>
+        Cancel
+      </Button>
     </Card>
   );
 }

@@ -31,4 +31,4 @@ def given_plan(context_variables: Context) -> None:
     context_variables.set("workflow_strategy", record["WorkflowStrategy"])
     context_variables.set("technical_blueprint", record["TechnicalBlueprint"])
     context_variables.set("module_agents", record["ModuleAgents"])
-    context_variables.set("plan_given", True)
+    context_variables["plan_given"] = True

@@ -27,7 +27,7 @@ from weft.cli.generating import (
     require_generation,
 )
 from weft.cli.hosting import find_run, locate_journal
-from weft.cli.options import JournalFile, ModelName, Seed
+from weft.cli.options import JournalFile
 from weft.cli.starting import package_to_run, read_message, start_run
 from weft.cli.streams import Streams
 from weft.engine.rows import RunRow
@@ -85,8 +85,14 @@ def generate(  # noqa: PLR0913 - its options
     take_over: Annotated[
         bool, Parameter(help="Also if another process works on the run.", negative="")
     ] = False,
-    model: ModelName = None,
-    seed: Seed = 0,
+    model: Annotated[
+        str | None,
+        Parameter(
+            metavar="NAME",
+            help="Answers for every agent: PROVIDER:MODEL, designer, you, or replay:RUN; what it "
+            "does not manage, the designer does.",
+        ),
+    ] = None,
     journal: JournalFile = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
@@ -109,7 +115,7 @@ def generate(  # noqa: PLR0913 - its options
         message = _first_message(message, streams, approve=approve)
 
     async def work(person: Person) -> Exit:
-        async with interactive_host(session, person, seed) as host:
+        async with interactive_host(session, person, 0) as host:
             if run is not None:
                 stopped = await _continue(host, session, person, wishes, run, take_over=take_over)
             else:

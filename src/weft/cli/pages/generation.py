@@ -82,8 +82,8 @@ class ProgressView:
         """Show what was found out about the packages that are offered."""
         if request.tool == DOWNLOAD:
             payload = cast("dict[str, Any]", request.payload)
-            checked = cast("Sequence[str]", payload.get("checked") or ())
-            self._line(self._agents[DOWNLOAD], f"checked: {', '.join(checked)}")
+            for it in cast("Sequence[str]", payload.get("checked") or ()):
+                self._line(self._agents[DOWNLOAD], f"checked: {it}")
 
     def _returned(self, tool: str, value: Json) -> None:
         told = made_text(tool, value)
@@ -148,7 +148,7 @@ def change_data(change: Change) -> dict[str, Json]:
     compared = change.comparison
     return {
         "name": change.name,
-        "folder": str(change.folder),
+        "folder": str(change.place),
         "created": change.created,
         "added": list(compared.added),
         "changed": list(compared.changed),
@@ -200,7 +200,8 @@ def decision_lines(generation: Generation, round_: Round) -> list[str]:
 def change_note(change: Change) -> str:
     """Say in a line what became of a package."""
     if change.created:
-        return f"made {change.folder} with {counted(len(change.files), 'file')}"
+        number = f" with {counted(len(change.files), 'file')}" if change.is_package else ""
+        return f"made {change.place}{number}"
     compared = change.comparison
     counts: Mapping[str, Sequence[str]] = {
         "added": compared.added,
@@ -209,6 +210,4 @@ def change_note(change: Change) -> str:
     }
     said = ", ".join(f"{len(it)} {word}" for word, it in counts.items() if it)
     kept = f"; your changes stay in {', '.join(change.edited)}" if change.edited else ""
-    return (
-        f"{'updated' if said else 'unchanged:'} {change.folder}{f': {said}' if said else ''}{kept}"
-    )
+    return f"updated {change.place}: {said}{kept}" if said else f"unchanged: {change.place}{kept}"

@@ -42,7 +42,8 @@ def orchestrator(workflow: WorkflowPlan, wiring: Wiring) -> Orchestrator:
     """Return the settings of the workflow as a whole."""
     strategy = workflow.strategy
     mode = startup_mode(strategy.trigger, strategy.initiated_by)
-    seen = [it.agent_name for it in workflow.agents if it.human_interaction != "none"]
+    everybody = tuple(it.agent_name for it in workflow.agents)
+    seen = tuple(it.agent_name for it in workflow.agents if it.human_interaction != "none")
     told = line(workflow.description, 500)
     turns = max(_LEAST_TURNS, _TURNS_EACH * len(workflow.agents))
     return Orchestrator(
@@ -57,7 +58,7 @@ def orchestrator(workflow: WorkflowPlan, wiring: Wiring) -> Orchestrator:
         startup_mode=mode,
         initial_message_to_user=_greeting(workflow) if mode == "UserDriven" else None,
         initial_message=None if mode == "UserDriven" else f"Begin. {told}",
-        visual_agents=tuple(seen) or None,
+        visual_agents=seen or everybody,
         workflow_dependencies=WorkflowDependencies(required_workflows=workflow.requires),
         parallel=wiring.groups,
     )

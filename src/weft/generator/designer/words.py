@@ -1,4 +1,4 @@
-"""Words of the field as data: domains with their people, data and tools, roles and services.
+"""Words of the field as data: domains with their people and tools, roles and services.
 
 Terms are written as `Wording.find` reads them: parted by "|", "*" for any ending, no accents.
 """
@@ -392,10 +392,7 @@ def kind_of_data(name: str, domain: Domain) -> SourceKind:
 
 
 def usual_team(wording: Wording, domain: Domain) -> tuple[str, ...]:
-    """Return who takes part where nobody is named.
-
-    The first three of the domain, and others the text speaks of by a word of their name or task.
-    """
+    """Return who takes part where nobody is named: three of the domain, and who is spoken of."""
     first, more = domain.team[:3], domain.team[3:]
     spoken_of = [it for it in more if wording.has(f"{it[0].split()[0]}|{it[1].split()[-1]}")]
     return tuple(name for name, _ in (*first, *spoken_of))
