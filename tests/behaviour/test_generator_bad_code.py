@@ -20,23 +20,25 @@ from weft.testing.models import Line, call
 TOOLS, UI = "AgentToolsFileGenerator", "UIFileGenerator"
 
 
-def before(line: str) -> Any:
-    """Return what puts a line before the first import."""
-    return lambda code, _: code.replace("from weft import", f"{line}\nfrom weft import", 1)
+Change = Callable[[str], str]
 
 
-def inside(line: str) -> Any:
+def before(line: str) -> Change:
+    return lambda code: f"{line}\n{code}"
+
+
+def inside(line: str) -> Change:
     """Return what makes a line the last but one of the function."""
 
-    def put(code: str, _: str) -> str:
+    def put(code: str) -> str:
         head, found, tail = code.rpartition("    return")
         return f"{head}    {line}\n{found}{tail}"
 
     return put
 
 
-def after(text: str) -> Any:
-    return lambda code, _: f"{code}\n\n{text}\n"
+def after(text: str) -> Change:
+    return lambda code: f"{code}\n\n{text}\n"
 
 
 CANARY = "CANARY"
@@ -60,7 +62,7 @@ HOSTILE_PYTHON = {
     "nested": inside("x = " + "+".join("1" * 2_000)),
     "endless": inside("while True: pass"),
     "long": after("# " + "x" * 30_000),
-    "nothing": lambda *_: "",
+    "nothing": lambda _: "",
 }
 
 
@@ -80,7 +82,7 @@ def test_python_of_a_model_is_read_and_never_run(tmp_path, monkeypatch, capsys):
                 if it["filename"].endswith(".py") and kinds:
                     kind, change = kinds.popitem()
                     plain_files[it["filename"]] = it["content"]
-                    it["content"] = change(it["content"], it["filename"])
+                    it["content"] = change(it["content"])
                     assert it["content"] != plain_files[it["filename"]]
                     used[it["filename"]] = kind
             return plain
@@ -95,4 +97,228 @@ def test_python_of_a_model_is_read_and_never_run(tmp_path, monkeypatch, capsys):
     assert main(["export", str(folders[0]), "-o", str(tmp_path / "it.zip")]) == 0
     (tmp_path / "other" / "workflows").mkdir(parents=True)
     assert main(["import", str(tmp_path / "it.zip"), "--workspace", str(tmp_path / "other")]) == 0
+    assert not [*tmp_path.rglob(CANARY)]
+
+
+def test_code_that_passes_is_not_run_either(tmp_path):
+    """Simulated runs use the plain version: nobody has read the other one yet."""
+
+    def raising(plain: dict[str, Any]) -> dict[str, Any]:
+        for it in plain["tools"]:
+            it["content"] = inside('raise RuntimeError("called")')(it["content"])
+        return plain
+
+    made = generate(only(TOOLS, raising))
+    sound(made, tmp_path)
+    assert made.replaced == {}
+    assert 'RuntimeError("called")' in made.files["tools/check_invoice_limit.py"]
+
+
+# Components --------------------------------------------------------------------------------------
+
+SEND = "onResponse({ decision: values.decision, comment: values.comment });"
+HOSTILE_JSX = {
+    "fetch": (SEND, f'fetch("/x", {{ method: "POST" }}); {SEND}'),
+    "markup from text": ("<section>", '<section dangerouslySetInnerHTML={{ __html: "x" }}>'),
+    "import": (SEND, f'import("/evil.js"); {SEND}'),
+    "script": ("<section>", "<section><script>alert(1)</script>"),
+    "two exports": ("export default", "export default function Other() {}\nexport default"),
+    "other answer": (SEND, "onResponse({ evil: true });"),
+    "broken": ("</section>", ""),
+    "a module": ('"react"', '"node:child_process"'),
+    "a way around": (SEND, f'window["ev" + "al"]("x"); {SEND}'),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE_JSX)
+def test_components_of_a_model_are_parsed_and_never_run(kind, tmp_path):
+    old, new = HOSTILE_JSX[kind]
+    path = "tools/InvoiceApproval.jsx"
+    plain: dict[str, str] = {}
+
+    def hostile(part: dict[str, Any]) -> dict[str, Any]:
+        entry = next(it for it in part["tools"] if it["filename"] == path)
+        plain[path] = entry["content"]
+        entry["content"] = entry["content"].replace(old, new, 1)
+        assert entry["content"] != plain[path]
+        return part
+
+    made = generate(only(UI, hostile))
+    sound(made, tmp_path)
+    assert made.files[path] == plain[path]
+    assert [*made.replaced] == [f"{UI} {path}"]
+
+
+# Names of files and libraries --------------------------------------------------------------------
+
+STRANGE = ["tools/../../x.py", "/tmp/x.py", "..\\x.py", "tools/new.py", "agents.json", ""]  # noqa: S108
+LIBRARIES = ["evil", "httpx; rm -rf /", "-r /etc/passwd", "git+https://host/x", "httpx"]
+
+
+def test_files_and_libraries_are_those_that_may_be(tmp_path):
+    def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
+        if request.agent not in (TOOLS, UI):
+            return None
+        for it in plain["tools"]:
+            it["installRequirements"] = LIBRARIES
+        plain["tools"] += [
+            {"filename": it, "content": "X = 1", "installRequirements": []} for it in STRANGE
+        ]
+        return plain
+
+    made = generate(twisted(twist))
+    (folder,) = sound(made, tmp_path)
+    plain = generate(twisted(lambda *_: None))
+    assert made.files.keys() == plain.files.keys(), "no file is new, nor is anything installed"
+    assert {it.name for it in tmp_path.iterdir()} == {"workflows"}
+    assert [it.name for it in (tmp_path / "workflows").iterdir()] == [folder.name]
+    for name in STRANGE:
+        assert made.replaced[f"{TOOLS} {name}"] == "there is no such file"
+    assert "nothing is installed" in made.replaced[f"{UI} tools/InvoiceApproval.jsx: installRequirements"]
+    told = made.replaced[f"{TOOLS} tools/check_invoice_limit.py: evil"]
+    assert told == "this library may not be required"
+
+
+# A good model ------------------------------------------------------------------------------------
+
+
+GREETING = "Good morning. Which one is it?"
+
+
+def improved(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
+    """Return the plain part with better words and better code."""
+    match request.agent:
+        case "ToolsManagerAgent":
+            for it in plain["tools"]:
+                it["description"] = f"Improved: {it['description']}"[:140]
+        case "ContextVariablesAgent":
+            for it in plain["ContextVariablesPlan"]["definitions"].values():
+                it["description"] = "An improved description."
+        case "AgentsAgent":
+            for agent in plain["agents"]:
+                for section in agent["prompt_sections"]:
+                    section["content"] += "\nBe brief, and say what you are not sure of."
+        case "OrchestratorAgent":
+            if plain["initial_message_to_user"]:
+                plain["initial_message_to_user"] = GREETING
+        case "UIFileGenerator":
+            for it in plain["tools"]:
+                it["content"] = it["content"].replace("<section>", '<section className="card">')
+        case "AgentToolsFileGenerator":
+            for it in plain["tools"]:
+                it["content"] = inside("noted = len(str(1))")(it["content"])
+        case _:
+            return None
+    return plain
+
+
+@pytest.mark.parametrize("brief", ["02-invoice-approval.txt", "16-hiring-pack.txt"])
+def test_what_a_good_model_adds_is_in_the_package(brief, tmp_path):
+    made = generate(twisted(improved), (BRIEFS / brief).read_text(encoding="utf-8"))
+    sound(made, tmp_path)
+    assert made.replaced == {}
+    assert made.stood_in() == {}
+    for number, files in enumerate(made.packages.values()):
+        said = [section for it in json.loads(files["agents.json"])["agents"] for section in it["prompt_sections"]]
+        assert all(it["content"].endswith("not sure of.") for it in said)
+        tools = json.loads(files["tools.json"])["tools"]
+        assert all(it["description"].startswith("Improved: ") for it in tools)
+        assert "An improved description." in files["context_variables.json"]
+        assert all('className="card"' in text for path, text in files.items() if path.endswith("jsx"))
+        greeting = json.loads(files["orchestrator.json"]).get("initial_message_to_user")
+        assert not greeting or (greeting == GREETING) == (number == 0)
+    assert any("noted = len" in text for files in made.packages.values() for text in files.values())
+
+
+# What only the whole package shows ---------------------------------------------------------------
+
+MARK = "Only the whole shows that this is wrong."
+
+
+def picky(files, plain_code, simulate, pack=None) -> Verdict:
+    """Find a fault in the whole that no check of a part knows."""
+    verdict = verify(files, plain_code, simulate, pack)
+    found = tuple(
+        Finding("REF001", "error", "it has the mark", Place(f"{name}/agents.json", 1))
+        for name, texts in files.items()
+        if MARK in texts["agents.json"]
+    )
+    wrong = tuple(PackageVerdict(it.name, it.digest, found, Simulation()) for it in verdict.packages)
+    return Verdict(wrong) if found else verdict
+
+
+def marking(times: int) -> tuple[list[list[str]], Callable[..., Line | None]]:
+    """Return what a model is told, and a model that writes the mark so many times."""
+    told: list[list[str]] = []
+
+    def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
+        if request.agent == "AgentsAgent":
+            told.append([it["content"] or "" for it in request.messages if it["role"] == "system"])
+            if len(told) <= times:
+                plain["agents"][0]["prompt_sections"][0]["content"] += f" {MARK}"
+            else:
+                plain["agents"][0]["prompt_sections"][0]["content"] += " Be brief."
+            return plain
+        return improved(request, plain)
+
+    return told, twist
+
+
+def test_findings_of_the_whole_go_back_to_who_is_responsible(tmp_path, monkeypatch):
+    monkeypatch.setattr(offer, "verify", picky)
+    told, twist = marking(2)
+    made = generate(twisted(twist))
+    sound(made, tmp_path)
+    assert made.state.variables["repair_round"] == 2
+    assert ["it has the mark" in "".join(it) for it in told] == [False, True, True]
+    assert made.replaced == {}
+    assert "Be brief." in made.files["agents.json"]
+
+
+def test_after_three_times_the_part_is_plain(tmp_path, monkeypatch):
+    monkeypatch.setattr(offer, "verify", picky)
+    told, twist = marking(99)
+    made = generate(twisted(twist))
+    sound(made, tmp_path)
+    assert made.state.variables["repair_round"] == 3
+    assert len(told) == 4
+    assert MARK not in made.files["agents.json"]
+    assert [*made.replaced] == ["AgentsAgent the whole part"]
+    assert "REF001 it has the mark" in made.replaced["AgentsAgent the whole part"]
+    assert "Improved: " in made.files["tools.json"], "what the others did stays"
+    asked = next(it for it in made.asked if it.tool == "download")
+    assert "the package does not hold" in asked.payload["replaced"][0]
+
+
+# All of it ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_everything_at_once(seed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    random = Random(seed)
+
+    def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
+        whole = json.dumps(plain)
+        lines: list[Any] = [
+            None,
+            "",
+            "NEXT",
+            whole[: len(whole) // 2],
+            [plain],
+            "x" * 300_000,
+            call("rm_rf"),
+            ValueError("on fire"),
+            whole.replace("a", "{secret}"),
+            whole.replace("def ", f"{WRITE}\\ndef "),
+            {**plain, "evil": True},
+            dict.fromkeys(plain),
+        ]
+        line = random.choice(lines)
+        return json.dumps(line) if isinstance(line, list) else line
+
+    brief = random.choice(sorted(BRIEFS.glob("0*.txt")))
+    made = generate(twisted(twist), brief.read_text(encoding="utf-8"))
+    sound(made, tmp_path / "workspace")
+    assert made.stood_in() or made.replaced
     assert not [*tmp_path.rglob(CANARY)]

@@ -12,6 +12,7 @@ from weft.errors import ModelError
 from weft.generator.assisted import LONGEST_REPLY
 from weft.generator.steps import STEPS
 from weft.ports.model import ModelRequest
+from weft.spec.templates import references
 from weft.testing.models import FunctionModel, Line, call
 
 AGENTS = [it.agent for it in STEPS]
@@ -136,8 +137,8 @@ COMPONENT = ("TechnicalBlueprint", "ui_components", 0)
 WRONG_PARTS = [
     ("PatternAgent", changed("PatternSelection", "workflows", to=[]), "workflows"),
     ("PatternAgent", changed("PatternSelection", "workflows", 0, "name", to="my flow"), "Pascal"),
-    ("PatternAgent", changed("PatternSelection", "workflows", 0, "pattern_id", to=99), "99"),
-    ("WorkflowStrategyAgent", changed(*MODULE, "module_name", to="First"), "Module 1"),
+    ("PatternAgent", changed("PatternSelection", "workflows", 0, "pattern_id", to=99), "equal to 9"),
+    ("WorkflowStrategyAgent", changed(*MODULE, "module_name", to="First"), "match pattern"),
     ("WorkflowStrategyAgent", changed(*MODULE, "agents_needed", to=["user"]), "user"),
     ("WorkflowStrategyAgent", changed(*MODULE, "module_description", to="x" * 9_000), "9000"),
     ("WorkflowArchitectAgent", changed(*COMPONENT, "agent", to="Nobody"), "Nobody"),
@@ -236,8 +237,13 @@ def test_texts_are_texts(text, half, tmp_path):
         return with_text(plain, text) if (request.agent in DESIGN) == (half == "design") else None
 
     made = generate(twisted(twist))
-    (folder,) = sound(made, tmp_path)
-    assert "{secret}" not in (folder / "agents.json").read_text(encoding="utf-8")
+    sound(made, tmp_path)
+    prompts = [
+        section["content"]
+        for agent in json.loads(made.files["agents.json"])["agents"]
+        for section in agent["prompt_sections"]
+    ]
+    assert not {"secret", "x", "interview"} & {it.name for text in prompts for it in references(text)}
     assert made.stood_in().keys() <= {"InterviewAgent", *DESIGN}
     if half == "files":
         assert any(it.startswith("AgentsAgent agents.") for it in made.replaced)

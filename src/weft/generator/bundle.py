@@ -15,7 +15,7 @@ from weft.generator.code.ui import ui_files
 from weft.generator.compile.compiler import compile_spec
 from weft.generator.compile.wiring import wire
 from weft.generator.draft import Draft, Replaced
-from weft.generator.enrich.comparing import UNKNOWN
+from weft.generator.enrich.comparing import LEFT_OUT, MORE, UNKNOWN
 from weft.generator.enrich.overlay import overlay
 from weft.generator.names import pascal_case
 from weft.generator.outputs import output_of
@@ -105,11 +105,20 @@ def enriched(
 
 
 def _common(told: Sequence[Sequence[Replaced]]) -> Iterator[Replaced]:
-    """Yield what was said of an output, once; what only some do not know is another's."""
-    unknown = [{it.what for it in said if it.why in UNKNOWN} for said in told]
-    foreign = set[str]().union(*unknown) - set[str].intersection(*unknown)
-    found = [it for said in told for it in said if it.why not in UNKNOWN or it.what not in foreign]
+    """Yield what was said of an output, once: what no workflow has taken, or known."""
+    found = [it for said in told for it in said if all(_agrees(other, it) for other in told)]
+    # Why something did not stay says more than that another workflow has no such thing.
+    found.sort(key=lambda it: it.why not in UNKNOWN)
     yield from {it.what: it for it in found}.values()
+
+
+def _agrees(said: Sequence[Replaced], one: Replaced) -> bool:
+    """Tell whether a workflow did not take something either: it said so, or does not know it."""
+    if one.why == LEFT_OUT:
+        return True
+    unknown = [it.what for it in said if it.why in UNKNOWN]
+    inside = any(one.what.startswith((f"{it}.", f"{it}:")) for it in unknown)
+    return inside or any(it.what in (one.what, MORE) for it in said)
 
 
 @dataclass(frozen=True, slots=True)

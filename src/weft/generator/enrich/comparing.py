@@ -28,6 +28,9 @@ _DECIDED: Final = "the plan decides this"
 NO_PART: Final = "there is no such part"
 NO_FILE: Final = "there is no such file"
 TWICE: Final = "it is there twice"
+LEFT_OUT: Final = "it was left out"
+#: Stands for all that is not listed.
+MORE: Final = "more"
 #: What is said of something that may belong to another workflow.
 UNKNOWN: Final = frozenset({NO_PART, NO_FILE, TWICE})
 
@@ -45,7 +48,7 @@ class Comparison:
         if len(self.replaced) < _MOST:
             self.replaced.append(Replaced(self.agent, _short(what), why))
         elif len(self.replaced) == _MOST:
-            self.replaced.append(Replaced(self.agent, "more", "what else differs is not listed"))
+            self.replaced.append(Replaced(self.agent, MORE, "what else differs is not listed"))
 
     def merged(self, plain: Json, given: Json, place: Place = ()) -> Json:
         """Return the plain version with the texts of the other that may stand there."""
@@ -90,7 +93,7 @@ class Comparison:
                 found[name] = it
         for name in plain:
             if name not in found:
-                self.report(".".join((*place, name)), "it was left out")
+                self.report(".".join((*place, name)), LEFT_OUT)
         return [
             self.merged(it, found[name], (*place, name)) if name in found else it
             for name, it in plain.items()

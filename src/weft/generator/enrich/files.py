@@ -9,7 +9,7 @@ from weft.findings import Json
 from weft.generator.code.ui import response_fields
 from weft.generator.draft import Draft, Replaced
 from weft.generator.enrich.allowed import LIBRARIES
-from weft.generator.enrich.comparing import NO_FILE, TWICE, Comparison, as_list, as_object
+from weft.generator.enrich.comparing import LEFT_OUT, NO_FILE, TWICE, Comparison, as_list, as_object
 from weft.generator.enrich.jsx_code import jsx_faults
 from weft.generator.enrich.python_code import imported_libraries, python_faults
 from weft.generator.outputs import output_of
@@ -51,7 +51,7 @@ def overlay_files(draft: Draft, agent: str, given: Json) -> tuple[Draft, tuple[R
         seen.update({path} if path else ())
     for path in own:
         if path not in seen:
-            comparison.report(path, "it was left out")
+            comparison.report(path, LEFT_OUT)
     made = replace(draft, code=code, requirements=tuple(requirements))
     return made, tuple(comparison.replaced)
 

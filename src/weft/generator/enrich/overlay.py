@@ -10,7 +10,7 @@ from weft.check.rules.trigger_places import placed_triggers
 from weft.check.subject import Subject
 from weft.findings import Json
 from weft.generator.draft import Draft, Replaced
-from weft.generator.enrich.comparing import NO_PART, Comparison, Place, as_object, same, says_nothing
+from weft.generator.enrich.comparing import LEFT_OUT, NO_PART, Comparison, Place, as_object, same, says_nothing
 from weft.generator.enrich.files import LISTED, overlay_files
 from weft.generator.enrich.texts import DESCRIPTION, MESSAGE, PROMPT, TOOL, text_faults
 from weft.generator.outputs import output_of
@@ -67,7 +67,7 @@ def overlay(
         if field == "variables":
             found = _without_sources(plain[field], _at(reported, path), found)
         if found is None and plain[field]:
-            comparison.report(".".join(path), "it was left out")
+            comparison.report(".".join(path), LEFT_OUT)
         merged[field] = comparison.merged(plain[field], found, path)
     known = {path[0] for path, _ in _PARTS[agent] if path}
     for key in given if known else ():
