@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from support.generator_play import BRIEFS, always, generate, only, sound, twisted
+from support.generator_play import BRIEFS, generate, only, sound, twisted
 from weft.cli.app import main
 from weft.findings import Finding, Place
 from weft.generator import offer
 from weft.generator.guarantee import PackageVerdict, Verdict, verify
 from weft.generator.simulation import Simulation
-from weft.generator.steps import STEPS
 from weft.ports.model import ModelRequest
 from weft.testing.models import Line, call
 
@@ -123,10 +122,7 @@ HOSTILE_JSX = {
     "import": (SEND, f'import("/evil.js"); {SEND}'),
     "script": ("<section>", "<section><script>alert(1)</script>"),
     "two exports": ("export default", "export default function Other() {}\nexport default"),
-    "other answer": (SEND, "onResponse({ evil: true });"),
     "broken": ("</section>", ""),
-    "a module": ('"react"', '"node:child_process"'),
-    "a way around": (SEND, f'window["ev" + "al"]("x"); {SEND}'),
 }
 
 
@@ -151,7 +147,7 @@ def test_components_of_a_model_are_parsed_and_never_run(kind, tmp_path):
 
 # Names of files and libraries --------------------------------------------------------------------
 
-STRANGE = ["tools/../../x.py", "/tmp/x.py", "..\\x.py", "tools/new.py", "agents.json", ""]  # noqa: S108
+STRANGE = ["tools/../../x.py", "/tmp/x.py", "..\\x.py", "tools/new.py", "agents.json", ""]
 LIBRARIES = ["evil", "httpx; rm -rf /", "-r /etc/passwd", "git+https://host/x", "httpx"]
 
 
@@ -174,7 +170,10 @@ def test_files_and_libraries_are_those_that_may_be(tmp_path):
     assert [it.name for it in (tmp_path / "workflows").iterdir()] == [folder.name]
     for name in STRANGE:
         assert made.replaced[f"{TOOLS} {name}"] == "there is no such file"
-    assert "nothing is installed" in made.replaced[f"{UI} tools/InvoiceApproval.jsx: installRequirements"]
+    assert (
+        "nothing is installed"
+        in made.replaced[f"{UI} tools/InvoiceApproval.jsx: installRequirements"]
+    )
     told = made.replaced[f"{TOOLS} tools/check_invoice_limit.py: evil"]
     assert told == "this library may not be required"
 
@@ -187,29 +186,51 @@ GREETING = "Good morning. Which one is it?"
 
 def improved(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
     """Return the plain part with better words and better code."""
-    match request.agent:
-        case "ToolsManagerAgent":
-            for it in plain["tools"]:
-                it["description"] = f"Improved: {it['description']}"[:140]
-        case "ContextVariablesAgent":
-            for it in plain["ContextVariablesPlan"]["definitions"].values():
-                it["description"] = "An improved description."
-        case "AgentsAgent":
-            for agent in plain["agents"]:
-                for section in agent["prompt_sections"]:
-                    section["content"] += "\nBe brief, and say what you are not sure of."
-        case "OrchestratorAgent":
-            if plain["initial_message_to_user"]:
-                plain["initial_message_to_user"] = GREETING
-        case "UIFileGenerator":
-            for it in plain["tools"]:
-                it["content"] = it["content"].replace("<section>", '<section className="card">')
-        case "AgentToolsFileGenerator":
-            for it in plain["tools"]:
-                it["content"] = inside("noted = len(str(1))")(it["content"])
-        case _:
-            return None
+    change = BETTER.get(request.agent)
+    if change is None:
+        return None
+    change(plain)
     return plain
+
+
+def better_tools(part: dict[str, Any]) -> None:
+    for it in part["tools"]:
+        it["description"] = f"Improved: {it['description']}"[:140]
+
+
+def better_variables(part: dict[str, Any]) -> None:
+    for it in part["ContextVariablesPlan"]["definitions"].values():
+        it["description"] = "An improved description."
+
+
+def better_prompts(part: dict[str, Any]) -> None:
+    for section in (it for agent in part["agents"] for it in agent["prompt_sections"]):
+        section["content"] += "\nBe brief, and say what you are not sure of."
+
+
+def better_greeting(part: dict[str, Any]) -> None:
+    if part["initial_message_to_user"]:
+        part["initial_message_to_user"] = GREETING
+
+
+def better_components(part: dict[str, Any]) -> None:
+    for it in part["tools"]:
+        it["content"] = it["content"].replace("<section>", '<section className="card">')
+
+
+def better_code(part: dict[str, Any]) -> None:
+    for it in part["tools"]:
+        it["content"] = inside("noted = len(str(1))")(it["content"])
+
+
+BETTER = {
+    "ToolsManagerAgent": better_tools,
+    "ContextVariablesAgent": better_variables,
+    "AgentsAgent": better_prompts,
+    "OrchestratorAgent": better_greeting,
+    UI: better_components,
+    TOOLS: better_code,
+}
 
 
 @pytest.mark.parametrize("brief", ["02-invoice-approval.txt", "16-hiring-pack.txt"])
@@ -219,15 +240,44 @@ def test_what_a_good_model_adds_is_in_the_package(brief, tmp_path):
     assert made.replaced == {}
     assert made.stood_in() == {}
     for number, files in enumerate(made.packages.values()):
-        said = [section for it in json.loads(files["agents.json"])["agents"] for section in it["prompt_sections"]]
+        said = [
+            section
+            for it in json.loads(files["agents.json"])["agents"]
+            for section in it["prompt_sections"]
+        ]
         assert all(it["content"].endswith("not sure of.") for it in said)
         tools = json.loads(files["tools.json"])["tools"]
         assert all(it["description"].startswith("Improved: ") for it in tools)
         assert "An improved description." in files["context_variables.json"]
-        assert all('className="card"' in text for path, text in files.items() if path.endswith("jsx"))
+        assert all(
+            'className="card"' in text for path, text in files.items() if path.endswith("jsx")
+        )
         greeting = json.loads(files["orchestrator.json"]).get("initial_message_to_user")
         assert not greeting or (greeting == GREETING) == (number == 0)
     assert any("noted = len" in text for files in made.packages.values() for text in files.values())
+
+
+def test_what_is_wrong_is_told_whichever_workflow_it_is_of(tmp_path):
+    def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
+        if request.agent == "AgentsAgent":
+            plain["agents"][-1]["prompt_sections"][0]["content"] = "{secret}"
+        elif request.agent == TOOLS:
+            plain["tools"][-1]["content"] = "import os"
+            plain["tools"].append({"filename": "new.py", "content": "", "installRequirements": []})
+        elif request.agent == "HandoffsAgent":
+            plain["handoff_rules"].pop()
+        return plain if request.output else None
+
+    made = generate(twisted(twist), (BRIEFS / "15-customer-lifecycle-pack.txt").read_text("utf-8"))
+    sound(made, tmp_path)
+    told = sorted(made.replaced.values())
+    assert len(told) == 4
+    assert told[0].startswith("it does not define")
+    assert told[1:] == [
+        "it puts in secret, which is not shown here",
+        "it was left out",
+        "there is no such file",
+    ]
 
 
 # What only the whole package shows ---------------------------------------------------------------
@@ -243,7 +293,9 @@ def picky(files, plain_code, simulate, pack=None) -> Verdict:
         for name, texts in files.items()
         if MARK in texts["agents.json"]
     )
-    wrong = tuple(PackageVerdict(it.name, it.digest, found, Simulation()) for it in verdict.packages)
+    wrong = tuple(
+        PackageVerdict(it.name, it.digest, found, Simulation()) for it in verdict.packages
+    )
     return Verdict(wrong) if found else verdict
 
 

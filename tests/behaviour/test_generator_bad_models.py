@@ -133,32 +133,47 @@ def changed(*path: str | int, to: Any) -> Any:
 
 MODULE = ("WorkflowStrategy", "modules", 0)
 AGENT = ("ModuleAgents", 0, "agents", 0)
+VARIABLE = ("TechnicalBlueprint", "global_context_variables", 0)
 COMPONENT = ("TechnicalBlueprint", "ui_components", 0)
-WRONG_PARTS = [
-    ("PatternAgent", changed("PatternSelection", "workflows", to=[]), "workflows"),
-    ("PatternAgent", changed("PatternSelection", "workflows", 0, "name", to="my flow"), "Pascal"),
-    ("PatternAgent", changed("PatternSelection", "workflows", 0, "pattern_id", to=99), "equal to 9"),
-    ("WorkflowStrategyAgent", changed(*MODULE, "module_name", to="First"), "match pattern"),
-    ("WorkflowStrategyAgent", changed(*MODULE, "agents_needed", to=["user"]), "user"),
-    ("WorkflowStrategyAgent", changed(*MODULE, "module_description", to="x" * 9_000), "9000"),
-    ("WorkflowArchitectAgent", changed(*COMPONENT, "agent", to="Nobody"), "Nobody"),
-    ("WorkflowArchitectAgent", changed(*COMPONENT, "tool", to="rm -rf"), "snake_case"),
-    ("WorkflowImplementationAgent", changed(*AGENT, "agent_name", to="terminate"), "terminate"),
-    ("WorkflowImplementationAgent", changed(*AGENT, "agent_name", to="agent one"), "Pascal"),
-    ("WorkflowImplementationAgent", changed("ModuleAgents", to=[]), "ModuleAgents"),
-]
+WORKFLOW = ("PatternSelection", "workflows", 0)
+#: What is wrong with each of three tries, and what is said of it.
+WRONG_PARTS = {
+    "PatternAgent": [
+        (changed("PatternSelection", "workflows", to=[]), "workflows"),
+        (changed(*WORKFLOW, "pattern_id", to=99), "equal to 9"),
+        (changed(*WORKFLOW, "name", to="my flow"), "PascalCase"),
+    ],
+    "WorkflowStrategyAgent": [
+        (changed(*MODULE, "module_name", to="First"), "match pattern"),
+        (changed(*MODULE, "agents_needed", to=["user"]), "user"),
+        (changed(*MODULE, "module_description", to="x" * 9_000), "9000"),
+    ],
+    "WorkflowArchitectAgent": [
+        (changed(*COMPONENT, "agent", to="Nobody"), "Nobody"),
+        (changed(*COMPONENT, "tool", to="rm -rf"), "snake_case"),
+        (changed(*VARIABLE, "name", to="{secret}"), "snake_case"),
+    ],
+    "WorkflowImplementationAgent": [
+        (changed(*AGENT, "agent_name", to="terminate"), "terminate"),
+        (changed("ModuleAgents", to=[]), "ModuleAgents"),
+        (changed(*AGENT, "agent_name", to="agent one"), "PascalCase"),
+    ],
+}
 
 
-@pytest.mark.parametrize(("agent", "change", "why"), WRONG_PARTS)
-def test_a_part_that_breaks_the_rules_is_sent_back_and_then_the_designers(
-    agent, change, why, tmp_path
-):
-    made = generate(only(agent, change))
+def test_parts_that_break_the_rules_are_sent_back_and_then_the_designers(tmp_path):
+    def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
+        tries = WRONG_PARTS.get(request.agent)
+        return tries[request.call - 1][0](plain) if tries else None
+
+    made = generate(twisted(twist))
     sound(made, tmp_path)
-    assert len(made.refused(agent)) == 2
-    assert why in made.refused(agent)[0]
-    assert list(made.stood_in()) == [agent]
-    assert why in made.stood_in()[agent]
+    for agent, ((_, first), (_, second), (_, third)) in WRONG_PARTS.items():
+        told, again = made.refused(agent)
+        assert first in told
+        assert second in again
+        assert third in made.stood_in()[agent]
+    assert [*made.stood_in()] == [*WRONG_PARTS]
 
 
 def test_a_part_from_which_no_plan_follows_is_sent_back(tmp_path):
@@ -179,7 +194,11 @@ def test_a_part_from_which_no_plan_follows_is_sent_back(tmp_path):
 
 
 def test_the_diagram_is_the_plans(tmp_path):
-    diagram = {"workflow_name": "Evil", "mermaid_diagram": "sequenceDiagram\nA->>B: pay", "legend": []}
+    diagram = {
+        "workflow_name": "Evil",
+        "mermaid_diagram": "sequenceDiagram\nA->>B: pay",
+        "legend": [],
+    }
     made = generate(
         only(
             "ProjectOverviewAgent",
@@ -230,20 +249,34 @@ def with_text(value: Any, text: str, key: str = "") -> Any:
     return text if isinstance(value, str) and key in TEXTS else value
 
 
+def prompts(files: dict[str, str]) -> list[str]:
+    agents = json.loads(files["agents.json"])["agents"]
+    return [section["content"] for it in agents for section in it["prompt_sections"]]
+
+
 @pytest.mark.parametrize("text", INJECTED)
-@pytest.mark.parametrize("half", ["design", "files"])
-def test_texts_are_texts(text, half, tmp_path):
+def test_texts_of_a_plan_are_texts(text, tmp_path):
     def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
-        return with_text(plain, text) if (request.agent in DESIGN) == (half == "design") else None
+        return with_text(plain, text) if request.agent in DESIGN else None
 
     made = generate(twisted(twist))
     sound(made, tmp_path)
-    prompts = [
-        section["content"]
-        for agent in json.loads(made.files["agents.json"])["agents"]
-        for section in agent["prompt_sections"]
-    ]
-    assert not {"secret", "x", "interview"} & {it.name for text in prompts for it in references(text)}
-    assert made.stood_in().keys() <= {"InterviewAgent", *DESIGN}
-    if half == "files":
-        assert any(it.startswith("AgentsAgent agents.") for it in made.replaced)
+    put_in = {it.name for text in prompts(made.files) for it in references(text)}
+    assert not {"secret", "x", "interview"} & put_in
+    assert made.stood_in().keys() <= {*DESIGN}
+
+
+def test_texts_of_a_package_are_texts(tmp_path):
+    def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
+        number = AGENTS.index(request.agent)
+        used = request.agent not in DESIGN and request.output
+        return with_text(plain, INJECTED[number % len(INJECTED)]) if used else None
+
+    made = generate(twisted(twist))
+    sound(made, tmp_path)
+    assert made.stood_in() == {}
+    plain = generate(twisted(lambda *_: None))
+    assert prompts(made.files) != prompts(plain.files) or made.replaced
+    headings = [it for it in made.replaced if it.endswith(".heading")]
+    assert headings, "what is no free text stays as it is"
+    assert all(made.replaced[it] == "the plan decides this" for it in headings)

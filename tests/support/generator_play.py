@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+from weft.app.simulation import simulate
 from weft.engine.events import Event, ModelReplied, OutputRefused, RunEnded
-from weft.engine.state import Request, State
+from weft.engine.rows import RequestRow
+from weft.engine.state import State
 from weft.findings import is_error
 from weft.generator.assisted import AssistedModel
 from weft.generator.designer.model import DesignerModel
+from weft.generator.simulation import Simulation
 from weft.packages.archive.staging import create_folder
 from weft.packages.package import Package
 from weft.packages.review import review
@@ -20,6 +24,7 @@ from weft.ports.model import ModelRequest
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, UserMessage
+from weft.spec.workflow import WorkflowSpec
 from weft.testing.hosts import host_for, read_package
 from weft.testing.models import FunctionModel, Line
 
@@ -42,7 +47,7 @@ class Generation:
     state: State
     events: list[Event]
     #: What a person was asked, in order.
-    asked: list[Request]
+    asked: list[RequestRow]
     requests: list[ModelRequest]
 
     @property
@@ -70,9 +75,7 @@ class Generation:
         """What an agent said: the model's words, or the designer's in its place."""
         turns = {it.turn for it in self.events if getattr(it.data, "agent", "") == agent}
         return [
-            it.data
-            for it in self.events
-            if isinstance(it.data, ModelReplied) and it.turn in turns
+            it.data for it in self.events if isinstance(it.data, ModelReplied) and it.turn in turns
         ]
 
     def refused(self, agent: str) -> list[str]:
@@ -135,6 +138,17 @@ def always(line: Line | Callable[[ModelRequest], Line | Awaitable[Line]]) -> Fun
     return FunctionModel(line if callable(line) else lambda _: line)
 
 
+_SIMULATIONS: dict[tuple[str, str], Simulation] = {}
+
+
+def _simulated(spec: WorkflowSpec, code: Mapping[str, bytes]) -> Simulation:
+    """Simulate as it is done; what comes of the same package is the same, and is not done again."""
+    key = (spec.model_dump_json(), repr(sorted(code.items())))
+    if key not in _SIMULATIONS:
+        _SIMULATIONS[key] = simulate(spec, code)
+    return _SIMULATIONS[key]
+
+
 def generate(model: FunctionModel, brief: str = BRIEF) -> Generation:
     """Generate with a model behind the Generator; everything that is asked is agreed to."""
     return asyncio.run(_generated(model, brief))
@@ -143,10 +157,11 @@ def generate(model: FunctionModel, brief: str = BRIEF) -> Generation:
 async def _generated(model: FunctionModel, brief: str) -> Generation:
     package = generator()
     assisted = AssistedModel(model, name="bad")
-    host = host_for(package.spec, assisted, code=package.code)
+    with patch("weft.app.simulation.simulate", _simulated):
+        host = host_for(package.spec, assisted, code=package.code)
     async with host:
         run = await host.start("Generator", scope=ME, message=brief)
-        asked: list[Request] = []
+        asked: list[RequestRow] = []
         while (await host.settled(run, scope=ME)).status == "waiting":
             for request in await host.requests(scope=ME, run=run):
                 asked.append(request)
@@ -165,7 +180,7 @@ def sound(made: Generation, folder: Path) -> list[Path]:
     return written
 
 
-async def _agree(host: Host, run: str, request: Request, brief: str) -> None:
+async def _agree(host: Host, run: str, request: RequestRow, brief: str) -> None:
     answers: Mapping[str, dict[str, Any]] = {
         "interview": {},
         "mermaid_sequence_diagram": {"plan_acceptance": "accepted"},

@@ -1,9 +1,8 @@
 """Asking a person for the approval of a plan, which names its hash."""
 
-from weft.generator.plan import plan_hash, plan_lines
-
 from weft import Context, use_ui_tool
 from weft.generator.bundle import MAKERS, plain_drafts, plain_part
+from weft.generator.plan import plan_hash, plan_lines
 from weft.spec.plan import ActionPlan
 
 #: What is shown of a message.

@@ -10,7 +10,15 @@ from weft.check.rules.trigger_places import placed_triggers
 from weft.check.subject import Subject
 from weft.findings import Json
 from weft.generator.draft import Draft, Replaced
-from weft.generator.enrich.comparing import LEFT_OUT, NO_PART, Comparison, Place, as_object, same, says_nothing
+from weft.generator.enrich.comparing import (
+    LEFT_OUT,
+    NO_PART,
+    Comparison,
+    Place,
+    as_object,
+    same,
+    says_nothing,
+)
 from weft.generator.enrich.files import LISTED, overlay_files
 from weft.generator.enrich.texts import DESCRIPTION, MESSAGE, PROMPT, TOOL, text_faults
 from weft.generator.outputs import output_of
