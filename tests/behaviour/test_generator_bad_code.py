@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -91,11 +92,31 @@ def test_python_of_a_model_is_read_and_never_run(tmp_path, monkeypatch, capsys):
             assert made.files[path] == plain_files[path], kind
             told = [why for what, why in made.replaced.items() if what.endswith(f" {path}")]
             assert told, kind
-    folders = sound(made, tmp_path / "workspace")
-    assert main(["check", str(folders[0])]) == 0
-    assert main(["export", str(folders[0]), "-o", str(tmp_path / "it.zip")]) == 0
-    (tmp_path / "other" / "workflows").mkdir(parents=True)
-    assert main(["import", str(tmp_path / "it.zip"), "--workspace", str(tmp_path / "other")]) == 0
+    (folder,) = sound(made, tmp_path / "workspace")
+    assert passed_on(folder, tmp_path / "other") == [0, 0, 0]
+    assert not [*tmp_path.rglob(CANARY)]
+
+
+def passed_on(folder: Path, other: Path) -> list[int]:
+    """Check a package, export it and import it elsewhere, as people do."""
+    (other / "workflows").mkdir(parents=True)
+    archive = other / "it.zip"
+    return [
+        main(["check", str(folder)]),
+        main(["export", str(folder), "-o", str(archive)]),
+        main(["import", str(archive), "--workspace", str(other)]),
+    ]
+
+
+def test_nothing_runs_where_a_package_is_passed_on(tmp_path, monkeypatch, capsys):
+    """Even if such code came into a package, by whatever way."""
+    monkeypatch.chdir(tmp_path)
+    made = generate(twisted(lambda *_: None))
+    (folder,) = sound(made, tmp_path / "workspace")
+    for path in folder.glob("tools/*.py"):
+        path.write_text(before(WRITE)(path.read_text(encoding="utf-8")), encoding="utf-8")
+    passed_on(folder, tmp_path / "other")
+    assert "checked" in capsys.readouterr().out
     assert not [*tmp_path.rglob(CANARY)]
 
 
