@@ -12,7 +12,7 @@ from typing import Final, cast
 from weft.engine.codec import read_json, unfenced
 from weft.errors import ModelError
 from weft.findings import Json
-from weft.generator.designer.model import DesignerModel, is_answered
+from weft.generator.designer.model import NEXT, DesignerModel, is_answered
 from weft.generator.judging import in_words, part_faults
 from weft.generator.reading import listed_values
 from weft.generator.steps import STEP_OF
@@ -46,9 +46,6 @@ class AssistedModel:
         """Return the reply of the model, or in its last try that of the designer."""
         if request.agent not in STEP_OF or request.question:
             return await self._model.reply(request, on_text)
-        if request.agent == _INTERVIEWER and is_answered(request):
-            # All questions stand in one form, so there is nothing left to ask.
-            return await self._designer.reply(request, on_text)
         last = _is_last(request)
         try:
             # A last try that fails is heard by nobody.
@@ -63,7 +60,8 @@ class AssistedModel:
         fault = _fault(request, reply) if last else None
         if fault is None:
             return reply
-        made = await self._instead(request, f"gave nothing of use in {TRIES} tries: {fault}")
+        tries = f" in {TRIES} tries" if _tries(request) >= TRIES else ""
+        made = await self._instead(request, f"gave nothing of use{tries}: {fault}")
         return replace(made, usage=reply.usage)
 
     async def _instead(self, request: ModelRequest, why: str) -> ModelReply:
@@ -94,13 +92,18 @@ class _Ear:
             self._on_text(text)
 
 
-def _is_last(request: ModelRequest) -> bool:
-    """Tell whether a model has had all its other tries.
+def _tries(request: ModelRequest) -> int:
+    """Count the tries of a model: every call of a turn is one.
 
-    Every call of a turn is a try. The interview begins the run, so its turns are tries as well.
+    The interview begins the run, so its turns are tries as well.
     """
-    before = request.turn - 1 if request.agent == _INTERVIEWER else 0
-    return before + request.call >= TRIES
+    return request.call + (request.turn - 1 if request.agent == _INTERVIEWER else 0)
+
+
+def _is_last(request: ModelRequest) -> bool:
+    """Tell whether this is the last try: to say that the interview is over, one is enough."""
+    over = request.agent == _INTERVIEWER and is_answered(request)
+    return over or _tries(request) >= TRIES
 
 
 def _sifted(request: ModelRequest, reply: ModelReply) -> ModelReply:
@@ -144,7 +147,10 @@ def _fault(request: ModelRequest, reply: ModelReply) -> str | None:
 
 
 def _form_fault(request: ModelRequest, reply: ModelReply) -> str | None:
-    """Say why a reply does not bring the interview on: it must ask by its form."""
+    """Say why a reply does not bring the interview on: it asks by its form, then it is over."""
+    if is_answered(request):
+        over = reply.text.strip() == NEXT and not reply.tool_requests
+        return None if over else f"it did not reply {NEXT} when the form was answered"
     asked = next((it for it in reply.tool_requests if it.tool == _FORM), None)
     if asked is None:
         return f"it did not call {_FORM}"
