@@ -118,6 +118,21 @@ def test_each_pattern_wins_for_a_brief_that_calls_for_it_in_its_own_words():
     assert set(won) == {pattern.title for pattern in PATTERNS}
 
 
+def test_the_briefs_start_in_all_five_ways():
+    plans = [ActionPlan.model_validate(generated(it)[0]["action_plan"]) for it in BRIEFS]
+    starts = {plan.strategy.trigger for plan in plans}
+    assert starts == {"chat", "form_submit", "schedule", "database_condition", "webhook"}
+
+
+def test_a_pack_says_what_must_come_first():
+    pack = next(it for it in BRIEFS if it.stem == "15-customer-lifecycle-pack")
+    bundle = generated(pack)[0]["bundle"]
+    first, second = bundle["packages"]
+    assert [it["name"] for it in json.loads(bundle["pack"]["text"])["workflows"]] == [first, second]
+    settings = json.loads(bundle["packages"][second]["orchestrator.json"])
+    assert settings["workflow_dependencies"] == {"required_workflows": [first]}
+
+
 if __name__ == "__main__":
     for it in BRIEFS:
         recorded(it).write_text(plan_text(generated(it)[0]), "utf-8")

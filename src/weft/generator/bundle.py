@@ -13,6 +13,7 @@ from weft.generator.code.requirements import requirements_text
 from weft.generator.code.tools import tool_files
 from weft.generator.code.ui import ui_files
 from weft.generator.compile.compiler import compile_spec
+from weft.generator.compile.wiring import wire
 from weft.generator.draft import Draft, Replaced
 from weft.generator.enrich.overlay import overlay
 from weft.generator.names import pascal_case
@@ -51,7 +52,7 @@ def _draft(workflow: WorkflowPlan) -> Draft:
         **ui_files(shapes, spec),
         **hook_files(spec),
     }
-    return Draft(spec, shapes, code)
+    return Draft(spec, shapes, code, notes=wire(workflow).notes)
 
 
 def plain_part(agent: str, drafts: Sequence[Draft]) -> dict[str, Json]:

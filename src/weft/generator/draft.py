@@ -25,6 +25,8 @@ class Draft:
     code: Mapping[str, str] = field(default_factory=dict[str, str])
     #: What `requirements.txt` of the package lists.
     requirements: tuple[str, ...] = ()
+    #: What was made otherwise than the plan says, and why.
+    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -21,6 +21,8 @@ class Offer:
     replaced: tuple[Replaced, ...] = ()
     #: Who made the part that is wrong; empty where nothing is.
     responsible: str = ""
+    #: What was made otherwise than the plan says, and why.
+    notes: tuple[str, ...] = ()
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -44,7 +46,7 @@ class Offer:
         """Return what a person is told before the package takes its place."""
         return {
             "packages": {name: len(files) for name, files in self.bundle.packages.items()},
-            "checked": [it.in_words() for it in self.verdict.packages],
+            "checked": [*(it.in_words() for it in self.verdict.packages), *self.notes],
             "replaced": [f"{it.what}: {it.why}" for it in self.replaced],
         }
 
@@ -68,7 +70,8 @@ def make_offer(
     code = {draft.name: _bytes(draft.code) for draft in base}
     verdict = verify(bundle.packages, code, simulate, bundle.pack[1] if bundle.pack else None)
     if verdict.ok:
-        return Offer(bundle, verdict, replaced)
+        notes = tuple(it for draft in base for it in draft.notes)
+        return Offer(bundle, verdict, replaced, notes=notes)
     if drafts == base:
         raise ToolError("the plan gives no package that holds: " + "; ".join(_faults(verdict)))
     wrong = (agent for agent, found in verdict.responsible.items() if any(map(is_error, found)))
