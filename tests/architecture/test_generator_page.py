@@ -1,6 +1,5 @@
 """The page about the Generator: its commands print what it says, and it names all there is."""
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -93,11 +92,11 @@ def test_edits_stay_or_stop_another_generation(play, capsys):
     play("Edit after generation")
     changed("action_plan.json", router, "Decide.")
     source = f"workflows/{NAME}/action_plan.json"
-    assert main(["generate", "--from", source, "--approve", "--json"]) == 7
-    refused = json.loads(capsys.readouterr().out)
-    assert "changed by hand and by the generation" in refused["message"]
-    run = Path(".weft", "generated", refused["run"])
-    Path("workflows", NAME, "agents.json").write_text((run / NAME / "agents.json").read_text())
+    assert main(["generate", "--from", source, "--approve"]) == 7
+    refused = capsys.readouterr().err
+    assert f"workflows/{NAME}/agents.json:6\n" in refused
+    [staged] = re.findall(r"compare with the files in (\S+)", refused)
+    Path("workflows", NAME, "agents.json").write_text(Path(staged, NAME, "agents.json").read_text())
     assert main(["generate", "--run", "last", "--promote"]) == 0
 
 
@@ -126,7 +125,9 @@ def test_every_question_is_on_the_page():
 
 
 def test_points_are_those_of_the_designer():
-    weights = {term: points for row in SIGNALS.values() for points, it in row for term in it.split("|")}
+    weights = {
+        term: points for row in SIGNALS.values() for points, it in row for term in it.split("|")
+    }
     stated = re.findall(r'"([a-z ]+)"\s+(\d)\b', chapter(PAGE, "Patterns"))
     assert len(stated) == 3
     for term, points in stated:
@@ -176,7 +177,9 @@ def test_numbers_are_those_of_the_code():
     models = " ".join(chapter(PAGE, "With a language model").split())
     assert TRIES == 3
     assert "after three tries" in models
-    assert set(LIBRARIES) == set(re.findall(r"`([\w-]+)`", models.partition("a short list")[2][:60]))
+    assert set(LIBRARIES) == set(
+        re.findall(r"`([\w-]+)`", models.partition("a short list")[2][:60])
+    )
     runs = f"at most {simulation.MOST_RUNS}, or {simulation.MOST_TURNS} turns"
     assert runs in chapter(PAGE, "What is guaranteed")
     limits = " ".join(chapter(PAGE, "Limits").split())
