@@ -187,7 +187,7 @@ def test_numbers_are_those_of_the_code():
     assert len(DOMAINS) == 16
     assert "sixteen domains" in limits
     assert len(orchestrator._TIMES) + 1 == 7
-    assert "one of seven" in limits
+    assert "one of seven schedules" in PAGE
 
 
 def test_every_step_and_part_can_be_named():
