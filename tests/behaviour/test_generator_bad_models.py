@@ -9,7 +9,9 @@ import pytest
 from support.generator_play import always, generate, only, sound, twisted
 from weft.engine.codec import encode
 from weft.errors import ModelError
+from weft.generator import judging
 from weft.generator.assisted import LONGEST_REPLY
+from weft.generator.judging import part_faults
 from weft.generator.steps import STEPS
 from weft.ports.model import ModelRequest
 from weft.spec.templates import references
@@ -178,21 +180,13 @@ def test_parts_that_break_the_rules_are_sent_back_and_then_the_designers(tmp_pat
     assert [*made.stood_in()] == [*WRONG_PARTS]
 
 
-def test_a_part_from_which_no_plan_follows_is_sent_back(tmp_path):
-    def alone(plain: dict[str, Any]) -> dict[str, Any]:
-        part = changed(*MODULE, "pattern_name", to="Feedback Loop")(plain)
-        module = part["WorkflowStrategy"]["modules"][0]
-        module.update(pattern_id=3, agents_needed=module["agents_needed"][:1])
-        part["WorkflowStrategy"]["pattern"] = ["FeedbackLoop"]
-        return part
-
-    def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
-        if request.agent == "WorkflowStrategyAgent":
-            return alone(plain)
-        return "" if request.agent == "WorkflowImplementationAgent" else None
-
-    made = generate(twisted(twist))
-    sound(made, tmp_path)
+def test_a_part_from_which_the_designer_makes_no_plan_is_sent_back(monkeypatch):
+    plan = generate(twisted(lambda *_: None)).state.variables
+    part = {"WorkflowStrategy": plan["workflow_strategy"]}
+    assert part_faults("WorkflowStrategyAgent", part, plan) == ()
+    monkeypatch.setattr(judging, "design_agents", lambda *_: ())
+    (fault, *_) = part_faults("WorkflowStrategyAgent", part, plan)
+    assert fault.path.startswith("ModuleAgents")
 
 
 def test_the_diagram_is_the_plans(tmp_path):
