@@ -120,7 +120,7 @@ async def watch(host: Host, workflow: str, message: str) -> Seen:
         if isinstance(news, TextDelta):
             seen.pieces.append(news.text)
             say(news.text)
-        elif _ends(news, seen):
+        elif isinstance(news, Event) and _ends(news, seen):
             break
     await told
     say("\n")

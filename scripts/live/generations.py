@@ -23,7 +23,7 @@ BRIEFS: Final = ("06-onboarding", "17-it-escalation", "24-vague")
 #: and again: what is not done by then will not be. Penalties are the server's own words.
 SETTINGS: Final = {"max_tokens": 240, "extra_body": {"repeat_penalty": 1.15, "repeat_last_n": 256}}
 
-#: Seconds for one generation. It takes a third of that where the machine has nothing else to do.
+#: Seconds for one generation: about 200 are enough where nothing else is at work.
 MOST_SECONDS: Final = 600.0
 
 #: How much of a reason is shown.
@@ -100,7 +100,8 @@ def _whose(made: dict[str, Any]) -> Iterator[str]:
     for it in made["parts"]:
         dropped = [each for each in made["replaced"] if each["agent"] == it["agent"]]
         if it["answerer"] != "model":
-            yield f"{it['agent']}: the designer's, in place of {_short(it['instead_of'])}"
+            why = it["instead_of"].partition(", which ")[2]
+            yield f"{it['agent']}: the designer's; the model {_short(why)}"
         elif not dropped:
             yield f"{it['agent']}: the model's"
         else:
