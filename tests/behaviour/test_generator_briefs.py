@@ -36,10 +36,11 @@ MOST_SECONDS = 2.0
 def generated(brief: Path) -> tuple[dict, float]:
     """Return the variables at the end of a generation, and the CPU it took."""
     generator = read_package(shipped_folder() / "Generator")
+    text = brief.read_text("utf-8")
 
     async def played() -> dict:
         async with host_for(generator.spec, DesignerModel(), code=generator.code) as host:
-            run = await host.start("Generator", scope=ME, message=brief.read_text("utf-8"))
+            run = await host.start("Generator", scope=ME, message=text)
             while (await host.settled(run, scope=ME)).status == "waiting":
                 for request in await host.requests(scope=ME, run=run):
                     answers = {

@@ -24,6 +24,7 @@ ROUND_TRIP = "test_reader_of_writer_is_identity_for_every_field"
 KINDS = ("type", "kind")
 
 BOARD = "tests/behaviour/test_board"
+GENERATOR = "tests/unit/generator/test"
 
 #: Fields a test sets through a builder of its file, under a shorter name.
 HELPERS = {
@@ -32,6 +33,22 @@ HELPERS = {
     "tests/unit/check/rules/test_handoffs_rules.py::test_HAND001_unknown_target": ("agent_name",),
     "tests/unit/diagrams/test_mermaid.py::test_a_graph_is_a_flowchart": ("agent_type",),
     "tests/unit/packages/test_seed_examples.py::test_pattern_legend_is_enforced": ("pattern_name",),
+    # Plans of the Generator: helpers write the fields, and cut module names into purposes.
+    f"{GENERATOR}_split.py::test_a_single_workflow_is_named_after_the_strategy": (
+        "workflow_name",
+        "module_name",
+    ),
+    f"{GENERATOR}_split.py::test_a_module_that_nobody_staffed_gets_the_agents_it_needs": (
+        "module_description",
+        "agents_needed",
+    ),
+    f"{GENERATOR}_plan_rules.py::test_a_broken_rule_is_said_where_it_is_broken": ("pattern",),
+    f"{GENERATOR}_transformations.py::test_agents_are_shown_what_they_and_their_tools_speak_of": (
+        "purpose",
+    ),
+    f"{GENERATOR}_transformations.py::test_a_state_is_set_by_what_its_hint_names": (
+        "trigger_hint",
+    ),
     # Boards in code: what is given to the builder becomes the field.
     f"{BOARD}_publishing.py::test_what_is_no_type_of_the_board_is_refused": ("schema", "artifacts"),
     f"{BOARD}_package.py::test_code_and_files_say_the_same": ("description",),

@@ -1,7 +1,7 @@
 """The bundle: everything a generation offers, worked out from the plan and what models added."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, cast
@@ -15,6 +15,7 @@ from weft.generator.code.ui import ui_files
 from weft.generator.compile.compiler import compile_spec
 from weft.generator.compile.wiring import wire
 from weft.generator.draft import Draft, Replaced
+from weft.generator.enrich.comparing import LEFT_OUT, MORE, UNKNOWN
 from weft.generator.enrich.overlay import overlay
 from weft.generator.names import pascal_case
 from weft.generator.outputs import output_of
@@ -93,15 +94,31 @@ def enriched(
     made = tuple(drafts)
     replaced: list[Replaced] = []
     for agent in MAKERS:
-        if agent not in outputs:
+        output = outputs.get(agent)
+        if output is None or output == plain_part(agent, drafts):
             continue
         spoken_of = _spoken_of(agent, made)
-        pairs = [overlay(draft, agent, outputs[agent]) for draft in spoken_of]
+        pairs = [overlay(draft, agent, output) for draft in spoken_of]
         made = (*(draft for draft, _ in pairs), *made[len(spoken_of) :])
-        told = [{it.what: it for it in said} for _, said in pairs]
-        common = set(told[0]).intersection(*told[1:])
-        replaced += [it for what, it in told[0].items() if what in common]
+        replaced += _common([said for _, said in pairs])
     return made, tuple(replaced)
+
+
+def _common(told: Sequence[Sequence[Replaced]]) -> Iterator[Replaced]:
+    """Yield what was said of an output, once: what no workflow has taken, or known."""
+    found = [it for said in told for it in said if all(_agrees(other, it) for other in told)]
+    # Why something did not stay says more than that another workflow has no such thing.
+    found.sort(key=lambda it: it.why not in UNKNOWN)
+    yield from {it.what: it for it in found}.values()
+
+
+def _agrees(said: Sequence[Replaced], one: Replaced) -> bool:
+    """Tell whether a workflow did not take something either: it said so, or does not know it."""
+    if one.why == LEFT_OUT:
+        return True
+    unknown = [it.what for it in said if it.why in UNKNOWN]
+    inside = any(one.what.startswith((f"{it}.", f"{it}:")) for it in unknown)
+    return inside or any(it.what in (one.what, MORE) for it in said)
 
 
 @dataclass(frozen=True, slots=True)

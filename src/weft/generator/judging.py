@@ -5,6 +5,10 @@ from typing import Final
 
 from weft.errors import RetryModel
 from weft.findings import Json
+from weft.generator.designer.blueprint import design_blueprint
+from weft.generator.designer.model import brief_of
+from weft.generator.designer.staffing import design_agents
+from weft.generator.designer.strategy import design_strategy
 from weft.generator.faults import DesignOutput, Fault, PartKey, read_part
 from weft.generator.rules import (
     agents_faults,
@@ -51,14 +55,39 @@ def part_faults(
 def _broken_rules(read: DesignOutput, values: Mapping[str, Json]) -> tuple[Fault, ...]:
     match read:
         case PatternSelectionOutput(selection=selection):
-            return selection_faults(selection)
+            return selection_faults(selection) or _dead_ends(values, selection)
         case WorkflowStrategyOutput(strategy=strategy):
-            return strategy_faults(_selection(values), strategy)
+            selection = _selection(values)
+            faults = strategy_faults(selection, strategy)
+            return faults or _dead_ends(values, selection, strategy)
         case TechnicalBlueprintOutput(blueprint=blueprint):
-            return blueprint_faults(_strategy(values), blueprint)
+            selection, strategy = _selection(values), _strategy(values)
+            faults = blueprint_faults(strategy, blueprint)
+            return faults or _dead_ends(values, selection, strategy, blueprint)
         case ModuleAgentsOutput(modules=modules):
             blueprint = TechnicalBlueprint.model_validate(values["technical_blueprint"])
             return agents_faults(_strategy(values), blueprint, modules)
+
+
+def _dead_ends(
+    values: Mapping[str, Json],
+    selection: PatternSelection,
+    strategy: WorkflowStrategy | None = None,
+    blueprint: TechnicalBlueprint | None = None,
+) -> tuple[Fault, ...]:
+    """Say why the designer could not complete a plan from here: then nobody stands behind a model.
+
+    The later parts are worked out as it would do it.
+    """
+    brief = brief_of(values)
+    strategy = strategy or design_strategy(brief, selection)
+    blueprint = blueprint or design_blueprint(brief, selection, strategy)
+    modules = design_agents(brief, selection, strategy, blueprint)
+    return (
+        *strategy_faults(selection, strategy),
+        *blueprint_faults(strategy, blueprint),
+        *agents_faults(strategy, blueprint, modules),
+    )
 
 
 def _selection(values: Mapping[str, Json]) -> PatternSelection:

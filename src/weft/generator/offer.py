@@ -1,11 +1,11 @@
 """The offer: a bundle that was checked and tried out, or what keeps it from being one."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from weft.errors import ToolError
 from weft.findings import Json, is_error
-from weft.generator.bundle import Bundle, enriched, make_bundle, plain_drafts
+from weft.generator.bundle import Bundle, enriched, make_bundle, plain_drafts, plain_part
 from weft.generator.draft import Replaced
 from weft.generator.guarantee import Verdict, verify
 from weft.generator.simulation import Simulate
@@ -52,20 +52,16 @@ class Offer:
 
 
 def make_offer(
-    plan: ActionPlan,
-    outputs: Mapping[str, Mapping[str, Json]],
-    simulate: Simulate,
-    *,
-    plain: bool = False,
+    plan: ActionPlan, outputs: Mapping[str, Mapping[str, Json]], simulate: Simulate
 ) -> Offer:
     """Put a bundle together from what the agents returned, check it and try it out.
 
-    `plain` leaves out everything models added. Code that a model wrote is never run: where a
-    package is tried out, the plain code stands in for it. Raises ToolError if the plain version
-    itself does not hold: then there is nothing to offer.
+    What no agent returned is plain. Code that a model wrote is never run: where a package is tried
+    out, the plain code stands in for it. Raises ToolError if the plain version itself does not
+    hold: then there is nothing to offer.
     """
     base = plain_drafts(plan)
-    drafts, replaced = (base, ()) if plain else enriched(base, outputs)
+    drafts, replaced = enriched(base, outputs)
     bundle = make_bundle(plan, drafts)
     code = {draft.name: _bytes(draft.code) for draft in base}
     verdict = verify(bundle.packages, code, simulate, bundle.pack[1] if bundle.pack else None)
@@ -76,6 +72,26 @@ def make_offer(
         raise ToolError("the plan gives no package that holds: " + "; ".join(_faults(verdict)))
     wrong = (agent for agent, found in verdict.responsible.items() if any(map(is_error, found)))
     return Offer(bundle, verdict, replaced, responsible=next(wrong))
+
+
+def plainer_offer(
+    plan: ActionPlan, outputs: Mapping[str, Mapping[str, Json]], simulate: Simulate, offer: Offer
+) -> Offer:
+    """Make an offer that holds of one that does not: without the part of whoever is responsible.
+
+    If that is not enough, nothing of what models added is in it.
+    """
+    drafts = plain_drafts(plan)
+    added = [agent for agent in outputs if outputs[agent] != plain_part(agent, drafts)]
+    made, dropped = offer, [it for it in added if it == offer.responsible]
+    if dropped:
+        kept = {agent: it for agent, it in outputs.items() if agent not in dropped}
+        made = make_offer(plan, kept, simulate)
+    if made.responsible:
+        made, dropped = make_offer(plan, {}, simulate), added
+    why = f"the package does not hold with it: {offer.findings[0]}"
+    told = (Replaced(agent, "the whole part", why) for agent in dropped)
+    return replace(made, replaced=(*made.replaced, *told))
 
 
 def _faults(verdict: Verdict) -> Iterator[str]:

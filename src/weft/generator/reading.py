@@ -20,7 +20,8 @@ def listed_values(request: ModelRequest) -> dict[str, Json]:
         if message["role"] != "system":
             continue
         _, found, listing = (message["content"] or "").rpartition(f"{_HEADING}\n")
-        for line in listing.splitlines() if found else ():
+        # Texts inside of JSON may have other signs that end lines.
+        for line in listing.split("\n") if found else ():
             name, value = _read(line)
             if isinstance(value, dict | list):
                 values[name] = cast("Json", value)

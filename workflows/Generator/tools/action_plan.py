@@ -1,9 +1,8 @@
 """Joins the parts to an action plan."""
 
-from weft.generator.plan import make_plan
-
 from weft import Context, show_ui_tool
 from weft.generator.judging import accepted
+from weft.generator.plan import make_plan
 from weft.spec.plan import (
     ModuleAgentsOutput,
     PatternSelection,

@@ -1,16 +1,18 @@
 """Asking a person for the approval of a plan, which names its hash."""
 
-from weft.generator.plan import plan_hash, plan_lines
-
 from weft import Context, use_ui_tool
 from weft.generator.bundle import MAKERS, plain_drafts, plain_part
+from weft.generator.plan import plan_hash, plan_lines
 from weft.spec.plan import ActionPlan
+
+#: What is shown of a message.
+_LONGEST = 1_000
 
 
 def shown_plan(plan: ActionPlan, message: str = "") -> dict[str, object]:
     """Return what a person sees of a plan."""
     return {
-        "message": message,
+        "message": message[:_LONGEST],
         "plan": "\n".join(plan_lines(plan)),
         "diagram": plan.diagram.mermaid_diagram,
         "legend": list(plan.diagram.legend),

@@ -2,8 +2,9 @@
 
 from weft import Context, use_ui_tool
 
-#: More of a brief is not kept: every agent of the design half is shown it.
+#: More of a brief and of an answer is not kept: every agent of the design half is shown them.
 _LONGEST = 20_000
+_LONGEST_ANSWER = 4_000
 
 
 async def interview(  # noqa: PLR0913 - one for each question
@@ -28,9 +29,10 @@ async def interview(  # noqa: PLR0913 - one for each question
         "specialists": specialists,
         "risks": risks,
     }
+    defaults = {name: text[:_LONGEST_ANSWER] for name, text in defaults.items()}
     shown = {name: text or "(nothing)" for name, text in defaults.items()}
     answer = await use_ui_tool("interview", {"left open, this is taken": shown})
-    given = {name: str(text).strip() for name, text in dict(answer).items()}
+    given = {name: str(text).strip()[:_LONGEST_ANSWER] for name, text in dict(answer).items()}
     answers = {name: given.get(name) or text for name, text in defaults.items()}
     context_variables.set("interview", {"brief": brief[:_LONGEST], **answers})
     return answers

@@ -5,7 +5,7 @@ import asyncio
 from weft import Context, tool
 from weft.app.simulation import simulate
 from weft.generator.bundle import plain_drafts, plain_part
-from weft.generator.offer import make_offer
+from weft.generator.offer import make_offer, plainer_offer
 from weft.spec.plan import ActionPlan
 
 #: How often a package is sent back to whoever made the part that is wrong.
@@ -14,7 +14,7 @@ _REPAIRS = 3
 
 @tool(timeout=300)
 async def offer(context_variables: Context) -> None:
-    """Offer the bundle if it holds; else send it back, at most three times, then make it plain.
+    """Offer the bundle if it holds; else send it back, at most three times, then make it plainer.
 
     What is offered is kept before the question about it is open: whoever is asked can look at it.
     """
@@ -30,7 +30,7 @@ async def offer(context_variables: Context) -> None:
         context_variables.set("plain_part", plain_part(target, plain_drafts(plan)))
         return
     if target:
-        made = await asyncio.to_thread(make_offer, plan, outputs, simulate, plain=True)
+        made = await asyncio.to_thread(plainer_offer, plan, outputs, simulate, made)
     context_variables.set("repair_target", "nobody")
     context_variables.set("package_findings", [])
     context_variables.set("replaced", made.replaced_data())

@@ -1,9 +1,8 @@
 """Keeps the first part of the plan: the pattern."""
 
-from weft.generator.designer.patterns import choose_pattern
-
 from weft import Context
 from weft.generator.designer.model import brief_of
+from weft.generator.designer.patterns import choose_pattern
 from weft.generator.judging import accepted
 
 

@@ -120,9 +120,10 @@ _RISKY: Final = (
 _ROLES: Final = frozenset({*ROLES, *KNOWERS})
 #: Who is called after what follows: "head of claims".
 _HEADS: Final = frozenset({"head", "chief", "director", "jefe", "jefa", "manager"})
-_ITEM: Final = r"(?:an? |the )?[^\W\d_][\w-]*(?: [^\W\d_][\w-]*)?"
+#: Words have an end: a search through thousands of letters in one piece would take minutes.
+_ITEM: Final = r"(?:an? |the )?[^\W\d_][\w-]{0,40}(?: [^\W\d_][\w-]{0,40})?"
 _LIST: Final = re.compile(
-    rf"((?:{_ITEM}(?:, (?:and |or )?| and | or )){{1,5}}{_ITEM})\s+"
+    rf"(?<![\w-])((?:{_ITEM}(?:, (?:and |or )?| and | or )){{1,5}}{_ITEM})\s+"
     r"(specialist|expert|agent|team|desk|advis[eo]r|engineer|analyst)s?\b",
     re.IGNORECASE,
 )

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from weft.adapters.models.usage import FREE
 from weft.engine.events import ToolRequest
@@ -51,7 +51,7 @@ class DesignerModel:
 
 def _interview(request: ModelRequest, on_text: Callable[[str], None] | None) -> ModelReply:
     """Ask all questions in one form, with a default for each; then there is nothing to add."""
-    if "interview" in {it["function"]["name"] for it in _calls(request)}:
+    if is_answered(request):
         if on_text is not None:
             on_text(NEXT)
         return ModelReply(NEXT, usage=FREE, model=DESIGNER, answerer=DESIGNER)
@@ -61,8 +61,9 @@ def _interview(request: ModelRequest, on_text: Callable[[str], None] | None) -> 
     return ModelReply("", (asked,), FREE, model=DESIGNER, answerer=DESIGNER)
 
 
-def _calls(request: ModelRequest) -> list[Any]:
-    return [call for it in request.messages for call in it.get("tool_calls", ())]
+def is_answered(request: ModelRequest) -> bool:
+    """Tell whether the form of the interview was answered: then its variable holds something."""
+    return bool(listed_values(request).get("interview"))
 
 
 def design(request: ModelRequest) -> dict[str, Json]:

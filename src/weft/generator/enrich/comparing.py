@@ -25,6 +25,14 @@ _IDENTITIES: Final = (
 #: After so many reports, nobody reads more.
 _MOST: Final = 50
 _DECIDED: Final = "the plan decides this"
+NO_PART: Final = "there is no such part"
+NO_FILE: Final = "there is no such file"
+TWICE: Final = "it is there twice"
+LEFT_OUT: Final = "it was left out"
+#: Stands for all that is not listed.
+MORE: Final = "more"
+#: What is said of something that may belong to another workflow.
+UNKNOWN: Final = frozenset({NO_PART, NO_FILE, TWICE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,7 @@ class Comparison:
         if len(self.replaced) < _MOST:
             self.replaced.append(Replaced(self.agent, _short(what), why))
         elif len(self.replaced) == _MOST:
-            self.replaced.append(Replaced(self.agent, "more", "what else differs is not listed"))
+            self.replaced.append(Replaced(self.agent, MORE, "what else differs is not listed"))
 
     def merged(self, plain: Json, given: Json, place: Place = ()) -> Json:
         """Return the plain version with the texts of the other that may stand there."""
@@ -66,7 +74,7 @@ class Comparison:
     ) -> dict[str, Json]:
         for key, value in given.items():
             if key not in plain and not says_nothing(value):
-                self.report(".".join((*place, str(key))), "there is no such part")
+                self.report(".".join((*place, str(key))), NO_PART)
         return {
             key: self.merged(value, given[key], (*place, key)) if key in given else value
             for key, value in plain.items()
@@ -79,13 +87,13 @@ class Comparison:
         for it in given:
             name = _identity(it, plain)
             if name is None or name in found:
-                why = "there is no such part" if name is None else "it is there twice"
+                why = NO_PART if name is None else TWICE
                 self.report(".".join((*place, name or _named(it))), why)
             else:
                 found[name] = it
         for name in plain:
             if name not in found:
-                self.report(".".join((*place, name)), "it was left out")
+                self.report(".".join((*place, name)), LEFT_OUT)
         return [
             self.merged(it, found[name], (*place, name)) if name in found else it
             for name, it in plain.items()

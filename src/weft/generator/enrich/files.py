@@ -9,11 +9,18 @@ from weft.findings import Json
 from weft.generator.code.ui import response_fields
 from weft.generator.draft import Draft, Replaced
 from weft.generator.enrich.allowed import LIBRARIES
-from weft.generator.enrich.comparing import Comparison, as_list, as_object
+from weft.generator.enrich.comparing import LEFT_OUT, NO_FILE, TWICE, Comparison, as_list, as_object
 from weft.generator.enrich.jsx_code import jsx_faults
 from weft.generator.enrich.python_code import imported_libraries, python_faults
+from weft.generator.outputs import output_of
 from weft.spec.tools import Hook, LifecycleTool
 
+#: Where an agent lists its files.
+LISTED: Final = {
+    "UIFileGenerator": "tools",
+    "AgentToolsFileGenerator": "tools",
+    "HookAgent": "hook_files",
+}
 _REQUIREMENTS: Final = "installRequirements"
 
 
@@ -28,7 +35,7 @@ def overlay_files(draft: Draft, agent: str, given: Json) -> tuple[Draft, tuple[R
         path = _path(entry.get("filename"), own)
         content = entry.get("content")
         if path is None or path in seen:
-            why = "there is no such file" if path is None else "it is there twice"
+            why = NO_FILE if path is None else TWICE
             comparison.report(str(entry.get("filename"))[:200], why)
         elif not isinstance(content, str):
             comparison.report(path, "its content is no text")
@@ -44,7 +51,7 @@ def overlay_files(draft: Draft, agent: str, given: Json) -> tuple[Draft, tuple[R
         seen.update({path} if path else ())
     for path in own:
         if path not in seen:
-            comparison.report(path, "it was left out")
+            comparison.report(path, LEFT_OUT)
     made = replace(draft, code=code, requirements=tuple(requirements))
     return made, tuple(comparison.replaced)
 
@@ -62,16 +69,10 @@ def _entries(given: Json, comparison: Comparison) -> Iterator[Mapping[str, Json]
 
 
 def _own(draft: Draft, agent: str) -> dict[str, str]:
-    """Return the plain files that an agent makes."""
-    shapes = [it for it in draft.shapes if it.kind == "ui"]
-    asking = {f"tools/{it.file}" for it in shapes} | {f"tools/{it.component}.jsx" for it in shapes}
-    folder = "hooks" if agent == "HookAgent" else "tools"
-    return {
-        path: text
-        for path, text in draft.code.items()
-        if path.startswith(f"{folder}/")
-        and (agent == "HookAgent" or (path in asking) == (agent == "UIFileGenerator"))
-    }
+    """Return the plain files that an agent makes: those it is shown."""
+    listed = as_list(output_of(agent, draft)[LISTED[agent]]) or []
+    paths = [str(entry["filename"]) for it in listed if (entry := as_object(it)) is not None]
+    return {path: draft.code[path] for path in paths}
 
 
 def _path(name: Json, own: Mapping[str, str]) -> str | None:

@@ -10,9 +10,18 @@ from weft.check.rules.trigger_places import placed_triggers
 from weft.check.subject import Subject
 from weft.findings import Json
 from weft.generator.draft import Draft, Replaced
-from weft.generator.enrich.comparing import Comparison, Place, as_object
-from weft.generator.enrich.files import overlay_files
+from weft.generator.enrich.comparing import (
+    LEFT_OUT,
+    NO_PART,
+    Comparison,
+    Place,
+    as_object,
+    same,
+    says_nothing,
+)
+from weft.generator.enrich.files import LISTED, overlay_files
 from weft.generator.enrich.texts import DESCRIPTION, MESSAGE, PROMPT, TOOL, text_faults
+from weft.generator.outputs import output_of
 from weft.spec.templates import references
 from weft.spec.triggers import AgentTextTrigger
 from weft.spec.workflow import WorkflowSpec
@@ -33,18 +42,6 @@ _PARTS: Final[Mapping[str, tuple[tuple[Place, str], ...]]] = {
     "AgentsAgent": ((("agents",), "agents"),),
     "OrchestratorAgent": (((), "orchestrator"),),
 }
-_FILES: Final = {
-    "UIFileGenerator": "tools",
-    "AgentToolsFileGenerator": "tools",
-    "HookAgent": "hook_files",
-}
-#: What plans call the kinds of sources.
-_KINDS: Final = {
-    "config": "environment",
-    "data_reference": "database",
-    "data_entity": "entity",
-    "state": "derived",
-}
 #: Its one text is said in the chat, and stands in no file.
 _TALKS: Final = frozenset({"DownloadAgent"})
 
@@ -62,32 +59,36 @@ def overlay(
     given = as_object(cast("Json", output))
     if given is None:
         return draft, (Replaced(agent, "the whole reply", "it is no object"),)
-    if agent in _FILES:
-        return overlay_files(draft, agent, given.get(_FILES[agent]))
+    if agent in LISTED:
+        return overlay_files(draft, agent, given.get(LISTED[agent]))
     if agent not in _PARTS:
         return draft, (Replaced(agent, "the whole reply", "no such agent makes a part"),)
     comparison = Comparison(agent, partial(_free, draft.spec, agent))
     plain = cast("dict[str, Json]", draft.spec.model_dump(mode="json", by_alias=True))
+    reported = output_of(agent, draft)
+    if agent == "OrchestratorAgent":
+        # What follows from a setting that is left open is reported, and nothing new.
+        given = {key: it for key, it in given.items() if not same(reported.get(key), it)}
     merged = dict(plain)
     for path, field in _PARTS[agent]:
         found = _at(given, path)
         if field == "variables":
-            found = _same_sources(draft.spec, found)
+            found = _without_sources(plain[field], _at(reported, path), found)
         if found is None and plain[field]:
-            comparison.report(".".join(path), "it was left out")
+            comparison.report(".".join(path), LEFT_OUT)
         merged[field] = comparison.merged(plain[field], found, path)
     known = {path[0] for path, _ in _PARTS[agent] if path}
     for key in given if known else ():
         if key not in known:
-            comparison.report(str(key), "there is no such part")
+            comparison.report(str(key), NO_PART)
     spec = draft.spec if merged == plain else WorkflowSpec.model_validate(merged)
     return replace(draft, spec=spec), tuple(comparison.replaced)
 
 
-def _same_sources(spec: WorkflowSpec, given: Json) -> Json:
-    """Return definitions without the sources that are of the kind they are in the spec.
+def _without_sources(plain: Json, reported: Json, given: Json) -> Json:
+    """Return definitions without what is said of sources as it was reported or as it stands.
 
-    Plans have words of their own for kinds and settings, which cannot be compared one by one.
+    Plans have words of their own for kinds and settings, which a spec does not know.
     """
     definitions = as_object(given)
     if definitions is None:
@@ -96,12 +97,16 @@ def _same_sources(spec: WorkflowSpec, given: Json) -> Json:
     for name, it in definitions.items():
         fields = as_object(it)
         source = as_object(fields.get("source")) if fields else None
-        kind = source.get("type") if source else None
-        variable = spec.variables.get(name)
-        is_same = variable and variable.source.type in (kind, _KINDS.get(str(kind)))
-        made[name] = (
-            {key: v for key, v in (fields or {}).items() if key != "source"} if is_same else it
-        )
+        if not fields or source is None:
+            made[name] = it
+            continue
+        known = [as_object(_at(whole, (name, "source"))) or {} for whole in (plain, reported)]
+        new = {
+            key: value
+            for key, value in source.items()
+            if not says_nothing(value) and not any(same(one.get(key), value) for one in known)
+        }
+        made[name] = {**fields, "source": new or None}
     return made
 
 

@@ -27,6 +27,8 @@ from weft.generator.enrich.texts import unseen
 from weft.ids import BUILT_IN_VARIABLES
 
 MAX_BYTES: Final = 20_000
+#: Versions of Python, and those who check code, give up at different depths beyond this.
+MAX_DEPTH: Final = 100
 _CONTEXT: Final = "context_variables"
 _UI_CALLS: Final = ("use_ui_tool", "show_ui_tool")
 _AWAITED: Final = (*_UI_CALLS, "ask", "refresh")
@@ -79,7 +81,14 @@ def _parsed(source: str) -> ast.Module | str:
             compile(source, "<enriched>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
         return f"it is not valid Python: {str(error)[:100]}"
-    return tree
+    return tree if _depth(tree) <= MAX_DEPTH else "it is nested too deeply"
+
+
+def _depth(tree: ast.Module) -> int:
+    depth, level = 0, list[ast.AST]([tree])
+    while level:
+        depth, level = depth + 1, [it for node in level for it in ast.iter_child_nodes(node)]
+    return depth
 
 
 def _importable(requirements: Collection[str]) -> Mapping[str, frozenset[str]]:
