@@ -23,8 +23,8 @@ BRIEFS: Final = ("06-onboarding", "17-it-escalation", "24-vague")
 #: and again: what is not done by then will not be. Penalties are the server's own words.
 SETTINGS: Final = {"max_tokens": 240, "extra_body": {"repeat_penalty": 1.15, "repeat_last_n": 256}}
 
-#: Seconds for one generation: about 200 are enough where nothing else is at work.
-MOST_SECONDS: Final = 600.0
+#: Seconds for one generation: three to five minutes are usual, more where others work, too.
+MOST_SECONDS: Final = 1200.0
 
 #: How much of a reason is shown.
 _LONGEST: Final = 200

@@ -16,8 +16,7 @@ def main() -> None:
     params.model.path = sys.argv[1]
     params.hostnames = ["127.0.0.1"]
     params.port = 0
-    # What is longer is refused at once, and reading costs more time here than anything else.
-    params.n_ctx = 1536
+    params.n_ctx = 2048
     # A small model does not always find an end.
     params.n_predict = 160
     # The likeliest word every time: two runs should not differ more than they must.
