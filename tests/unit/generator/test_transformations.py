@@ -278,7 +278,7 @@ def test_the_orchestrator_begins_with_the_first_agent_and_shows_those_who_meet_p
     spec = spec_of(agent("Alpha", human_interaction="context"))
     assert spec.orchestrator.initial_agent == "Alpha"
     assert spec.orchestrator.visual_agents == ("Alpha",)
-    assert spec_of(agent("Alpha")).orchestrator.visual_agents == ("Alpha",)
+    assert spec_of(agent("Alpha")).orchestrator.visual_agents == ("Alpha", "Beta", "Gamma")
     assert spec.orchestrator.runtime_extensions == ()
 
 
