@@ -77,7 +77,7 @@ def _generation(
     for it in made["packages"]:
         checked = _weft(workspace, "check", it["folder"])
         say(f"  package {it['name']}: {checked.stdout.strip()}\n")
-        say(f"  files that are not as the plan alone gives them: {_touched(workspace, it)}\n")
+        say(f"  files in which something of the model's stands: {_touched(workspace, it)}\n")
         if checked.returncode != 0 or "No findings" not in checked.stdout:
             yield f"{it['name']} checks clean"
     if {it["agent"] for it in made["parts"] if not _is_told(it)}:
@@ -106,7 +106,7 @@ def _whose(made: dict[str, Any]) -> Iterator[str]:
             yield f"{it['agent']}: the model's"
         else:
             first = f"{dropped[0]['what']}: {dropped[0]['why']}"
-            yield f"{it['agent']}: the model's, without {len(dropped)} pieces; {_short(first)}"
+            yield f"{it['agent']}: the model's, but {len(dropped)} pieces dropped; {_short(first)}"
     if made["repairs"]:
         yield f"the package was sent back {made['repairs']} times"
 
