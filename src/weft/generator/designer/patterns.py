@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from weft.generator.designer.brief import Brief
+from weft.generator.designer.brief import Brief, without_directives
 from weft.generator.designer.several import WorkflowPart, workflow_parts
 from weft.generator.designer.team import words_of
 from weft.generator.designer.text import Wording, fold, plain_line
@@ -111,7 +111,8 @@ class _Score:
 def choose_pattern(brief: Brief) -> Choice:
     """Choose the pattern most words speak for, and tell whether several workflows are meant.
 
-    Words of comments count twice. `pattern: X` in a comment decides for the first workflow.
+    Words of comments count twice, those of directives not. `pattern: X` in a comment
+    decides for the first workflow.
     """
     parts = workflow_parts(brief)
     if not parts:
@@ -159,7 +160,7 @@ def _planned(name: str, role: PackRole, text: str, pattern: Pattern) -> PlannedW
 
 
 def _scores(wording: Wording, brief: Brief) -> list[_Score]:
-    comments = [Wording(it) for it in brief.comments]
+    comments = [Wording(without_directives(it)) for it in brief.comments]
     return [_score(pattern, wording, comments) for pattern in PATTERNS]
 
 
@@ -191,7 +192,8 @@ def _decide(scores: list[_Score], wanted: Pattern | None) -> tuple[Pattern, str]
 def _others(scores: list[_Score], chosen: Pattern) -> tuple[str, ...]:
     """Say what spoke for other patterns."""
     return tuple(
-        f"Not {it.pattern.title} ({it.points} points): the brief says {_quoted(it.quotes)}."
+        f"Not {it.pattern.title} ({it.points} point{'s' if it.points > 1 else ''}): "
+        f"the brief says {_quoted(it.quotes)}."
         for it in sorted(scores, key=lambda it: -it.points)
         if it.points and it.pattern != chosen
     )

@@ -87,6 +87,8 @@ def _description(brief: Brief, selection: PatternSelection, parts: Sequence[Brie
         for workflow, part in zip(selection.workflows, parts, strict=True)
     ]
     start, value = _STARTS[brief.trigger], parts[-1].domain.value
+    if brief.trigger == "schedule" and brief.schedule:
+        start = f"{brief.schedule[:1].upper()}{brief.schedule[1:]}"
     work = "; then ".join(done)
     goal = sentence(plain_line(brief.goal))
     return f"{start}, the workflow starts and {work}, resulting in {value}. Goal: {goal}"
