@@ -110,7 +110,8 @@ _NAMES: Final[dict[str, Trigger]] = {
 }
 _APPROVAL: Final = (
     "approv*|sign off|signs off|signed off|signoff|freigabe*|freigegeben|genehmig*|aproba*|aprueb*"
-    "|approuv*|validation finale|承認"
+    "|approuv*|validation finale|承認|confirms|must confirm|has to confirm|confirmed by|bestatigt"
+    "|final say|last word|ok from|okay from"
 )
 _NO_APPROVAL: Final = (
     "no approval|without approval|without any approval|nobody approves|no one approves"
@@ -130,8 +131,11 @@ _APPROVED_BY: Final = (
     re.compile(
         rf"{_ARTICLES}((?:[^\W\d_][\w-]*\s){{0,2}}?[^\W\d_][\w-]*)\s"
         r"(?:must\s|has to\s|should\s|needs to\s|then\s|finally\s|always\s)?"
-        r"(?:approves?|signs?[ -]off|genehmigt|aprueba)\b",
+        r"(?:approves?|confirms?|signs?[ -]off|genehmigt|bestätigt|aprueba)\b",
         re.IGNORECASE,
+    ),
+    re.compile(
+        rf"\b(?:asks?|ok from|okay from|confirmed by)\s+{_WHO}\s+(?:before|first)\b", re.IGNORECASE
     ),
 )
 _RISKY: Final = (
@@ -222,13 +226,13 @@ def named_schedule(text: str) -> str | None:
 
 def named_approver(wording: Wording) -> str | None:
     """Return who approves: the role the text names, a person in charge, or None."""
-    if wording.has(_NO_APPROVAL) or not wording.has(_APPROVAL):
+    if wording.has(_NO_APPROVAL):
         return None
     for pattern in _APPROVED_BY:
         for found in pattern.finditer(wording.text):
             if name := _role(found[1]):
                 return name
-    return SOMEBODY
+    return SOMEBODY if wording.has(_APPROVAL) else None
 
 
 def _role(phrase: str) -> str:
