@@ -355,6 +355,33 @@ def test_a_package_that_was_not_generated_here_stays(weft, place, make_package):
     assert (place / "other" / "workflows" / "ClaimProcessing" / "agents.json").is_file()
 
 
+def test_another_brief_does_not_change_a_package_of_that_name(weft, place):
+    orders = BRIEF.replace("A claims desk", "An office for claims of travellers")
+    assert weft("generate", BRIEF, "--approve").code == 0
+    (name,) = packages(place)
+    before = (place / "workflows" / name / "action_plan.json").read_bytes()
+    refused = weft("generate", orders, "--approve")
+    assert refused.code == 7
+    assert f"workflows/{name} is already there, made from another plan" in refused.err
+    assert "--promote --update" in refused.err
+    assert (place / "workflows" / name / "action_plan.json").read_bytes() == before
+    assert weft("generate", BRIEF, "--approve").code == 0
+    assert weft("generate", orders, "--approve", "-o", "other").code == 0
+    updated = weft("generate", orders, "--approve", "--update")
+    assert updated.code == 0, updated.err
+    assert f"updated workflows/{name}: " in updated.out
+
+
+def test_who_declines_is_not_overruled_by_the_rest_of_the_command(weft, place):
+    (place / "answers.json").write_text('{"promotion": "declined"}')
+    for words in (("--approve",), ("--approve", "--promote")):
+        result = weft("generate", BRIEF, "--answers", "answers.json", *words)
+        assert result.code == 0
+        assert "not promoted; its files are in " in result.err
+    assert "not promoted" in weft("generate", "--run", "last", "--approve").err
+    assert not packages(place)
+
+
 def test_lines_that_both_have_changed_are_named(weft, place):
     weft("generate", BRIEF, "--approve")
     (name,) = packages(place)

@@ -71,6 +71,8 @@ class Wishes:
     #: Nobody is asked: defaults are taken, and both questions for approval approved.
     approve: bool = False
     promote: bool = False
+    #: What was generated from another plan is updated too.
+    update: bool = False
     until: StepName | None = None
     #: The folder that packages are put into.
     output: Path | None = None
@@ -268,14 +270,21 @@ def _promoted(
     generation: Generation, row: RunRow, wishes: Wishes, location: JournalLocation
 ) -> Promotion:
     """Let the packages take their place if that was approved; raises if something is in the way."""
-    wanted = generation.promotion == "approved" or wishes.promote or wishes.approve
-    if not (generation.bundle and row.outcome == "completed" and wanted):
+    done = generation.bundle and row.outcome == "completed"
+    if not (done and _is_wanted(generation, wishes)):
         return Promotion(())
-    promotion = prepare(generation.bundle, output_folder(location, wishes.output))
+    folder, update = output_folder(location, wishes.output), wishes.update or generation.plan_given
+    promotion = prepare(generation.bundle, folder, location.workspace, update=update)
     if not promotion.ok:
         raise _refusal(promotion, row, location)
     promote(promotion)
     return promotion
+
+
+def _is_wanted(generation: Generation, wishes: Wishes) -> bool:
+    """Tell whether packages shall take their place; who declined before may change their mind."""
+    anew = wishes.promote and wishes.answers.get("promotion") != "declined"
+    return generation.promotion == "approved" or anew
 
 
 def output_folder(location: JournalLocation, output: Path | None) -> Path:
@@ -284,24 +293,34 @@ def output_folder(location: JournalLocation, output: Path | None) -> Path:
 
 
 def _refusal(promotion: Promotion, row: RunRow, location: JournalLocation) -> CommandFailed:
-    again = f"then: weft generate --run {row.run} --promote{location.options}"
+    again = f"weft generate --run {row.run} --promote{location.options}"
+    places = ", ".join(map(str, promotion.strangers or promotion.others))
+    hint = (f"then: {again}",)
     if promotion.strangers:
-        named = ", ".join(map(str, promotion.strangers))
-        fact = f"{named} is already there and was not generated here; nothing was changed"
-        hint = ("move it away, or name another folder: -o DIR", again)
-        return CommandFailed(Failure(Exit.CONFLICT, fact, hint=hint, run=row.run))
-    if promotion.conflicts:
-        fact = "the same lines were changed by hand and by the generation; nothing was changed"
+        fact = f"{places} is already there and was not generated here"
+        hint = ("move it away, or name another folder: -o DIR", *hint)
+    elif promotion.others:
+        fact = f"{places} is already there, made from another plan"
         hint = (
-            f"compare with the files in .weft/generated/{row.run} and change these lines",
-            again,
+            f"update it, with what you have changed kept: {again} --update",
+            f"or keep both: {again} -o DIR",
+            "or begin anew under another name: a goal of two to four words is the name",
         )
-        return CommandFailed(
-            Failure(Exit.CONFLICT, fact, cause=promotion.conflicts, hint=hint, run=row.run)
-        )
-    fact = "what was changed by hand does not go with what is generated now; nothing was changed"
+    elif promotion.conflicts:
+        fact = "the same lines were changed by hand and by the generation"
+        staged = f".weft/generated/{row.run}"
+        hint = (f"compare with the files in {staged} and change these lines", *hint)
+    else:
+        fact = "what was changed by hand does not go with what is generated now"
     return CommandFailed(
-        Failure(Exit.CONFLICT, fact, hint=(again,), findings=promotion.errors, run=row.run)
+        Failure(
+            Exit.CONFLICT,
+            f"{fact}; nothing was changed",
+            cause=() if places else promotion.conflicts,
+            hint=hint,
+            findings=promotion.errors,
+            run=row.run,
+        )
     )
 
 
@@ -336,7 +355,7 @@ def _print_end(
         hint = f"see what happened: weft inspect {run}{options}"
         raise CommandFailed(Failure(Exit.FAILED, outcome_text(row), hint=(hint,), run=run))
     if row.status == "ended":
-        if generation.promotion != "approved" and not (wishes.promote or wishes.approve):
+        if not _is_wanted(generation, wishes):
             streams.note(clean(f"not promoted; its files are in {staged}"))
             streams.note(f"  promote: weft generate --run {run} --promote{options}")
         streams.note(f"  inspect: weft inspect {run}{options}")

@@ -67,6 +67,9 @@ def generate(  # noqa: PLR0913 - its options
     promote: Annotated[
         bool, Parameter(help="Let the package take its place without asking.")
     ] = False,
+    update: Annotated[
+        bool, Parameter(help="Also update a package of that name that was made from another plan.")
+    ] = False,
     until: Annotated[StepName | None, Parameter(help="Stop after this step.")] = None,
     output: Annotated[
         Path | None,
@@ -106,7 +109,7 @@ def generate(  # noqa: PLR0913 - its options
     folder = package_to_run(streams, GENERATOR)
     known = answer_fields(read_package(folder).spec)
     given = {} if answers is None else _read_answers(answers, known)
-    wishes = Wishes(given, approve, promote, until, output)
+    wishes = Wishes(given, approve, promote, update, until, output)
     message, plan = (brief, None) if from_ is None else _read_source(from_)
     session = Session(streams, locate_journal(streams, journal, must_exist=run is not None))
     session.command = "generate --run"
