@@ -19,13 +19,8 @@ from weft.cli.chat.follow_run import interactive_host, run_session
 from weft.cli.chat.person import Person, stdin_is_terminal
 from weft.cli.chat.subscription import subscribed
 from weft.cli.failure import Exit, not_found, usage
-from weft.cli.generating import (
-    Wishes,
-    close_generation,
-    follow_generation,
-    output_folder,
-    require_generation,
-)
+from weft.cli.generated import close_generation, output_folder
+from weft.cli.generating import Wishes, follow_generation, require_generation
 from weft.cli.hosting import find_run, locate_journal
 from weft.cli.options import JournalFile
 from weft.cli.starting import package_to_run, read_message, start_run

@@ -14,11 +14,11 @@ from weft.cli.chat.person import Person
 from weft.cli.chat.subscription import subscribed
 from weft.cli.failure import CommandFailed, Exit, conflict, not_found, usage
 from weft.cli.formats.documents import document
+from weft.cli.generated import close_generation
 from weft.cli.generating import (
     ACCEPTED,
     ADJUST,
     Wishes,
-    close_generation,
     follow_generation,
     require_generation,
 )
