@@ -224,6 +224,52 @@ def test_an_approval_names_the_hash(weft, place, until_plan):
     assert weft("plan", "comment", until_plan, "too late").code == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "given", "about"),
+    [
+        ("pattern: Star", "strategy", "pattern"),
+        ("A star would be better.", None, "pattern"),
+        ("add specialist Auditor", "agents", "strategy"),
+        ("remove Clerk", "pattern", "pattern"),
+        ("Be kind.", "agents", "agents"),
+    ],
+)
+def test_a_comment_is_about_the_part_that_decides_it(weft, until_plan, text, given, about):
+    words = () if given is None else ("--about", given)
+    result = weft("plan", "comment", until_plan, text, *words, "-o", "made")
+    assert result.code == 0, result.err
+    assert f"weft plan approve {until_plan} -o made" in result.err
+    moved = f"this is decided with the {about}"
+    assert (moved in result.err) == (given not in (None, about))
+    (comment,) = weft("plan", "show", until_plan, "--json").data["comments"]
+    assert comment["about"] == about
+    if ":" in text or "add" in text:
+        assert "changed nothing" not in result.err
+
+
+def test_what_is_approved_elsewhere_waits_for_its_promotion(weft, place, until_plan):
+    approved = weft("plan", "approve", until_plan, "-o", "made")
+    assert f"weft generate --run {until_plan} -o made --promote" in approved.err
+    weft("runs", "answer", until_plan, "--json-value", '{"promotion": "approved"}')
+    assert not packages(place)
+    command = f"weft generate --run {until_plan} --promote"
+    assert command in weft("runs", "show", until_plan).out
+    assert command in weft("plan", "show", until_plan).err
+    assert weft(*command.split()[1:]).code == 0
+    assert packages(place)
+    assert "--promote" not in weft("runs", "show", until_plan).out
+    assert "--promote" not in weft("plan", "show", until_plan).err
+
+
+def test_who_has_no_key_is_told_of_the_designer(weft, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    result = weft("generate", BRIEF, "--model", "openai:gpt-5-mini", "--approve")
+    assert result.code == 3
+    assert "set OPENAI_API_KEY\n" in result.err
+    assert "--model designer" in result.err
+    assert "sample" not in result.err
+
+
 def test_the_plan_is_readable_in_a_terminal(weft, until_plan):
     shown = weft("plan", "show", until_plan)
     assert shown.code == 0
@@ -346,7 +392,7 @@ def test_a_package_that_was_not_generated_here_stays(weft, place, make_package):
     before = (mine / "agents.json").read_bytes()
     result = weft("generate", BRIEF, "--approve")
     assert result.code == 7
-    assert "workflows/ClaimProcessing is already there and was not generated here" in result.err
+    assert "workflows/ClaimProcessing is already there and not generated here" in result.err
     assert (mine / "agents.json").read_bytes() == before
     assert (
         weft("generate", "--run", "last", "--approve", "--json").data["error"]["code"] == "CLI007"

@@ -1,4 +1,4 @@
-"""The end of a command about a generation: packages take their place, and what comes next is said."""
+"""The end of a command about a generation: packages take their place; what comes next is said."""
 
 from pathlib import Path
 from shlex import quote
@@ -6,7 +6,7 @@ from typing import Final
 
 from weft.app.generation import APPROVALS, DOWNLOAD, Generation, parts_made, read_generation
 from weft.app.places import LOCAL
-from weft.app.promotion import Promotion, prepare, promote, stage
+from weft.app.promotion import Promotion, is_promoted, prepare, promote, stage
 from weft.cli.chat.conversation import Session
 from weft.cli.failure import CommandFailed, Exit, Failure, code_of
 from weft.cli.formats.documents import document
@@ -76,7 +76,7 @@ def _promoted(
     folder, update = output_folder(location, wishes.output), wishes.update or generation.plan_given
     promotion = prepare(generation.bundle, folder, location.workspace, update=update)
     if not promotion.ok:
-        raise _refusal(promotion, row, location)
+        raise _refusal(promotion, row, wishes, location)
     promote(promotion)
     return promotion
 
@@ -92,31 +92,51 @@ def output_folder(location: JournalLocation, output: Path | None) -> Path:
     return location.workspace / PACKAGES if output is None else output
 
 
-def _refusal(promotion: Promotion, row: RunRow, location: JournalLocation) -> CommandFailed:
-    again = f"weft generate --run {row.run} --promote{location.options}"
-    places = ", ".join(map(str, promotion.strangers or promotion.others))
+def how_to_promote(row: RunRow, generation: Generation, location: JournalLocation) -> str:
+    """Return the command with which packages that are approved take their place; empty: none."""
+    approved = row.outcome == "completed" and generation.promotion == "approved"
+    if not approved or is_promoted(generation.bundle, location.workspace):
+        return ""
+    return f"{_again(row, Wishes(), location)} --promote"
+
+
+def _again(row: RunRow, wishes: Wishes, location: JournalLocation) -> str:
+    output = f" -o {quote(str(wishes.output))}" if wishes.output else ""
+    return f"weft generate --run {row.run}{output}{location.options}"
+
+
+def _refusal(
+    promotion: Promotion, row: RunRow, wishes: Wishes, location: JournalLocation
+) -> CommandFailed:
+    again = f"{_again(row, wishes, location)} --promote"
+    found = promotion.strangers or promotion.others
+    places = f"{', '.join(map(str, found))} {'are' if len(found) > 1 else 'is'}"
     hint = (f"then: {again}",)
     if promotion.strangers:
-        fact = f"{places} is already there and was not generated here"
+        fact = f"{places} already there and not generated here"
         hint = ("move it away, or name another folder: -o DIR", *hint)
     elif promotion.others:
-        fact = f"{places} is already there, made from another plan"
+        fact = f"{places} already there, made from another plan"
         hint = (
             f"update it, with what you have changed kept: {again} --update",
-            f"or keep both: {again} -o DIR",
+            f"or name another folder: {_again(row, Wishes(), location)} --promote -o DIR",
             "or begin anew under another name: a goal of two to four words is the name",
         )
     elif promotion.conflicts:
         fact = "the same lines were changed by hand and by the generation"
         staged = f".weft/generated/{row.run}"
-        hint = (f"compare with the files in {staged} and change these lines", *hint)
+        hint = (
+            f"compare with the files in {staged} and take the new lines from there",
+            *hint,
+            "then change them anew",
+        )
     else:
         fact = "what was changed by hand does not go with what is generated now"
     return CommandFailed(
         Failure(
             Exit.CONFLICT,
             f"{fact}; nothing was changed",
-            cause=() if places else promotion.conflicts,
+            cause=() if found else promotion.conflicts,
             hint=hint,
             findings=promotion.errors,
             run=row.run,
@@ -157,7 +177,7 @@ def _print_end(
     if row.status == "ended":
         if not _is_wanted(generation, wishes):
             streams.note(clean(f"not promoted; its files are in {staged}"))
-            streams.note(f"  promote: weft generate --run {run} --promote{options}")
+            streams.note(f"  promote: {_again(row, wishes, session.location)} --promote")
         streams.note(f"  inspect: weft inspect {run}{options}")
         return Exit.DONE
     _print_how_to_go_on(session, row, generation, asked, wishes, stopped=stopped)
@@ -177,13 +197,13 @@ def _print_how_to_go_on(
     streams, options = session.streams, session.location.options
     run, tool = row.run, asked[0].tool if asked else None
     output = f" -o {quote(str(wishes.output))}" if wishes.output else ""
-    go_on = f"weft generate --run {run}{output}{options}"
+    go_on = _again(row, wishes, session.location)
     commands: dict[str, str] = {}
     if tool in APPROVALS:
         fact = "the approval of its plan"
         commands["show"] = f"weft plan show {run}{options}"
-        commands["approve"] = f"weft plan approve {run}{options}"
-        commands["comment"] = f"weft plan comment {run} TEXT{options}"
+        commands["approve"] = f"weft plan approve {run}{output}{options}"
+        commands["comment"] = f"weft plan comment {run} TEXT{output}{options}"
     elif tool == DOWNLOAD:
         fact = "the approval of its packages"
         commands["promote"] = f"{go_on} --promote"

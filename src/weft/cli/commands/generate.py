@@ -1,6 +1,7 @@
 """weft generate: from a brief to a plan to a package, by the agents of the Generator."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
@@ -18,14 +19,15 @@ from weft.cli.chat.conversation import Session
 from weft.cli.chat.follow_run import interactive_host, run_session
 from weft.cli.chat.person import Person, stdin_is_terminal
 from weft.cli.chat.subscription import subscribed
-from weft.cli.failure import Exit, not_found, usage
+from weft.cli.failure import Exit, not_found, setup, usage
 from weft.cli.generated import close_generation, output_folder
 from weft.cli.generating import Wishes, follow_generation, require_generation
 from weft.cli.hosting import find_run, locate_journal
-from weft.cli.options import JournalFile
+from weft.cli.options import JournalFile, PackagesFolder
 from weft.cli.starting import package_to_run, read_message, start_run
 from weft.cli.streams import Streams
 from weft.engine.rows import RunRow
+from weft.errors import SetupError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.packages.reader import read_package
@@ -66,14 +68,7 @@ def generate(  # noqa: PLR0913 - its options
         bool, Parameter(help="Also update a package of that name that was made from another plan.")
     ] = False,
     until: Annotated[StepName | None, Parameter(help="Stop after this step.")] = None,
-    output: Annotated[
-        Path | None,
-        Parameter(
-            name=("--output", "-o"),
-            metavar="DIR",
-            help="The folder for packages; else `workflows` of the workspace.",
-        ),
-    ] = None,
+    output: PackagesFolder = None,
     run: Annotated[
         str | None,
         Parameter(
@@ -118,14 +113,27 @@ def generate(  # noqa: PLR0913 - its options
                 stopped = await _continue(host, session, person, wishes, run, take_over=take_over)
             else:
                 values = None if plan is None else plan_values(plan)
-                session.run = await start_run(
-                    host, streams, folder, message=message, values=values, model=model
-                )
+                with _without_key():
+                    session.run = await start_run(
+                        host, streams, folder, message=message, values=values, model=model
+                    )
                 async with subscribed(host, session.run) as news:
                     stopped = await follow_generation(host, session, person, news, wishes)
         return await close_generation(session, wishes, stopped=stopped)
 
     return run_session(session, work)
+
+
+@contextmanager
+def _without_key() -> Generator[None]:
+    """Let what keeps a model from answering be told with the one that needs nothing."""
+    try:
+        yield
+    except SetupError as error:
+        # What makes up replies is of no use here.
+        hint = (error.hint or "").partition(";")[0]
+        rules = "without a language model stated rules design it: --model designer"
+        raise setup(str(error), *filter(None, (hint, rules))) from error
 
 
 async def _continue(
