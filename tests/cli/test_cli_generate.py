@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -73,6 +75,7 @@ def test_without_a_person_it_waits_and_says_how_to_go_on(weft, place):
     assert "waits for an answer to its interview" in result.err
     run = re.search(r"run (\S+) waits", result.err)[1]
     assert f"weft generate --run {run} --approve" in result.err
+    assert f"weft generate --run {run} --answers FILE" in result.err
     answered = weft("runs", "answer", run, "--json-value", '{"approver": "nobody"}')
     assert answered.code == 4
     waiting = weft("generate", "--run", run)
@@ -88,6 +91,23 @@ def test_without_a_person_it_waits_and_says_how_to_go_on(weft, place):
     again = weft("generate", "--run", run)
     assert again.code == 0
     assert "unchanged: workflows/" in again.out
+
+
+def test_what_is_not_answered_beforehand_takes_its_default(weft, place):
+    (place / "answers.json").write_text('{"plan_acceptance": "accepted"}')
+    result = weft("generate", BRIEF, "--answers", "answers.json")
+    assert "waits for the approval of its packages" in result.err
+    assert "InterviewAgent               started by: chat; approved by: manager" in result.err
+    stopped = weft("generate", BRIEF, "--until", "plan")
+    assert stopped.code == 0
+    assert "is stopped after plan" in stopped.err
+
+
+def test_a_brief_comes_from_stdin(place):
+    command = [sys.executable, "-m", "weft", "generate", "--from", "-", "--until", "pattern"]
+    done = subprocess.run(command, check=False, input=BRIEF.encode(), capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert b"Pipeline: the brief says" in done.stderr
 
 
 def asked(weft, run):
@@ -146,7 +166,7 @@ def test_a_wrong_answer_is_refused_before_anything_begins(weft, place, answers, 
     ("words", "code", "said"),
     [
         ((), 2, "there is no brief"),
-        (("",), 2, "the message is empty"),
+        (("",), 2, "the brief is empty"),
         (("x", "--from", "brief.txt"), 2, "the brief is given twice"),
         (("--from", "nowhere.txt"), 6, "nowhere.txt cannot be read"),
         (("--from", "empty.txt"), 2, "empty.txt is empty"),
@@ -157,7 +177,7 @@ def test_a_wrong_answer_is_refused_before_anything_begins(weft, place, answers, 
         (("--run", "last"), 6, "no run was kept"),
         (("x", "--until", "lunch"), 2, "lunch"),
         (("x", "-o", "empty.txt"), 2, "empty.txt is a file"),
-        (("x", "--answers", "nowhere.json"), 6, "nowhere.json cannot be read"),
+        (("x", "--answers", "nowhere.json"), 6, "name a JSON or YAML file with answers"),
     ],
 )
 def test_what_cannot_be_understood_is_said_with_what_to_do(weft, place, words, code, said):

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from shlex import quote
-from typing import Final
 
 from weft.app.generation import APPROVALS, DOWNLOAD, Generation, parts_made, read_generation
 from weft.app.places import LOCAL
@@ -10,7 +9,7 @@ from weft.app.promotion import Promotion, is_promoted, prepare, promote, stage
 from weft.cli.chat.conversation import Session
 from weft.cli.failure import CommandFailed, Exit, Failure, code_of
 from weft.cli.formats.documents import document
-from weft.cli.generating import Wishes
+from weft.cli.generating import IGNORED, Wishes
 from weft.cli.hosting import JournalLocation, answer_schemas, hosted
 from weft.cli.pages.generation import (
     change_data,
@@ -25,12 +24,6 @@ from weft.engine.events import Event
 from weft.engine.rows import RequestRow, RunRow
 from weft.packages.workspace import PACKAGES
 from weft.wire.rows import run_data
-
-#: Said where a comment was of no use; these words the designer understands.
-_IGNORED: Final = (
-    "the comment changed nothing in the plan; the designer understands, for example: "
-    "add specialist NAME, remove NAME, rename NAME to NAME, pattern: NAME, approval by NAME"
-)
 
 
 async def close_generation(session: Session, wishes: Wishes, *, stopped: bool) -> Exit:
@@ -210,12 +203,13 @@ def _print_how_to_go_on(
     elif asked:
         fact = "an answer to its interview" if tool else "a message"
         commands["answer"] = f"weft runs answer {run}{options}"
+        commands["answers"] = f"{go_on} --answers FILE"
         commands["defaults"] = f"{go_on} --approve"
     else:
         fact = ""
     commands["go on"] = go_on
     if generation.rounds and generation.rounds[-1].hash == wishes.commented:
-        streams.problem(_IGNORED)
+        streams.problem(IGNORED)
     if stopped:
         streams.note(f"run {run} is stopped after {wishes.until}")
     else:

@@ -38,6 +38,12 @@ from weft.runtime.workflow import Workflow
 #: What is said to a model that asks in words where nobody is there.
 _DEFAULTS: Final = "Take what you think best for everything that is open, and show the form."
 
+#: Said where a comment was of no use; these words the designer understands.
+IGNORED: Final = (
+    "the comment changed nothing in the plan; the designer understands, for example: "
+    "add specialist NAME, remove NAME, rename NAME to NAME, pattern: NAME, approval by NAME"
+)
+
 ACCEPTED: Final = "accepted"
 ADJUST: Final = "adjustments_requested"
 
@@ -114,6 +120,8 @@ class _Answering:
         self._wishes = wishes
         self._there = stdin_is_terminal() and not session.streams.settings.json
         self._said = 0
+        #: The plan for which the person has asked for another.
+        self._commented = ""
 
     def known(self, request: RequestRow, generation: Generation) -> Signal | None:
         """Return the answer that was given beforehand; None if there is none."""
@@ -132,14 +140,16 @@ class _Answering:
 
     def _known(self, request: RequestRow, generation: Generation) -> Json:
         answers, approve = self._wishes.answers, self._wishes.approve
+        # Whoever has said something beforehand leaves the rest to the defaults.
+        alone = approve or answers or (self._wishes.until and not self._there)
         if request.kind == "chat":
             self._said += 1
-            return _DEFAULTS if approve and self._said <= TRIES else None
+            return _DEFAULTS if alone and self._said <= TRIES else None
         if request.tool == INTERVIEW:
             form = self._workflow.forms[INTERVIEW]
             fields = cast("dict[str, Any]", (form.answer_schema or {}).get("properties") or {})
             given = {name: answers[name] for name in fields if name in answers}
-            return given if given or approve else None
+            return given if alone else None
         if request.tool in APPROVALS:
             return self._decision(request, generation)
         if request.tool == DOWNLOAD:
@@ -172,7 +182,10 @@ class _Answering:
     async def _ask_approval(self, request: RequestRow, generation: Generation) -> Json:
         """Show the plan and ask what the person says to it; the hash is named for them."""
         streams = self._session.streams
-        streams.problem(plan_page(generation.rounds[-1], streams))
+        plan = generation.rounds[-1]
+        streams.problem(plan_page(plan, streams))
+        if plan.hash == self._commented:
+            streams.problem(IGNORED)
         form = self._workflow.forms[request.tool or ""]
         schema = form.answer_schema or {}
         fields = cast("dict[str, Any]", schema.get("properties") or {})
@@ -188,6 +201,7 @@ class _Answering:
             answer |= cast("dict[str, Json]", said)
             if answer["plan_acceptance"] == ACCEPTED:
                 break
+        self._commented = plan.hash
         return answer
 
     async def _field(self, prompt: str, *, secret: bool) -> str:

@@ -1,5 +1,6 @@
 """weft generate: from a brief to a plan to a package, by the agents of the Generator."""
 
+import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from weft.cli.chat.conversation import Session
 from weft.cli.chat.follow_run import interactive_host, run_session
 from weft.cli.chat.person import Person, stdin_is_terminal
 from weft.cli.chat.subscription import subscribed
-from weft.cli.failure import Exit, not_found, setup, usage
+from weft.cli.failure import Exit, not_found, remedy, setup, usage
 from weft.cli.generated import close_generation, output_folder
 from weft.cli.generating import Wishes, follow_generation, require_generation
 from weft.cli.hosting import find_run, locate_journal
@@ -37,6 +38,7 @@ from weft.spec.plan import ActionPlan
 
 #: Files that hold data; any other holds a brief in words.
 _DATA: Final = (".json", ".yaml", ".yml")
+_STDIN: Final = Path("-")
 
 
 def generate(  # noqa: PLR0913 - its options
@@ -50,7 +52,9 @@ def generate(  # noqa: PLR0913 - its options
         Parameter(
             name="--from",
             metavar="FILE",
-            help="Read the brief from a text file, or begin with the action plan in a JSON file.",
+            allow_leading_hyphen=True,
+            help="Read the brief from a text file, or from stdin (-); or begin with the action "
+            "plan in a JSON file.",
         ),
     ] = None,
     answers: Annotated[
@@ -157,19 +161,21 @@ async def _continue(
 def _first_message(message: str | None, streams: Streams, *, approve: bool) -> str | None:
     """Return the brief; without one there must be a person who is asked for it."""
     if message is not None:
-        return read_message(message, "say what the workflow shall do")
+        if not message.strip():
+            raise usage("the brief is empty", "say what the workflow shall do")
+        return read_message(message)
     if approve or streams.settings.json or not stdin_is_terminal():
         raise usage(
             "there is no brief",
             "say what the workflow shall do: weft generate 'Answer questions of customers'",
-            "or name a file: weft generate --from FILE",
+            "or name a file, - for stdin: weft generate --from FILE",
         )
     return None
 
 
 def _read_source(file: Path) -> tuple[str, ActionPlan | None]:
     """Return the first message and the plan that a file holds; a text file holds a brief."""
-    text = _read_text(file)
+    text = _read_text(file, "name a text file, or the action_plan.json of a package")
     if file.suffix.lower() not in _DATA:
         if not text.strip():
             raise usage(f"{file} is empty", "write into it what the workflow shall do")
@@ -178,19 +184,21 @@ def _read_source(file: Path) -> tuple[str, ActionPlan | None]:
     return f"The plan is given: {plan.strategy.workflow_name}", plan
 
 
-def _read_text(file: Path) -> str:
+def _read_text(file: Path, hint: str) -> str:
     try:
-        return file.read_text(encoding="utf-8-sig")
+        raw = sys.stdin.buffer.read() if file == _STDIN else file.read_bytes()
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise usage(f"{file} is not UTF-8 text", "save the file as UTF-8") from error
     except OSError as error:
-        hint = "name a text file, or the action_plan.json of a package"
+        hint = hint if isinstance(error, FileNotFoundError) else remedy(error) or hint
         raise not_found(f"{file} cannot be read: {error.strerror}", hint) from error
 
 
 def _read_answers(file: Path, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Json]:
     """Return the answers in a file, each as its question wants it."""
-    document = documents.read(str(file), _read_text(file).encode())
+    text = _read_text(file, "name a JSON or YAML file with answers by field")
+    document = documents.read(str(file), text.encode())
     if not document.ok:
         said = "; ".join(f"{it.place}: {it.message}" for it in document.findings)
         raise usage(f"{file} cannot be read: {said}", "write fields with their answers")
