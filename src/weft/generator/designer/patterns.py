@@ -122,7 +122,8 @@ def choose_pattern(brief: Brief) -> Choice:
         name = pascal_case(title, "Workflow")
         planned = (_planned(name, "primary", brief.goal, pattern),)
         selection = PatternSelection(is_multi_workflow=False, pack_name=title, workflows=planned)
-        return Choice(selection, (reason, *_others(scores, pattern)), _table(scores))
+        reasons = (reason, *_others(scores, pattern), _field(brief))
+        return Choice(selection, reasons, _table(scores))
     return _several(brief, parts)
 
 
@@ -144,7 +145,16 @@ def _several(brief: Brief, parts: tuple[WorkflowPart, ...]) -> Choice:
         pack_name=plain_line(f"{', '.join(titles[:-1])} and {titles[-1]}", 60),
         workflows=tuple(planned),
     )
-    return Choice(selection, (why, *reasons), _table(_scores(brief.wording, brief)))
+    scores = _table(_scores(brief.wording, brief))
+    return Choice(selection, (why, *reasons, _field(brief)), scores)
+
+
+def _field(brief: Brief) -> str:
+    """Say which field of work was recognised, and by which word."""
+    found = brief.wording.find(brief.domain.terms)
+    if found is None:
+        return "No field of work was recognised: the team is a general one."
+    return f"Field of work: {brief.domain.name}, because of '{found}'."
 
 
 def _planned(name: str, role: PackRole, text: str, pattern: Pattern) -> PlannedWorkflow:
