@@ -9,7 +9,7 @@ from weft.spec.tools import Hook
 from weft.spec.workflow import WorkflowSpec
 
 #: Words of a purpose that ask for numbers and addresses to be hidden.
-_HIDING: Final = ("mask", "redact", "hide", "anonymi", "personal", "sensitive", "private")
+_HIDING: Final = ("mask", "redact", "hide", "hiding", "anonymi", "personal", "sensitive", "private")
 
 _RE: Final = frozenset({("re", "")})
 _TIDY: Final = '''\
