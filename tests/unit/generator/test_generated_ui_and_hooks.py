@@ -1,5 +1,6 @@
 """The code of questions, components and hooks as it is generated."""
 
+import json
 import re
 from types import SimpleNamespace
 
@@ -210,6 +211,21 @@ def test_numbers_in_a_structured_reply_stay():
     )
     told = play(spec, ScriptedModel([{"number": 4242424242}]), code=as_bytes(hook_files(spec)))
     assert told.row.outcome == "completed"
+
+
+def test_texts_in_a_structured_reply_are_hidden():
+    spec = declared(
+        {},
+        hooks=[hook("process_message_before_send", agent="A", description="Mask numbers.")],
+        models=[{"name": "R", "fields": {"number": {"type": "int"}, "said": {"type": "str"}}}],
+        registry=[{"agent": "A", "model": "R"}],
+    )
+    files = hook_files(spec)
+    assert all(python_faults(text, text) == [] for text in files.values())
+    reply = {"number": 4242424242, "said": 'Call "4242424242" or\nada@example.org'}
+    told = play(spec, ScriptedModel([reply]), code=as_bytes(files))
+    hidden = {"number": 4242424242, "said": 'Call "(number)" or\n(address)'}
+    assert json.loads(told.state.messages[-1].text) == hidden
 
 
 def service_spec(service, boundaries):

@@ -62,7 +62,12 @@ def _prepared(declared: Declared, spec: WorkflowSpec) -> Iterator[str]:
 
 
 def _summed_up(declared: Declared, spec: WorkflowSpec) -> Iterator[str]:
-    own = [it for it, of in _readable(declared, spec) if isinstance(of.source, DerivedSource)]
+    queries = _queries(spec)
+    own = [
+        it
+        for it, of in _readable(declared, spec)
+        if isinstance(of.source, DerivedSource) and it not in queries
+    ]
     yield f"values = {mapping((it, _get(it)) for it in own)}"
     yield "settled = [name for name, value in values.items() if value is not None]"
     yield "told = f\"{len(messages)} messages; with a value: {', '.join(settled) or 'nothing'}\""
@@ -91,6 +96,11 @@ def _query_of(variable: Variable, spec: WorkflowSpec) -> str | None:
     return next((it for it in known if not _is_from_outside(spec.variables[it])), None)
 
 
+def _queries(spec: WorkflowSpec) -> set[str | None]:
+    """Return the variables that say what services are asked for; they tell nothing of the run."""
+    return {_query_of(it, spec) for it in spec.variables.values()}
+
+
 def _get(name: str) -> str:
     return f"{CONTEXT}.get({string(name)})"
 
@@ -110,7 +120,7 @@ def _is_read_here(declared: Declared, variable: Variable) -> bool:
 
 def _records(declared: Declared, spec: WorkflowSpec) -> Iterator[tuple[str, TypeExpr]]:
     """Yield the variables that are called like the function, and that it may set."""
-    queries = {_query_of(it, spec) for it in spec.variables.values()}
+    queries = _queries(spec)
     for name, variable in spec.variables.items():
         source, writers = variable.source, variable.writers
         may = writers is None or declared.function in writers or declared.agent in writers
