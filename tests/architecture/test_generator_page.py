@@ -14,7 +14,7 @@ from weft.cli.app import main
 from weft.generator import rules
 from weft.generator.assisted import TRIES
 from weft.generator.bundle import MAKERS
-from weft.generator.compile import orchestrator
+from weft.generator.compile import starts
 from weft.generator.designer import text
 from weft.generator.designer.brief import read_brief
 from weft.generator.designer.interview import QUESTIONS
@@ -186,8 +186,9 @@ def test_numbers_are_those_of_the_code():
     assert f"{text.LONGEST_TEXT:,} characters" in limits
     assert len(DOMAINS) == 16
     assert "sixteen domains" in limits
-    assert len(orchestrator._TIMES) + 1 == 7
-    assert "one of seven schedules" in PAGE
+    words = re.findall(r'"(every [^"]*)"', rows("From the plan to a package")["trigger"])
+    assert [*map(starts.cron_of, words)] == ["0 18 * * TUE", "*/15 * * * *"]
+    assert starts.cron_of("at half past nine") == starts.cron_of("every two weeks") == "0 6 * * *"
 
 
 def test_every_step_and_part_can_be_named():

@@ -9,6 +9,7 @@ from typing import Final
 
 from weft.check.rules.variables import why_reserved
 from weft.generator.faults import Fault, at_most, pascal, read_part, snake, text, unique
+from weft.generator.reserved import function, no_key, service
 from weft.ids import TERMINATE, USER, listed, slug
 from weft.packages.problems import describe
 from weft.spec.agents import REPLY_LIMITS
@@ -237,6 +238,7 @@ def _variables(variables: Sequence[PlannedVariable]) -> Iterator[Fault]:
             yield Fault(f"{path}.name", message, "choose another name")
         else:
             yield from snake(f"{path}.name", variable.name)
+        yield from no_key(f"{path}.name", variable)
         if variable.type not in VARIABLE_KINDS:
             kinds = ", ".join(dict.fromkeys(VARIABLE_KINDS.values()))
             message = f"{variable.type} is no kind of variable in a plan"
@@ -274,10 +276,9 @@ def _boundary(point: LifecyclePoint, lifecycle: PlannedLifecycle | None) -> Iter
 
 
 def _lifecycle(path: str, lifecycle: PlannedLifecycle) -> Iterator[Fault]:
-    yield from snake(f"{path}.name", lifecycle.name)
+    yield from function(f"{path}.name", lifecycle.name)
     yield from text(f"{path}.purpose", lifecycle.purpose)
-    if lifecycle.integration is not None:
-        yield from pascal(f"{path}.integration", lifecycle.integration)
+    yield from service(f"{path}.integration", lifecycle.integration)
 
 
 def _required(strategy: WorkflowStrategy, required: Sequence[str]) -> Iterator[Fault]:
@@ -358,15 +359,14 @@ def _functions(path: str, agent: PlannedAgent) -> Iterator[Fault]:
     for where, it in lifecycle:
         yield from _lifecycle(where, it)
     for where, hook in hooks:
-        yield from snake(f"{where}.name", hook.name)
+        yield from function(f"{where}.name", hook.name)
         yield from text(f"{where}.purpose", hook.purpose)
 
 
 def _tool(path: str, tool: PlannedTool) -> Iterator[Fault]:
-    yield from snake(f"{path}.name", tool.name)
+    yield from function(f"{path}.name", tool.name)
     yield from text(f"{path}.purpose", tool.purpose)
-    if tool.integration is not None:
-        yield from pascal(f"{path}.integration", tool.integration)
+    yield from service(f"{path}.integration", tool.integration)
 
 
 def _shown(

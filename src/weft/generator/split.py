@@ -50,12 +50,14 @@ def pack_of(plan: ActionPlan) -> Pack | None:
     if not plan.selection.is_multi_workflow:
         return None
     plans = workflow_plans(plan)
+    # What is independent is begun whenever somebody wants it.
+    steps = tuple((it.name,) for it in plans if it.role != "independent")
     return Pack(
         pack_name=pascal_case(plan.selection.pack_name, "Pack"),
         workflows=tuple(
             PackMember(name=it.name, role=it.role, description=it.description) for it in plans
         ),
-        journeys=(Journey(name="main", steps=tuple((it.name,) for it in plans)),),
+        journeys=(Journey(name="main", steps=steps),) if steps else (),
     )
 
 

@@ -112,7 +112,9 @@ async def _from_entity(
     note: dict[str, Json] = {"collection": source.collection, "query": query}
     if found is None:
         return Reading(source.default, {**note, "found": False})
-    return Reading({key: it for key, it in found.items() if key != KEY}, note)
+    # What it is found by is no field of it, unless its schema says so or says nothing.
+    beside = {KEY, *(set(query) - set(source.document) if source.document else ())}
+    return Reading({key: it for key, it in found.items() if key not in beside}, note)
 
 
 def _or_default(value: Json, default: Json, note: dict[str, Json]) -> Reading:

@@ -1,12 +1,15 @@
 """The code of questions, components and hooks as it is generated."""
 
+import json
 import re
+from types import SimpleNamespace
 
 import pytest
 import tree_sitter_javascript
 from tree_sitter import Language, Parser
 
 from support.run_play import ADA
+from support.service_play import Service
 from support.source_play import declared, derived, play, variable
 from weft.check.rules.ui import default_exports
 from weft.check.run import check
@@ -208,3 +211,50 @@ def test_numbers_in_a_structured_reply_stay():
     )
     told = play(spec, ScriptedModel([{"number": 4242424242}]), code=as_bytes(hook_files(spec)))
     assert told.row.outcome == "completed"
+
+
+def test_texts_in_a_structured_reply_are_hidden():
+    spec = declared(
+        {},
+        hooks=[hook("process_message_before_send", agent="A", description="Mask numbers.")],
+        models=[{"name": "R", "fields": {"number": {"type": "int"}, "said": {"type": "str"}}}],
+        registry=[{"agent": "A", "model": "R"}],
+    )
+    files = hook_files(spec)
+    assert all(python_faults(text, text) == [] for text in files.values())
+    reply = {"number": 4242424242, "said": 'Call "4242424242" or\nada@example.org'}
+    told = play(spec, ScriptedModel([reply]), code=as_bytes(files))
+    hidden = {"number": 4242424242, "said": 'Call "(number)" or\n(address)'}
+    assert json.loads(told.state.messages[-1].text) == hidden
+
+
+def service_spec(service, boundaries):
+    """Return a workflow with a service that a tool asks, and these functions at boundaries."""
+    asked = {
+        it: {
+            f"{it}_service_query": derived("str", ""),
+            f"{it}_service_answer": variable(
+                "any", "external", service="Slack", operation=it, refresh_strategy="on_demand",
+                url=service.url(f"/{it}") + f"?q={{{it}_service_query}}",
+            ),
+        }
+        for it in ("charge_card", *boundaries)
+    }  # fmt: skip
+    variables = {name: it for one in asked.values() for name, it in one.items()}
+    hooks = [
+        {"hook_type": point, "file": f"{name}.py", "function": name, "integration": "Slack"}
+        for name, point in boundaries.items()
+    ]
+    return declared(variables, hooks=hooks, exposure={"A": ["charge_card_service_query"]})
+
+
+def test_boundary_functions_ask_their_own_service_and_no_other():
+    boundaries = {"load_case": "before_chat", "post_it": "after_chat"}
+    service = Service({"ok": True})
+    made = lambda it: service_spec(it, boundaries)  # noqa: E731
+    code = as_bytes(hook_files(service_spec(SimpleNamespace(url=str), boundaries)))
+    told = play(made, ScriptedModel(["All is well."]), code=code, service=service)
+    assert told.row.outcome == "completed"
+    assert [it.path_qs for it in service.seen] == [
+        "/load_case?q=ada", "/post_it?q=All%20is%20well.",
+    ]  # fmt: skip

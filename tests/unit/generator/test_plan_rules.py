@@ -215,6 +215,10 @@ BROKEN: dict[str, tuple[Mutation, str]] = {
         lambda it: variable(it).update(name="lambda"),
         f"{VARIABLES}[0].name",
     ),
+    "a state is no secret": (
+        lambda it: variable(it).update(name="user_password", type="state"),
+        f"{VARIABLES}[0].name",
+    ),
     "a variable has one of six kinds": (
         lambda it: variable(it).update(type="file"),
         f"{VARIABLES}[0].type",
@@ -276,6 +280,14 @@ BROKEN: dict[str, tuple[Mutation, str]] = {
         lambda it: blueprint(it)["before_chat_lifecycle"].update(integration="sales force"),
         f"{B}.before_chat_lifecycle.integration",
     ),
+    "a service is not Weft": (
+        lambda it: blueprint(it)["before_chat_lifecycle"].update(integration="WeftHub"),
+        f"{B}.before_chat_lifecycle.integration",
+    ),
+    "a lifecycle function is no module": (
+        lambda it: blueprint(it)["before_chat_lifecycle"].update(name="weft"),
+        f"{B}.before_chat_lifecycle.name",
+    ),
     "a workflow does not require itself": (
         lambda it: blueprint(it).update(
             workflow_dependencies={"required_workflows": ["CustomerSupportRouter"]}
@@ -321,6 +333,10 @@ BROKEN: dict[str, tuple[Mutation, str]] = {
     ),
     "tools are snake_case": (
         lambda it: tool(it).update(name="Analyze"),
+        f"{AGENT}.agent_tools[0].name",
+    ),
+    "a tool is nothing that its code imports": (
+        lambda it: tool(it).update(name="pydantic"),
         f"{AGENT}.agent_tools[0].name",
     ),
     "a tool is no word of Python": (

@@ -87,6 +87,14 @@ def test_a_pack_has_one_journey_in_order():
     assert pack_of(plan((6, ALPHA))) is None
 
 
+def test_what_is_independent_is_no_step_of_the_journey():
+    alone = [PAIR[0], {**PAIR[1], "role": "independent"}]
+    pack = pack_of(plan((6, ALPHA), (6, BETA), workflows=alone, owners=[None, "Order check"]))
+    assert pack is not None
+    assert [it.name for it in pack.workflows] == ["OrderIntake", "OrderCheck"]
+    assert [it.steps for it in pack.journeys] == [(("OrderIntake",),)]
+
+
 def test_names_become_those_of_packages_and_stand_for_one_thing_each():
     team = [agent("writer"), agent("Writer"), agent("user"), agent("名前"), agent("class")]
     kept = [variable(it, "config") for it in ("class", "user id", "名前", "Größe", "user_id")]

@@ -5,6 +5,11 @@ from typing import Any
 import pytest
 
 from support.generator_plans import agent, compiled, findings, plan, told, tool, variable
+from weft.check.run import check
+from weft.check.subject import Subject
+from weft.generator.code.hooks import hook_files
+from weft.generator.compile.wiring import wire
+from weft.generator.split import workflow_plans
 from weft.spec.agents import REPLY_LIMITS
 from weft.spec.plan import ActionPlan
 from weft.spec.tools import UiTool
@@ -24,6 +29,10 @@ def spec_of(first: dict[str, Any], **given: Any) -> WorkflowSpec:
 
 def source_of(spec: WorkflowSpec, name: str) -> dict[str, Any]:
     return spec.variables[name].source.model_dump(by_alias=True)
+
+
+def wire_notes(given: ActionPlan) -> tuple[str, ...]:
+    return wire(workflow_plans(given)[0]).notes
 
 
 def section(spec: WorkflowSpec, at: int, key: str) -> str:
@@ -199,6 +208,93 @@ def test_services_have_an_address_a_query_and_a_key_of_their_own():
     assert told(findings(spec, shapes)) == []
 
 
+@pytest.mark.parametrize(
+    ("purpose", "attempts"),
+    [
+        ("Charge the card.", None),
+        ("Look up the card.", 2),
+        ("Checks the balance.", 2),
+        ("Check the card and charge it.", None),
+    ],
+)
+def test_only_what_reads_is_asked_for_twice(purpose, attempts):
+    clerk = agent("Alpha", agent_tools=[tool("use_card", integration="Stripe", purpose=purpose)])
+    retry = source_of(spec_of(clerk), "use_card_service_answer")["retry"]
+    assert (retry and retry["attempts"]) == attempts
+
+
+def test_what_services_need_is_told_once_for_each():
+    tools = [
+        tool("charge_card", integration="Stripe"),
+        tool("pay_back", integration="Stripe"),
+        tool("post_it", integration="Slack"),
+    ]
+    rest = "put the real address there, or use a tool server"
+    assert wire_notes(made(agent("Alpha", agent_tools=tools))) == (
+        f"charge_card asks Stripe by GET at STRIPE_URL/charge_card: {rest}",
+        f"post_it asks Slack by GET at SLACK_URL/post_it: {rest}",
+    )
+
+
+def test_functions_at_boundaries_have_services_as_tools_have():
+    closing = {"name": "post_summary", "purpose": "Post the summary.", "trigger": "after_chat"}
+    spec = spec_of(agent("Alpha"), after_chat_lifecycle={**closing, "integration": "Slack"})
+    answer = source_of(spec, "post_summary_service_answer")
+    assert (answer["service"], answer["operation"]) == ("Slack", "post_summary")
+    assert source_of(spec, "post_summary_service_query")["triggers"] == ()
+    assert told(check(Subject(spec, folder="HelpDesk", code=hook_files(spec)))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "about", "hook_type"),
+    [
+        ("mask_numbers", "Keeps numbers back.", "process_message_before_send"),
+        ("privacy", "Hide addresses.", "process_message_before_send"),
+        ("tone", "Be friendly.", "update_agent_state"),
+    ],
+)
+def test_what_hides_something_changes_what_is_said(name, about, hook_type):
+    spec = spec_of(agent("Alpha", system_hooks=[{"name": name, "purpose": about}]))
+    assert [it.hook_type for it in spec.hooks] == [hook_type]
+
+
+@pytest.mark.parametrize(
+    ("name", "asks", "objective", "whom"),
+    [
+        ("HeadOfServiceApproval", "approve_refund", "Ask.", "role:head_of_service"),
+        ("ManagerApprovalAgent", "ask_manager", "Ask the manager to approve.", "role:manager"),
+        ("CustomerApproval", "approve_refund", "Ask.", None),
+        ("RefundApproval", "approve_refund", "Approve the refund.", None),
+        ("Approval", "approve_refund", "Ask.", None),
+        ("Reviewer", "approve_refund", "Ask.", None),
+    ],
+)
+def test_who_approves_is_the_role_that_an_agent_is_named_after(name, asks, objective, whom):
+    question = tool(asks, interaction_mode="inline")
+    clerk = agent(name, objective=objective, human_interaction="approval", agent_tools=[question])
+    spec, shapes = compiled(made(clerk))
+    (one,) = spec.tools
+    assert isinstance(one, UiTool)
+    assert one.for_ == whom
+    assert told(findings(spec, shapes)) == []
+
+
+def test_a_component_is_shared_by_tools_with_the_same_answers_only():
+    def shown(owner: str, name: str) -> dict[str, Any]:
+        return {
+            "module_name": "Module 1: Part 1", "agent": owner, "tool": name,
+            "label": "Say", "component": "Panel", "display": "inline", "summary": "Asks.",
+        }  # fmt: skip
+
+    questions = [tool(it, interaction_mode="inline") for it in ("ask_one", "ask_two")]
+    first = agent("Alpha", agent_tools=questions)
+    approve = tool("approve_it", interaction_mode="inline")
+    second = agent("Beta", human_interaction="approval", agent_tools=[approve])
+    asked = [shown("Alpha", "ask_one"), shown("Alpha", "ask_two"), shown("Beta", "approve_it")]
+    _, shapes = compiled(plan((6, [first, second]), ui_components=asked))
+    assert [it.component for it in shapes] == ["Panel", "Panel", "Panel2"]
+
+
 def test_agents_are_shown_what_they_and_their_tools_speak_of():
     first = agent("Alpha", objective="Looks at customer_tier.", agent_tools=[tool("read the case")])
     kept = [
@@ -216,8 +312,10 @@ def test_agents_are_shown_what_they_and_their_tools_speak_of():
 
 @pytest.mark.parametrize(("mode", "limit"), REPLY_LIMITS.items())
 def test_human_interaction_limits_replies(mode, limit):
-    spec = spec_of(agent("Alpha", human_interaction=mode))
-    assert spec.agents[0].max_consecutive_auto_reply == limit
+    more = agent("Alpha", human_interaction=mode, max_consecutive_auto_reply=99)
+    assert spec_of(more).agents[0].max_consecutive_auto_reply == limit
+    one = agent("Alpha", human_interaction=mode, max_consecutive_auto_reply=1)
+    assert spec_of(one).agents[0].max_consecutive_auto_reply == 1
 
 
 def test_prompts_have_four_sections_and_say_role_and_objective():
@@ -277,20 +375,41 @@ def test_the_trigger_decides_who_begins(trigger, initiated_by, mode):
 def test_the_orchestrator_begins_with_the_first_agent_and_shows_those_who_meet_people():
     spec = spec_of(agent("Alpha", human_interaction="context"))
     assert spec.orchestrator.initial_agent == "Alpha"
-    assert spec.orchestrator.visual_agents == ("Alpha",)
+    assert spec.orchestrator.visual_agents == ("Alpha", "Gamma"), "who ends it gives the answer"
     assert spec_of(agent("Alpha")).orchestrator.visual_agents == ("Alpha", "Beta", "Gamma")
     assert spec.orchestrator.runtime_extensions == ()
 
 
 @pytest.mark.parametrize(
     ("words", "cron"),
-    [("", "0 6 * * *"), ("Every hour", "0 * * * *"), ("a weekly digest", "0 6 * * MON")],
+    [
+        ("", "0 6 * * *"),
+        ("Every hour", "0 * * * *"),
+        ("every 15 minutes", "*/15 * * * *"),
+        ("Every 2 hours at 20 places", "0 */2 * * *"),
+        ("a weekly digest", "0 6 * * MON"),
+        ("each Tuesday and on Fridays at 18:00", "0 18 * * TUE,FRI"),
+        ("weekly at 6 pm on Thursday", "0 18 * * THU"),
+        ("on working days at 9:30 a.m.", "30 9 * * MON-FRI"),
+        ("monthly at 12 am", "0 0 1 * *"),
+        ("nightly", "0 1 * * *"),
+        ("every 0 minutes, at 25:99", "0 6 * * *"),
+    ],
 )
 def test_a_schedule_goes_by_the_words_of_the_plan(words, cron):
     given = made(agent("Alpha"), trigger="schedule")
     strategy = given.strategy.model_copy(update={"workflow_description": words})
-    spec, _ = compiled(given.model_copy(update={"strategy": strategy}))
+    spec, shapes = compiled(given.model_copy(update={"strategy": strategy}))
     assert spec.orchestrator.trigger.model_dump()["cron"] == cron
+    assert told(findings(spec, shapes)) == []
+
+
+def test_what_was_read_of_a_start_is_told():
+    (daily,) = wire_notes(made(agent("Alpha"), trigger="schedule"))
+    assert daily == "HelpDesk starts by schedule 0 6 * * * (UTC)"
+    (changed,) = wire_notes(made(agent("Alpha"), trigger="database_condition"))
+    assert changed == "HelpDesk starts when a document of HelpDeskRequests gets status 'new'"
+    assert wire_notes(made(agent("Alpha"))) == ()
 
 
 def test_other_starts_say_what_they_wait_for():

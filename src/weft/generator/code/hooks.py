@@ -9,14 +9,22 @@ from weft.spec.tools import Hook
 from weft.spec.workflow import WorkflowSpec
 
 #: Words of a purpose that ask for numbers and addresses to be hidden.
-_HIDING: Final = ("mask", "redact", "hide", "anonymi", "personal", "sensitive", "private")
+_HIDING: Final = ("mask", "redact", "hide", "hiding", "anonymi", "personal", "sensitive", "private")
 
 _RE: Final = frozenset({("re", "")})
+_JSON: Final = frozenset({("json", "")})
 _TIDY: Final = '''\
 def _tidy(text: str) -> str:
     """Return a text without blanks at the ends of lines, and with one empty line at most."""
     lines = "\\n".join(line.rstrip() for line in text.strip().splitlines())
     return re.sub(r"\\n{3,}", "\\n\\n", lines)
+'''
+#: In a structured reply, texts only: its numbers must stay numbers.
+_HIDE_TEXTS: Final = '''\
+def _hide_texts(reply: str) -> str:
+    """Return JSON whose texts are without e-mail addresses and long numbers."""
+    texts = re.compile(r'"(?:[^"\\\\]|\\\\.)*"')
+    return texts.sub(lambda text: json.dumps(_hide(json.loads(text[0]))), reply)
 '''
 _HIDE: Final = '''\
 def _hide(text: str) -> str:
@@ -54,13 +62,13 @@ def _agent_state(hook: Hook, _: WorkflowSpec) -> Piece:
 def _message_sent(hook: Hook, spec: WorkflowSpec) -> Piece:
     change, helpers = _change(hook, spec, "message")
     text = _function(hook, "sender, message: str, recipient, silent: bool", "str", change)
-    return Piece(text, _RE, helpers)
+    return _piece(text, helpers)
 
 
 def _last_message(hook: Hook, spec: WorkflowSpec) -> Piece:
     change, helpers = _change(hook, spec, "content")
     text = _function(hook, "content: str", "str | None", f"{change} if content else None")
-    return Piece(text, _RE, helpers)
+    return _piece(text, helpers)
 
 
 def _all_messages(hook: Hook, spec: WorkflowSpec) -> Piece:
@@ -72,13 +80,21 @@ def _all_messages(hook: Hook, spec: WorkflowSpec) -> Piece:
         "        for it in messages\n"
         "    ]"
     )
-    return Piece(_function(hook, "messages: list", "list", body), _RE, helpers)
+    return _piece(_function(hook, "messages: list", "list", body), helpers)
+
+
+def _piece(text: str, helpers: Mapping[str, str]) -> Piece:
+    return Piece(text, _RE | _JSON if "_hide_texts" in helpers else _RE, helpers)
 
 
 def _change(hook: Hook, spec: WorkflowSpec, text: str) -> tuple[str, Mapping[str, str]]:
     """Return the line that gives a text back, and the helpers it calls."""
     purpose = f"{hook.function} {hook.description}".lower()
-    if any(it in purpose for it in _HIDING) and not _is_structured(hook, spec):
+    hides = any(it in purpose for it in _HIDING)
+    says = hook.agent is not None and hook.hook_type == "process_message_before_send"
+    if hides and says and _is_structured(hook, spec):
+        return f"return _hide_texts({text})", {"_hide": _HIDE, "_hide_texts": _HIDE_TEXTS}
+    if hides and not _is_structured(hook, spec):
         return f"return _hide(_tidy({text}))", {"_tidy": _TIDY, "_hide": _HIDE}
     return f"return _tidy({text})", {"_tidy": _TIDY}
 

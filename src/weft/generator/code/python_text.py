@@ -27,7 +27,7 @@ from weft.spec.types import (
 _LONGEST: Final = 400
 _WIDTH: Final = 100
 #: Modules in the order of their imports; each group of them stands for itself.
-_GROUPS: Final = (("re", "typing"), ("pydantic",), ("weft",))
+_GROUPS: Final = (("json", "re", "typing"), ("pydantic",), ("weft",))
 
 CONTEXT: Final = "context_variables"
 

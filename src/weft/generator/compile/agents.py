@@ -101,8 +101,9 @@ def _replies(agent: PlannedAgent, wiring: Wiring) -> int:
     """Return how many replies in a row an agent may give: more if it takes task after task."""
     limit = REPLY_LIMITS[agent.human_interaction]
     decision = wiring.decisions.get(agent.agent_name)
-    repeats = decision and any(it.target == agent.agent_name for it in decision.options)
-    return max(limit, REPLY_LIMITS["none"]) if repeats else limit
+    if decision and any(it.target == agent.agent_name for it in decision.options):
+        return max(limit, REPLY_LIMITS["none"])
+    return min(agent.max_consecutive_auto_reply, limit)
 
 
 def _role(agent: PlannedAgent) -> str:

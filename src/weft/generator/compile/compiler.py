@@ -17,12 +17,14 @@ def compile_spec(workflow: WorkflowPlan) -> tuple[WorkflowSpec, tuple[ToolShape,
     """Return the spec of a workflow, and the shapes after which its code is written."""
     wiring = wire(workflow)
     shapes = tool_shapes(workflow, wiring)
-    known = variables(workflow, wiring, shapes)
+    lifecycle = lifecycle_tools(workflow, shapes)
+    around = hooks(workflow, {*(it.name for it in shapes), *(it.function for it in lifecycle)})
+    known = variables(workflow, wiring, shapes, (*lifecycle, *around))
     shown = exposure(workflow, wiring, shapes, known)
     outputs, registry = models(workflow, shapes, known)
     spec = WorkflowSpec(
-        tools=tools(shapes),
-        lifecycle_tools=lifecycle_tools(workflow, shapes),
+        tools=tools(workflow, shapes),
+        lifecycle_tools=lifecycle,
         variables=known,
         exposure=shown,
         handoffs=handoffs(wiring),
@@ -30,6 +32,6 @@ def compile_spec(workflow: WorkflowPlan) -> tuple[WorkflowSpec, tuple[ToolShape,
         registry=registry,
         agents=agents(workflow, wiring, shapes, known, shown),
         orchestrator=orchestrator(workflow, wiring),
-        hooks=hooks(workflow, shapes),
+        hooks=around,
     )
     return spec, shapes

@@ -1,24 +1,23 @@
 """Hooks: what the plan wants done around a chat, and what changes the behaviour of one agent."""
 
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator
 from typing import Final
 
-from weft.generator.compile.texts import line
+from weft.generator.compile.texts import line, words_of
 from weft.generator.names import snake_case, unique
-from weft.generator.shapes import ToolShape
 from weft.generator.workflow_plan import WorkflowPlan
 from weft.spec.plan import PlannedLifecycle
 from weft.spec.tools import Hook, HookType
 from weft.spec.triggers import LifecyclePoint
 
 
-def hooks(workflow: WorkflowPlan, shapes: Sequence[ToolShape]) -> tuple[Hook, ...]:
+def hooks(workflow: WorkflowPlan, taken: Collection[str]) -> tuple[Hook, ...]:
     """Return the hooks: of the chat first, then those of the agents, one file for each.
 
     None is called like a tool, so that a name stands for one function everywhere.
     """
     blueprint = workflow.blueprint
-    taken = {it.name for it in shapes}
     around: tuple[tuple[LifecyclePoint, PlannedLifecycle | None], ...] = (
         ("before_chat", blueprint.before_chat_lifecycle),
         ("after_chat", blueprint.after_chat_lifecycle),
@@ -43,14 +42,17 @@ _MESSAGE_HOOKS: Final[tuple[HookType, ...]] = (
     "process_last_received_message",
     "process_all_messages_before_reply",
 )
+#: Words about what nobody shall read: it is taken out of what an agent says.
+_HIDING: Final = re.compile(r"\b(?:mask|redact|hid(?:e|es|ing)\b|anonymi|pseudonymi)")
 
 
-def _kind(name: str) -> HookType:
-    """Return the boundary that a hook is named after."""
+def _kind(name: str, purpose: str) -> HookType:
+    """Return the boundary that a hook is named after, or that its words speak of."""
     for kind in _MESSAGE_HOOKS:
         if name.startswith(kind):
             return kind
-    return "update_agent_state"
+    said = " ".join(words_of(f"{name} {purpose}"))
+    return "process_message_before_send" if _HIDING.search(said) else "update_agent_state"
 
 
 def _of_agents(workflow: WorkflowPlan, taken: Collection[str]) -> Iterator[Hook]:
@@ -63,7 +65,7 @@ def _of_agents(workflow: WorkflowPlan, taken: Collection[str]) -> Iterator[Hook]
             name = unique(snake_case(it.name, "adjust"), functions)
             functions.add(name)
             yield Hook(
-                hook_type=_kind(name),
+                hook_type=_kind(name, it.purpose),
                 agent=agent.agent_name,
                 file=f"{file}.py",
                 function=name,

@@ -1,41 +1,21 @@
 """Transformation 13.5: how a run of the workflow starts, how long it may take, and who is seen."""
 
-import re
 from typing import Final, cast
 
-from weft.generator.compile.models import form_name
-from weft.generator.compile.sources import collection_of
+from weft.generator.compile.starts import start_of
 from weft.generator.compile.texts import line, plain, words_of
 from weft.generator.compile.wires import Wiring
 from weft.generator.workflow_plan import WorkflowPlan
+from weft.ids import TERMINATE
 from weft.spec.orchestrator import Orchestrator, StartupMode, WorkflowDependencies
 from weft.spec.patterns import PatternOrDefault
 from weft.spec.plan import Trigger
-from weft.spec.starts import (
-    ChatStart,
-    DatabaseStart,
-    FormStart,
-    InitiatedBy,
-    ScheduleStart,
-    Start,
-    WebhookStart,
-)
+from weft.spec.starts import InitiatedBy
 
 #: The turns each agent may take on average, and the least and the most of a run.
 _TURNS_EACH: Final = 10
 _LEAST_TURNS: Final = 30
 _MOST_TURNS: Final = 500
-
-#: Words of a brief that say when, the first that is found counts.
-_TIMES: Final = (
-    (r"\bhourly\b|\bevery hour\b", "0 * * * *"),
-    (r"\bweekdays?\b|\bworking days?\b|\bworkdays?\b", "0 6 * * MON-FRI"),
-    (r"\bmonthly\b|\bevery month\b", "0 6 1 * *"),
-    (r"\bmondays?\b|\bweekly\b|\bevery week\b", "0 6 * * MON"),
-    (r"\bfridays?\b", "0 6 * * FRI"),
-    (r"\bnightly\b|\bevery night\b", "0 1 * * *"),
-)
-_DAILY: Final = "0 6 * * *"
 
 
 def orchestrator(workflow: WorkflowPlan, wiring: Wiring) -> Orchestrator:
@@ -43,7 +23,10 @@ def orchestrator(workflow: WorkflowPlan, wiring: Wiring) -> Orchestrator:
     strategy = workflow.strategy
     mode = startup_mode(strategy.trigger, strategy.initiated_by)
     everybody = tuple(it.agent_name for it in workflow.agents)
-    seen = tuple(it.agent_name for it in workflow.agents if it.human_interaction != "none")
+    meeting = {it.agent_name for it in workflow.agents if it.human_interaction != "none"}
+    # Whoever ends a chat gives the last answer.
+    last = _last(wiring) if meeting and strategy.trigger == "chat" else meeting
+    seen = tuple(it for it in everybody if it in meeting | last)
     told = line(workflow.description, 500)
     turns = max(_LEAST_TURNS, _TURNS_EACH * len(workflow.agents))
     return Orchestrator(
@@ -53,7 +36,7 @@ def orchestrator(workflow: WorkflowPlan, wiring: Wiring) -> Orchestrator:
         initial_agent=wiring.entry,
         max_turns=min(turns, _MOST_TURNS),
         human_in_the_loop=strategy.human_in_loop,
-        trigger=_start(workflow),
+        trigger=start_of(workflow),
         initiated_by=strategy.initiated_by,
         startup_mode=mode,
         initial_message_to_user=_greeting(workflow) if mode == "UserDriven" else None,
@@ -62,6 +45,12 @@ def orchestrator(workflow: WorkflowPlan, wiring: Wiring) -> Orchestrator:
         workflow_dependencies=WorkflowDependencies(required_workflows=workflow.requires),
         parallel=wiring.groups,
     )
+
+
+def _last(wiring: Wiring) -> set[str]:
+    """Return the agents after which the run may end."""
+    groups = {it for one in wiring.groups if one.next == TERMINATE for it in one.members}
+    return groups | {it.source for it in wiring.ways if it.target == TERMINATE}
 
 
 def _greeting(workflow: WorkflowPlan) -> str:
@@ -79,43 +68,3 @@ def startup_mode(trigger: Trigger, initiated_by: InitiatedBy) -> StartupMode:
     if trigger != "chat":
         return "BackendOnly"
     return "UserDriven" if initiated_by == "user" else "AgentDriven"
-
-
-def _start(workflow: WorkflowPlan) -> Start:
-    match workflow.strategy.trigger:
-        case "chat":
-            return ChatStart()
-        case "form_submit":
-            return FormStart(form=form_name(workflow))
-        case "schedule":
-            return ScheduleStart(cron=cron_of(_said(workflow)))
-        case "database_condition":
-            return DatabaseStart(collection=_watched(workflow), condition="status == 'new'")
-        case "webhook":
-            return WebhookStart(path="-".join(words_of(workflow.name)))
-
-
-def cron_of(text: str) -> str:
-    """Return the schedule that a text speaks of; every day at six where it speaks of none.
-
-    >>> cron_of("A weekly report")
-    '0 6 * * MON'
-    """
-    for pattern, cron in _TIMES:
-        if re.search(pattern, text, re.IGNORECASE):
-            return cron
-    return _DAILY
-
-
-def _said(workflow: WorkflowPlan) -> str:
-    modules = (f"{it.purpose} {it.description}" for it in workflow.modules)
-    return "\n".join((workflow.description, workflow.strategy.workflow_description, *modules))
-
-
-def _watched(workflow: WorkflowPlan) -> str:
-    """Return the collection whose documents start a run: the first that the plan reads."""
-    kinds = ("data_entity", "entity", "data_reference", "database")
-    for it in workflow.blueprint.global_context_variables:
-        if it.type in kinds:
-            return collection_of(it)
-    return f"{workflow.name}Requests"

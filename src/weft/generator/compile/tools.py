@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from weft.generator.compile.addressees import approver_of
+from weft.generator.compile.services import asked_by
 from weft.generator.compile.sources import record_fields
 from weft.generator.compile.texts import line, mentions, words_of
 from weft.generator.compile.variable_types import is_set_by_run, type_of
@@ -64,7 +66,14 @@ class _Named:
         shares = shape.agent not in self._members and not self._has(shape)
         if other and not (shares and replace(other, agent="") == replace(shape, agent="")):
             shape = self._renamed(shape, set(known))
-        self.shapes.append(shape)
+        self.shapes.append(self._drawn_alone(shape))
+
+    def _drawn_alone(self, shape: ToolShape) -> ToolShape:
+        """Return a tool under a component of its own, unless all that share it answer alike."""
+        drawn = {it.component: it.result for it in self.shapes if it.component}
+        if shape.component is None or drawn.get(shape.component, shape.result) == shape.result:
+            return shape
+        return replace(shape, component=unique(shape.component, drawn))
 
     def _has(self, shape: ToolShape) -> bool:
         return any((it.name, it.agent) == (shape.name, shape.agent) for it in self.shapes)
@@ -75,7 +84,7 @@ class _Named:
         component = unique(shape.component, components) if shape.component else None
         variables = shape.variables
         if shape.kind == "external":
-            variables = _asked_by(name)
+            variables = asked_by(name)
         return replace(shape, name=name, component=component, variables=variables)
 
 
@@ -181,16 +190,11 @@ def _planned(
         )
     used = tuple(_used(tool, workflow, wiring))
     if tool.integration:
-        query, answer = _asked_by(name)
+        query, answer = asked_by(name)
         answer = next((it.name for it in used if it.type == "external"), answer)
         asked = replace(plain, kind="external", parameters=_QUERY, result=_FOUND)
         return replace(asked, variables=(query, answer))
     return _access(plain, used, wiring) if used else plain
-
-
-def _asked_by(tool: str) -> tuple[str, str]:
-    """Return the variables of a call of a service: what is asked for, and the answer."""
-    return f"{tool}_service_query", f"{tool}_service_answer"
 
 
 def _component(workflow: WorkflowPlan, agent: str, tool: str) -> PlannedComponent | None:
@@ -236,9 +240,17 @@ def _optional(variable: PlannedVariable) -> str:
     return f"optional[{type_of(variable)}]"
 
 
-def tools(shapes: Sequence[ToolShape]) -> tuple[Tool, ...]:
+def tools(workflow: WorkflowPlan, shapes: Sequence[ToolShape]) -> tuple[Tool, ...]:
     """Return the manifest: one entry for each tool of each agent."""
-    return tuple(_ui_tool(it) if it.kind == "ui" else _agent_tool(it) for it in shapes)
+    approvers = {
+        agent.agent_name: approver_of(agent, module)
+        for module in workflow.modules
+        for agent in module.agents
+    }
+    return tuple(
+        _ui_tool(it, approvers.get(it.agent)) if it.kind == "ui" else _agent_tool(it)
+        for it in shapes
+    )
 
 
 def _agent_tool(shape: ToolShape) -> AgentTool:
@@ -251,8 +263,8 @@ def _agent_tool(shape: ToolShape) -> AgentTool:
     )
 
 
-def _ui_tool(shape: ToolShape) -> UiTool:
-    return UiTool(
+def _ui_tool(shape: ToolShape, approver: str | None) -> UiTool:
+    tool = UiTool(
         agent=shape.agent,
         file=shape.file,
         function=shape.name,
@@ -262,6 +274,7 @@ def _ui_tool(shape: ToolShape) -> UiTool:
         payload_schema=_schema(shape.parameters),
         response_schema=_schema(shape.result),
     )
+    return tool.model_copy(update={"for_": approver})
 
 
 def _schema(fields: Sequence[FieldShape]) -> JsonMap:

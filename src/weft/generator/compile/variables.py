@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from weft.check.secrets import names_a_key
+from weft.generator.compile.services import derived, service_calls, service_variables
 from weft.generator.compile.sources import SourceMaker
 from weft.generator.compile.texts import line, mentions, words_of
 from weft.generator.compile.variable_types import DEFAULTS
 from weft.generator.compile.wires import APPROVE, DECISION, OPEN, READY, REJECT, ROUNDS, Wiring
-from weft.generator.names import snake_case
 from weft.generator.shapes import ToolShape
 from weft.generator.workflow_plan import WorkflowPlan
-from weft.spec.part import JsonValue
 from weft.spec.plan import PlannedAgent
+from weft.spec.tools import Hook, LifecycleTool
 from weft.spec.triggers import (
     AgentTextTrigger,
     AgentTurnCountTrigger,
@@ -23,19 +23,14 @@ from weft.spec.triggers import (
     UiResponseTrigger,
 )
 from weft.spec.type_parser import parse_type
-from weft.spec.variables import (
-    DerivedSource,
-    EnvironmentSource,
-    ExternalSource,
-    ServiceAuth,
-    ServiceRetry,
-    Transition,
-    Variable,
-)
+from weft.spec.variables import DerivedSource, ExternalSource, Transition, Variable
 
 
 def variables(
-    workflow: WorkflowPlan, wiring: Wiring, shapes: Sequence[ToolShape]
+    workflow: WorkflowPlan,
+    wiring: Wiring,
+    shapes: Sequence[ToolShape],
+    boundaries: Sequence[LifecycleTool | Hook] = (),
 ) -> dict[str, Variable]:
     """Return every variable: those that control the run, those of the plan, those of services."""
     found = dict(_controls(wiring, shapes))
@@ -44,20 +39,21 @@ def variables(
     planned = sorted(
         workflow.blueprint.global_context_variables, key=lambda it: it.type == "computed"
     )
-    external = [it for it in shapes if it.kind == "external"]
-    secrets = _secrets(workflow, external)
-    elsewhere = {it for shape in external for it in shape.variables} | set(secrets.values())
+    calls = tuple(service_calls(shapes, boundaries))
+    secrets = _secrets(workflow, [it.service for it in calls])
+    elsewhere = {name for it in calls for name in (it.query, it.answer)} | set(secrets.values())
     for it in planned:
         if it.name not in found and it.name not in elsewhere:
             found |= maker.variables(it)
-    for shape in external:
-        found |= _service(shape, found, secrets.get(shape.integration or ""))
+    for call in calls:
+        needed = service_variables(call, secrets.get(call.service))
+        found |= {key: it for key, it in needed.items() if key == call.answer or key not in found}
     return found
 
 
-def _secrets(workflow: WorkflowPlan, shapes: Sequence[ToolShape]) -> dict[str, str]:
+def _secrets(workflow: WorkflowPlan, services: Sequence[str]) -> dict[str, str]:
     """Return by service the setting of the plan that holds its key: it is named, never read."""
-    services = list(dict.fromkeys(it.integration for it in shapes if it.integration))
+    services = list(dict.fromkeys(services))
     keys = [
         it.name
         for it in workflow.blueprint.global_context_variables
@@ -165,53 +161,6 @@ def _approves(shape: ToolShape) -> bool:
 def _literal(values: Sequence[str]) -> str:
     listed = ", ".join(f'"{it}"' for it in dict.fromkeys(values))
     return f"literal[{listed}]"
-
-
-def derived(
-    type_: str, default: JsonValue, description: str, triggers: Sequence[Trigger]
-) -> Variable:
-    """Return a variable that events set."""
-    return Variable(
-        type=parse_type(type_),
-        description=line(description),
-        source=DerivedSource(default=default, triggers=tuple(triggers)),
-    )
-
-
-def _service(
-    shape: ToolShape, known: Mapping[str, Variable], key: str | None
-) -> dict[str, Variable]:
-    """Return what a call of a service needs: its address, what is asked, and the answer."""
-    query, answer = shape.variables
-    service = shape.integration or "service"
-    name = snake_case(service, "service")
-    address = f"{name}_url"
-    made = {
-        address: Variable(
-            type=parse_type("optional[str]"),
-            description=line(f"The address of {service}, without a slash at its end."),
-            source=EnvironmentSource(env_var=address.upper()),
-        ),
-        query: derived(
-            "str",
-            DEFAULTS["str"],
-            f"What {shape.name} asks {service} for.",
-            [ToolCallTrigger(tool=shape.name, argument="query")],
-        ),
-        answer: Variable(
-            type=parse_type("any"),
-            description=line(f"What {service} answered to {shape.name}."),
-            source=ExternalSource(
-                service=service,
-                operation=shape.name,
-                url=f"{{{address}}}/{shape.name}?q={{{query}}}",
-                auth=ServiceAuth(type="bearer", secret_env=(key or f"{name}_token").upper()),
-                retry=ServiceRetry(attempts=2),
-                refresh_strategy="on_demand",
-            ),
-        ),
-    }
-    return {key: it for key, it in made.items() if key == answer or key not in known}
 
 
 def exposure(

@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Final
 
 from weft.generator.compile.patterns import Stage, fragment, pipeline
+from weft.generator.compile.services import service_notes
+from weft.generator.compile.starts import start_notes
 from weft.generator.compile.texts import line, mentions
 from weft.generator.compile.wires import (
     APPROVE,
@@ -69,7 +71,7 @@ def wire(workflow: WorkflowPlan) -> Wiring:
         rounds=tuple(_rounds(parts, names)),
         groups=tuple(part.group for part in parts if part.group),
         planned=names.planned,
-        notes=tuple(notes),
+        notes=(*notes, *start_notes(workflow), *service_notes(workflow)),
     )
     return replace(wiring, ways=tuple(_all_ways(workflow, parts, wiring)))
 
