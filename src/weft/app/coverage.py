@@ -13,7 +13,14 @@ from weft.check.explore.ways import ways_to_end, ways_to_handoff
 from weft.check.rules.explored import is_explorable
 from weft.check.subject import Subject
 from weft.engine.compiled import CompiledWorkflow, compile_workflow
-from weft.engine.events import Event, HandedOff, RequestAnswered, RequestOpened, TurnStarted
+from weft.engine.events import (
+    Event,
+    HandedOff,
+    RequestAnswered,
+    RequestOpened,
+    ToolFailed,
+    TurnStarted,
+)
 from weft.findings import Json
 from weft.ports.model import ModelRequest
 from weft.spec.agents import Handoff
@@ -30,6 +37,9 @@ _TO_GOAL: Final = 0.6
 _IDLE: Final = 0.15
 
 _LOST: Final = 0.4
+
+#: How those begin who do what a tool does.
+_TOOL: Final = "tool:"
 
 #: After this part of its turns, a run makes for its end.
 _HALF: Final = 2
@@ -81,6 +91,8 @@ class Coverage:
         }
         self.answers = list(self._answers())
         self.courses: dict[str, Course] = {}
+        #: The tools that failed, with why; what they decline on purpose is no failure.
+        self.failures: dict[str, None] = {}
 
     def values_of(self, name: str) -> tuple[Json, ...]:
         """Return the values of a variable that make a difference to rules."""
@@ -118,6 +130,11 @@ class Coverage:
                 self.answers = [
                     it for it in self.answers if it.tool != tool or not found_at(value, it.places)
                 ]
+            # What nobody answers in time is no failure of the tool that asked.
+            case ToolFailed(error=error, kind="error" | "timeout") if event.actor.startswith(_TOOL):
+                tool = event.actor.removeprefix(_TOOL)
+                why = error.removeprefix(f"{tool} failed: ")
+                self.failures[f"the tool {tool} failed: {why}"] = None
             case _:
                 pass
 

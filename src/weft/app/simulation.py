@@ -106,7 +106,7 @@ async def _simulated(
                 problems[problem] = None
             if run.outcome == "hung":  # The next would only take as long again.
                 break
-    return _told(coverage, tuple(runs), tuple(problems))
+    return _told(coverage, tuple(runs), (*problems, *coverage.failures))
 
 
 def _told(
@@ -314,7 +314,7 @@ class _Stage:
         if tool.startswith(APPROVAL):
             return {"approved": True}
         coverage = self._coverage
-        value = sample_answer(coverage.compiled, Steering(), tool, random)
+        value = sample_answer(coverage.compiled, Steering(), tool, random, coverage.spec.tools)
         fields = as_object(value)
         if fields is not None:
             put_at(fields, coverage.answer(run, tool, random))
