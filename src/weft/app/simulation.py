@@ -17,8 +17,7 @@ from weft.app.coverage import Coverage
 from weft.app.made_up import MadeUp
 from weft.check.subject import Subject
 from weft.engine.events import ToolRequest
-from weft.engine.rows import Batch
-from weft.engine.state import Request
+from weft.engine.rows import Batch, RequestRow
 from weft.engine.triggers import dig
 from weft.errors import WeftError
 from weft.findings import Json
@@ -271,14 +270,16 @@ class _Stage:
             if not await self._rested(run, scope):
                 forward += 1
                 continue
-            state = await host.state(run, scope=scope)
-            if state.status == "ended":
-                return str(state.outcome), state.reason
-            forward = 0 if state.requests else forward + 1
-            if not state.requests or random.random() < _SLOW:
+            # At a glance: the whole state is folded from all events, which takes long for long runs.
+            row = await host.run(run, scope=scope)
+            if row.status == "ended":
+                return str(row.outcome), row.reason
+            requests = await host.requests(scope=scope, run=run)
+            forward = 0 if requests else forward + 1
+            if not requests or random.random() < _SLOW:
                 await self._clock.advance(_FORWARD)
                 continue
-            for request in list(state.requests.values()):
+            for request in requests:
                 await self._answer(run, request, scope, random)
         return "hung", "it waits for something that never happens"
 
@@ -295,7 +296,7 @@ class _Stage:
         finally:
             settled.cancel()
 
-    async def _answer(self, run: str, request: Request, scope: Scope, random: Random) -> None:
+    async def _answer(self, run: str, request: RequestRow, scope: Scope, random: Random) -> None:
         if request.kind == "chat":
             said = UserMessage(self._said(random), id=request.id)
             await self._host.deliver(run, said, scope=scope)
