@@ -1,5 +1,6 @@
 """Coverage: what simulated runs should come to, what they have come to, and how to get further."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -38,6 +39,9 @@ _IDLE: Final = 0.15
 
 _LOST: Final = 0.4
 
+#: A handoff that so many runs made for, each knowing how, cannot be taken.
+_ENOUGH: Final = 5
+
 #: How those begin who do what a tool does.
 _TOOL: Final = "tool:"
 
@@ -64,6 +68,8 @@ class Course:
     goal: int | None = None
     #: Whether it makes straight for its goal; others look around on the way.
     straight: bool = True
+    #: Whether somebody had to choose among several ways, of which only one may lead to the goal.
+    guessed: bool = False
     agents: dict[str, None] = field(default_factory=dict[str, None])
     rules: dict[int, None] = field(default_factory=dict[int, None])
     turns: int = 0
@@ -93,6 +99,8 @@ class Coverage:
         self.courses: dict[str, Course] = {}
         #: The tools that failed, with why; what they decline on purpose is no failure.
         self.failures: dict[str, None] = {}
+        #: How many runs knew how to come to a handoff, and did not.
+        self._tries: Counter[int] = Counter()
 
     def values_of(self, name: str) -> tuple[Json, ...]:
         """Return the values of a variable that make a difference to rules."""
@@ -103,6 +111,19 @@ class Coverage:
         left = list(self.rules)
         goal = left[-1 - number % len(left)] if left else None
         self.courses[run] = Course(goal, straight=number % _STRAIGHT != 0)
+
+    def end(self, run: str) -> None:
+        """Note that a run is over: whether it has shown that its goal cannot be come to."""
+        course = self.courses[run]
+        if course.straight and not course.guessed and course.goal in self.rules:
+            self._tries[course.goal] += 1
+
+    @property
+    def limited(self) -> bool:
+        """Whether more runs might come to what is missing: it was not tried often enough."""
+        rare = any(self._tries[it] < _ENOUGH for it in self.rules)
+        only_answers = not (self.agents or self.rules or self.groups)
+        return not self.done and (self._ways is None or rare or only_answers)
 
     @property
     def done(self) -> bool:
@@ -153,6 +174,7 @@ class Coverage:
         draw = 0.0 if course.straight else drawn
         found = self._steering(course.goal)
         if draw < _TO_GOAL:
+            course.guessed |= len({it for way in found.ways.get(request.agent, ()) for it in way}) > 1
             return replace(found, wandering=0)
         if draw < _TO_GOAL + _IDLE:
             return replace(found, ways={}, wandering=0)
@@ -168,6 +190,7 @@ class Coverage:
         new = [it.places for it in self.answers if it.tool == tool]
         first, second = (leading, new) if late or course.straight else (new, leading)
         choices = first or second
+        course.guessed |= len(choices) > 1
         return random.choice(choices) if choices else ()
 
     def _is_late(self, course: Course) -> bool:

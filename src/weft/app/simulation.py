@@ -118,6 +118,7 @@ def _told(
         unvisited_rules=(*map(coverage.words, coverage.rules), *groups),
         ungiven_answers=tuple(map(str, coverage.answers)),
         problems=problems,
+        limited=coverage.limited,
     )
 
 
@@ -242,6 +243,7 @@ class _Stage:
             reason = f"it took more than {seconds:g} s"
         except WeftError as error:
             reason = f"it stopped: {error}"
+        coverage.end(scope.app)
         course = coverage.courses[scope.app]
         run = SimulatedRun(
             seed=seed,

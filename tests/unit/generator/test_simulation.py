@@ -340,6 +340,7 @@ def test_what_code_never_brings_about_is_told():
     assert found.missed[0] == "no simulated run came to Boss"
     assert found.problems == ()
     assert not found.ok
+    assert not found.limited  # Many runs knew how to come there.
 
 
 def test_boards_and_flows_are_not_simulated():
