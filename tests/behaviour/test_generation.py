@@ -41,8 +41,12 @@ def bundle(*packages, pack=None):
     return {"packages": named, "pack": pack, "verdict": {}}
 
 
+def ready(made, folder="workflows", *, update=False):
+    return prepare(made, Path(folder), Path(), update=update)
+
+
 def put(*packages, pack=None):
-    promotion = prepare(bundle(*packages, pack=pack), Path("workflows"))
+    promotion = ready(bundle(*packages, pack=pack), update=True)
     if promotion.ok:
         promote(promotion)
     return promotion
@@ -139,7 +143,7 @@ def test_what_cannot_be_written_leaves_everything_as_it_was(place, monkeypatch):
 
     monkeypatch.setattr("weft.app.promotion.replace_all", full)
     with pytest.raises(PackageError):
-        promote(prepare(bundle(package("New"), package(**{"a.md": "x"})), Path("workflows")))
+        promote(ready(bundle(package("New"), package(**{"a.md": "x"})), update=True))
     assert read_files(place / "workflows").files == before
     assert not (place / "workflows" / "New").exists()
 
@@ -157,11 +161,45 @@ def test_a_pack_goes_beside_the_packages(place):
     assert file.with_name("Own.pack.json").read_text() == "{}"
 
 
+def planned(purpose, name="Made"):
+    plan = {"PatternSelection": {"workflows": [{"description": purpose}]}}
+    return package(name, **{"action_plan.json": json.dumps(plan)})
+
+
+def test_what_was_made_from_another_plan_is_in_the_way_unless_it_is_to_be_updated(place):
+    pack = {"file": "made.json", "text": '{"name": "Made"}\n'}
+    promote(ready(bundle(planned("claims"), pack=pack)))
+    again = bundle({**planned("claims"), "notes.md": "new"}, pack={**pack, "text": "{}\n"})
+    assert ready(again).ok
+    other = bundle(planned("orders"), pack=pack)
+    assert [str(it) for it in ready(other).others] == ["workflows/Made", "packs/made.json"]
+    beside = ready(bundle(planned("orders", "Other"), pack=pack)).others
+    assert [str(it) for it in beside] == ["packs/made.json"]
+    assert ready(other, update=True).ok
+    assert ready(bundle(planned("orders")), "other/workflows").ok
+
+
+@pytest.mark.parametrize("folder", [".", "made/workflows", "../outside"])
+def test_wherever_packages_go_what_is_kept_of_them_is_in_the_workspace(place, monkeypatch, folder):
+    workspace = place / "workspace"
+    workspace.mkdir()
+    monkeypatch.chdir(workspace)
+    pack = {"file": "made.json", "text": "{}\n"}
+    promote(ready(bundle(planned("claims"), pack=pack), folder))
+    promote(ready(bundle(planned("orders"))))
+    assert not (place / ".weft").exists()
+    assert (workspace / folder / "Made" / "agents.json").is_file()
+    beside = workspace if folder == "." else (workspace / folder).parent
+    assert (beside / "packs" / "made.json").is_file()
+    (change,) = ready(bundle({**planned("claims"), "notes.md": "new"}), folder).packages
+    assert change.comparison.added == ("notes.md",)
+
+
 @pytest.mark.parametrize("path", ["../out.py", "/tmp/out.py", "a\\b", ".hidden", "x/../../y"])
 def test_no_file_leads_out_of_its_package(place, path):
-    for work in (prepare, lambda it, _: stage(it, place, "run")):
+    for work in (ready, lambda it: stage(it, place, "run")):
         with pytest.raises(UsageError):
-            work(bundle(package(**{path: "x"})), Path("workflows"))
+            work(bundle(package(**{path: "x"})))
     assert not (place / "workflows").exists()
 
 
@@ -169,9 +207,9 @@ def test_no_file_leads_out_of_its_package(place, path):
 def test_no_package_has_a_name_that_leads_elsewhere(place, name):
     made = {"packages": {name: {"a.json": "{}"}}, "pack": None}
     with pytest.raises(UsageError):
-        prepare(made, Path("workflows"))
+        ready(made)
     with pytest.raises(UsageError):
-        prepare({"packages": {}, "pack": {"file": "../x.json", "text": ""}}, Path("workflows"))
+        ready({"packages": {}, "pack": {"file": "../x.json", "text": ""}})
 
 
 def generate(*words):

@@ -169,7 +169,7 @@ def test_components_of_a_model_are_parsed_and_never_run(kind, tmp_path):
 # Names of files and libraries --------------------------------------------------------------------
 
 STRANGE = ["tools/../../x.py", "/tmp/x.py", "..\\x.py", "tools/new.py", "agents.json", ""]
-LIBRARIES = ["evil", "httpx; rm -rf /", "-r /etc/passwd", "git+https://host/x", "httpx"]
+LIBRARIES = ["evil", "httpx; rm -rf /", "-r /etc/passwd", "git+https://host/x", "python-dateutil"]
 
 
 def test_files_and_libraries_are_those_that_may_be(tmp_path):

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -73,6 +75,7 @@ def test_without_a_person_it_waits_and_says_how_to_go_on(weft, place):
     assert "waits for an answer to its interview" in result.err
     run = re.search(r"run (\S+) waits", result.err)[1]
     assert f"weft generate --run {run} --approve" in result.err
+    assert f"weft generate --run {run} --answers FILE" in result.err
     answered = weft("runs", "answer", run, "--json-value", '{"approver": "nobody"}')
     assert answered.code == 4
     waiting = weft("generate", "--run", run)
@@ -88,6 +91,23 @@ def test_without_a_person_it_waits_and_says_how_to_go_on(weft, place):
     again = weft("generate", "--run", run)
     assert again.code == 0
     assert "unchanged: workflows/" in again.out
+
+
+def test_what_is_not_answered_beforehand_takes_its_default(weft, place):
+    (place / "answers.json").write_text('{"plan_acceptance": "accepted"}')
+    result = weft("generate", BRIEF, "--answers", "answers.json")
+    assert "waits for the approval of its packages" in result.err
+    assert "InterviewAgent               started by: chat; approved by: manager" in result.err
+    stopped = weft("generate", BRIEF, "--until", "plan")
+    assert stopped.code == 0
+    assert "is stopped after plan" in stopped.err
+
+
+def test_a_brief_comes_from_stdin(place):
+    command = [sys.executable, "-m", "weft", "generate", "--from", "-", "--until", "pattern"]
+    done = subprocess.run(command, check=False, input=BRIEF.encode(), capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert b"Pipeline: the brief says" in done.stderr
 
 
 def asked(weft, run):
@@ -146,7 +166,7 @@ def test_a_wrong_answer_is_refused_before_anything_begins(weft, place, answers, 
     ("words", "code", "said"),
     [
         ((), 2, "there is no brief"),
-        (("",), 2, "the message is empty"),
+        (("",), 2, "the brief is empty"),
         (("x", "--from", "brief.txt"), 2, "the brief is given twice"),
         (("--from", "nowhere.txt"), 6, "nowhere.txt cannot be read"),
         (("--from", "empty.txt"), 2, "empty.txt is empty"),
@@ -157,7 +177,7 @@ def test_a_wrong_answer_is_refused_before_anything_begins(weft, place, answers, 
         (("--run", "last"), 6, "no run was kept"),
         (("x", "--until", "lunch"), 2, "lunch"),
         (("x", "-o", "empty.txt"), 2, "empty.txt is a file"),
-        (("x", "--answers", "nowhere.json"), 6, "nowhere.json cannot be read"),
+        (("x", "--answers", "nowhere.json"), 6, "name a JSON or YAML file with answers"),
     ],
 )
 def test_what_cannot_be_understood_is_said_with_what_to_do(weft, place, words, code, said):
@@ -222,6 +242,52 @@ def test_an_approval_names_the_hash(weft, place, until_plan):
     assert again.code == 2
     assert "was approved before" in again.err
     assert weft("plan", "comment", until_plan, "too late").code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "about"),
+    [
+        ("pattern: Star", "strategy", "pattern"),
+        ("A star would be better.", None, "pattern"),
+        ("add specialist Auditor", "agents", "strategy"),
+        ("remove Clerk", "pattern", "pattern"),
+        ("Be kind.", "agents", "agents"),
+    ],
+)
+def test_a_comment_is_about_the_part_that_decides_it(weft, until_plan, text, given, about):
+    words = () if given is None else ("--about", given)
+    result = weft("plan", "comment", until_plan, text, *words, "-o", "made")
+    assert result.code == 0, result.err
+    assert f"weft plan approve {until_plan} -o made" in result.err
+    moved = f"this is decided with the {about}"
+    assert (moved in result.err) == (given not in (None, about))
+    (comment,) = weft("plan", "show", until_plan, "--json").data["comments"]
+    assert comment["about"] == about
+    if ":" in text or "add" in text:
+        assert "changed nothing" not in result.err
+
+
+def test_what_is_approved_elsewhere_waits_for_its_promotion(weft, place, until_plan):
+    approved = weft("plan", "approve", until_plan, "-o", "made")
+    assert f"weft generate --run {until_plan} -o made --promote" in approved.err
+    weft("runs", "answer", until_plan, "--json-value", '{"promotion": "approved"}')
+    assert not packages(place)
+    command = f"weft generate --run {until_plan} --promote"
+    assert command in weft("runs", "show", until_plan).out
+    assert command in weft("plan", "show", until_plan).err
+    assert weft(*command.split()[1:]).code == 0
+    assert packages(place)
+    assert "--promote" not in weft("runs", "show", until_plan).out
+    assert "--promote" not in weft("plan", "show", until_plan).err
+
+
+def test_who_has_no_key_is_told_of_the_designer(weft, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    result = weft("generate", BRIEF, "--model", "openai:gpt-5-mini", "--approve")
+    assert result.code == 3
+    assert "set OPENAI_API_KEY\n" in result.err
+    assert "--model designer" in result.err
+    assert "sample" not in result.err
 
 
 def test_the_plan_is_readable_in_a_terminal(weft, until_plan):
@@ -346,13 +412,40 @@ def test_a_package_that_was_not_generated_here_stays(weft, place, make_package):
     before = (mine / "agents.json").read_bytes()
     result = weft("generate", BRIEF, "--approve")
     assert result.code == 7
-    assert "workflows/ClaimProcessing is already there and was not generated here" in result.err
+    assert "workflows/ClaimProcessing is already there and not generated here" in result.err
     assert (mine / "agents.json").read_bytes() == before
     assert (
         weft("generate", "--run", "last", "--approve", "--json").data["error"]["code"] == "CLI007"
     )
     assert weft("generate", "--run", "last", "--approve", "-o", "other/workflows").code == 0
     assert (place / "other" / "workflows" / "ClaimProcessing" / "agents.json").is_file()
+
+
+def test_another_brief_does_not_change_a_package_of_that_name(weft, place):
+    orders = BRIEF.replace("A claims desk", "An office for claims of travellers")
+    assert weft("generate", BRIEF, "--approve").code == 0
+    (name,) = packages(place)
+    before = (place / "workflows" / name / "action_plan.json").read_bytes()
+    refused = weft("generate", orders, "--approve")
+    assert refused.code == 7
+    assert f"workflows/{name} is already there, made from another plan" in refused.err
+    assert "--promote --update" in refused.err
+    assert (place / "workflows" / name / "action_plan.json").read_bytes() == before
+    assert weft("generate", BRIEF, "--approve").code == 0
+    assert weft("generate", orders, "--approve", "-o", "other").code == 0
+    updated = weft("generate", orders, "--approve", "--update")
+    assert updated.code == 0, updated.err
+    assert f"updated workflows/{name}: " in updated.out
+
+
+def test_who_declines_is_not_overruled_by_the_rest_of_the_command(weft, place):
+    (place / "answers.json").write_text('{"promotion": "declined"}')
+    for words in (("--approve",), ("--approve", "--promote")):
+        result = weft("generate", BRIEF, "--answers", "answers.json", *words)
+        assert result.code == 0
+        assert "not promoted; its files are in " in result.err
+    assert "not promoted" in weft("generate", "--run", "last", "--approve").err
+    assert not packages(place)
 
 
 def test_lines_that_both_have_changed_are_named(weft, place):

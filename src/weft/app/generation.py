@@ -66,6 +66,8 @@ class Generation:
     acceptance: str
     replaced: tuple[Mapping[str, Json], ...]
     promotion: str
+    #: Whether the run began with a plan.
+    plan_given: bool
     repairs: int
     #: Packages with their files, the pack if there are several, and what was found out about them.
     bundle: Mapping[str, Any]
@@ -90,6 +92,7 @@ def read_generation(state: State) -> Generation:
         acceptance=str(values.get("action_plan_acceptance") or "pending"),
         replaced=_entries(values.get("replaced")),
         promotion=str(values.get("promotion") or "open"),
+        plan_given=values.get("plan_given") is True,
         repairs=cast("int", values.get("repair_round") or 0),
         bundle=cast("dict[str, Any]", values.get("bundle") or {}),
         _values=values,

@@ -75,7 +75,8 @@ class ModelChoice:
     def _model(self, name: str, workflow: Workflow, scope: Scope) -> Model:
         kind, _, rest = name.partition(":")
         if kind == "sample":
-            return self._sample(workflow)
+            sample = self._sample(workflow)
+            return _assisted(sample, name) if is_generator(workflow.spec) else sample
         if kind == DESIGNER:
             return _designer()
         if kind == "replay":

@@ -4,11 +4,14 @@ What was generated last is kept beside the journal, so that what people have cha
 told from what another generation changes.
 """
 
+import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -28,12 +31,13 @@ from weft.packages.archive.staging import create_folder, replace_all, replace_fo
 from weft.packages.folder import read_files
 from weft.packages.reader import read_package
 from weft.packages.review import review_package
-from weft.packages.workspace import PACKS
+from weft.packages.workspace import PACKAGES, PACKS
 from weft.spec.file_names import name_fault, segment_fault
 
 #: The folder of a workspace for its own things, and where in it generations are.
 _OWN: Final = ".weft"
 _GENERATED: Final = Path(_OWN) / "generated"
+_BASE: Final = _GENERATED / "base"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +72,20 @@ class Promotion:
     """What a promotion would write, and everything that keeps it from being written."""
 
     changes: tuple[Change, ...]
+    workspace: Path = Path()
     #: Where people and the generation have changed the same lines, as FILE:LINE with what is there.
     conflicts: tuple[str, ...] = ()
     #: What is in the way and was not generated here.
     strangers: tuple[Path, ...] = ()
+    #: What is in the way and was generated here, from another plan.
+    others: tuple[Path, ...] = ()
     #: What is wrong with the packages as they would be.
     errors: tuple[Finding, ...] = ()
 
     @property
     def ok(self) -> bool:
         """Whether it can be written."""
-        return not (self.conflicts or self.strangers or self.errors)
+        return not (self.conflicts or self.strangers or self.others or self.errors)
 
     @property
     def packages(self) -> tuple[Change, ...]:
@@ -131,27 +138,66 @@ def _unsafe(name: str, fault: str) -> UsageError:
     )
 
 
-def prepare(bundle: Mapping[str, Any], folder: Path) -> Promotion:
-    """Say what it takes to put packages into a folder; packs go into `packs` beside it."""
-    home = folder.resolve().parent
-    base = home / _GENERATED / "base"
+def prepare(bundle: Mapping[str, Any], folder: Path, workspace: Path, *, update: bool) -> Promotion:
+    """Say what it takes to put packages into a folder; packs go into `packs` beside it.
+
+    What was generated from another plan is in the way, unless it is to be updated all the same.
+    """
+    base = _base(folder, workspace)
+    packages = _packages(bundle)
     planned = [
-        _planned(name, folder / name, base / name, files)
-        for name, files in _packages(bundle).items()
+        _planned(name, folder / name, base / name, files) for name, files in packages.items()
     ]
+    same = [name for name, files in packages.items() if _is_same_brief(base / name, files)]
+    kept = {folder / name: base / name for name in packages if name not in same}
+    at = (workspace if folder.resolve() == workspace.resolve() else folder.parent) / PACKS
     for name, text in _pack(bundle).items():
-        at = folder.parent / PACKS
         planned.append(_planned(name, at, base / PACKS, {name: text}, alone=True))
-    changes = tuple(it.change for it in planned if it.change)
+        # A pack is of the plan of its packages.
+        kept |= {} if same else {at / name: base / PACKS / name}
+    others = (place for place, known in kept.items() if place.exists() and known.exists())
     promotion = Promotion(
-        changes=changes,
+        changes=tuple(it.change for it in planned if it.change),
+        workspace=workspace,
         conflicts=tuple(line for it in planned for line in it.conflicts),
         strangers=tuple(it.stranger for it in planned if it.stranger),
+        others=() if update else tuple(others),
     )
     if not promotion.ok:
         return promotion
-    errors = [error for it in promotion.packages for error in _errors(it, home)]
+    errors = [error for it in promotion.packages for error in _errors(it, workspace)]
     return replace(promotion, errors=tuple(errors))
+
+
+def _base(folder: Path, workspace: Path) -> Path:
+    """Return where it is kept what was generated into a folder; each has a place of its own."""
+    base, at = workspace / _BASE, os.path.relpath(folder.resolve(), workspace.resolve())
+    return base if at == PACKAGES else base / blake2b(at.encode(), digest_size=6).hexdigest()
+
+
+def _is_same_brief(base: Path, files: Mapping[str, str]) -> bool:
+    """Tell whether what was generated last is for the same as the plan of these files says."""
+    plan = base / PLAN_FILE
+    if PLAN_FILE not in files or not plan.is_file():
+        return False
+    return _purposes(plan.read_text(encoding="utf-8")) == _purposes(files[PLAN_FILE])
+
+
+def _purposes(plan: str) -> list[str]:
+    return [it["description"] for it in json.loads(plan)["PatternSelection"]["workflows"]]
+
+
+def is_promoted(bundle: Mapping[str, Any], workspace: Path) -> bool:
+    """Tell whether packages have taken their place, and nothing was generated there since."""
+    base = workspace / _BASE
+    return all(
+        any(_present(at / name, None) == _encoded(files) for at in (base, *base.glob("*")))
+        for name, files in _packages(bundle).items()
+    )
+
+
+def _encoded(files: Mapping[str, str]) -> dict[str, bytes]:
+    return {path: text.encode() for path, text in files.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +211,7 @@ def _planned(
     name: str, folder: Path, base: Path, files: Mapping[str, str], *, alone: bool = False
 ) -> _Planned:
     """Plan one package; `alone`, its one file lies in a folder with others."""
-    generated = {path: text.encode() for path, text in files.items()}
+    generated = _encoded(files)
     place = folder / name if alone else folder
     if not (place.exists() or place.is_symlink()):
         new = compare({}, generated)
@@ -229,11 +275,11 @@ def _is_same_plan(mine: Mapping[str, str], generated: Mapping[str, str]) -> bool
     return plan_hash(own) == plan_hash(new)
 
 
-def _errors(change: Change, home: Path) -> Iterator[Finding]:
+def _errors(change: Change, workspace: Path) -> Iterator[Finding]:
     """Check a package as it would be, beside the others, and name its files where they will be."""
     settings = read_environment()
     linking = linking_of(settings)
-    with tempfile.TemporaryDirectory(prefix=".check-", dir=_existing(home)) as name:
+    with tempfile.TemporaryDirectory(prefix=".check-", dir=_existing(workspace.resolve())) as name:
         apart = Path(name) / change.name
         create_folder(apart, change.files)
         findings = review_package(
@@ -262,7 +308,7 @@ def promote(promotion: Promotion) -> None:
     made: list[Path] = []
     try:
         for change in fresh:
-            _keep_base(change)
+            _keep_base(change, promotion.workspace)
             create_folder(change.folder, change.files)
             made.append(change.folder)
         replace_all(dict(written for change in others for written in _written(change)))
@@ -273,7 +319,7 @@ def promote(promotion: Promotion) -> None:
     for change in others:
         for path in change.comparison.removed:
             (change.folder / path).unlink()
-        _keep_base(change)
+        _keep_base(change, promotion.workspace)
 
 
 def _written(change: Change) -> Iterator[tuple[Path, bytes]]:
@@ -281,13 +327,12 @@ def _written(change: Change) -> Iterator[tuple[Path, bytes]]:
         yield change.folder / path, change.files[path]
 
 
-def _keep_base(change: Change) -> None:
+def _keep_base(change: Change, workspace: Path) -> None:
     kept = read_files(change.base).files if change.base.is_dir() else {}
     if not change.is_package:
         kept = {}  # Files of other packs lie there as well.
-    own = change.base.parents[2]
-    own.parent.mkdir(parents=True, exist_ok=True)
-    make_folder(own, "generated packages")
+    workspace.mkdir(parents=True, exist_ok=True)
+    make_folder(workspace / _OWN, "generated packages")
     replace_all({change.base / path: raw for path, raw in change.generated.items()})
     for path in kept.keys() - change.generated.keys():
         with suppress(FileNotFoundError):

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import Any, Final, cast
 
 from weft.app.generation import (
@@ -14,46 +13,33 @@ from weft.app.generation import (
     STEP_AGENTS,
     Generation,
     StepName,
-    parts_made,
     read_generation,
 )
 from weft.app.places import LOCAL
-from weft.app.promotion import Promotion, prepare, promote, stage
 from weft.cli.chat.conversation import AtTerminal, Session, converse
 from weft.cli.chat.form import ask_form
 from weft.cli.chat.person import Person, stdin_is_terminal
 from weft.cli.chat.subscription import Subscription
-from weft.cli.failure import CommandFailed, Exit, Failure, code_of, usage
-from weft.cli.formats.documents import document
-from weft.cli.hosting import JournalLocation, answer_schemas, hosted
+from weft.cli.failure import usage
 from weft.cli.pages.generation import (
     ProgressView,
     StepDone,
-    change_data,
-    change_note,
-    generation_data,
     plan_page,
-    report_lines,
 )
-from weft.cli.pages.runs import outcome_text
-from weft.cli.streams import Streams
-from weft.cli.text import clean, clean_lines
-from weft.engine.events import Event
+from weft.cli.text import clean_lines
 from weft.engine.rows import RequestRow, RunRow
 from weft.findings import Json
 from weft.generator.assisted import TRIES
 from weft.generator.steps import is_generator
-from weft.packages.workspace import PACKAGES
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal
 from weft.runtime.workflow import Workflow
-from weft.wire.rows import run_data
 
 #: What is said to a model that asks in words where nobody is there.
 _DEFAULTS: Final = "Take what you think best for everything that is open, and show the form."
 
 #: Said where a comment was of no use; these words the designer understands.
-_IGNORED: Final = (
+IGNORED: Final = (
     "the comment changed nothing in the plan; the designer understands, for example: "
     "add specialist NAME, remove NAME, rename NAME to NAME, pattern: NAME, approval by NAME"
 )
@@ -71,6 +57,8 @@ class Wishes:
     #: Nobody is asked: defaults are taken, and both questions for approval approved.
     approve: bool = False
     promote: bool = False
+    #: What was generated from another plan is updated too.
+    update: bool = False
     until: StepName | None = None
     #: The folder that packages are put into.
     output: Path | None = None
@@ -132,6 +120,8 @@ class _Answering:
         self._wishes = wishes
         self._there = stdin_is_terminal() and not session.streams.settings.json
         self._said = 0
+        #: The plan for which the person has asked for another.
+        self._commented = ""
 
     def known(self, request: RequestRow, generation: Generation) -> Signal | None:
         """Return the answer that was given beforehand; None if there is none."""
@@ -150,14 +140,16 @@ class _Answering:
 
     def _known(self, request: RequestRow, generation: Generation) -> Json:
         answers, approve = self._wishes.answers, self._wishes.approve
+        # Whoever has said something beforehand leaves the rest to the defaults.
+        alone = approve or answers or (self._wishes.until and not self._there)
         if request.kind == "chat":
             self._said += 1
-            return _DEFAULTS if approve and self._said <= TRIES else None
+            return _DEFAULTS if alone and self._said <= TRIES else None
         if request.tool == INTERVIEW:
             form = self._workflow.forms[INTERVIEW]
             fields = cast("dict[str, Any]", (form.answer_schema or {}).get("properties") or {})
             given = {name: answers[name] for name in fields if name in answers}
-            return given if given or approve else None
+            return given if alone else None
         if request.tool in APPROVALS:
             return self._decision(request, generation)
         if request.tool == DOWNLOAD:
@@ -190,7 +182,10 @@ class _Answering:
     async def _ask_approval(self, request: RequestRow, generation: Generation) -> Json:
         """Show the plan and ask what the person says to it; the hash is named for them."""
         streams = self._session.streams
-        streams.problem(plan_page(generation.rounds[-1], streams))
+        plan = generation.rounds[-1]
+        streams.problem(plan_page(plan, streams))
+        if plan.hash == self._commented:
+            streams.problem(IGNORED)
         form = self._workflow.forms[request.tool or ""]
         schema = form.answer_schema or {}
         fields = cast("dict[str, Any]", schema.get("properties") or {})
@@ -206,6 +201,7 @@ class _Answering:
             answer |= cast("dict[str, Json]", said)
             if answer["plan_acceptance"] == ACCEPTED:
                 break
+        self._commented = plan.hash
         return answer
 
     async def _field(self, prompt: str, *, secret: bool) -> str:
@@ -229,159 +225,3 @@ async def require_generation(host: Host, row: RunRow) -> Generation:
             "list the generations: weft runs list --workflow Generator",
         )
     return read_generation(await host.state(row.run, scope=LOCAL))
-
-
-async def close_generation(session: Session, wishes: Wishes, *, stopped: bool) -> Exit:
-    """Stage what a generation offers, promote what was approved, and tell it all."""
-    async with hosted(session.location, reading=True) as host:
-        row = await host.run(session.run, scope=LOCAL)
-        generation = read_generation(await host.state(session.run, scope=LOCAL))
-        history = [it async for it in host.events(session.run, scope=LOCAL)]
-        asked = await host.requests(scope=LOCAL, run=session.run)
-        schemas = await answer_schemas(host, asked)
-    made = parts_made(it for it in history if isinstance(it, Event))
-    streams, location = session.streams, session.location
-    staged = None
-    if generation.bundle:
-        staged = stage(generation.bundle, location.workspace, row.run)
-    if not streams.settings.json:
-        for line in report_lines(generation, made):
-            streams.note(clean(line))
-    promotion = _promoted(generation, row, wishes, location)
-    if streams.settings.json:
-        streams.result(
-            document(
-                {
-                    "run": run_data(row, asked, schemas),
-                    **generation_data(generation, made),
-                    "staged": None if staged is None else str(staged),
-                    "packages": [change_data(it) for it in promotion.changes],
-                }
-            )
-        )
-        return _exit(row, stopped=stopped)
-    _print_promotion(streams, promotion)
-    return _print_end(session, row, generation, asked, wishes, staged, stopped=stopped)
-
-
-def _promoted(
-    generation: Generation, row: RunRow, wishes: Wishes, location: JournalLocation
-) -> Promotion:
-    """Let the packages take their place if that was approved; raises if something is in the way."""
-    wanted = generation.promotion == "approved" or wishes.promote or wishes.approve
-    if not (generation.bundle and row.outcome == "completed" and wanted):
-        return Promotion(())
-    promotion = prepare(generation.bundle, output_folder(location, wishes.output))
-    if not promotion.ok:
-        raise _refusal(promotion, row, location)
-    promote(promotion)
-    return promotion
-
-
-def output_folder(location: JournalLocation, output: Path | None) -> Path:
-    """Return the folder that packages are put into."""
-    return location.workspace / PACKAGES if output is None else output
-
-
-def _refusal(promotion: Promotion, row: RunRow, location: JournalLocation) -> CommandFailed:
-    again = f"then: weft generate --run {row.run} --promote{location.options}"
-    if promotion.strangers:
-        named = ", ".join(map(str, promotion.strangers))
-        fact = f"{named} is already there and was not generated here; nothing was changed"
-        hint = ("move it away, or name another folder: -o DIR", again)
-        return CommandFailed(Failure(Exit.CONFLICT, fact, hint=hint, run=row.run))
-    if promotion.conflicts:
-        fact = "the same lines were changed by hand and by the generation; nothing was changed"
-        hint = (
-            f"compare with the files in .weft/generated/{row.run} and change these lines",
-            again,
-        )
-        return CommandFailed(
-            Failure(Exit.CONFLICT, fact, cause=promotion.conflicts, hint=hint, run=row.run)
-        )
-    fact = "what was changed by hand does not go with what is generated now; nothing was changed"
-    return CommandFailed(
-        Failure(Exit.CONFLICT, fact, hint=(again,), findings=promotion.errors, run=row.run)
-    )
-
-
-def _print_promotion(streams: Streams, promotion: Promotion) -> None:
-    styles = {"+": "green", "-": "red", "@": "cyan"}
-    for change in promotion.changes:
-        for line in [] if change.created else change.comparison.diff.splitlines():
-            streams.result(streams.paint(line, styles.get(line[:1], "")))
-    for change in promotion.changes:
-        streams.result(clean(change_note(change)))
-
-
-def _exit(row: RunRow, *, stopped: bool) -> Exit:
-    if row.status == "ended":
-        return Exit.DONE if row.outcome == "completed" else Exit.FAILED
-    return Exit.DONE if stopped else Exit.WAITING
-
-
-def _print_end(
-    session: Session,
-    row: RunRow,
-    generation: Generation,
-    asked: list[RequestRow],
-    wishes: Wishes,
-    staged: Path | None,
-    *,
-    stopped: bool,
-) -> Exit:
-    streams, options = session.streams, session.location.options
-    run = row.run
-    if row.status == "ended" and row.outcome != "completed":
-        hint = f"see what happened: weft inspect {run}{options}"
-        raise CommandFailed(Failure(Exit.FAILED, outcome_text(row), hint=(hint,), run=run))
-    if row.status == "ended":
-        if generation.promotion != "approved" and not (wishes.promote or wishes.approve):
-            streams.note(clean(f"not promoted; its files are in {staged}"))
-            streams.note(f"  promote: weft generate --run {run} --promote{options}")
-        streams.note(f"  inspect: weft inspect {run}{options}")
-        return Exit.DONE
-    _print_how_to_go_on(session, row, generation, asked, wishes, stopped=stopped)
-    return _exit(row, stopped=stopped)
-
-
-def _print_how_to_go_on(
-    session: Session,
-    row: RunRow,
-    generation: Generation,
-    asked: list[RequestRow],
-    wishes: Wishes,
-    *,
-    stopped: bool,
-) -> None:
-    """Say what a generation waits for, or after which step it was stopped, and what comes next."""
-    streams, options = session.streams, session.location.options
-    run, tool = row.run, asked[0].tool if asked else None
-    output = f" -o {quote(str(wishes.output))}" if wishes.output else ""
-    go_on = f"weft generate --run {run}{output}{options}"
-    commands: dict[str, str] = {}
-    if tool in APPROVALS:
-        fact = "the approval of its plan"
-        commands["show"] = f"weft plan show {run}{options}"
-        commands["approve"] = f"weft plan approve {run}{options}"
-        commands["comment"] = f"weft plan comment {run} TEXT{options}"
-    elif tool == DOWNLOAD:
-        fact = "the approval of its packages"
-        commands["promote"] = f"{go_on} --promote"
-    elif asked:
-        fact = "an answer to its interview" if tool else "a message"
-        commands["answer"] = f"weft runs answer {run}{options}"
-        commands["defaults"] = f"{go_on} --approve"
-    else:
-        fact = ""
-    commands["go on"] = go_on
-    if generation.rounds and generation.rounds[-1].hash == wishes.commented:
-        streams.problem(_IGNORED)
-    if stopped:
-        streams.note(f"run {run} is stopped after {wishes.until}")
-    else:
-        head = streams.paint_error(f"waiting[{code_of(Exit.WAITING)}]", "bold yellow")
-        streams.problem(f"{head}: run {run} waits for {fact}")
-    tell = streams.note if stopped else streams.problem
-    for name, command in commands.items():
-        tell(f"  {name + ':':<10}{command}")

@@ -48,6 +48,16 @@ Seed: TypeAlias = Annotated[
 ]
 
 
+#: Where generated packages are put.
+PackagesFolder: TypeAlias = Annotated[
+    Path | None,
+    Parameter(
+        name=("--output", "-o"),
+        metavar="DIR",
+        help="The folder for packages; else `workflows` of the workspace.",
+    ),
+]
+
 #: What a run begins with that is not begun by a chat.
 Input: TypeAlias = Annotated[
     tuple[str, ...],

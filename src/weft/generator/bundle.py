@@ -1,8 +1,9 @@
 """The bundle: everything a generation offers, worked out from the plan and what models added."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, cast
 
@@ -101,7 +102,26 @@ def enriched(
         pairs = [overlay(draft, agent, output) for draft in spoken_of]
         made = (*(draft for draft, _ in pairs), *made[len(spoken_of) :])
         replaced += _common([said for _, said in pairs])
-    return made, tuple(replaced)
+    return _own_files(made, drafts), tuple(replaced)
+
+
+def _own_files(made: Sequence[Draft], plain: Sequence[Draft]) -> tuple[Draft, ...]:
+    """Return drafts in which files that several workflows have are each workflow's own again.
+
+    An output names files without their workflow, so whose such a file is meant to be is not known.
+    """
+    paths = Counter(path for draft in plain for path in draft.code)
+    shared = {path for path, number in paths.items() if number > 1}
+    return tuple(
+        replace(
+            draft,
+            code={
+                path: before.code[path] if path in shared else text
+                for path, text in draft.code.items()
+            },
+        )
+        for draft, before in zip(made, plain, strict=True)
+    )
 
 
 def _common(told: Sequence[Sequence[Replaced]]) -> Iterator[Replaced]:

@@ -1,8 +1,11 @@
 """What a brief is taken to say, what answers change, and what comments direct."""
 
+from time import process_time
+
 import pytest
 
 from support.designed import BRIEFS, design
+from weft.generator.compile.orchestrator import cron_of
 from weft.generator.designer.brief import read_brief
 from weft.generator.designer.interview import QUESTIONS, defaults
 from weft.generator.designer.text import LONGEST_TEXT, Wording, plain_line
@@ -31,6 +34,47 @@ def test_seven_questions_are_asked_and_each_has_a_default():
 )
 def test_words_of_the_brief_say_what_starts_it(text: str, start: str):
     assert defaults(text)["started_by"] == start
+
+
+@pytest.mark.parametrize(
+    ("text", "when", "cron"),
+    [
+        ("Every Friday, sum up the sales.", "Every Friday", "0 6 * * FRI"),
+        ("Send the figures each Monday.", "Every Monday", "0 6 * * MON"),
+        ("We check the shelves. On Mondays.", "Every Monday", "0 6 * * MON"),
+        ("Jeden Montag einen Bericht schreiben.", "Every Monday", "0 6 * * MON"),
+        ("Escribe un informe cada lunes.", "Every Monday", "0 6 * * MON"),
+        ("Sum up the news. It runs weekly.", "Every week", "0 6 * * MON"),
+        ("Each Tuesday, sum up the news.", "Every week, on Tuesday", "0 6 * * MON"),
+        ("Sum up the news. It runs monthly.", "Every month", "0 6 1 * *"),
+        ("Sum up the news at 6 am.", "Every day", "0 6 * * *"),
+    ],
+)
+def test_the_time_of_a_schedule_reaches_the_start(text: str, when: str, cron: str):
+    strategy = design(text).strategy
+    assert strategy.trigger == "schedule"
+    assert strategy.workflow_description.startswith(f"{when}, the workflow starts")
+    assert cron_of(strategy.workflow_description) == cron
+    answered = design("Sum up the news.", {"started_by": text})
+    assert cron_of(answered.strategy.workflow_description) == cron
+
+
+@pytest.mark.parametrize(
+    ("text", "goal"),
+    [
+        ("Hi,\nwe need help with tenders. Thanks!", "We need help with tenders"),
+        ("Hello team\n\nCheck our tenders.", "Check our tenders"),
+        ("Hello team! I hope you are well. Check our tenders.", "Check our tenders"),
+        ("Hi there we check tenders.", "We check tenders"),
+        ("Dear colleagues of Weft, check our tenders.", "Check our tenders"),
+        ("Hi-tech tenders are checked.", "Hi-tech tenders are checked"),
+        ("Say hello, and check our tenders.", "Say hello, and check our tenders"),
+        ("Thank you all.", "Thank you all"),
+        ("# Tender check\nAn agent reads the tender.", "Tender check"),
+    ],
+)
+def test_the_goal_is_the_first_sentence_that_says_something(text: str, goal: str):
+    assert defaults(text)["goal"] == goal
 
 
 @pytest.mark.parametrize(
@@ -155,6 +199,31 @@ def test_comments_can_add_remove_and_rename_people():
     assert renamed.strategy.modules[0].agents_needed[0] == "FrontDesk"
 
 
+def test_comments_do_not_change_what_is_worked_on():
+    plain = design(DESK)
+    comments = ["remove the billing specialist, and no approval please", "Mind invoices, payments."]
+    changed = design(DESK, comments=comments)
+    assert changed.brief.domain == plain.brief.domain
+    assert changed.choice.selection == plain.choice.selection
+    assert changed.names == [it for it in plain.names if it != "BillingSpecialist"]
+
+
+def test_words_of_directives_speak_for_no_pattern():
+    plain = design("Answer letters.")
+    directed = design("Answer letters.", comments=["add specialist triage coordinator"])
+    assert directed.choice.scores == plain.choice.scores
+    assert "TriageCoordinator" in directed.names
+
+
+def test_another_name_is_no_other_task():
+    text = "Check invoices one after the other."
+    plain = {it.agent_name: it for it in design(text).agents}["Bookkeeper"]
+    comments = ["rename the bookkeeper to Clerk", "rename Clerk to ledger keeper"]
+    renamed = {it.agent_name: it for it in design(text, comments=comments).agents}
+    assert renamed["LedgerKeeper"].objective == plain.objective
+    assert renamed["LedgerKeeper"].agent_tools == plain.agent_tools
+
+
 def test_who_was_removed_does_not_come_back_to_fill_the_team():
     comments = ["remove technical specialist", "remove billing specialist"]
     names = design(DESK, comments=comments).names
@@ -165,6 +234,12 @@ def test_who_was_removed_does_not_come_back_to_fill_the_team():
 def test_directives_that_name_nothing_known_change_nothing():
     comments = ["pattern: zigzag", "remove everything", "rename Nobody to Somebody"]
     assert design(DESK, comments=comments).names == design(DESK).names
+
+
+def test_a_name_without_an_end_is_read_at_once():
+    start = process_time()
+    design(DESK, comments=[f"rename {'a' * LONGEST_TEXT}"])
+    assert process_time() - start < 1
 
 
 def test_directives_count_in_comments_only():

@@ -52,7 +52,7 @@ def check(designed: Designed) -> None:
     for text in all_texts(designed):
         assert text.strip()
         assert text.isprintable()
-        assert len(text) <= 1000
+        assert len(text) <= 2000  # As long as texts of a plan may be.
         assert not set("{}`") & set(text)
 
     assert selection.is_multi_workflow == (len(selection.workflows) > 1)

@@ -88,6 +88,30 @@ def test_one_workflow_is_named_after_the_goal():
     assert named.selection.pack_name == "Claims Handling"
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Stock alert: when there is too little, order more.", "Stock Alert"),
+        ("Leave requests\nEmployees ask for days off.", "Leave Requests"),
+        ("Step by step: check the order.", "Order Processing"),
+        ("We want a workflow for supplier audits in our group.", "Supplier Audits"),
+        ("Please make us a workflow that handles late parcels of customers.", "Late Parcels"),
+        ("Build us a workflow that helps us with the order.", "Order Processing"),
+        ("Write an offer for each lead and send a proposal.", "Proposal Processing"),
+        (BRIEFS["12-webhook-orders"], "Order Processing"),
+        (BRIEFS["13-stock-alert"], "Stock Processing"),
+        (BRIEFS["14-leave-request"], "Vacation Processing"),
+    ],
+)
+def test_what_the_goal_names_is_in_the_title(text: str, title: str):
+    assert choose_pattern(read_brief(text, {})).selection.pack_name == title
+
+
+def test_one_point_is_one_point():
+    reasons = choose_pattern(read_brief("Brainstorm, then compare.", {})).reasons
+    assert "Not Redundant (1 point): the brief says 'compare'." in reasons
+
+
 def test_several_workflows_that_follow_each_other():
     designed = design(BRIEFS["15-customer-lifecycle-pack"])
     selection = designed.choice.selection

@@ -234,10 +234,10 @@ def test_what_leads_out_is_refused(body):
 
 
 def test_a_library_may_be_used_if_it_is_required():
-    source = with_body("AsyncClient()", "from httpx import AsyncClient")
+    source = with_body("isoparse('2026-01-01')", "from dateutil.parser import isoparse")
     assert faults(source)
-    assert faults(source, requirements=["httpx"]) == []
-    assert imported_libraries(source, ["httpx", "python-dateutil"]) == ["httpx"]
+    assert faults(source, requirements=["python-dateutil"]) == []
+    assert imported_libraries(source, ["python-dateutil"]) == ["python-dateutil"]
     assert faults(with_body("pass", "from requests import get"), requirements=["requests"])
 
 

@@ -351,11 +351,12 @@ def test_nothing_is_installed_for_a_component():
 
 
 def test_libraries_that_are_used_become_requirements():
-    content = SUM_UP.replace("from pydantic", "from httpx import HTTPError\nfrom pydantic")
-    entry = {"filename": "sum_up.py", "content": content, "installRequirements": ["httpx"]}
+    content = SUM_UP.replace("from pydantic", "from dateutil.parser import isoparse\nfrom pydantic")
+    needed = ["python-dateutil"]
+    entry = {"filename": "sum_up.py", "content": content, "installRequirements": needed}
     made, replaced = overlay(DRAFT, "AgentToolsFileGenerator", {"tools": [entry]})
     assert replaced == ()
-    assert made.requirements == ("httpx",)
+    assert made.requirements == ("python-dateutil",)
     unused = {**entry, "content": SUM_UP}
     assert overlay(DRAFT, "AgentToolsFileGenerator", {"tools": [unused]})[0].requirements == ()
 

@@ -1,6 +1,6 @@
 """Joins the parts to an action plan."""
 
-from weft import Context, show_ui_tool
+from weft import Context
 from weft.generator.judging import accepted
 from weft.generator.plan import make_plan
 from weft.spec.plan import (
@@ -10,11 +10,11 @@ from weft.spec.plan import (
     WorkflowStrategy,
 )
 
-from .approvals import add_round, ask_approval, shown_plan
+from .approvals import add_round
 
 
-async def action_plan(ModuleAgents: list[object], context_variables: Context) -> dict[str, object]:
-    """Keep the last part if it holds, and show the plan; ask for its approval if told so."""
+def action_plan(ModuleAgents: list[object], context_variables: Context) -> dict[str, object]:
+    """Keep the last part if it holds, and the plan that all parts make."""
     output = {"ModuleAgents": ModuleAgents}
     part = accepted("WorkflowImplementationAgent", output, context_variables)
     plan = make_plan(
@@ -27,10 +27,5 @@ async def action_plan(ModuleAgents: list[object], context_variables: Context) ->
     context_variables.set("module_agents", part["ModuleAgents"])
     context_variables.set("action_plan", plan.model_dump(mode="json", by_alias=True))
     add_round(plan, context_variables)
-    if context_variables.get("approve_at") == "action_plan":
-        answer = await ask_approval("action_plan", plan, "Is this the plan?", context_variables)
-        context_variables.set("action_plan_acceptance", answer["plan_acceptance"])
-        return answer
     context_variables.set("action_plan_acceptance", "pending")
-    await show_ui_tool("action_plan", shown_plan(plan))
     return {"plan_acceptance": "pending", "plan_hash": context_variables["action_plan_hash"]}

@@ -34,21 +34,30 @@ def add_round(plan: ActionPlan, context_variables: Context) -> None:
 async def ask_approval(
     tool: str, plan: ActionPlan, message: str, context_variables: Context
 ) -> dict[str, object]:
-    """Ask until the answer names this plan, and keep what shall be different."""
+    """Ask until the answer is about this plan, and keep what shall be different."""
     shown = shown_plan(plan, message)
     while True:
         answer = dict(await use_ui_tool(tool, shown))
-        if answer["plan_hash"] == shown["plan_hash"]:
+        fault = _fault(answer, shown)
+        if not fault:
             break
-        shown["message"] = f"{answer['plan_hash']} is not the hash of this plan. {message}"
+        shown["message"] = f"{fault} {message}"
+    # Also what an earlier answer of this question has set.
+    context_variables.set("action_plan_acceptance", answer["plan_acceptance"])
     if answer["plan_acceptance"] == "accepted":
         context_variables.set("plain_part", plain_part(MAKERS[0], plain_drafts(plan)))
     else:
-        comment = {
-            "round": plan.version,
-            "about": answer.get("about", "strategy"),
-            "text": str(answer.get("comments", "")),
-        }
+        about = answer.get("about", "strategy")
+        context_variables.set("adjustments_about", about)
+        comment = {"round": plan.version, "about": about, "text": answer["comments"]}
         known = context_variables.get_list("plan_comments")
         context_variables.set("plan_comments", [*known, comment])
     return {"plan_acceptance": answer["plan_acceptance"], "plan_hash": answer["plan_hash"]}
+
+
+def _fault(answer: dict[str, object], shown: dict[str, object]) -> str:
+    """Say why an answer does not count; nothing if it does."""
+    if answer["plan_hash"] != shown["plan_hash"]:
+        return f"{answer['plan_hash']} is not the hash of this plan."
+    changes = answer["plan_acceptance"] == "adjustments_requested"
+    return "Say what shall be different." if changes and not answer.get("comments") else ""

@@ -1,5 +1,7 @@
 """Takes up a plan that the run begins with, in place of the interview."""
 
+import re
+
 from weft import Context
 from weft.generator.plan import make_plan
 from weft.generator.rules import plan_faults
@@ -31,4 +33,24 @@ def given_plan(context_variables: Context) -> None:
     context_variables.set("workflow_strategy", record["WorkflowStrategy"])
     context_variables.set("technical_blueprint", record["TechnicalBlueprint"])
     context_variables.set("module_agents", record["ModuleAgents"])
+    context_variables.set("interview", _interview(plan))
     context_variables["plan_given"] = True
+
+
+def _interview(plan: ActionPlan) -> dict[str, str]:
+    """Say what the plan is for, as an interview would: rounds that follow begin with it."""
+    agents = [agent for module in plan.modules for agent in module.agents]
+    working = [it.agent_name for it in agents if it.human_interaction != "approval"]
+    asked = [it.agent_name for it in agents if it.human_interaction == "approval"]
+    return {
+        "brief": plan.strategy.workflow_description,
+        "goal": plan.selection.workflows[0].description,
+        "started_by": plan.strategy.trigger.replace("_", " "),
+        "specialists": ", ".join(map(_words, working)),
+        "approver": _words(asked[0]).removesuffix(" approval") if asked else "nobody",
+    }
+
+
+def _words(name: str) -> str:
+    """Return a name in PascalCase as words."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()

@@ -132,6 +132,7 @@ def _next(folder: Path) -> str:
         f"weft diagram {EXAMPLES[1]} --format ascii",
         "weft documents list",
         "weft new MyWorkflow",
+        "weft generate 'Route questions of customers to billing or tech'",
     ]
     return "\n".join(["Next:", *(f"  {step}" for step in steps)])
 

@@ -1,6 +1,8 @@
 """weft generate: from a brief to a plan to a package, by the agents of the Generator."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
@@ -18,19 +20,15 @@ from weft.cli.chat.conversation import Session
 from weft.cli.chat.follow_run import interactive_host, run_session
 from weft.cli.chat.person import Person, stdin_is_terminal
 from weft.cli.chat.subscription import subscribed
-from weft.cli.failure import Exit, not_found, usage
-from weft.cli.generating import (
-    Wishes,
-    close_generation,
-    follow_generation,
-    output_folder,
-    require_generation,
-)
+from weft.cli.failure import Exit, not_found, remedy, setup, usage
+from weft.cli.generated import close_generation, output_folder
+from weft.cli.generating import Wishes, follow_generation, require_generation
 from weft.cli.hosting import find_run, locate_journal
-from weft.cli.options import JournalFile
+from weft.cli.options import JournalFile, PackagesFolder
 from weft.cli.starting import package_to_run, read_message, start_run
 from weft.cli.streams import Streams
 from weft.engine.rows import RunRow
+from weft.errors import SetupError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.packages.reader import read_package
@@ -40,6 +38,7 @@ from weft.spec.plan import ActionPlan
 
 #: Files that hold data; any other holds a brief in words.
 _DATA: Final = (".json", ".yaml", ".yml")
+_STDIN: Final = Path("-")
 
 
 def generate(  # noqa: PLR0913 - its options
@@ -53,7 +52,9 @@ def generate(  # noqa: PLR0913 - its options
         Parameter(
             name="--from",
             metavar="FILE",
-            help="Read the brief from a text file, or begin with the action plan in a JSON file.",
+            allow_leading_hyphen=True,
+            help="Read the brief from a text file, or from stdin (-); or begin with the action "
+            "plan in a JSON file.",
         ),
     ] = None,
     answers: Annotated[
@@ -67,15 +68,11 @@ def generate(  # noqa: PLR0913 - its options
     promote: Annotated[
         bool, Parameter(help="Let the package take its place without asking.")
     ] = False,
+    update: Annotated[
+        bool, Parameter(help="Also update a package of that name that was made from another plan.")
+    ] = False,
     until: Annotated[StepName | None, Parameter(help="Stop after this step.")] = None,
-    output: Annotated[
-        Path | None,
-        Parameter(
-            name=("--output", "-o"),
-            metavar="DIR",
-            help="The folder for packages; else `workflows` of the workspace.",
-        ),
-    ] = None,
+    output: PackagesFolder = None,
     run: Annotated[
         str | None,
         Parameter(
@@ -106,7 +103,7 @@ def generate(  # noqa: PLR0913 - its options
     folder = package_to_run(streams, GENERATOR)
     known = answer_fields(read_package(folder).spec)
     given = {} if answers is None else _read_answers(answers, known)
-    wishes = Wishes(given, approve, promote, until, output)
+    wishes = Wishes(given, approve, promote, update, until, output)
     message, plan = (brief, None) if from_ is None else _read_source(from_)
     session = Session(streams, locate_journal(streams, journal, must_exist=run is not None))
     session.command = "generate --run"
@@ -120,14 +117,27 @@ def generate(  # noqa: PLR0913 - its options
                 stopped = await _continue(host, session, person, wishes, run, take_over=take_over)
             else:
                 values = None if plan is None else plan_values(plan)
-                session.run = await start_run(
-                    host, streams, folder, message=message, values=values, model=model
-                )
+                with _without_key():
+                    session.run = await start_run(
+                        host, streams, folder, message=message, values=values, model=model
+                    )
                 async with subscribed(host, session.run) as news:
                     stopped = await follow_generation(host, session, person, news, wishes)
         return await close_generation(session, wishes, stopped=stopped)
 
     return run_session(session, work)
+
+
+@contextmanager
+def _without_key() -> Generator[None]:
+    """Let what keeps a model from answering be told with the one that needs nothing."""
+    try:
+        yield
+    except SetupError as error:
+        # What makes up replies is of no use here.
+        hint = (error.hint or "").partition(";")[0]
+        rules = "without a language model stated rules design it: --model designer"
+        raise setup(str(error), *filter(None, (hint, rules))) from error
 
 
 async def _continue(
@@ -151,19 +161,21 @@ async def _continue(
 def _first_message(message: str | None, streams: Streams, *, approve: bool) -> str | None:
     """Return the brief; without one there must be a person who is asked for it."""
     if message is not None:
-        return read_message(message, "say what the workflow shall do")
+        if not message.strip():
+            raise usage("the brief is empty", "say what the workflow shall do")
+        return read_message(message)
     if approve or streams.settings.json or not stdin_is_terminal():
         raise usage(
             "there is no brief",
             "say what the workflow shall do: weft generate 'Answer questions of customers'",
-            "or name a file: weft generate --from FILE",
+            "or name a file, - for stdin: weft generate --from FILE",
         )
     return None
 
 
 def _read_source(file: Path) -> tuple[str, ActionPlan | None]:
     """Return the first message and the plan that a file holds; a text file holds a brief."""
-    text = _read_text(file)
+    text = _read_text(file, "name a text file, or the action_plan.json of a package")
     if file.suffix.lower() not in _DATA:
         if not text.strip():
             raise usage(f"{file} is empty", "write into it what the workflow shall do")
@@ -172,19 +184,21 @@ def _read_source(file: Path) -> tuple[str, ActionPlan | None]:
     return f"The plan is given: {plan.strategy.workflow_name}", plan
 
 
-def _read_text(file: Path) -> str:
+def _read_text(file: Path, hint: str) -> str:
     try:
-        return file.read_text(encoding="utf-8-sig")
+        raw = sys.stdin.buffer.read() if file == _STDIN else file.read_bytes()
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise usage(f"{file} is not UTF-8 text", "save the file as UTF-8") from error
     except OSError as error:
-        hint = "name a text file, or the action_plan.json of a package"
+        hint = hint if isinstance(error, FileNotFoundError) else remedy(error) or hint
         raise not_found(f"{file} cannot be read: {error.strerror}", hint) from error
 
 
 def _read_answers(file: Path, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Json]:
     """Return the answers in a file, each as its question wants it."""
-    document = documents.read(str(file), _read_text(file).encode())
+    text = _read_text(file, "name a JSON or YAML file with answers by field")
+    document = documents.read(str(file), text.encode())
     if not document.ok:
         said = "; ".join(f"{it.place}: {it.message}" for it in document.findings)
         raise usage(f"{file} cannot be read: {said}", "write fields with their answers")

@@ -1,6 +1,7 @@
 """weft plan: the action plans of a generation, shown, compared, approved or commented on."""
 
 import asyncio
+import re
 from dataclasses import replace
 from typing import Annotated, Final
 
@@ -14,11 +15,11 @@ from weft.cli.chat.person import Person
 from weft.cli.chat.subscription import subscribed
 from weft.cli.failure import CommandFailed, Exit, conflict, not_found, usage
 from weft.cli.formats.documents import document
+from weft.cli.generated import close_generation, how_to_promote
 from weft.cli.generating import (
     ACCEPTED,
     ADJUST,
     Wishes,
-    close_generation,
     follow_generation,
     require_generation,
 )
@@ -30,7 +31,7 @@ from weft.cli.hosting import (
     is_stopped,
     locate_journal,
 )
-from weft.cli.options import JournalFile, RunName
+from weft.cli.options import JournalFile, PackagesFolder, RunName
 from weft.cli.pages.generation import decision_lines, plan_page
 from weft.cli.starting import read_message
 from weft.cli.streams import Streams
@@ -40,9 +41,20 @@ from weft.findings import Json
 from weft.generator.plan import change_lines, compare_plans
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer
+from weft.spec.patterns import PATTERNS
 
 #: How much of a hash must be given to name a plan.
 _LEAST: Final = 8
+
+#: Comments that the designer follows where it decides on the pattern, and on the strategy.
+_PATTERN: Final = re.compile(r"\s*pattern\s*:", re.IGNORECASE)
+_STRATEGY: Final = re.compile(
+    r"\s*(add (an? )?specialist|remove|rename|no approval|approval by|trigger\s*:)", re.IGNORECASE
+)
+#: Words that speak of the pattern.
+_OF_PATTERN: Final = re.compile(
+    rf"\b(pattern|{'|'.join(it.title for it in PATTERNS)})\b", re.IGNORECASE
+)
 
 
 def show(
@@ -80,6 +92,8 @@ def show(
         if generation.acceptance == "pending" and shown is generation.rounds[-1]:
             streams.note(f"  approve: weft plan approve {row.run}{location.options}")
             streams.note(f"  comment: weft plan comment {row.run} TEXT{location.options}")
+        if command := how_to_promote(row, generation, location):
+            streams.note(f"  promote: {command}")
     return Exit.DONE
 
 
@@ -137,11 +151,13 @@ def approve(
             name="--hash", metavar="HASH", help="Approve only if this is the hash of the plan."
         ),
     ] = None,
+    output: PackagesFolder = None,
     journal: JournalFile = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Approve the plan that a generation asks about, and go on with it."""
-    return _decide(streams, journal, run, {"plan_acceptance": ACCEPTED}, Wishes(), hash_)
+    wishes = Wishes(output=output)
+    return _decide(streams, journal, run, {"plan_acceptance": ACCEPTED}, wishes, hash_)
 
 
 def comment(
@@ -149,14 +165,33 @@ def comment(
     text: Annotated[str, Parameter(help="What shall be different.")],
     /,
     *,
-    about: Annotated[PlanPart, Parameter(help="The part that shall be different.")] = "strategy",
+    about: Annotated[
+        PlanPart | None,
+        Parameter(
+            help="The part that shall be different; else the pattern if the text speaks of it, "
+            "or the strategy."
+        ),
+    ] = None,
+    output: PackagesFolder = None,
     journal: JournalFile = None,
     streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Exit:
     """Ask for another plan, and go on until it is there."""
     read_message(text, "say what shall be different")
-    answer: dict[str, Json] = {"plan_acceptance": ADJUST, "about": about, "comments": text}
-    return _decide(streams, journal, run, answer, Wishes(until="plan"), None)
+    part = _part(text, about)
+    if about not in (None, part):
+        streams.problem(f"this is decided with the {part}: the comment is about that, not {about}")
+    answer: dict[str, Json] = {"plan_acceptance": ADJUST, "about": part, "comments": text}
+    return _decide(streams, journal, run, answer, Wishes(until="plan", output=output), None)
+
+
+def _part(text: str, about: PlanPart | None) -> PlanPart:
+    """Return the part that a comment is about; directives are followed in their own part only."""
+    if _PATTERN.match(text):
+        return "pattern"
+    if _STRATEGY.match(text):
+        return "pattern" if about == "pattern" else "strategy"
+    return about or ("pattern" if _OF_PATTERN.search(text) else "strategy")
 
 
 def _decide(

@@ -8,12 +8,14 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from cyclopts import Parameter
 
+from weft.app.generation import read_generation
 from weft.app.places import LOCAL
 from weft.cli.chat.conversation import PATIENCE, not_moving
 from weft.cli.chat.person import read_line, stdin_is_terminal
 from weft.cli.chat.subscription import subscribed
 from weft.cli.failure import Exit, usage
 from weft.cli.formats.documents import document, document_line
+from weft.cli.generated import how_to_promote
 from weft.cli.hosting import (
     JournalLocation,
     acting_as,
@@ -41,6 +43,7 @@ from weft.engine.events import KIND_NAMES, Event
 from weft.engine.rows import RequestRow, RunRow
 from weft.errors import AccessDenied
 from weft.findings import Json
+from weft.generator.steps import is_generator
 from weft.ports.journal import Pruned
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
@@ -125,7 +128,12 @@ def show(
                 schemas = await answer_schemas(host, requests)
                 return document({"run": run_data(row, requests, schemas)})
             workflow = await host.workflow(row.run, scope=LOCAL)
-            return run_text(row, requests, workflow, location, streams, idle=idle)
+            text = run_text(row, requests, workflow, location, streams, idle=idle)
+            if is_generator(workflow.spec):
+                generation = read_generation(await host.state(row.run, scope=LOCAL))
+                command = how_to_promote(row, generation, location)
+                text += f"\npromote   {command}" if command else ""
+            return text
 
     streams.result(asyncio.run(read()))
     return Exit.DONE

@@ -10,9 +10,9 @@ GENERATE: Final = Command(
     "Design a workflow with you, and write its package when you approve the plan.\n\n"
     "It is a run of the package Generator: an interview, a plan, your approval, the files, a "
     "check with simulated runs, your approval. Without a language model stated rules design it. A "
-    "package that was generated before is updated, and what you have changed in it stays. Exits "
-    "with 4 where a question is open and stdin is not a terminal, with 7 where a package is in "
-    "the way or the same lines were changed.",
+    "package that was generated from this brief or plan before is updated, and what you have "
+    "changed in it stays. Exits with 4 where a question is open and stdin is not a "
+    "terminal, with 7 where a package is in the way or the same lines were changed.",
     (
         "weft generate 'Route questions of customers to billing or tech' --approve",
         "weft generate --from brief.txt --model designer --approve -o workflows",
@@ -48,7 +48,10 @@ PLAN: Final = (
         "comment",
         "RUN TEXT [OPTIONS]",
         "Say what shall be different in a plan, and go on until the next one is there.",
-        ("weft plan comment last 'Add a reviewer' --about agents",),
+        (
+            "weft plan comment last 'add specialist Reviewer'",
+            "weft plan comment last 'pattern: Star'",
+        ),
         "plan:comment",
     ),
 )

@@ -21,6 +21,14 @@ from weft.runtime.workflow import Workflow
 #: The room for names of agents.
 _NAMES: Final = max(map(len, STEP_OF))
 
+#: What is told of the interview, which may all be assumed.
+_ASSUMED: Final = {
+    "started_by": "started by",
+    "approver": "approved by",
+    "integrations": "services",
+    "specialists": "specialists",
+}
+
 #: A line of a plan is broken as often as it takes, up to here.
 _MOST: Final = 60
 
@@ -117,8 +125,11 @@ def made_text(tool: str, value: Json) -> str:
             text = f"sent back to {agent}: {'; '.join(findings)}"
         case {"promotion": promotion, "packages": packages}:
             text = f"{', '.join(packages)}: {promotion}"
+        case _ if tool == INTERVIEW:
+            said = {label: fields.get(name) for name, label in _ASSUMED.items()}
+            text = "; ".join(f"{label}: {it}" for label, it in said.items() if it) or "answered"
         case _:
-            text = "answered" if tool == INTERVIEW else ""
+            text = ""
     return text
 
 

@@ -11,6 +11,7 @@ from weft.generator.designer.interview import (
     NO_RISK,
     SOMEBODY,
     defaults,
+    named_schedule,
     named_start,
 )
 from weft.generator.designer.text import LONGEST_TEXT, Wording, fold, plain_line
@@ -28,9 +29,21 @@ _INITIATED_BY: Final[dict[Trigger, InitiatedBy]] = {
     "webhook": "external_event",
 }
 _NOTHING: Final = "nobody|none|no one|nothing|no|niemand|nadie|personne|keine*|ninguno|nadie|なし"
-#: A name in a comment: up to four words of a line, back to the first that goes on.
+#: A name in a comment: up to four whole words of a line, back to the first that goes on.
 _NAME: Final = (
-    r"((?:(?!(?:and|but|please|because|so|then|instead|as|who|from)\b)[^\W_][\w-]*[ ]?){1,4})"
+    r"((?:(?!(?:and|but|please|because|so|then|instead|as|who|from)\b)[^\W_][\w-]*+[ ]?){1,4})"
+)
+_PATTERN, _TRIGGER, _NO_APPROVAL, _APPROVAL, _ADD, _RENAME, _REMOVE = _DIRECTIVES = tuple(
+    re.compile(it, re.IGNORECASE)
+    for it in (
+        rf"\bpattern\s*:\s*{_NAME}",
+        rf"\btrigger\s*:\s*{_NAME}",
+        r"\bno approval\b",
+        rf"\bapproval by {_NAME}",
+        rf"\badd (?:an? )?specialist {_NAME}",
+        rf"\brename (?:the )?{_NAME}to {_NAME}",
+        rf"\bremove (?:the )?{_NAME}",
+    )
 )
 
 
@@ -48,6 +61,8 @@ class Brief:
     integrations: tuple[str, ...]
     specialists: tuple[str, ...]
     risks: str | None
+    #: When it starts, where the clock starts it: "every week".
+    schedule: str | None = None
     comments: tuple[str, ...] = ()
     #: What comments directed: the pattern, who is left out, and new names of agents.
     pattern: Pattern | None = None
@@ -63,9 +78,12 @@ class Brief:
 
     @cached_property
     def domain(self) -> Domain:
-        """The domain it speaks of; comments count."""
-        said = Wording("\n\n".join((self.wording.text, *self.comments)))
-        return find_domain(said if self.comments else self.wording)
+        """The domain it speaks of; comments say how it is worked on, not on what."""
+        return find_domain(self.wording)
+
+    def name_before(self, agent: str) -> str:
+        """Return what an agent was called before a comment gave it another name."""
+        return next((old for old, new in self.renamed if _same(new, agent)), agent)
 
     @property
     def is_usual_team(self) -> bool:
@@ -87,10 +105,10 @@ class Brief:
 def read_brief(text: str, answers: Mapping[str, str], comments: Sequence[str] = ()) -> Brief:
     """Read a brief, the answers about it, and what was said of earlier plans.
 
-    An answer that is not blank wins over the default that follows from the text. Comments count
-    as words of the brief, twice; besides, these directives in them are followed, the last one
-    winning: `pattern: X`, `trigger: X`, `add specialist X`, `remove X`, `rename X to Y`,
-    `no approval`, `approval by X`. Whatever else stands anywhere is words and nothing more.
+    An answer that is not blank wins over the default that follows from the text. Words of comments
+    speak for a pattern; besides, these directives in them are followed, the last one winning:
+    `pattern: X`, `trigger: X`, `add specialist X`, `remove X`, `rename X to Y`, `no approval`,
+    `approval by X`. Whatever else stands anywhere is words and nothing more.
     """
     text = text[:LONGEST_TEXT]
     given = {name: it for name, it in answers.items() if plain_line(it)}
@@ -107,6 +125,7 @@ def read_brief(text: str, answers: Mapping[str, str], comments: Sequence[str] = 
         integrations=_services(answer["integrations"]),
         specialists=_listed(answer["specialists"]),
         risks=None if risks == NO_RISK or _is_nothing(risks) else risks,
+        schedule=named_schedule(answer["started_by"]) or named_schedule(text),
         comments=tuple(it[:LONGEST_TEXT] for it in comments if it.strip()),
     )
     for comment in brief.comments:
@@ -139,22 +158,33 @@ def _same(one: str, other: str) -> bool:
     return fold(pascal_case(one, "")) == fold(pascal_case(other, ""))
 
 
+def without_directives(comment: str) -> str:
+    """Return a comment without the words of its directives."""
+    for directive in _DIRECTIVES:
+        comment = directive.sub(" ; ", comment)
+    return comment
+
+
 def _directed(brief: Brief, comment: str) -> Brief:
     """Follow the directives of one comment."""
-    if found := re.search(rf"\bpattern\s*:\s*{_NAME}", comment, re.IGNORECASE):
+    if found := _PATTERN.search(comment):
         brief = replace(brief, pattern=_pattern(found[1]) or brief.pattern)
-    if found := re.search(rf"\btrigger\s*:\s*{_NAME}", comment, re.IGNORECASE):
+    if found := _TRIGGER.search(comment):
         trigger = named_start(found[1])
-        brief = replace(brief, trigger=trigger, initiated_by=_INITIATED_BY[trigger])
-    if re.search(r"\bno approval\b", comment, re.IGNORECASE):
+        schedule = named_schedule(found[1]) or brief.schedule
+        brief = replace(
+            brief, trigger=trigger, initiated_by=_INITIATED_BY[trigger], schedule=schedule
+        )
+    if _NO_APPROVAL.search(comment):
         brief = replace(brief, approver=None)
-    if found := re.search(rf"\bapproval by {_NAME}", comment, re.IGNORECASE):
+    if found := _APPROVAL.search(comment):
         brief = replace(brief, approver=_one(found[1]) or SOMEBODY)
-    for added in re.findall(rf"\badd (?:an? )?specialist {_NAME}", comment, re.IGNORECASE):
+    for added in _ADD.findall(comment):
         brief = replace(brief, specialists=_with(brief.specialists, added))
-    for left, taken in re.findall(rf"\brename {_NAME}to {_NAME}", comment, re.IGNORECASE):
-        brief = replace(brief, renamed=(*brief.renamed, (left.strip(), taken.strip())))
-    for name in re.findall(rf"\bremove (?:the )?{_NAME}", comment, re.IGNORECASE):
+    for left, taken in _RENAME.findall(comment):
+        earlier = ((old, taken if _same(new, left) else new) for old, new in brief.renamed)
+        brief = replace(brief, renamed=(*earlier, (left, taken)))
+    for name in _REMOVE.findall(comment):
         brief = _without(brief, name)
     return brief
 

@@ -41,6 +41,34 @@ SOMEBODY: Final = "person in charge"
 MOST: Final = 6
 _GOAL: Final = "Work on requests and return a result"
 
+#: When the clock starts a workflow, in the words that its schedule is made of; the first counts.
+_SCHEDULES: Final = {
+    "every hour": "hourly|every hour|each hour|stundlich*|jede stunde|cada hora|chaque heure",
+    "every weekday": "every weekday|each weekday|on weekdays|every working day|werktags",
+    "every month": "monthly|every month|each month|monatlich|jeden monat|cada mes|chaque mois|毎月",
+    **{
+        f"every {'' if day in ('monday', 'friday') else 'week, on '}{day.title()}": (
+            f"every {day}|each {day}|on {day}s|jeden {german}|{german}s|cada {spanish}"
+            f"|los {spanish}*|chaque {french}|毎週{japanese}"
+        )
+        for day, german, spanish, french, japanese in (
+            ("monday", "montag", "lunes", "lundi", "月曜"),
+            ("tuesday", "dienstag", "martes", "mardi", "火曜"),
+            ("wednesday", "mittwoch", "miercoles", "mercredi", "水曜"),
+            ("thursday", "donnerstag", "jueves", "jeudi", "木曜"),
+            ("friday", "freitag", "viernes", "vendredi", "金曜"),
+            ("saturday", "samstag", "sabado", "samedi", "土曜"),
+            ("sunday", "sonntag", "domingo", "dimanche", "日曜"),
+        )
+    },
+    "every week": "weekly|every week|each week|wochentlich*|jede woche|cada semana|毎週",
+    "every night": "nightly|every night|each night|at midnight|jede nacht|cada noche|chaque nuit",
+    "every day": "daily|every day|every morning|each morning|taglich*|jeden tag|jeden morgen|diario"
+    "|diariamente|cada dia|chaque jour|毎朝|毎日|"
+    + "|".join(
+        f"at {hour} {half}|at {hour}{half}" for hour in range(1, 13) for half in ("am", "pm")
+    ),
+}
 #: What starts a workflow: its word in answers, and what briefs say. Of equal ones the first.
 _STARTS: Final[dict[Trigger, tuple[str, tuple[str, ...]]]] = {
     "webhook": (
@@ -62,13 +90,7 @@ _STARTS: Final[dict[Trigger, tuple[str, tuple[str, ...]]]] = {
     ),
     "schedule": (
         "schedule",
-        (
-            "schedule*|cron|zeitplan|programado",
-            "nightly|daily|weekly|monthly|hourly|taglich*|wochentlich*|diario|diariamente",
-            "every night|every morning|every day|every week|every month|every hour|every monday",
-            "each morning|each night|each week|at midnight|jede nacht|jeden tag|jeden morgen",
-            "jede woche|cada noche|cada dia|cada semana|chaque jour|chaque nuit|毎朝|毎日|毎週",
-        ),
+        ("schedule*|cron|zeitplan|programado", *_SCHEDULES.values()),
     ),
     "form_submit": (
         "form",
@@ -88,7 +110,8 @@ _NAMES: Final[dict[str, Trigger]] = {
 }
 _APPROVAL: Final = (
     "approv*|sign off|signs off|signed off|signoff|freigabe*|freigegeben|genehmig*|aproba*|aprueb*"
-    "|approuv*|validation finale|承認"
+    "|approuv*|validation finale|承認|confirms|must confirm|has to confirm|confirmed by|bestatigt"
+    "|final say|last word|ok from|okay from"
 )
 _NO_APPROVAL: Final = (
     "no approval|without approval|without any approval|nobody approves|no one approves"
@@ -108,8 +131,11 @@ _APPROVED_BY: Final = (
     re.compile(
         rf"{_ARTICLES}((?:[^\W\d_][\w-]*\s){{0,2}}?[^\W\d_][\w-]*)\s"
         r"(?:must\s|has to\s|should\s|needs to\s|then\s|finally\s|always\s)?"
-        r"(?:approves?|signs?[ -]off|genehmigt|aprueba)\b",
+        r"(?:approves?|confirms?|signs?[ -]off|genehmigt|bestätigt|aprueba)\b",
         re.IGNORECASE,
+    ),
+    re.compile(
+        rf"\b(?:asks?|ok from|okay from|confirmed by)\s+{_WHO}\s+(?:before|first)\b", re.IGNORECASE
     ),
 )
 _RISKY: Final = (
@@ -127,15 +153,28 @@ _LIST: Final = re.compile(
     r"(specialist|expert|agent|team|desk|advis[eo]r|engineer|analyst)s?\b",
     re.IGNORECASE,
 )
+#: A short first line stands by itself.
+_TITLE: Final = re.compile(r"\A([^\n,.!?:]{3,40})\n")
+_GREETING: Final = re.compile(
+    r"\A(?:hi|hello|hey|dear|good (?:morning|day|afternoon|evening)|hallo|guten (?:tag|morgen)"
+    r"|hola|buenos días|bonjour)\b(?!-)(?: (?:all|there|team|everyone|everybody|zusammen)\b)*"
+    r"(?:[.]|(?: [^\W\d_]+){0,3}(?:[,!:\n]+| - |$))?\s*",
+    re.IGNORECASE,
+)
+_EMPTY: Final = re.compile(
+    r"(?:thank|(?:i |we )?hope (?:you|this|all)|how are you|my name is \w+\W*$|please help"
+    r"|can you help|(?:i|we) need (?:your )?help\W*$|i have an idea|vielen dank|gracias|merci)",
+    re.IGNORECASE,
+)
 
 
 def defaults(text: str) -> dict[str, str]:
     """Return the answer to each question that is taken where nobody gives another.
 
-    The goal is the first sentence. What starts it and which services it uses follows from words of
-    the brief; a chat and none without them. Nobody approves unless the brief speaks of it.
-    Specialists are those the brief names; one alone comes after those of the domain, which also
-    says who takes part where nobody is named, and which data there is.
+    The goal is the first sentence that says something. What starts it and which services it uses
+    follows from words of the brief; a chat and none without them. Nobody approves unless the brief
+    speaks of it. Specialists are those the brief names; one alone comes after those of the domain,
+    which also says who takes part where nobody is named, and which data there is.
     """
     wording = Wording(text[:LONGEST_TEXT])
     domain = find_domain(wording)
@@ -179,15 +218,21 @@ def named_start(answer: str) -> Trigger:
     return named[0] if named else likely_start(wording)
 
 
+def named_schedule(text: str) -> str | None:
+    """Return when a text says that something happens again and again, in English."""
+    wording = Wording(text)
+    return next((when for when, terms in _SCHEDULES.items() if wording.has(terms)), None)
+
+
 def named_approver(wording: Wording) -> str | None:
     """Return who approves: the role the text names, a person in charge, or None."""
-    if wording.has(_NO_APPROVAL) or not wording.has(_APPROVAL):
+    if wording.has(_NO_APPROVAL):
         return None
     for pattern in _APPROVED_BY:
         for found in pattern.finditer(wording.text):
             if name := _role(found[1]):
                 return name
-    return SOMEBODY
+    return SOMEBODY if wording.has(_APPROVAL) else None
 
 
 def _role(phrase: str) -> str:
@@ -239,8 +284,12 @@ def _sentences(text: str) -> list[str]:
 
 
 def _first_sentence(text: str) -> str:
-    lines = (plain_line(it, 160) for it in _sentences(text[:4000]))
-    goal = next((it for it in lines if any(sign.isalnum() for sign in it)), "")
+    """Return the first sentence that says something, without a greeting."""
+    parted = _TITLE.sub("\\1\n\n", text[:4000])
+    told = (_GREETING.sub("", it.strip(" \n#*")) for it in _sentences(parted))
+    lines = [it for it in (plain_line(it) for it in told) if any(sign.isalnum() for sign in it)]
+    goal = next((it for it in lines if not _EMPTY.match(it)), next(iter(lines), ""))
+    goal = goal[:1].upper() + goal[1:]
     return goal if goal.endswith("...") else goal.rstrip(".。")
 
 

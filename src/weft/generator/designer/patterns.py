@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from weft.generator.designer.brief import Brief
+from weft.generator.designer.brief import Brief, without_directives
 from weft.generator.designer.several import WorkflowPart, workflow_parts
 from weft.generator.designer.team import words_of
 from weft.generator.designer.text import Wording, fold, plain_line
@@ -111,7 +111,8 @@ class _Score:
 def choose_pattern(brief: Brief) -> Choice:
     """Choose the pattern most words speak for, and tell whether several workflows are meant.
 
-    Words of comments count twice. `pattern: X` in a comment decides for the first workflow.
+    Words of comments count twice, those of directives not. `pattern: X` in a comment
+    decides for the first workflow.
     """
     parts = workflow_parts(brief)
     if not parts:
@@ -121,7 +122,8 @@ def choose_pattern(brief: Brief) -> Choice:
         name = pascal_case(title, "Workflow")
         planned = (_planned(name, "primary", brief.goal, pattern),)
         selection = PatternSelection(is_multi_workflow=False, pack_name=title, workflows=planned)
-        return Choice(selection, (reason, *_others(scores, pattern)), _table(scores))
+        reasons = (reason, *_others(scores, pattern), _field(brief))
+        return Choice(selection, reasons, _table(scores))
     return _several(brief, parts)
 
 
@@ -143,7 +145,16 @@ def _several(brief: Brief, parts: tuple[WorkflowPart, ...]) -> Choice:
         pack_name=plain_line(f"{', '.join(titles[:-1])} and {titles[-1]}", 60),
         workflows=tuple(planned),
     )
-    return Choice(selection, (why, *reasons), _table(_scores(brief.wording, brief)))
+    scores = _table(_scores(brief.wording, brief))
+    return Choice(selection, (why, *reasons, _field(brief)), scores)
+
+
+def _field(brief: Brief) -> str:
+    """Say which field of work was recognised, and by which word."""
+    found = brief.wording.find(brief.domain.terms)
+    if found is None:
+        return "No field of work was recognised: the team is a general one."
+    return f"Field of work: {brief.domain.name}, because of '{found}'."
 
 
 def _planned(name: str, role: PackRole, text: str, pattern: Pattern) -> PlannedWorkflow:
@@ -159,7 +170,7 @@ def _planned(name: str, role: PackRole, text: str, pattern: Pattern) -> PlannedW
 
 
 def _scores(wording: Wording, brief: Brief) -> list[_Score]:
-    comments = [Wording(it) for it in brief.comments]
+    comments = [Wording(without_directives(it)) for it in brief.comments]
     return [_score(pattern, wording, comments) for pattern in PATTERNS]
 
 
@@ -191,7 +202,8 @@ def _decide(scores: list[_Score], wanted: Pattern | None) -> tuple[Pattern, str]
 def _others(scores: list[_Score], chosen: Pattern) -> tuple[str, ...]:
     """Say what spoke for other patterns."""
     return tuple(
-        f"Not {it.pattern.title} ({it.points} points): the brief says {_quoted(it.quotes)}."
+        f"Not {it.pattern.title} ({it.points} point{'s' if it.points > 1 else ''}): "
+        f"the brief says {_quoted(it.quotes)}."
         for it in sorted(scores, key=lambda it: -it.points)
         if it.points and it.pattern != chosen
     )

@@ -111,6 +111,7 @@ def briefs_of(brief: Brief, selection: PatternSelection) -> tuple[Brief, ...]:
             part,
             trigger=brief.trigger,
             initiated_by=brief.initiated_by,
+            schedule=brief.schedule,
             approver=brief.approver if part in approving else None,
             integrations=tuple(it for it in part.integrations if it in brief.integrations),
         )

@@ -162,12 +162,17 @@ def _equip(posts: list[_Post], brief: Brief, module: StrategyModule, tools: Tool
             post.tools.append(tools.make(decision, post.name, f"Record a decision: {decision}"))
         post.tools += tools.shown_by(post.name, module.module_name)
         if kind == "core" and post.works:
-            post.tools.append(tools.make(task_of(agent, brief.domain), post.name))
+            post.tools.append(tools.make(_task(post, brief), post.name))
         if kind == "delivery":
             post.tools += [
                 tools.make(f"send {thing} by {it}", post.name, integration=it)
                 for it in brief.messengers
             ]
+
+
+def _task(post: _Post, brief: Brief) -> str:
+    """Return what an agent does; another name is no other task."""
+    return task_of(words_of(brief.name_before(post.name)).strip(), brief.domain)
 
 
 def _decision(post: _Post, pattern_id: int) -> str | None:
@@ -248,7 +253,7 @@ def _objective(post: _Post, brief: Brief, module: StrategyModule) -> str:
     elif kind == "approval":
         text = f"Ask the {brief.approver or SOMEBODY} to approve what came of the {thing}"
     elif post.works and post.type != "intake":
-        task = task_of(words_of(post.name), brief.domain)
+        task = _task(post, brief)
         text = task if task.endswith(thing) else f"{task} for each {thing}"
         if module.pattern_id == TRIAGE and post.is_last:
             text = f"Sum up what was done for the {thing}"

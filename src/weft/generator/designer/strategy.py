@@ -49,6 +49,8 @@ _ASKS: Final = (
     "|collect the details|collects the details|gather the details|gathers|needs to know"
     "|clarif*|fragt nach|pregunta*|demande*|質問"
 )
+#: As much of a brief stands in the plan, and so in the prompt of every agent.
+_LONGEST_BRIEF: Final = 1_200
 #: These begin with somebody who talks to the person anyway.
 _ASKING_PATTERNS: Final = frozenset({ROUTING, ESCALATION, TRIAGE})
 
@@ -87,9 +89,13 @@ def _description(brief: Brief, selection: PatternSelection, parts: Sequence[Brie
         for workflow, part in zip(selection.workflows, parts, strict=True)
     ]
     start, value = _STARTS[brief.trigger], parts[-1].domain.value
+    if brief.trigger == "schedule" and brief.schedule:
+        start = f"{brief.schedule[:1].upper()}{brief.schedule[1:]}"
     work = "; then ".join(done)
-    goal = sentence(plain_line(brief.goal))
-    return f"{start}, the workflow starts and {work}, resulting in {value}. Goal: {goal}"
+    # Without underscores: a word that looks like a variable would be taken for one in a prompt.
+    told = plain_line(brief.text.replace("_", " "), _LONGEST_BRIEF)
+    said = sentence(told or plain_line(brief.goal))
+    return f"{start}, the workflow starts and {work}, resulting in {value}. The brief: {said}"
 
 
 def _modules(

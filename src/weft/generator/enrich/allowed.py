@@ -44,7 +44,6 @@ RESERVED: Final = frozenset(
 )
 #: Libraries that code may require, with the names that may be imported from their modules.
 LIBRARIES: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
-    "httpx": {"httpx": _set("AsyncClient HTTPError Timeout")},
     "python-dateutil": {"dateutil.parser": _set("ParserError isoparse parse")},
 }
 BUILTINS: Final = _set(

@@ -38,8 +38,8 @@ _FORBIDDEN: Final = _set(
     "opener outerHTML ownerDocument postMessage prototype require self sendBeacon sessionStorage "
     "setAttribute setInterval setPrototypeOf setTimeout src srcDoc submit top view window"
 )
-#: Attributes that name an address.
-_ADDRESSES: Final = _set("action background data formAction ping poster srcSet xlinkHref")
+#: Attributes that name an address, or may in what they hold.
+_ADDRESSES: Final = _set("action background data formAction ping poster srcSet style xlinkHref")
 _CHANGES: Final = _set(
     "assignment_expression augmented_assignment_expression delete for_in_statement "
     "update_expression"
