@@ -174,9 +174,8 @@ class Coverage:
         draw = 0.0 if course.straight else drawn
         found = self._steering(course.goal)
         if draw < _TO_GOAL:
-            course.guessed |= (
-                len({it for way in found.ways.get(request.agent, ()) for it in way}) > 1
-            )
+            known = {it for way in found.ways.get(request.agent, ()) for it in way}
+            course.guessed |= len(known) > 1
             return replace(found, wandering=0)
         if draw < _TO_GOAL + _IDLE:
             return replace(found, ways={}, wandering=0)

@@ -272,7 +272,7 @@ class _Stage:
             if not await self._rested(run, scope):
                 forward += 1
                 continue
-            # At a glance: the whole state is folded from all events, which takes long for long runs.
+            # At a glance: the whole state would be folded from all events every time.
             row = await host.run(run, scope=scope)
             if row.status == "ended":
                 return str(row.outcome), row.reason
