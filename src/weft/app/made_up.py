@@ -172,8 +172,7 @@ class MadeUp:
         found = [*constants, *(it + n for it in numbers for n in (-1, 1)), *others]
         # Only derived variables begin with what a field of their name holds.
         variable = self.compiled.variables.get(name)
-        derived = variable is not None and isinstance(variable.source, DerivedSource)
-        type_ = variable.type if derived else ANY
+        type_ = variable.type if variable and isinstance(variable.source, DerivedSource) else ANY
         return [it for it in found if not mismatch(type_, it, self.compiled.models)]
 
 
