@@ -29,7 +29,7 @@ from weft.runtime.host import Host
 from weft.runtime.signals import Answer, UserMessage
 from weft.runtime.workflow import Workflow, link
 from weft.spec.orchestrator import WorkflowDependencies
-from weft.spec.triggers import UserTextTrigger
+from weft.spec.triggers import TimerExpiredTrigger, Trigger, UserTextTrigger
 from weft.spec.variables import DerivedSource
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.clock import ManualClock
@@ -229,6 +229,8 @@ class _Stage:
         self._coverage = coverage
         self._world = world
         self._heard = [*_words_heard(coverage.spec)]
+        #: Whether it matters that time passes; all who sleep wake many times in an hour.
+        self._timed = any(isinstance(it, TimerExpiredTrigger) for it in _triggers(coverage.spec))
 
     async def play(self, seed: int, seconds: float) -> tuple[SimulatedRun, str]:
         """Play one run to its end; also return what is wrong, or nothing."""
@@ -278,7 +280,7 @@ class _Stage:
                 return str(row.outcome), row.reason
             requests = await host.requests(scope=scope, run=run)
             forward = 0 if requests else forward + 1
-            if not requests or random.random() < _SLOW:
+            if not requests or (random.random() < _SLOW and self._timed):
                 await self._clock.advance(_FORWARD)
                 continue
             for request in requests:
@@ -329,11 +331,15 @@ _ENDED: Final = {"failed": "failed", "cancelled": "was stopped", "hung": "came t
 
 def _words_heard(spec: WorkflowSpec) -> list[str]:
     """Return what people may say that sets a variable."""
-    sources = [it.source for it in spec.variables.values() if isinstance(it.source, DerivedSource)]
-    triggers = [it for source in sources for it in source.triggers]
-    changes = [it.trigger for source in sources for it in source.transitions]
-    matches = [it.match for it in (*triggers, *changes) if isinstance(it, UserTextTrigger)]
+    matches = [it.match for it in _triggers(spec) if isinstance(it, UserTextTrigger)]
     return [text for it in matches if (text := matching_text(it))]
+
+
+def _triggers(spec: WorkflowSpec) -> list[Trigger | None]:
+    """Return everything that sets a variable."""
+    sources = [it.source for it in spec.variables.values() if isinstance(it.source, DerivedSource)]
+    changes = [it.trigger for source in sources for it in source.transitions]
+    return [*(it for source in sources for it in source.triggers), *changes]
 
 
 def _whose(scope: Scope, addressee: str) -> Scope:
