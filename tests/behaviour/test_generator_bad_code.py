@@ -395,3 +395,27 @@ def test_everything_at_once(seed, tmp_path, monkeypatch):
     sound(made, tmp_path / "workspace")
     assert made.stood_in() or made.replaced
     assert not [*tmp_path.rglob(CANARY)]
+
+
+def test_a_plan_that_gives_no_package_that_holds_is_asked_about_again(tmp_path, monkeypatch):
+    """The run goes on: whoever has approved the plan is told why, and decides anew."""
+    judged: list[Verdict] = []
+
+    def once_wrong(files, plain_code, simulate, pack=None) -> Verdict:
+        verdict = verify(files, plain_code, simulate, pack)
+        judged.append(verdict)
+        if len(judged) > 1:
+            return verdict
+        found = (Finding("GEN001", "error", "a run failed", Place("W/tools.json")),)
+        first = verdict.packages[0]
+        return Verdict((PackageVerdict(first.name, first.digest, found, Simulation()),))
+
+    monkeypatch.setattr(offer, "verify", once_wrong)
+    made = generate(twisted(lambda *_: None))
+    sound(made, tmp_path)
+    assert len(judged) == 2
+    told = [it.payload["message"] for it in made.asked if it.tool == "mermaid_sequence_diagram"]
+    why = "the plan gives no package that holds: W/tools.json: GEN001 a run failed"
+    assert [why in it for it in told] == [False, True]
+    assert made.state.variables["package_findings"] == []
+    assert made.state.variables["repair_target"] == "nobody"

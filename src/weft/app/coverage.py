@@ -1,5 +1,6 @@
 """Coverage: what simulated runs should come to, what they have come to, and how to get further."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -13,7 +14,14 @@ from weft.check.explore.ways import ways_to_end, ways_to_handoff
 from weft.check.rules.explored import is_explorable
 from weft.check.subject import Subject
 from weft.engine.compiled import CompiledWorkflow, compile_workflow
-from weft.engine.events import Event, HandedOff, RequestAnswered, RequestOpened, TurnStarted
+from weft.engine.events import (
+    Event,
+    HandedOff,
+    RequestAnswered,
+    RequestOpened,
+    ToolFailed,
+    TurnStarted,
+)
 from weft.findings import Json
 from weft.ports.model import ModelRequest
 from weft.spec.agents import Handoff
@@ -30,6 +38,12 @@ _TO_GOAL: Final = 0.6
 _IDLE: Final = 0.15
 
 _LOST: Final = 0.4
+
+#: A handoff that so many runs made for, each knowing how, cannot be taken.
+_ENOUGH: Final = 5
+
+#: How those begin who do what a tool does.
+_TOOL: Final = "tool:"
 
 #: After this part of its turns, a run makes for its end.
 _HALF: Final = 2
@@ -54,6 +68,8 @@ class Course:
     goal: int | None = None
     #: Whether it makes straight for its goal; others look around on the way.
     straight: bool = True
+    #: Whether somebody had to choose among several ways, of which only one may lead to the goal.
+    guessed: bool = False
     agents: dict[str, None] = field(default_factory=dict[str, None])
     rules: dict[int, None] = field(default_factory=dict[int, None])
     turns: int = 0
@@ -81,6 +97,10 @@ class Coverage:
         }
         self.answers = list(self._answers())
         self.courses: dict[str, Course] = {}
+        #: The tools that failed, with why; what they decline on purpose is no failure.
+        self.failures: dict[str, None] = {}
+        #: How many runs knew how to come to a handoff, and did not.
+        self._tries: Counter[int] = Counter()
 
     def values_of(self, name: str) -> tuple[Json, ...]:
         """Return the values of a variable that make a difference to rules."""
@@ -91,6 +111,19 @@ class Coverage:
         left = list(self.rules)
         goal = left[-1 - number % len(left)] if left else None
         self.courses[run] = Course(goal, straight=number % _STRAIGHT != 0)
+
+    def end(self, run: str) -> None:
+        """Note that a run is over: whether it has shown that its goal cannot be come to."""
+        course = self.courses[run]
+        if course.straight and not course.guessed and course.goal in self.rules:
+            self._tries[course.goal] += 1
+
+    @property
+    def limited(self) -> bool:
+        """Whether more runs might come to what is missing: it was not tried often enough."""
+        rare = any(self._tries[it] < _ENOUGH for it in self.rules)
+        only_answers = not (self.agents or self.rules or self.groups)
+        return not self.done and (self._ways is None or rare or only_answers)
 
     @property
     def done(self) -> bool:
@@ -118,6 +151,11 @@ class Coverage:
                 self.answers = [
                     it for it in self.answers if it.tool != tool or not found_at(value, it.places)
                 ]
+            # What nobody answers in time is no failure of the tool that asked.
+            case ToolFailed(error=error, kind="error" | "timeout") if event.actor.startswith(_TOOL):
+                tool = event.actor.removeprefix(_TOOL)
+                why = error.removeprefix(f"{tool} failed: ")
+                self.failures[f"the tool {tool} failed: {why}"] = None
             case _:
                 pass
 
@@ -136,6 +174,8 @@ class Coverage:
         draw = 0.0 if course.straight else drawn
         found = self._steering(course.goal)
         if draw < _TO_GOAL:
+            known = {it for way in found.ways.get(request.agent, ()) for it in way}
+            course.guessed |= len(known) > 1
             return replace(found, wandering=0)
         if draw < _TO_GOAL + _IDLE:
             return replace(found, ways={}, wandering=0)
@@ -151,6 +191,7 @@ class Coverage:
         new = [it.places for it in self.answers if it.tool == tool]
         first, second = (leading, new) if late or course.straight else (new, leading)
         choices = first or second
+        course.guessed |= len(choices) > 1
         return random.choice(choices) if choices else ()
 
     def _is_late(self, course: Course) -> bool:

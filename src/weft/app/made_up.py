@@ -29,9 +29,10 @@ from weft.spec.starts import DatabaseStart, FormStart, WebhookStart
 from weft.spec.tools import SecretRef
 from weft.spec.type_meaning import mismatch
 from weft.spec.type_schema import json_schema
-from weft.spec.types import Ref, Scalar
+from weft.spec.types import ANY, OptionalOf, Ref
 from weft.spec.variables import (
     DatabaseSource,
+    DerivedSource,
     EntitySource,
     EnvironmentSource,
     ExternalSource,
@@ -61,10 +62,13 @@ class MadeUp:
     def value(self, app: str, name: str) -> Json:
         """Make up the value of a variable in a run."""
         random = Random(f"{app}:{name}")  # noqa: S311
-        type_ = self.compiled.variables[name].type
+        source, type_ = self.compiled.variables[name].source, self.compiled.variables[name].type
         asked = [it for it in self.values_of(name) if not mismatch(type_, it, self.compiled.models)]
         if asked and random.random() < _ASKED:
             return random.choice(asked)
+        # Where the environment lacks something, tools may not be able to work: it lacks nothing.
+        if isinstance(source, EnvironmentSource) and isinstance(type_, OptionalOf):
+            type_ = type_.of
         return sample_value(json_schema(type_, self.compiled.models), random)
 
     def environment(self) -> dict[str, str]:
@@ -166,8 +170,9 @@ class MadeUp:
         numbers = [it for it in constants if isinstance(it, int | float)]
         others: list[Json] = [True, False, "[sample] text", ["[sample] text"]]
         found = [*constants, *(it + n for it in numbers for n in (-1, 1)), *others]
+        # Only derived variables begin with what a field of their name holds.
         variable = self.compiled.variables.get(name)
-        type_ = Scalar("any") if variable is None else variable.type
+        type_ = variable.type if variable and isinstance(variable.source, DerivedSource) else ANY
         return [it for it in found if not mismatch(type_, it, self.compiled.models)]
 
 

@@ -3,7 +3,7 @@
 It looks at one handoff at a time, and does not know what was set before.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from weft.adapters.models.sample_moves import Move, Steering, Step, steps_of
@@ -28,7 +28,10 @@ class _Hop(NamedTuple):
 def near_steering(spec: WorkflowSpec, compiled: CompiledWorkflow, goal: int | None) -> Steering:
     """Lead along the fewest handoffs to one, by its index, or to the end."""
     steps = steps_of(compiled, None)
-    hops = _hops_to(spec, compiled, goal)
+    everywhere = list(_hops(spec, compiled))
+    # Ways that one step opens come first: others need what must have been set before.
+    near = [it for it in everywhere if _is_open(spec, compiled, it, steps.get(it.source, ()))]
+    hops = {**_hops_to(spec, everywhere, goal), **_hops_to(spec, near, goal)}
     ways: dict[str, tuple[tuple[Move, ...], ...]] = {}
     answers: dict[str, list[Places]] = {}
     for agent, hop in hops.items():
@@ -44,18 +47,23 @@ def near_steering(spec: WorkflowSpec, compiled: CompiledWorkflow, goal: int | No
     )
 
 
-def _hops_to(
-    spec: WorkflowSpec, compiled: CompiledWorkflow, goal: int | None
-) -> Mapping[str, _Hop]:
+def _is_open(
+    spec: WorkflowSpec, compiled: CompiledWorkflow, hop: _Hop, steps: Sequence[Step]
+) -> bool:
+    free = hop.rule is None or spec.handoffs[hop.rule].condition is None
+    return free or any(_leads(spec, compiled, hop, it) for it in steps)
+
+
+def _hops_to(spec: WorkflowSpec, hops: Sequence[_Hop], goal: int | None) -> dict[str, _Hop]:
     """Return which way each agent takes to come nearest to the goal."""
-    all_hops = list(_hops(spec, compiled))
     if goal is None:
         nearest, waiting = dict[str, _Hop](), [TERMINATE]
     else:
-        source = spec.handoffs[goal].source_agent
-        nearest, waiting = {source: next(it for it in all_hops if it.rule == goal)}, [source]
+        handoff = spec.handoffs[goal]
+        source = handoff.source_agent
+        nearest, waiting = {source: _Hop(source, handoff.target_agent, goal)}, [source]
     for target in waiting:
-        for hop in all_hops:
+        for hop in hops:
             if hop.target == target and hop.source not in nearest:
                 nearest[hop.source] = hop
                 waiting.append(hop.source)

@@ -17,8 +17,7 @@ from weft.app.coverage import Coverage
 from weft.app.made_up import MadeUp
 from weft.check.subject import Subject
 from weft.engine.events import ToolRequest
-from weft.engine.rows import Batch
-from weft.engine.state import Request
+from weft.engine.rows import Batch, RequestRow
 from weft.engine.triggers import dig
 from weft.errors import WeftError
 from weft.findings import Json
@@ -30,7 +29,7 @@ from weft.runtime.host import Host
 from weft.runtime.signals import Answer, UserMessage
 from weft.runtime.workflow import Workflow, link
 from weft.spec.orchestrator import WorkflowDependencies
-from weft.spec.triggers import UserTextTrigger
+from weft.spec.triggers import TimerExpiredTrigger, Trigger, UserTextTrigger
 from weft.spec.variables import DerivedSource
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.clock import ManualClock
@@ -106,7 +105,7 @@ async def _simulated(
                 problems[problem] = None
             if run.outcome == "hung":  # The next would only take as long again.
                 break
-    return _told(coverage, tuple(runs), tuple(problems))
+    return _told(coverage, tuple(runs), (*problems, *coverage.failures))
 
 
 def _told(
@@ -119,6 +118,7 @@ def _told(
         unvisited_rules=(*map(coverage.words, coverage.rules), *groups),
         ungiven_answers=tuple(map(str, coverage.answers)),
         problems=problems,
+        limited=coverage.limited,
     )
 
 
@@ -229,6 +229,8 @@ class _Stage:
         self._coverage = coverage
         self._world = world
         self._heard = [*_words_heard(coverage.spec)]
+        #: Whether it matters that time passes; all who sleep wake many times in an hour.
+        self._timed = any(isinstance(it, TimerExpiredTrigger) for it in _triggers(coverage.spec))
 
     async def play(self, seed: int, seconds: float) -> tuple[SimulatedRun, str]:
         """Play one run to its end; also return what is wrong, or nothing."""
@@ -243,6 +245,7 @@ class _Stage:
             reason = f"it took more than {seconds:g} s"
         except WeftError as error:
             reason = f"it stopped: {error}"
+        coverage.end(scope.app)
         course = coverage.courses[scope.app]
         run = SimulatedRun(
             seed=seed,
@@ -271,14 +274,16 @@ class _Stage:
             if not await self._rested(run, scope):
                 forward += 1
                 continue
-            state = await host.state(run, scope=scope)
-            if state.status == "ended":
-                return str(state.outcome), state.reason
-            forward = 0 if state.requests else forward + 1
-            if not state.requests or random.random() < _SLOW:
+            # At a glance: the whole state would be folded from all events every time.
+            row = await host.run(run, scope=scope)
+            if row.status == "ended":
+                return str(row.outcome), row.reason
+            requests = await host.requests(scope=scope, run=run)
+            forward = 0 if requests else forward + 1
+            if not requests or (random.random() < _SLOW and self._timed):
                 await self._clock.advance(_FORWARD)
                 continue
-            for request in list(state.requests.values()):
+            for request in requests:
                 await self._answer(run, request, scope, random)
         return "hung", "it waits for something that never happens"
 
@@ -295,7 +300,7 @@ class _Stage:
         finally:
             settled.cancel()
 
-    async def _answer(self, run: str, request: Request, scope: Scope, random: Random) -> None:
+    async def _answer(self, run: str, request: RequestRow, scope: Scope, random: Random) -> None:
         if request.kind == "chat":
             said = UserMessage(self._said(random), id=request.id)
             await self._host.deliver(run, said, scope=scope)
@@ -314,7 +319,7 @@ class _Stage:
         if tool.startswith(APPROVAL):
             return {"approved": True}
         coverage = self._coverage
-        value = sample_answer(coverage.compiled, Steering(), tool, random)
+        value = sample_answer(coverage.compiled, Steering(), tool, random, coverage.spec.tools)
         fields = as_object(value)
         if fields is not None:
             put_at(fields, coverage.answer(run, tool, random))
@@ -326,11 +331,15 @@ _ENDED: Final = {"failed": "failed", "cancelled": "was stopped", "hung": "came t
 
 def _words_heard(spec: WorkflowSpec) -> list[str]:
     """Return what people may say that sets a variable."""
-    sources = [it.source for it in spec.variables.values() if isinstance(it.source, DerivedSource)]
-    triggers = [it for source in sources for it in source.triggers]
-    changes = [it.trigger for source in sources for it in source.transitions]
-    matches = [it.match for it in (*triggers, *changes) if isinstance(it, UserTextTrigger)]
+    matches = [it.match for it in _triggers(spec) if isinstance(it, UserTextTrigger)]
     return [text for it in matches if (text := matching_text(it))]
+
+
+def _triggers(spec: WorkflowSpec) -> list[Trigger | None]:
+    """Return everything that sets a variable."""
+    sources = [it.source for it in spec.variables.values() if isinstance(it.source, DerivedSource)]
+    changes = [it.trigger for source in sources for it in source.transitions]
+    return [*(it for source in sources for it in source.triggers), *changes]
 
 
 def _whose(scope: Scope, addressee: str) -> Scope:

@@ -198,7 +198,11 @@ def _of_simulation(name: str, simulation: Simulation) -> Iterator[Finding]:
         file = "tools.json" if " failed" in problem or " linked" in problem else "handoffs.json"
         yield _finding("GEN001", problem, f"{name}/{file}")
     for missed in simulation.missed:
-        yield _finding("GEN002", missed, f"{name}/handoffs.json")
+        finding = _finding("GEN002", missed, f"{name}/handoffs.json")
+        if simulation.limited and not simulation.problems:  # What was not tried may well work.
+            told = f"{missed}: {len(simulation.runs)} of them were not enough to try it"
+            finding = replace(finding, severity="warning", message=told)
+        yield finding
 
 
 def _code_elsewhere(package: Package) -> Iterator[Finding]:

@@ -36,6 +36,8 @@ class Simulation:
     ungiven_answers: tuple[str, ...] = ()
     #: Runs that failed, did not end within their turns or hung, with why.
     problems: tuple[str, ...] = ()
+    #: Whether more runs might have come to what is missing: there is a limit to their number.
+    limited: bool = False
 
     @property
     def missed(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Answers made up for people: to the question of a tool, and to an agent that waits for words."""
 
+from collections.abc import Sequence
 from random import Random
 from typing import Final
 
@@ -9,7 +10,7 @@ from weft.adapters.models.sample_values import allowed_at, put_at, sample_value
 from weft.engine.compiled import CompiledWorkflow
 from weft.findings import Json
 from weft.spec.part import JsonMap
-from weft.spec.tools import UiTool
+from weft.spec.tools import AgentTool, UiTool
 from weft.spec.type_schema import json_schema
 
 #: How likely an answer is one that leads on.
@@ -20,10 +21,17 @@ SAMPLE_MESSAGE: Final = "[sample] Here a person would say something."
 
 
 def sample_answer(
-    compiled: CompiledWorkflow, steering: Steering, tool: str, random: Random
+    compiled: CompiledWorkflow,
+    steering: Steering,
+    tool: str,
+    random: Random,
+    tools: Sequence[AgentTool | UiTool] = (),
 ) -> Json:
-    """Answer the question of a tool as its schema wants it, or as the variables it sets do."""
-    schema = _response_schema(compiled, tool)
+    """Answer the question of a tool as its schema wants it, or as the variables it sets do.
+
+    Agents do not choose the tools that are called with their replies: those are found in `tools`.
+    """
+    schema = _response_schema(compiled, tool, tools)
     value: Json = {} if schema is None else sample_value(schema, random)
     fields = as_object(value)
     if fields is None:
@@ -39,9 +47,11 @@ def sample_answer(
     return value
 
 
-def _response_schema(compiled: CompiledWorkflow, tool: str) -> JsonMap | None:
-    for part in compiled.agents.values():
-        declared = part.tools.get(tool)
-        if isinstance(declared, UiTool) and declared.response_schema is not None:
+def _response_schema(
+    compiled: CompiledWorkflow, tool: str, tools: Sequence[AgentTool | UiTool]
+) -> JsonMap | None:
+    chosen = (it for part in compiled.agents.values() for it in part.tools.values())
+    for declared in (*chosen, *tools):
+        if isinstance(declared, UiTool) and declared.function == tool and declared.response_schema:
             return declared.response_schema
     return None

@@ -38,9 +38,9 @@ def never(spec, code):
     raise AssertionError("what has errors is not simulated")
 
 
-def ended(*missed, problems=()):
+def ended(*missed, **told):
     run = SimulatedRun(0, "completed", 1)
-    return lambda spec, code: Simulation((run,), unvisited_rules=missed, problems=problems)
+    return lambda spec, code: Simulation((run,), unvisited_rules=missed, **told)
 
 
 def test_a_sound_package_is_offered_with_its_digest_and_its_runs():
@@ -136,6 +136,17 @@ def test_simulated_runs_that_fail_or_miss_something_are_findings():
     ]
     assert package.findings[2].message == "no simulated run took A -> B when x"
     assert verdict.responsible["HandoffsAgent"] == package.findings[1:]
+
+
+def test_what_was_not_tried_often_enough_is_a_warning_unless_something_is_wrong():
+    verdict = judged(ended("A -> B when x", limited=True))
+    assert verdict.ok
+    (found,) = verdict.packages[0].findings
+    assert (found.code, found.severity) == ("GEN002", "warning")
+    assert found.message.endswith("A -> B when x: 1 of them were not enough to try it")
+    assert "A -> B when x" in verdict.packages[0].in_words()
+    verdict = judged(ended("A -> B when x", limited=True, problems=("a run failed: no",)))
+    assert [it.severity for it in verdict.packages[0].findings] == ["error", "error"]
 
 
 def test_a_library_that_is_missing_is_a_warning():

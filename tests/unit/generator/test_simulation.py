@@ -16,7 +16,9 @@ PACKAGES = sorted(it for it in shipped_folder().iterdir() if it.name not in OTHE
 END = {"source_agent": "Clerk", "target_agent": "terminate"}
 
 
-def declared(trigger=None, agents=("Clerk",), handoffs=(END,), orchestrator=None, **parts):
+def declared(
+    trigger=None, agents=("Clerk",), agent=None, handoffs=(END,), orchestrator=None, **parts
+):
     return WorkflowSpec.model_validate(
         {
             "orchestrator": {
@@ -25,7 +27,7 @@ def declared(trigger=None, agents=("Clerk",), handoffs=(END,), orchestrator=None
                 **({"trigger": trigger} if trigger else {}),
                 **(orchestrator or {}),
             },
-            "agents": [{"agent_name": it} for it in agents],
+            "agents": [{"agent_name": it, **(agent or {})} for it in agents],
             "handoffs": handoffs,
             **parts,
         }
@@ -197,6 +199,79 @@ def test_people_give_every_answer_that_decides(addressee):
     assert "Clerk -> Teller when decision == 'no'" in taken
 
 
+def test_a_question_that_is_asked_with_a_reply_is_answered_as_its_schema_says():
+    schema = {
+        "type": "object",
+        "properties": {"decision": {"enum": ["yes", "no"]}, "tone": {"enum": ["kind"]}},
+        "required": ["decision", "tone"],
+    }
+    asking = tool("approve", tool_type="UI_Tool", ui={"component": "Ask", "mode": "inline"})
+    asking |= {"response_schema": schema, "auto_invoke": True}
+    answered = {"type": "ui_response", "tool": "approve", "response_key": "decision"}
+    spec = declared(
+        agent={"auto_tool_mode": True},
+        tools=[asking],
+        variables={"decision": derived('literal["open", "yes", "no"]', "open", answered)},
+        models=[{"name": "Asked", "fields": {"what": {"type": "str"}}}],
+        registry=[{"agent": "Clerk", "model": "Asked"}],
+        handoffs=[
+            {**END, "condition": "decision == 'yes'"},
+            {"source_agent": "Clerk", "target_agent": "user"},
+        ],
+    )
+    found = simulate(spec, {"tools/t.py": ASKS})
+    assert found.ok, (found.problems, found.missed)
+
+
+def test_a_document_does_not_heed_a_variable_that_only_has_the_name_of_its_field():
+    start = {"type": "database_condition", "collection": "C", "condition": "status == 'new'"}
+    elsewhere = {"type": "environment", "env_var": "STATUS"}
+    spec = declared(start, variables={"status": variable("bool", elsewhere)})
+    found = simulate(spec, {})
+    assert found.ok, found.problems
+
+
+NEEDY = b'''
+from weft import Refuse
+
+
+def act(context_variables, n: int) -> dict:
+    """Need an address."""
+    if not (context_variables.get("address") and context_variables.get("other_address")):
+        raise ValueError("ADDRESS is not set")
+    if n % 2:
+        raise Refuse("not today")
+    return {}
+'''
+
+
+def needy(source):
+    acted = {"type": "tool_call", "tool": "act"}
+    return declared(
+        tools=[tool("act")],
+        variables={
+            "done": derived("bool", False, acted),
+            "address": variable("optional[str]", source),
+            "other_address": variable("optional[str]", source),
+        },
+        handoffs=[{**END, "condition": "done"}, {"source_agent": "Clerk", "target_agent": "user"}],
+    )
+
+
+def test_a_tool_that_fails_is_told_although_the_runs_end():
+    found = simulate(needy({"type": "static", "value": None}), {"tools/t.py": NEEDY})
+    assert {it.outcome for it in found.runs} == {"completed"}
+    assert found.problems == (
+        "the tool act failed: ValueError at tools/t.py:8: ADDRESS is not set",
+    )
+
+
+def test_the_environment_lacks_nothing_and_what_a_tool_declines_is_no_failure():
+    named = {"type": "environment", "env_var": "ADDRESS"}
+    found = simulate(needy(named), {"tools/t.py": NEEDY})
+    assert found.ok, found.problems
+
+
 def test_words_of_people_are_said_too():
     heard = {"type": "user_text", "match": {"contains": "goodbye"}}
     spec = declared(
@@ -265,6 +340,7 @@ def test_what_code_never_brings_about_is_told():
     assert found.missed[0] == "no simulated run came to Boss"
     assert found.problems == ()
     assert not found.ok
+    assert not found.limited  # Many runs knew how to come there.
 
 
 def test_boards_and_flows_are_not_simulated():

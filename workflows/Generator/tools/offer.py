@@ -4,6 +4,7 @@ import asyncio
 
 from weft import Context, tool
 from weft.app.simulation import simulate
+from weft.errors import ToolError
 from weft.generator.bundle import plain_drafts, plain_part
 from weft.generator.offer import make_offer, plainer_offer
 from weft.spec.plan import ActionPlan
@@ -16,21 +17,29 @@ _REPAIRS = 3
 async def offer(context_variables: Context) -> None:
     """Offer the bundle if it holds; else send it back, at most three times, then make it plainer.
 
+    Where not even the plain version holds, the plan is asked about again, with why.
     What is offered is kept before the question about it is open: whoever is asked can look at it.
     """
     plan = ActionPlan.model_validate(context_variables["action_plan"])
     outputs = _outputs(context_variables)
     round_ = context_variables.get_int("repair_round")
-    made = await asyncio.to_thread(make_offer, plan, outputs, simulate)
+    try:
+        made = await asyncio.to_thread(make_offer, plan, outputs, simulate)
+        if made.responsible and round_ >= _REPAIRS:
+            made = await asyncio.to_thread(plainer_offer, plan, outputs, simulate, made)
+    except ToolError as error:
+        context_variables.set("repair_round", 0)
+        context_variables.set("repair_target", "ProjectOverviewAgent")
+        context_variables.set("package_findings", [str(error)])
+        context_variables.set("action_plan_acceptance", "pending")
+        return
     target = made.responsible
-    if target and round_ < _REPAIRS:
+    if target:
         context_variables.set("repair_round", round_ + 1)
         context_variables.set("repair_target", target)
         context_variables.set("package_findings", list(made.findings))
         context_variables.set("plain_part", plain_part(target, plain_drafts(plan)))
         return
-    if target:
-        made = await asyncio.to_thread(plainer_offer, plan, outputs, simulate, made)
     context_variables.set("repair_target", "nobody")
     context_variables.set("package_findings", [])
     context_variables.set("replaced", made.replaced_data())

@@ -1,0 +1,99 @@
+"""Whatever plan holds, its plain package does: simulated runs end, and no plain tool fails."""
+
+from random import Random
+
+import pytest
+
+from support.generator_plans import agent, plan, tool, variable
+from weft.app.simulation import simulate
+from weft.generator.offer import make_offer
+from weft.generator.rules import LEAST_AGENTS, plan_faults
+from weft.spec.agents import REPLY_LIMITS
+from weft.spec.patterns import PATTERN_BY_ID
+
+KINDS = ("config", "data_reference", "data_entity", "computed", "state", "external")
+TOOLS = ("look_up_order", "send_mail", "list_items", "total", "notify", "book_table")
+VARIABLES = ("order_total", "customer_tier", "next_step", "number_of_items", "documents")
+STARTS = ("chat", "chat", "form_submit", "schedule", "database_condition", "webhook")
+MEETINGS = ("none", "none", "context", "approval", "feedback", "single")
+
+
+def module_name(number):
+    return f"Module {number + 1}: Part {number + 1}"
+
+
+def asked(number, agent_name, name):
+    return {
+        "module_name": module_name(number),
+        "agent": agent_name,
+        "tool": name,
+        "label": "Your decision",
+        "component": "Approval",
+        "display": "inline",
+        "summary": "Asks for a decision.",
+    }
+
+
+def meeting(kind, name, tools=()):
+    limit = REPLY_LIMITS[kind]
+    return agent(
+        name, human_interaction=kind, max_consecutive_auto_reply=limit, agent_tools=list(tools)
+    )
+
+
+def random_plan(seed):
+    random = Random(seed)
+    trigger = random.choice(STARTS)
+    modules, components = [], []
+    for number in range(random.choice((1, 1, 2, 3))):
+        pattern = random.choice(sorted(PATTERN_BY_ID))
+        agents = []
+        for each in range(max(LEAST_AGENTS[pattern], random.randint(2, 4))):
+            kind = random.choice(MEETINGS) if trigger == "chat" else "none"
+            name = f"Worker{number + 1}{'ABCDEFGH'[each]}"
+            services = (None, None, "Slack", "Stripe")
+            tools = [
+                tool(it, integration=random.choice(services))
+                for it in random.sample(TOOLS, random.randint(0, 2))
+            ]
+            if kind == "approval":
+                tools.append(tool("sign", interaction_mode="inline"))
+                components.append(asked(number, name, "sign"))
+            agents.append(meeting(kind, name, tools))
+        modules.append((pattern, agents))
+    names = random.sample(VARIABLES, random.randint(0, 4))
+    made = plan(
+        *modules,
+        trigger=trigger,
+        initiated_by="user" if trigger == "chat" else "system",
+        human_in_loop=trigger == "chat",
+        global_context_variables=[variable(it, random.choice(KINDS)) for it in names],
+        ui_components=components,
+    )
+    followed = tuple(dict.fromkeys(PATTERN_BY_ID[it].name for it, _ in modules))
+    strategy = made.strategy.model_copy(update={"pattern": followed})
+    return made.model_copy(update={"strategy": strategy})
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_plan_that_holds_gives_a_package_that_holds(seed):
+    made = random_plan(seed)
+    assert not plan_faults(made)
+    offer = make_offer(made, {}, simulate)
+    assert offer.responsible == ""
+    for package in offer.verdict.packages:
+        assert package.simulation.problems == ()  # Neither a run nor a tool failed.
+
+
+def test_what_five_approvals_may_lead_to_is_not_all_tried_and_said_so(monkeypatch):
+    monkeypatch.setattr("weft.app.simulation.MOST_TURNS", 30)
+    tools = {f"Approver{it}": f"sign_{it.lower()}" for it in "ABCDE"}
+    agents = [
+        meeting("approval", name, [tool(it, interaction_mode="inline")])
+        for name, it in tools.items()
+    ]
+    made = plan((6, agents), ui_components=[asked(0, name, it) for name, it in tools.items()])
+    (package,) = make_offer(made, {}, simulate).verdict.packages
+    assert {(it.code, it.severity) for it in package.findings} == {("GEN002", "warning")}
+    assert package.simulation.problems == ()
+    assert all(it in package.in_words() for it in package.simulation.missed)
