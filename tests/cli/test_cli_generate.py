@@ -356,6 +356,15 @@ def test_a_person_is_asked_at_a_terminal(place):
             terminal.wait_for("may be empty): ")
             terminal.type("")
         terminal.wait_for("Module 1: ")
+        ignored = "the comment changed nothing in the plan"
+        for comment, said in {"It is nice.": ignored, "pattern: Star": "a comment says"}.items():
+            terminal.wait_for("Your decision")
+            terminal.type("adjustments_requested")
+            terminal.wait_for("Which part")
+            terminal.type("")
+            terminal.wait_for("What shall be different")
+            terminal.type(comment)
+            terminal.wait_for(said)
         terminal.wait_for("Your decision")
         terminal.type("accepted")
         terminal.wait_for("checked: ")
