@@ -167,8 +167,8 @@ class _Answering:
         said = answers.get("plan_acceptance")
         text = answers.get("comments", "")
         if said == ADJUST and all(it["text"] != text for it in generation.comments):
-            comment = {name: answers[name] for name in ("about", "comments") if name in answers}
-            return {"plan_acceptance": ADJUST, **named, **comment}
+            about = part_meant(str(text), cast("PlanPart | None", answers.get("about")))
+            return {"plan_acceptance": ADJUST, **named, "about": about, "comments": text}
         accepted = said == ACCEPTED or self._wishes.approve
         return {"plan_acceptance": ACCEPTED, **named} if accepted else None
 
