@@ -1,6 +1,7 @@
 """A generation: promoted whole or not at all, with the work of people kept; killed and resumed."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -255,6 +256,21 @@ def test_a_hand_edit_survives_another_generation_or_stops_it(made, capsys):
     file.write_text(edited)
     assert generate("--from", made / "action_plan.json", "--approve") == 0
     assert "Be kind." in file.read_text()
+
+
+def test_a_package_in_a_clone_is_updated_too(made, capsys):
+    shutil.rmtree(made.parents[1] / ".weft")
+    file = made / "agents.json"
+    heading = json.loads(file.read_text())["agents"][-1]["prompt_sections"][0]["content"]
+    file.write_text(file.read_text().replace(json.dumps(heading), '"Be kind."', 1))
+    plan = made.parents[1] / "plan.json"
+    plan.write_text((made / "action_plan.json").read_text())
+    objective = read_plan("plan.json", plan.read_text()).modules[0].agents[0].objective
+    plan.write_text(plan.read_text().replace(objective, "Find out what is needed."))
+    assert generate("A claims desk of others, one after the other.", "--approve") == 7
+    assert generate("--from", plan, "--approve") == 0, capsys.readouterr().err
+    assert "Be kind." in file.read_text()
+    assert "Find out what is needed." in file.read_text()
 
 
 def test_a_plan_that_does_not_hold_is_refused_with_its_places(made, capsys):

@@ -161,6 +161,7 @@ def test_a_reference_that_leads_round_or_nowhere_is_any_value():
 def test_what_is_shown_before_a_form():
     assert shown_payload(None) == []
     assert shown_payload("one\ntwo") == ["one", "two"]
+    assert shown_payload({"open": {"goal": "x"}, "empty": []}) == ["open:", "  goal: x"]
     assert shown_payload({"text": "one\ntwo", "list": ["\x1b[0m"]}) == [
         "text: one",
         "  two",

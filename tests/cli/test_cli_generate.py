@@ -219,11 +219,12 @@ def test_two_rounds_with_a_comment_are_compared(weft, until_plan):
 
 
 def test_a_comment_in_a_file_of_answers_is_made_once(weft, place):
-    answers = {"plan_acceptance": "adjustments_requested", "comments": "Add an auditor."}
+    answers = {"plan_acceptance": "adjustments_requested", "comments": "add specialist Auditor"}
     (place / "answers.json").write_text(json.dumps({**answers, "about": "agents", "goal": "x"}))
     result = weft("generate", BRIEF, "--answers", "answers.json")
     assert result.code == 4
     assert asked(weft, "last").count("mermaid_sequence_diagram") == 2
+    assert "Auditor" in weft("plan", "diff", "last").out
     assert weft("generate", "--run", "last", "--answers", "answers.json").code == 4
     assert asked(weft, "last").count("mermaid_sequence_diagram") == 2
     done = weft("generate", "--run", "last", "--answers", "answers.json", "--approve")
@@ -356,6 +357,15 @@ def test_a_person_is_asked_at_a_terminal(place):
             terminal.wait_for("may be empty): ")
             terminal.type("")
         terminal.wait_for("Module 1: ")
+        ignored = "the comment changed nothing in the plan"
+        for comment, said in {"It is nice.": ignored, "pattern: Star": "a comment says"}.items():
+            terminal.wait_for("Your decision")
+            terminal.type("adjustments_requested")
+            terminal.wait_for("Which part")
+            terminal.type("")
+            terminal.wait_for("What shall be different")
+            terminal.type(comment)
+            terminal.wait_for(said)
         terminal.wait_for("Your decision")
         terminal.type("accepted")
         terminal.wait_for("checked: ")
@@ -430,6 +440,7 @@ def test_another_brief_does_not_change_a_package_of_that_name(weft, place):
     assert refused.code == 7
     assert f"workflows/{name} is already there, made from another plan" in refused.err
     assert "--promote --update" in refused.err
+    assert "-o DIR; or begin anew with a goal of two to four words" in refused.err
     assert (place / "workflows" / name / "action_plan.json").read_bytes() == before
     assert weft("generate", BRIEF, "--approve").code == 0
     assert weft("generate", orders, "--approve", "-o", "other").code == 0
@@ -465,6 +476,7 @@ def test_lines_that_both_have_changed_are_named(weft, place):
     result = weft("generate", "--from", "plan.json", "--approve")
     assert result.code == 7
     assert "the same lines were changed by hand and by the generation" in result.err
+    assert "--promote; then change them anew" in result.err
     assert f"workflows/{name}/orchestrator.json:{line}" in result.err
     assert json.loads(file.read_text())["description"] == "By hand."
     file.write_text(text)

@@ -1,5 +1,6 @@
 """A generation: what a run of the Generator has made and decided so far, and how one begins."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -16,6 +17,7 @@ from weft.generator.rules import plan_faults
 from weft.generator.steps import STEP_OF
 from weft.packages.problems import problems
 from weft.packages.text import documents
+from weft.spec.patterns import PATTERNS
 from weft.spec.plan import ActionPlan
 from weft.spec.tools import UiTool
 from weft.spec.workflow import WorkflowSpec
@@ -45,6 +47,16 @@ STEP_AGENTS: Final[dict[StepName, str]] = {
 
 #: How many faults of a plan are told at once.
 _MOST: Final = 8
+
+#: Comments that the designer follows where it decides on the pattern, and on the strategy.
+_PATTERN: Final = re.compile(r"\s*pattern\s*:", re.IGNORECASE)
+_STRATEGY: Final = re.compile(
+    r"\s*(add (an? )?specialist|remove|rename|no approval|approval by|trigger\s*:)", re.IGNORECASE
+)
+#: Words that speak of the pattern.
+_OF_PATTERN: Final = re.compile(
+    rf"\b(pattern|{'|'.join(it.title for it in PATTERNS)})\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +194,15 @@ def _unfit(file: str, faults: list[str]) -> UsageError:
         f"the plan in {file} does not hold: {'; '.join([*faults[:_MOST], *more])}",
         hint="change these places of the file and give the command again",
     )
+
+
+def part_meant(text: str, about: PlanPart | None) -> PlanPart:
+    """Return the part that a comment is about; directives are followed in their own part only."""
+    if _PATTERN.match(text):
+        return "pattern"
+    if _STRATEGY.match(text):
+        return "pattern" if about == "pattern" else "strategy"
+    return about or ("pattern" if _OF_PATTERN.search(text) else "strategy")
 
 
 def plan_values(plan: ActionPlan) -> dict[str, Json]:

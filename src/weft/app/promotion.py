@@ -22,7 +22,7 @@ from weft.app.profile import profile_of
 from weft.environment import read_environment
 from weft.errors import PackageError, UsageError
 from weft.findings import Finding, is_error
-from weft.generator.bundle import PLAN_FILE
+from weft.generator.bundle import PLAN_FILE, TRACE_FILE, make_bundle, plain_drafts
 from weft.generator.merge import merge_files
 from weft.generator.plan import plan_hash
 from weft.ids import AGENT_NAME
@@ -148,20 +148,24 @@ def prepare(bundle: Mapping[str, Any], folder: Path, workspace: Path, *, update:
     planned = [
         _planned(name, folder / name, base / name, files) for name, files in packages.items()
     ]
-    same = [name for name, files in packages.items() if _is_same_brief(base / name, files)]
-    kept = {folder / name: base / name for name in packages if name not in same}
+    same = [
+        name
+        for name, files in packages.items()
+        if any(_is_same_brief(it / name, files) for it in (base, folder))
+    ]
+    others = [folder / name for name in packages if name not in same]
     at = (workspace if folder.resolve() == workspace.resolve() else folder.parent) / PACKS
     for name, text in _pack(bundle).items():
         planned.append(_planned(name, at, base / PACKS, {name: text}, alone=True))
         # A pack is of the plan of its packages.
-        kept |= {} if same else {at / name: base / PACKS / name}
-    others = (place for place, known in kept.items() if place.exists() and known.exists())
+        others += [] if same else [at / name]
+    strangers = tuple(it.stranger for it in planned if it.stranger)
     promotion = Promotion(
         changes=tuple(it.change for it in planned if it.change),
         workspace=workspace,
         conflicts=tuple(line for it in planned for line in it.conflicts),
-        strangers=tuple(it.stranger for it in planned if it.stranger),
-        others=() if update else tuple(others),
+        strangers=strangers,
+        others=tuple(it for it in others if not update and it.exists() and it not in strangers),
     )
     if not promotion.ok:
         return promotion
@@ -177,13 +181,14 @@ def _base(folder: Path, workspace: Path) -> Path:
 
 def _is_same_brief(base: Path, files: Mapping[str, str]) -> bool:
     """Tell whether what was generated last is for the same as the plan of these files says."""
-    plan = base / PLAN_FILE
-    if PLAN_FILE not in files or not plan.is_file():
-        return False
-    return _purposes(plan.read_text(encoding="utf-8")) == _purposes(files[PLAN_FILE])
+    try:
+        plan = (base / PLAN_FILE).read_bytes()
+        return _purposes(plan) == _purposes(files[PLAN_FILE])
+    except (OSError, KeyError, TypeError, ValueError):
+        return False  # Nothing was, or people have made something else of it.
 
 
-def _purposes(plan: str) -> list[str]:
+def _purposes(plan: str | bytes) -> list[str]:
     return [it["description"] for it in json.loads(plan)["PatternSelection"]["workflows"]]
 
 
@@ -219,11 +224,10 @@ def _planned(
     present = _present(folder, generated if alone else None)
     if present is None:
         return _Planned(stranger=place)
-    known = _present(base, generated if alone else None) or {}
-    if not known:
-        if present != generated:
-            return _Planned(stranger=place)
-        known = generated
+    known = _present(base, generated if alone else None) or _as_planned(name, present)
+    if not known and present != generated:
+        return _Planned(stranger=place)
+    known = known or generated
     # What is no text is nobody's but the person's.
     mine = {path: text for path, raw in present.items() if (text := _text(raw)) is not None}
     mine |= {PLAN_FILE: files[PLAN_FILE]} if _is_same_plan(mine, files) else {}
@@ -243,6 +247,18 @@ def _planned(
     )
     comparison = compare(present, result)
     return _Planned(Change(name, folder, base, generated, result, comparison, edited))
+
+
+def _as_planned(name: str, present: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return what the plan in a package gives, if it was made from that; for one made elsewhere."""
+    try:
+        plan = read_plan(PLAN_FILE, present[PLAN_FILE].decode())
+        made_from = json.loads(present[TRACE_FILE])["plan"]
+    except (KeyError, TypeError, ValueError, UsageError):
+        return {}
+    if made_from != plan_hash(plan):
+        return {}
+    return _encoded(make_bundle(plan, plain_drafts(plan)).packages.get(name, {}))
 
 
 def _present(folder: Path, only: Mapping[str, bytes] | None) -> dict[str, bytes] | None:

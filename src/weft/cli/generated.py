@@ -112,17 +112,13 @@ def _refusal(
         fact = f"{places} already there, made from another plan"
         hint = (
             f"update it, with what you have changed kept: {again} --update",
-            f"or name another folder: {_again(row, Wishes(), location)} --promote -o DIR",
-            "or begin anew under another name: a goal of two to four words is the name",
+            "or name a folder: -o DIR; or begin anew with a goal of two to four words: its name",
         )
     elif promotion.conflicts:
         fact = "the same lines were changed by hand and by the generation"
         staged = f".weft/generated/{row.run}"
-        hint = (
-            f"compare with the files in {staged} and take the new lines from there",
-            *hint,
-            "then change them anew",
-        )
+        new = f"compare with the files in {staged} and take the new lines from there"
+        hint = (new, f"{hint[0]}; then change them anew")
     else:
         fact = "what was changed by hand does not go with what is generated now"
     return CommandFailed(

@@ -12,7 +12,9 @@ from weft.app.generation import (
     INTERVIEW,
     STEP_AGENTS,
     Generation,
+    PlanPart,
     StepName,
+    part_meant,
     read_generation,
 )
 from weft.app.places import LOCAL
@@ -165,8 +167,8 @@ class _Answering:
         said = answers.get("plan_acceptance")
         text = answers.get("comments", "")
         if said == ADJUST and all(it["text"] != text for it in generation.comments):
-            comment = {name: answers[name] for name in ("about", "comments") if name in answers}
-            return {"plan_acceptance": ADJUST, **named, **comment}
+            about = part_meant(str(text), cast("PlanPart | None", answers.get("about")))
+            return {"plan_acceptance": ADJUST, **named, "about": about, "comments": text}
         accepted = said == ACCEPTED or self._wishes.approve
         return {"plan_acceptance": ACCEPTED, **named} if accepted else None
 
@@ -200,9 +202,10 @@ class _Answering:
             said = await ask_form(part, self._field, streams.problem, fault, form.field_fault)
             answer |= cast("dict[str, Json]", said)
             if answer["plan_acceptance"] == ACCEPTED:
-                break
+                return answer
         self._commented = plan.hash
-        return answer
+        about = part_meant(str(answer["comments"]), cast("PlanPart | None", answer.get("about")))
+        return {**answer, "about": about}
 
     async def _field(self, prompt: str, *, secret: bool) -> str:
         return await self._person.line(prompt, secret=secret)

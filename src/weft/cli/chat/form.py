@@ -210,7 +210,9 @@ def _json_or_text(text: str) -> Json:
 def _named(name: str, value: Json) -> list[str]:
     if isinstance(value, list):
         items = cast("list[Json]", value)
-        return [f"{clean(name)}:", *(f"  - {clean(_text(it))}" for it in items)]
+        return [f"{clean(name)}:", *(f"  - {clean(_text(it))}" for it in items)] if items else []
+    if isinstance(value, dict):
+        return [f"{clean(name)}:", *(f"  {line}" for line in shown_payload(cast("Json", value)))]
     first, *rest = clean_lines(_text(value)).split("\n")
     return [f"{clean(name)}: {first}", *(f"  {line}" for line in rest)]
 

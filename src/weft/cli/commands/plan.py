@@ -1,13 +1,12 @@
 """weft plan: the action plans of a generation, shown, compared, approved or commented on."""
 
 import asyncio
-import re
 from dataclasses import replace
 from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from weft.app.generation import APPROVALS, Generation, PlanPart, Round
+from weft.app.generation import APPROVALS, Generation, PlanPart, Round, part_meant
 from weft.app.places import LOCAL
 from weft.cli.chat.conversation import Session
 from weft.cli.chat.follow_run import interactive_host, run_session
@@ -41,20 +40,9 @@ from weft.findings import Json
 from weft.generator.plan import change_lines, compare_plans
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer
-from weft.spec.patterns import PATTERNS
 
 #: How much of a hash must be given to name a plan.
 _LEAST: Final = 8
-
-#: Comments that the designer follows where it decides on the pattern, and on the strategy.
-_PATTERN: Final = re.compile(r"\s*pattern\s*:", re.IGNORECASE)
-_STRATEGY: Final = re.compile(
-    r"\s*(add (an? )?specialist|remove|rename|no approval|approval by|trigger\s*:)", re.IGNORECASE
-)
-#: Words that speak of the pattern.
-_OF_PATTERN: Final = re.compile(
-    rf"\b(pattern|{'|'.join(it.title for it in PATTERNS)})\b", re.IGNORECASE
-)
 
 
 def show(
@@ -178,20 +166,11 @@ def comment(
 ) -> Exit:
     """Ask for another plan, and go on until it is there."""
     read_message(text, "say what shall be different")
-    part = _part(text, about)
+    part = part_meant(text, about)
     if about not in (None, part):
         streams.problem(f"this is decided with the {part}: the comment is about that, not {about}")
     answer: dict[str, Json] = {"plan_acceptance": ADJUST, "about": part, "comments": text}
     return _decide(streams, journal, run, answer, Wishes(until="plan", output=output), None)
-
-
-def _part(text: str, about: PlanPart | None) -> PlanPart:
-    """Return the part that a comment is about; directives are followed in their own part only."""
-    if _PATTERN.match(text):
-        return "pattern"
-    if _STRATEGY.match(text):
-        return "pattern" if about == "pattern" else "strategy"
-    return about or ("pattern" if _OF_PATTERN.search(text) else "strategy")
 
 
 def _decide(
