@@ -11,7 +11,8 @@ RULES: Final[tuple[Rule, ...]] = (
         title="A simulated run does not come to a good end",
         why=(
             "Every generated package is run with a model and with people that are made up. One of "
-            "these runs failed, did not end within its turns, or hung, so real ones would too."
+            "these runs failed, did not end within its turns or hung, or a tool failed in it, so real "
+            "ones would too."
         ),
         fix="Correct what the finding names: a handoff that leads nowhere, or a tool that fails.",
         example="a run did not end within its 20 turns",
@@ -22,7 +23,8 @@ RULES: Final[tuple[Rule, ...]] = (
         title="No simulated run comes to something that is declared",
         why=(
             "The explorer says that runs can come there, and many simulated runs that were steered "
-            "there did not: what a condition waits for never happens."
+            "there did not: what a condition waits for never happens. It is a warning where a "
+            "workflow is so large that there were not enough runs to tell."
         ),
         fix="Correct the trigger of the variable that the condition tests, or remove the rule.",
         example="no simulated run took WriterAgent -> EditorAgent when draft_ready",

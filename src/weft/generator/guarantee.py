@@ -65,9 +65,10 @@ class PackageVerdict:
         came = "every agent and every way visited"
         if not self.simulation.ok:
             came = "; ".join((*self.simulation.problems, *self.simulation.missed))
+        number = "1 simulated run" if len(runs) == 1 else f"{len(runs)} simulated runs"
         return (
             f"{self.name}: {errors} errors, {len(self.findings) - errors} warnings; "
-            f"{len(runs)} simulated runs of {sum(it.turns for it in runs)} turns: {came}"
+            f"{number} of {sum(it.turns for it in runs)} turns: {came}"
         )
 
     def maker_of(self, finding: Finding) -> str:

@@ -5,7 +5,7 @@ from time import process_time
 import pytest
 
 from support.designed import BRIEFS, design
-from weft.generator.compile.orchestrator import cron_of
+from weft.generator.compile.starts import cron_of
 from weft.generator.designer.brief import read_brief
 from weft.generator.designer.interview import QUESTIONS, defaults
 from weft.generator.designer.text import LONGEST_TEXT, Wording, plain_line
@@ -45,7 +45,7 @@ def test_words_of_the_brief_say_what_starts_it(text: str, start: str):
         ("Jeden Montag einen Bericht schreiben.", "Every Monday", "0 6 * * MON"),
         ("Escribe un informe cada lunes.", "Every Monday", "0 6 * * MON"),
         ("Sum up the news. It runs weekly.", "Every week", "0 6 * * MON"),
-        ("Each Tuesday, sum up the news.", "Every week, on Tuesday", "0 6 * * MON"),
+        ("Each Tuesday, sum up the news.", "Every week, on Tuesday", "0 6 * * TUE"),
         ("Sum up the news. It runs monthly.", "Every month", "0 6 1 * *"),
         ("Sum up the news at 6 am.", "Every day", "0 6 * * *"),
     ],

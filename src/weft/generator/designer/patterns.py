@@ -151,7 +151,8 @@ def _several(brief: Brief, parts: tuple[WorkflowPart, ...]) -> Choice:
 
 def _field(brief: Brief) -> str:
     """Say which field of work was recognised, and by which word."""
-    found = brief.wording.find(brief.domain.terms)
+    terms = brief.domain.terms
+    found = brief.wording.find(terms) if terms else None
     if found is None:
         return "No field of work was recognised: the team is a general one."
     return f"Field of work: {brief.domain.name}, because of '{found}'."
