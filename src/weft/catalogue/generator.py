@@ -11,8 +11,8 @@ RULES: Final[tuple[Rule, ...]] = (
         title="A simulated run does not come to a good end",
         why=(
             "Every generated package is run with a model and with people that are made up. One of "
-            "these runs failed, did not end within its turns or hung, or a tool failed in it, so real "
-            "ones would too."
+            "these runs failed, did not end within its turns or hung, or a tool failed in it, so "
+            "real ones would too."
         ),
         fix="Correct what the finding names: a handoff that leads nowhere, or a tool that fails.",
         example="a run did not end within its 20 turns",
