@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from coverage import Coverage
 
 from support.contracts import CONTRACTS
 from weft.generator.designer.brief import read_brief
@@ -28,8 +29,8 @@ from weft.testing.hosts import host_for
 
 BRIEFS = sorted(Path(__file__).parents[2].joinpath("examples/briefs").glob("*.txt"))
 ME = Scope("app", "ada")
-#: CPU of one generation, in seconds, as the issue has it.
-MOST_SECONDS = 2.0
+#: CPU of one generation, in seconds, as the issue has it; where lines are counted it is another.
+MOST_SECONDS = 6.0 if Coverage.current() else 2.0
 
 
 @cache
