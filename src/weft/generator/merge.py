@@ -5,8 +5,7 @@ Base is what was generated last, mine what stands there now, theirs what would b
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher, unified_diff
-from itertools import chain
+from difflib import SequenceMatcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,6 @@ class FilesMerged:
     written: Mapping[str, str]
     removed: tuple[str, ...]
     conflicts: Mapping[str, tuple[Conflict, ...]]
-    #: What changes in the files as they stand, conflicts aside.
-    diff: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +120,10 @@ def merge_files(
         if found:
             conflicts[path] = found
     changed = {path: it for path, it in merged.items() if it != mine.get(path)}
-    diff = "".join(chain.from_iterable(_diff(it, mine.get(it), changed[it]) for it in changed))
     if conflicts:
-        return FilesMerged({}, (), conflicts, diff)
+        return FilesMerged({}, (), conflicts)
     written = {path: text for path, text in changed.items() if text is not None}
-    return FilesMerged(written, tuple(it for it in changed if it not in written), {}, diff)
+    return FilesMerged(written, tuple(it for it in changed if it not in written), {})
 
 
 def _merged_file(
@@ -142,13 +138,3 @@ def _merged_file(
         return mine, (Conflict(1, base, mine, theirs),)
     merged = merge(base, mine, theirs)
     return merged.text, merged.conflicts
-
-
-def _diff(path: str, before: str | None, after: str | None) -> Iterator[str]:
-    old, new = _lines(before or ""), _lines(after or "")
-    names = (
-        path if before is not None else "/dev/null",
-        path if after is not None else "/dev/null",
-    )
-    for line in unified_diff(old, new, *names):
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

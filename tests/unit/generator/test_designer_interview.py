@@ -7,15 +7,18 @@ import pytest
 from support.designed import BRIEFS, design
 from weft.generator.compile.starts import cron_of
 from weft.generator.designer.brief import read_brief
-from weft.generator.designer.interview import QUESTIONS, defaults
+from weft.generator.designer.interview import defaults
 from weft.generator.designer.text import LONGEST_TEXT, Wording, plain_line
+from weft.packages.reader import read_package
+from weft.packages.shipped import shipped_folder
 
 FIELDS = ["goal", "started_by", "approver", "data", "integrations", "specialists", "risks"]
 
 
-def test_seven_questions_are_asked_and_each_has_a_default():
-    assert [it.name for it in QUESTIONS] == FIELDS
-    assert all(it.text.endswith("?") and it.help for it in QUESTIONS)
+def test_every_question_of_the_form_has_a_default():
+    tools = read_package(shipped_folder() / "Generator").spec.tools
+    form = next(it for it in tools if it.function == "interview")
+    assert list(form.response_schema["properties"]) == FIELDS
     assert list(defaults("")) == FIELDS
     assert all(defaults("").values())
 

@@ -110,7 +110,6 @@ def test_a_file_is_merged(
 ):
     merged = files(base, mine, theirs)
     assert (merged.written, merged.removed, merged.conflicts) == (written, removed, {})
-    assert bool(merged.diff) == any(text for text in (*written.values(), *removed))
 
 
 @pytest.mark.parametrize(
@@ -137,17 +136,3 @@ def test_a_conflict_in_one_file_keeps_all_others():
     )
     assert list(merged.conflicts) == ["b"]
     assert (merged.written, merged.removed) == ({}, ())
-
-
-def test_the_diff_shows_what_changes_in_the_files_as_they_stand():
-    merged = merge_files(
-        {"edited": "a\nx\nb\n", "old": "o\n"},
-        {"edited": "A\nx\nb\n", "old": "o\n"},
-        {"edited": "a\nx\nB", "new": "n\n"},
-    )
-    assert merged.diff.splitlines() == [
-        "--- edited", "+++ edited", "@@ -1,3 +1,3 @@", " A", " x", "-b", "+B",
-        "\\ No newline at end of file",
-        "--- /dev/null", "+++ new", "@@ -0,0 +1 @@", "+n",
-        "--- old", "+++ /dev/null", "@@ -1 +0,0 @@", "-o",
-    ]  # fmt: skip

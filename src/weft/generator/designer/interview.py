@@ -1,36 +1,11 @@
 """The interview: what a person is asked about a brief, and what counts where nobody answers."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from weft.generator.designer.text import LONGEST_TEXT, Wording, is_small, plain_line
 from weft.generator.designer.words import KNOWERS, ROLES, SERVICES, find_domain, usual_team
 from weft.spec.plan import Trigger
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One question of the form."""
-
-    name: str
-    text: str
-    help: str
-
-
-QUESTIONS: Final = (
-    Question("goal", "What shall the workflow achieve?", "One sentence; it names the workflow."),
-    Question(
-        "started_by",
-        "What starts it?",
-        "chat, form, schedule, webhook or database change.",
-    ),
-    Question("approver", "Who approves the result?", "A role, such as finance manager; or nobody."),
-    Question("data", "Which data does it work with?", "Names, parted by commas."),
-    Question("integrations", "Which services does it use?", "Names, parted by commas; or none."),
-    Question("specialists", "Which specialists take part?", "Roles, parted by commas."),
-    Question("risks", "What may go wrong?", "What must not happen; or nothing in particular."),
-)
 
 NOBODY: Final = "nobody"
 NONE: Final = "none"
