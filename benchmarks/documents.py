@@ -23,8 +23,8 @@ from weft.engine.commands import Fetch
 from weft.engine.state import State
 from weft.ports.documents import Collection
 from weft.ports.scope import Scope
-from weft.runtime.fetching import fetch
-from weft.runtime.outside import Outside
+from weft.runtime.external_ports import Outside
+from weft.runtime.variables.fetching import fetch
 from weft.runtime.workflow import link
 from weft.spec.workflow import WorkflowSpec
 

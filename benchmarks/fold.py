@@ -33,7 +33,7 @@ from weft.engine.reduce import fold
 from weft.engine.rows import Batch, batch
 from weft.engine.state import State
 from weft.ports.scope import Scope
-from weft.runtime.decision import NewEvent, decide
+from weft.runtime.runs.decision import NewEvent, decide
 from weft.runtime.workflow import Workflow, link
 from weft.spec.workflow import WorkflowSpec
 

@@ -24,7 +24,6 @@ from typing import Final
 
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
-from weft.engine.codec import encode
 from weft.engine.events import (
     ContextAssembled,
     EventData,
@@ -38,6 +37,7 @@ from weft.engine.events import (
     Usage,
     VariableSet,
 )
+from weft.engine.events.codec import encode
 from weft.engine.rows import Batch
 from weft.ports.journal import Durability, Journal
 from weft.testing.journal.samples import SampleRun

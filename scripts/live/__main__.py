@@ -26,8 +26,8 @@ from generations import generations
 
 from weft.app.hosts import LOCAL, open_host
 from weft.engine.events import Event, ModelReplied, RequestOpened, RunEnded
-from weft.runtime.deltas import TextDelta
 from weft.runtime.host import Host
+from weft.runtime.runs.live_stream import TextDelta
 from weft.runtime.signals import UserMessage
 
 HERE: Final = Path(__file__).parent

@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from weft.errors import Ask, Refuse, RetryModel
     from weft.ports.scope import Scope
     from weft.runtime.asking import show_ui_tool, use_ui_tool
-    from weft.runtime.context_variables import Context
     from weft.runtime.host import Host
     from weft.runtime.signals import Answer, Stop, UserMessage
-    from weft.runtime.tool_options import tool
+    from weft.runtime.tools.context_variables import Context
+    from weft.runtime.tools.options import tool
 
 __all__ = [
     "Answer",
@@ -37,7 +37,7 @@ __version__ = "0.1.0"
 _HOMES: Final = {
     "Answer": "weft.runtime.signals",
     "Ask": "weft.errors",
-    "Context": "weft.runtime.context_variables",
+    "Context": "weft.runtime.tools.context_variables",
     "Host": "weft.runtime.host",
     "Refuse": "weft.errors",
     "RetryModel": "weft.errors",
@@ -47,7 +47,7 @@ _HOMES: Final = {
     "open_host": "weft.app.hosts",
     "run": "weft.app.hosts",
     "show_ui_tool": "weft.runtime.asking",
-    "tool": "weft.runtime.tool_options",
+    "tool": "weft.runtime.tools.options",
     "use_ui_tool": "weft.runtime.asking",
 }
 

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from weft import Answer, Scope, UserMessage
-from weft.engine.not_performed import not_performed
+from weft.engine.unsupported import not_performed
 from weft.packages.layout import FILE_KINDS
 from weft.packages.review import review
 from weft.spec.agents import REPLY_LIMITS, Agent, AgentType, Handoff, HumanInteraction

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from behaviour.cases_mistake import Case, Rename, Swap, swapped_in
 from weft.engine.events import Event, TurnEnded
 from weft.engine.state import State
-from weft.engine.trigger_kinds import Fires, TriggerKinds
+from weft.engine.variables.trigger_kinds import Fires, TriggerKinds
 
 _FILE: Final = "context_variables.json"
 _MOODS: Final = "tools/moods.py"

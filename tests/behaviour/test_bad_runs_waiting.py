@@ -10,7 +10,7 @@ import pytest
 from behaviour.bad_run_play import ADA, finished, open_host, play, spec
 from weft.errors import UsageError
 from weft.runtime import worker
-from weft.runtime.active import ActiveRun
+from weft.runtime.runs.active import ActiveRun
 from weft.runtime.signals import Answer, UserMessage
 from weft.testing.models import FunctionModel, call
 

@@ -8,9 +8,9 @@ from support.run_play import ADA, Seconds
 from support.source_play import MortalJournal, declared, play, store_at, tell, variable
 from weft.engine.events import ContextFetched, RunEnded, TurnFailed, VariableSet
 from weft.inspect.run import inspect_run
-from weft.runtime import sources
-from weft.runtime.outside import Outside
+from weft.runtime.external_ports import Outside
 from weft.runtime.signals import Stop
+from weft.runtime.variables import sources
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, ScriptedModel
 

@@ -27,9 +27,9 @@ from weft.engine.events import (
 )
 from weft.errors import ModelError, RunError, StoreError
 from weft.ports.documents import Collection
-from weft.runtime import sources
-from weft.runtime.outside import Outside
+from weft.runtime.external_ports import Outside
 from weft.runtime.signals import Stop
+from weft.runtime.variables import sources
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, ScriptedModel, call
 

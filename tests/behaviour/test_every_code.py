@@ -31,7 +31,7 @@ from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.catalogue import CATALOGUE, FAMILIES
 from weft.check.run import RULES
 from weft.check.workspace import WORKSPACE_RULES
-from weft.engine.suppression import WITHOUT_SCHEMA
+from weft.engine.variables.suppression import WITHOUT_SCHEMA
 from weft.errors import LinkError, PackageError
 from weft.findings import Finding, Place
 from weft.packages.archive.exporting import export_package

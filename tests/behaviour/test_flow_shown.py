@@ -22,7 +22,7 @@ from weft.flow import (
 )
 from weft.ports.model import ModelRequest
 from weft.retrieval import Collection, RetrievalResult
-from weft.runtime.deltas import TextDelta
+from weft.runtime.runs.live_stream import TextDelta
 from weft.runtime.signals import Answer
 from weft.spec.type_parser import parse_type
 from weft.spec.variables import StaticSource, Variable

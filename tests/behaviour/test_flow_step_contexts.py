@@ -11,7 +11,7 @@ from weft.adapters.sqlite import SqliteJournal
 from weft.context.agent_step import AgentStep, Failure, PathResult, StepContext
 from weft.context.assembled import AssembledContext
 from weft.ports.retriever import Collection
-from weft.runtime.deltas import TextDelta
+from weft.runtime.runs.live_stream import TextDelta
 from weft.testing import FunctionModel, InMemoryVectorAdapter, ScriptedModel
 
 

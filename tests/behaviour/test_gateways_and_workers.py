@@ -12,7 +12,7 @@ from weft.adapters.sqlite import SqliteJournal
 from weft.engine.events import RequestExpired, TurnStarted
 from weft.errors import UsageError
 from weft.inspect.replay import check_replay
-from weft.runtime.deltas import TextDelta
+from weft.runtime.runs.live_stream import TextDelta
 from weft.runtime.signals import Answer, Stop, UserMessage
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from support.generator_play import always, generate, only, sound, twisted
-from weft.engine.codec import encode
+from weft.engine.events.codec import encode
 from weft.errors import ModelError
 from weft.generator import judging
 from weft.generator.assisted import LONGEST_REPLY

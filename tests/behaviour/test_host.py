@@ -13,7 +13,7 @@ from weft.packages.reader import read_package
 from weft.packages.shipped import shipped_folder
 from weft.ports.model import ModelReply
 from weft.ports.scope import Scope
-from weft.runtime.deltas import TextDelta
+from weft.runtime.runs.live_stream import TextDelta
 from weft.runtime.signals import Answer, Stop, UserMessage
 from weft.runtime.workflow import link
 from weft.spec.workflow import WorkflowSpec

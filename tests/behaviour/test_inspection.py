@@ -40,7 +40,7 @@ from weft.inspect.run import inspect_run, spending
 from weft.inspect.turn import inspect_turn
 from weft.inspect.variables import causes
 from weft.ports.model import ModelReply
-from weft.runtime.decision import NewEvent, decide
+from weft.runtime.runs.decision import NewEvent, decide
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.models import FunctionModel, ScriptedModel, call
 

@@ -12,7 +12,6 @@ from support.boundary_play import Kept, declared, derived, in_turns, of, rest
 from support.run_play import ADA, read
 from weft.adapters.mcp.servers import McpToolServers
 from weft.adapters.system_clock import SystemClock
-from weft.engine.codec import encode
 from weft.engine.events import (
     ContextFetched,
     RequestOpened,
@@ -22,11 +21,12 @@ from weft.engine.events import (
     ToolReturned,
     VariableSet,
 )
+from weft.engine.events.codec import encode
 from weft.engine.reduce import fold
 from weft.errors import UsageError
 from weft.inspect.replay import check_replay
 from weft.ports.scope import Scope
-from weft.runtime.outside import Outside
+from weft.runtime.external_ports import Outside
 from weft.runtime.signals import Answer
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, ScriptedModel, call

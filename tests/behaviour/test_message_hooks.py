@@ -21,7 +21,7 @@ from weft.engine.events import (
 )
 from weft.inspect.replay import check_replay
 from weft.ports.model import ModelReply
-from weft.runtime.deltas import TextDelta
+from weft.runtime.runs.live_stream import TextDelta
 from weft.testing.models import FunctionModel, ScriptedModel, call
 from weft.wire.audience import Audience
 from weft.wire.events import user_event_data

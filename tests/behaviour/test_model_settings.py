@@ -14,7 +14,7 @@ from weft.adapters.memory import MemoryJournal
 from weft.adapters.models.registry import ModelRegistry
 from weft.inspect.turn import inspect_turn
 from weft.packages.reader import read_package
-from weft.runtime.model_settings import cache_seed
+from weft.runtime.models.settings import cache_seed
 from weft.runtime.signals import UserMessage
 from weft.spec.model_settings import RESERVED, ModelSettings
 from weft.spec.workflow import WorkflowSpec

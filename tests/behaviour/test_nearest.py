@@ -16,7 +16,7 @@ from weft.errors import RetrievalError, RunError, SetupError
 from weft.inspect.replay import check_replay
 from weft.inspect.run import inspect_run
 from weft.ports.model import ModelReply
-from weft.runtime.outside import Outside
+from weft.runtime.external_ports import Outside
 from weft.testing import WordEmbedder
 from weft.testing.hosts import host_for
 

@@ -17,7 +17,6 @@ from support.inspection_play import (
 )
 from support.run_play import ADA, linked, play
 from weft.engine import reduce as engine
-from weft.engine.codec import decode, encode
 from weft.engine.events import ContextAssembled as Assembled
 from weft.engine.events import (
     HandedOff,
@@ -28,6 +27,7 @@ from weft.engine.events import (
     TurnStarted,
     VariableSet,
 )
+from weft.engine.events.codec import decode, encode
 from weft.engine.reduce import fold
 from weft.inspect.replay import MOST_MISMATCHES, check_replay
 from weft.inspect.steps import steps

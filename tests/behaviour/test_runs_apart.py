@@ -9,8 +9,8 @@ from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.app.workflows import WorkspaceWorkflows
 from weft.packages.shipped import shipped_folder
 from weft.ports.scope import Scope
-from weft.runtime import deltas
-from weft.runtime.workflows import WorkflowCache
+from weft.runtime.runs import live_stream as deltas
+from weft.runtime.workflow.registry import WorkflowCache
 from weft.spec.workflow import WorkflowSpec
 from weft.testing import FunctionModel, host_for
 

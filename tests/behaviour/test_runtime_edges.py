@@ -19,8 +19,8 @@ from weft.engine.events import (
 )
 from weft.errors import RunError, StoreError, UsageError
 from weft.ports.scope import Scope
-from weft.runtime.deltas import TextDelta
-from weft.runtime.pacing import AT_ONCE
+from weft.runtime.runs.live_stream import TextDelta
+from weft.runtime.runs.pacing import AT_ONCE
 from weft.runtime.signals import Answer, Stop
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.clock import ManualClock

@@ -8,8 +8,8 @@ from pathlib import Path
 from support.boundary_play import declared, derived, in_turns, of, rest
 from support.run_play import ADA
 from weft.adapters.sqlite import SqliteJournal
-from weft.engine.codec import encode
 from weft.engine.events import RequestAnswered, RequestOpened, RunEnded, ToolReturned
+from weft.engine.events.codec import encode
 from weft.runtime.signals import Answer
 from weft.testing.hosts import host_for
 from weft.testing.models import ScriptedModel, call

@@ -26,7 +26,7 @@ from weft.cli.app import main
 from weft.engine.events import ToolFailed, ToolReturned
 from weft.errors import UsageError
 from weft.packages.writer import write_package
-from weft.runtime.outside import Outside
+from weft.runtime.external_ports import Outside
 from weft.runtime.signals import Answer
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, call

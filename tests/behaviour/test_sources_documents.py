@@ -14,7 +14,7 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.ports.documents import Collection
-from weft.runtime.outside import Outside
+from weft.runtime.external_ports import Outside
 from weft.runtime.signals import UserMessage
 from weft.testing.hosts import host_for
 from weft.testing.models import ScriptedModel, call

@@ -13,7 +13,7 @@ from support.source_play import Told, declared, derived, desk, play, tell, varia
 from weft.adapters.services.http_services import HttpServices
 from weft.app.hosts import LOCAL, open_host
 from weft.engine.events import ContextFetched, TurnFailed, VariableRefused, VariableSet
-from weft.runtime.outside import Outside
+from weft.runtime.external_ports import Outside
 from weft.spec.variables import ExternalSource
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for

@@ -16,7 +16,7 @@ from weft.app.profile import profile_of
 from weft.cli.app import main
 from weft.engine.events import RunStarted, ToolFailed, ToolReturned
 from weft.errors import CheckFailed, LinkError, UsageError
-from weft.runtime.values import start_values
+from weft.runtime.variables.values import start_values
 from weft.runtime.workflow import link
 from weft.testing.models import ScriptedModel, call
 

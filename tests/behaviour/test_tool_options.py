@@ -19,7 +19,7 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.inspect.replay import check_replay
-from weft.runtime.deltas import ToolProgress
+from weft.runtime.runs.live_stream import ToolProgress
 from weft.runtime.signals import Answer
 from weft.testing.hosts import host_for
 from weft.testing.models import ScriptedModel, call

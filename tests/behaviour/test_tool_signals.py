@@ -71,7 +71,7 @@ def test_a_refused_write_fails_the_tool_with_its_reason(bench):
 
 def test_a_tool_knows_the_call_it_is_in(bench):
     text = """
-        from weft.runtime.context_variables import Context
+        from weft.runtime.tools.context_variables import Context
         async def f(context: Context) -> list[str]:
             return [context.run, context.app, context.user, context.agent, context.key]
     """

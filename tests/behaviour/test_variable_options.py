@@ -11,7 +11,7 @@ from weft.app.linking import linking_of
 from weft.engine.events import RequestOpened, ToolFailed, ToolReturned, VariableSet
 from weft.errors import UsageError
 from weft.inspect.run import inspect_run
-from weft.runtime.outside import Outside
+from weft.runtime.external_ports import Outside
 from weft.runtime.signals import Answer, UserMessage
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.hosts import host_for

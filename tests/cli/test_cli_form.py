@@ -10,7 +10,7 @@ from weft.cli.chat.form import ask_form, shown_payload
 from weft.cli.commands.runs import milliseconds
 from weft.cli.failure import CommandFailed
 from weft.cli.text import clean_lines, folded, padded, shortened, width
-from weft.runtime.forms import make_forms
+from weft.runtime.tools.forms import make_forms
 from weft.spec.workflow import WorkflowSpec
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from support.desk_play import make_desk
 from support.terminal_play import Terminal
-from weft.runtime.model_settings import cache_seed
+from weft.runtime.models.settings import cache_seed
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ from weft.engine.events import (
     VariableRefused,
     VariableSet,
 )
-from weft.runtime.deltas import ModelRetry, TextDelta, ToolProgress
+from weft.runtime.runs.live_stream import ModelRetry, TextDelta, ToolProgress
 from weft.wire.events import event_data
 
 

@@ -1,7 +1,7 @@
 """Journals that are wrong in one respect each: what the suite must notice."""
 
 from weft.adapters.memory import MemoryJournal
-from weft.engine.board_rows import ArtifactRow, ConsumedRow, Letter, LetterTaken
+from weft.engine.board.rows import ArtifactRow, ConsumedRow, Letter, LetterTaken
 from weft.engine.events import MessageShown, ToolReturned
 from weft.engine.rows import RequestClosed, RequestRow
 from weft.errors import StoreConflict, StoreError

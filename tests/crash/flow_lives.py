@@ -23,7 +23,7 @@ from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
 from weft.context.agent_step import StepResult
 from weft.engine.events import TurnStarted
-from weft.engine.flow_plan import works_of
+from weft.engine.flow.plan import works_of
 from weft.errors import UsageError
 from weft.ports.scope import Scope
 from weft.runtime.signals import Answer

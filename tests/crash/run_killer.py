@@ -25,8 +25,8 @@ from crash_workflows import PLAYS, Play
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
-from weft.engine.codec import encode
 from weft.engine.events import KIND_NAMES
+from weft.engine.events.codec import encode
 from weft.errors import UsageError
 from weft.ports.scope import Scope
 from weft.runtime.host import Host

@@ -25,16 +25,16 @@ from weft.adapters.sqlite import SqliteJournal
 from weft.context import providers
 from weft.context.semantic import SemanticContextProvider
 from weft.context.similarity import Similarity
-from weft.engine.board_events import ArtifactPublished
-from weft.engine.board_turn import BOARD
-from weft.engine.codec import encode
+from weft.engine.board.turn import BOARD
 from weft.engine.events import SOURCE, ContextFetched, RunStarted
+from weft.engine.events.board import ArtifactPublished
+from weft.engine.events.codec import encode
 from weft.engine.state import State
 from weft.ports.scope import Scope
 from weft.runtime.board.calls import BoardCall, code_call
 from weft.runtime.board.code import LinkedHook
 from weft.runtime.board.preparing import prepared
-from weft.runtime.decision import NewEvent, decide
+from weft.runtime.runs.decision import NewEvent, decide
 from weft.runtime.workflow import Linking, link
 from weft.spec.providers import FilterConfig
 from weft.spec.workflow import WorkflowSpec

@@ -35,9 +35,10 @@ from weft.board import (
     PublicVisibility,
     Verdict,
 )
-from weft.engine import board_ids, board_turn
-from weft.engine.codec import encode
+from weft.engine.board import ids as board_ids
+from weft.engine.board import turn as board_turn
 from weft.engine.events import ArtifactPublished, ContextFetched, Event, TurnStarted
+from weft.engine.events.codec import encode
 from weft.ports.scope import Scope
 from weft.testing import FunctionModel, call
 from weft.testing.clock import ManualClock

@@ -15,15 +15,15 @@ from support.effort import TIMES
 from support.run_play import ADA
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
-from weft.engine.board_events import BatchesFlushed, DeliveryMissed
-from weft.engine.codec import decode, encode
+from weft.engine.board.publishing import VISIBILITY, Draft
 from weft.engine.commands import Fetch
 from weft.engine.events import KIND_NAMES, Event, RunEnded, StopAsked, TurnFailed, TurnStarted
-from weft.engine.publishing import VISIBILITY, Draft
+from weft.engine.events.board import BatchesFlushed, DeliveryMissed
+from weft.engine.events.codec import decode, encode
 from weft.engine.reduce import advance, fold
 from weft.inspect.replay import check_replay
 from weft.ports.scope import Scope
-from weft.runtime.decision import NewEvent
+from weft.runtime.runs.decision import NewEvent
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.clock import ManualClock
 

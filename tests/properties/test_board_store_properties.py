@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal, board
-from weft.engine.board_events import ArtifactPublished
+from weft.engine.board.visibility import Identity, may_see, stored_audience
 from weft.engine.events import MessageShown
-from weft.engine.visibility import Identity, may_see, stored_audience
+from weft.engine.events.board import ArtifactPublished
 from weft.ports.board import ArtifactQuery
 from weft.testing.journal.board_samples import BoardRun
 

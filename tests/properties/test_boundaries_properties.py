@@ -12,7 +12,6 @@ from support.boundary_play import Kept
 from support.effort import TIMES
 from support.run_play import ADA
 from weft.context.assembly import digest_of
-from weft.engine.codec import decode, encode
 from weft.engine.events import (
     KIND_NAMES,
     ContextAssembled,
@@ -20,11 +19,12 @@ from weft.engine.events import (
     SurfaceShown,
     ToolReturned,
 )
+from weft.engine.events.codec import decode, encode
 from weft.engine.reduce import fold, reduce
 from weft.engine.rows import Batch
 from weft.errors import UsageError
 from weft.inspect.replay import check_replay
-from weft.runtime.outside import Outside
+from weft.runtime.external_ports import Outside
 from weft.runtime.signals import Answer, Stop, UserMessage
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for

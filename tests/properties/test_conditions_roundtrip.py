@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.engine.conditions import UNKNOWN, decide, evaluate, same
+from weft.engine.variables.conditions import UNKNOWN, decide, evaluate, same
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.condition_printer import print_condition

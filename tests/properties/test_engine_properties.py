@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from support.effort import TIMES
 from support.engine_play import Play, workflow
-from weft.engine.codec import decode, encode
 from weft.engine.commands import CallModel, CallTool
 from weft.engine.events import (
     KIND_NAMES,
@@ -23,6 +22,7 @@ from weft.engine.events import (
     ToolReturned,
     VariableSet,
 )
+from weft.engine.events.codec import decode, encode
 from weft.engine.reduce import fold, pending, reduce
 from weft.engine.state import State
 

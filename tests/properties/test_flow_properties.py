@@ -9,7 +9,7 @@ from support.effort import TIMES
 from support.flow_play import FlowPlay
 from support.random_flows import FlowMaker, outcome_of
 from weft.engine.events import RequestAnswered, RunEnded, TurnEnded, TurnFailed, TurnStarted
-from weft.engine.flow_plan import StepPlan
+from weft.engine.flow.plan import StepPlan
 from weft.engine.reduce import fold
 
 #: A run takes far fewer; one that takes more goes round for ever.

@@ -15,7 +15,6 @@ from support.group_play import MEMBERS, team
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
 from weft.context.assembly import digest_of
-from weft.engine.codec import decode, encode
 from weft.engine.events import (
     KIND_NAMES,
     ContextAssembled,
@@ -26,6 +25,7 @@ from weft.engine.events import (
     TurnEnded,
     VariableSet,
 )
+from weft.engine.events.codec import decode, encode
 from weft.engine.reduce import fold, reduce
 from weft.engine.state import State
 from weft.errors import UsageError

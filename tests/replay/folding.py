@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from weft.engine.board_state import BoardState
-from weft.engine.codec import decode, encode
+from weft.engine.board.state import BoardState
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import KIND_NAMES, Event
-from weft.engine.flow_state import FlowState
+from weft.engine.events.codec import decode, encode
+from weft.engine.flow.state import FlowState
 from weft.engine.reduce import fold, reduce
 from weft.engine.state import State
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from weft.engine.board_events import ArtifactArrived, ArtifactPublished
 from weft.engine.events import Event, TurnStarted
+from weft.engine.events.board import ArtifactArrived, ArtifactPublished
 from weft.runtime.board.evaluation import CONTINUE, EvalContext, EvalInputs, Verdict
 from weft.runtime.host import Host
 from weft.runtime.workflow import Linking

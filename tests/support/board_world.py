@@ -9,16 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from weft.adapters.python_tools.loader import PythonToolLoader
-from weft.engine.board import rules_of
-from weft.engine.board_events import (
-    ArtifactArrived,
-    ArtifactPublished,
-    DeliveryDeferred,
-    DeliveryMissed,
-)
-from weft.engine.board_rules import SubscriptionRules, holds
+from weft.engine.board.correlation import rules_of
+from weft.engine.board.publishing import Draft, published
+from weft.engine.board.rules import SubscriptionRules, holds
 from weft.engine.commands import CallTool, Fetch
-from weft.engine.conditions import evaluate
 from weft.engine.events import (
     ContextFetched,
     Event,
@@ -29,12 +23,18 @@ from weft.engine.events import (
     ToolReturned,
     TurnStarted,
 )
-from weft.engine.publishing import Draft, published
+from weft.engine.events.board import (
+    ArtifactArrived,
+    ArtifactPublished,
+    DeliveryDeferred,
+    DeliveryMissed,
+)
 from weft.engine.reduce import advance, fold, is_wanted, pending
 from weft.engine.rows import TimerGone, TimerRow, batch
 from weft.engine.state import State
+from weft.engine.variables.conditions import evaluate
 from weft.errors import ExpressionError
-from weft.runtime.decision import NewEvent, decide
+from weft.runtime.runs.decision import NewEvent, decide
 from weft.runtime.workflow import Linking, Workflow, link
 from weft.spec.workflow import WorkflowSpec
 

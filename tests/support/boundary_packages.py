@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from weft.engine.events import ModelReplied
-from weft.engine.trigger_kinds import Fires
+from weft.engine.variables.trigger_kinds import Fires
 from weft.errors import ModelError, PortError, StoreError
 from weft.ports.services import ServiceAnswer
-from weft.runtime.outside import Outside
+from weft.runtime.external_ports import Outside
 from weft.runtime.workflow import Linking
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.models import FunctionModel, call

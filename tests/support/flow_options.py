@@ -13,8 +13,8 @@ from weft.inspect.replay import check_replay
 from weft.ports.clock import Clock
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
+from weft.runtime.external_ports import Outside
 from weft.runtime.host import Host
-from weft.runtime.outside import Outside
 from weft.runtime.signals import Answer
 from weft.runtime.workflow import Linking
 from weft.spec.workflow import WorkflowSpec

@@ -24,7 +24,7 @@ from weft.engine.events import (
 )
 from weft.engine.reduce import fold, is_wanted, pending
 from weft.engine.state import State
-from weft.runtime.decision import NewEvent, decide
+from weft.runtime.runs.decision import NewEvent, decide
 from weft.spec.flow import Flow, FunctionWork, Step
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.type_parser import parse_type

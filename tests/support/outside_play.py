@@ -7,8 +7,8 @@ from weft.ports.model import ModelReply, ToolSchema
 from weft.ports.scope import Scope
 from weft.ports.services import ServiceAnswer
 from weft.ports.tool_servers import OfferedTool
+from weft.runtime.external_ports import Outside
 from weft.runtime.host import Host
-from weft.runtime.outside import Outside
 from weft.runtime.signals import Answer, UserMessage
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.models import FunctionModel, call

@@ -23,8 +23,8 @@ from weft.inspect.replay import check_replay
 from weft.ports.documents import Collection, Document
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
+from weft.runtime.external_ports import Outside
 from weft.runtime.host import Host
-from weft.runtime.outside import Outside
 from weft.runtime.workflow import Workflow
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.hosts import host_for

@@ -16,7 +16,7 @@ from weft.engine.compiled import CompiledWorkflow
 from weft.engine.state import State
 from weft.errors import LinkError
 from weft.ports.tools import AskPerson, ToolCall
-from weft.runtime.context_variables import Context
+from weft.runtime.tools.context_variables import Context
 
 #: Short, so that a test of what hangs does not; and long, so that a busy machine is no failure.
 QUICK = Limits(timeout=0.5, grace=0.1, pause=0.01)

@@ -22,8 +22,8 @@ from weft.ports.clock import Clock
 from weft.ports.embeddings import Embedder
 from weft.ports.journal import Journal
 from weft.ports.model import Model
+from weft.runtime.external_ports import Outside
 from weft.runtime.host import Host
-from weft.runtime.outside import Outside
 from weft.runtime.workflow import Workflow, link
 from weft.spec.canonical import digest
 from weft.spec.workflow import WorkflowSpec

@@ -18,7 +18,7 @@ from weft.dsl.objects import LocalObjects, kept_objects
 from weft.engine.events import Event, Outcome
 from weft.engine.rows import RequestRow
 from weft.engine.state import State
-from weft.engine.triggers import dig
+from weft.engine.variables.triggers import dig
 from weft.errors import RunError, ToolError, UsageError
 from weft.findings import Finding, Json
 from weft.ports.clock import Clock

@@ -15,7 +15,7 @@ from weft.adapters.models.sample_values import put_at, sample_value
 from weft.check.explore.samples import questions_in
 from weft.check.subject import Subject
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.conditions import evaluate
+from weft.engine.variables.conditions import evaluate
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.ports.documents import Change, Collection, Document
@@ -23,7 +23,7 @@ from weft.ports.model import ToolSchema
 from weft.ports.scope import Scope
 from weft.ports.services import ServiceAnswer, ServiceRequest
 from weft.ports.tool_servers import OfferedTool, ToolServer
-from weft.runtime.outside import Outside
+from weft.runtime.external_ports import Outside
 from weft.spec.condition_parser import parse_condition
 from weft.spec.starts import DatabaseStart, FormStart, WebhookStart
 from weft.spec.tools import SecretRef

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from weft.adapters.models.sample_moves import Move, Steering, Step, steps_of
 from weft.adapters.models.sample_values import Places
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.conditions import evaluate
+from weft.engine.variables.conditions import evaluate
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.ids import TERMINATE

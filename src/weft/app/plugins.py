@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Final
 
-from weft.engine.trigger_kinds import TriggerKind
+from weft.engine.variables.trigger_kinds import TriggerKind
 from weft.errors import SetupError
 
 #: The group of entry points whose names are kinds of triggers: `{"type": "x:NAME"}`.

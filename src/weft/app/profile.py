@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from weft.check.subject import Profile
-from weft.engine.suppression import IN_PRODUCTION, WITHOUT_SCHEMA
+from weft.engine.variables.suppression import IN_PRODUCTION, WITHOUT_SCHEMA
 from weft.errors import UsageError
 
 #: What counts as yes, and as no.

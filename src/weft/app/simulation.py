@@ -18,15 +18,15 @@ from weft.app.made_up import MadeUp
 from weft.check.subject import Subject
 from weft.engine.events import ToolRequest
 from weft.engine.rows import Batch, RequestRow
-from weft.engine.triggers import dig
+from weft.engine.variables.triggers import dig
 from weft.errors import WeftError
 from weft.findings import Json
 from weft.generator.simulation import SimulatedRun, Simulation
 from weft.ports.model import ModelReply, ModelRequest
 from weft.ports.scope import Scope
-from weft.runtime.forms import APPROVAL
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, UserMessage
+from weft.runtime.tools.forms import APPROVAL
 from weft.runtime.workflow import Workflow, link
 from weft.spec.orchestrator import WorkflowDependencies
 from weft.spec.triggers import TimerExpiredTrigger, Trigger, UserTextTrigger

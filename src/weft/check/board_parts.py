@@ -7,7 +7,7 @@ from typing import Final, cast
 from weft.check.answer_schema import Lost, follow
 from weft.check.subject import Subject, listed_once
 from weft.check.values import is_complete
-from weft.engine.board_rules import types_of
+from weft.engine.board.rules import types_of
 from weft.errors import ExpressionError
 from weft.findings import Path
 from weft.ids import OBJECT_REF

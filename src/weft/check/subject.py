@@ -6,7 +6,7 @@ from functools import cached_property, wraps
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal, TypeAlias, TypeVar, cast
 
-from weft.engine.trigger_kinds import TriggerKind, TriggerKinds
+from weft.engine.variables.trigger_kinds import TriggerKind, TriggerKinds
 from weft.errors import ExpressionError
 from weft.findings import Fix, Path, Place, Severity
 from weft.ids import BUILT_IN_VARIABLES, TERMINATE, USER

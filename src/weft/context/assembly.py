@@ -21,8 +21,8 @@ from weft.context.view import (
     headed,
     schemas,
 )
-from weft.engine.offered import offered_tools
 from weft.engine.state import Activation, State
+from weft.engine.turn.offered import offered_tools
 from weft.findings import Json
 from weft.ports.model import ChatMessage, ToolSchema
 from weft.spec.ingredients import estimate

@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.context.similarity import GET_EMBEDDINGS, NO_EMBEDDINGS, text_of
 from weft.context.slices import ContextRequest, ContextSlice, Envelope
-from weft.engine.triggers import dig
+from weft.engine.variables.triggers import dig
 from weft.errors import RetrievalError
 from weft.findings import Json
 from weft.spec import providers

@@ -7,7 +7,7 @@ from weft.context.history import Window, window
 from weft.context.segment import Kind, LeftOut, Segment
 from weft.context.values import shown, value_of
 from weft.context.view import StepMessages
-from weft.engine.flow_lanes import lane_of
+from weft.engine.flow.lanes import lane_of
 from weft.engine.state import Activation, State
 from weft.findings import Json
 from weft.ports.model import ChatMessage

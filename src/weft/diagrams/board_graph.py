@@ -6,7 +6,7 @@ from typing import Final
 
 from weft.diagrams.nodes import START_KEY, Edge, Graph, Node, agent_key, notes_of
 from weft.diagrams.wording import NAME_LENGTH, WORKFLOW_LENGTH, described, shown
-from weft.engine.visibility import Identity, audience, may_see
+from weft.engine.board.visibility import Identity, audience, may_see
 from weft.spec.board import Board, BoardAgent, Join, Publication, Schedule, Subscription
 from weft.spec.workflow import WorkflowSpec
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from weft.engine.board_rules import BoardRules, compile_board, role_of
-from weft.engine.computed import ComputedRules, link_computed
+from weft.engine.board.rules import BoardRules, compile_board, role_of
+from weft.engine.conversation.routing import GroupRules, Routing, link_routing
 from weft.engine.defaults import reply_limit, startup_mode
-from weft.engine.flow_plan import FlowPlan, compile_flow, roles
-from weft.engine.points import (
+from weft.engine.flow.plan import FlowPlan, compile_flow, roles
+from weft.engine.turn.hook_points import (
     REPLY_HOOKS,
     SEND_HOOK,
     TRIGGER,
@@ -17,9 +17,9 @@ from weft.engine.points import (
     declared_points,
     function_triggers,
 )
-from weft.engine.routing import GroupRules, Routing, link_routing
-from weft.engine.trigger_index import TriggerIndex, index_triggers
-from weft.engine.trigger_kinds import NO_KINDS, TriggerKinds
+from weft.engine.variables.computed import ComputedRules, link_computed
+from weft.engine.variables.trigger_index import TriggerIndex, index_triggers
+from weft.engine.variables.trigger_kinds import NO_KINDS, TriggerKinds
 from weft.findings import Json
 from weft.spec.agents import Agent
 from weft.spec.orchestrator import Orchestrator, StartupMode

@@ -8,27 +8,21 @@ its cause; what needs the world is returned as the other commands.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
-from weft.engine import (
-    activations,
-    board,
-    board_turn,
-    boundaries,
-    calls,
-    conversation,
-    ending,
-    events,
-    flow,
-    groups,
-    requests,
-    timers,
-    variables,
-)
+from weft.engine import events, timers
+from weft.engine.board import correlation as board
+from weft.engine.board import turn as board_turn
 from weft.engine.commands import Assemble, CallModel, Command, Judge, WriteDocument
 from weft.engine.compiled import CompiledWorkflow
+from weft.engine.conversation import groups
+from weft.engine.conversation import handoffs as conversation
 from weft.engine.events import Event, EventData
+from weft.engine.flow import order as flow
+from weft.engine.modes import role_of
 from weft.engine.state import Activation, State
-from weft.engine.triggers import custom
-from weft.engine.ways import role_of
+from weft.engine.turn import activations, calls, ending, requests
+from weft.engine.turn import lifecycle as boundaries
+from weft.engine.variables import values as variables
+from weft.engine.variables.triggers import custom
 
 #: Takes an event into a state it may write on, and says what is to be done.
 Handler: TypeAlias = Callable[[CompiledWorkflow, State, Event, Any], list[Command]]

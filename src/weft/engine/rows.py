@@ -6,7 +6,7 @@ These are tuples: one is made with every batch, and a frozen class takes three t
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from weft.engine.board_rows import BoardSide, board_sides
+from weft.engine.board.rows import BoardSide, board_sides
 from weft.engine.events import Event, Outcome
 from weft.engine.state import Request, State, Status
 from weft.findings import Json

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
 
-from weft.engine.board_state import Artifact, BoardState
+from weft.engine.board.state import Artifact, BoardState
+from weft.engine.conversation.routing import Route
 from weft.engine.events import Outcome, ToolRequest
-from weft.engine.flow_state import FlowState, StepRun
+from weft.engine.flow.state import FlowState, StepRun
 from weft.engine.log import KeyLog, Log
-from weft.engine.routing import Route
 from weft.engine.spent import Spent
 from weft.findings import Json
 

@@ -1,12 +1,13 @@
 """Timers: set, due, and gone with what they belong to."""
 
-from weft.engine import board, flow
+from weft.engine.board import correlation as board
 from weft.engine.commands import Command
 from weft.engine.compiled import CompiledWorkflow
+from weft.engine.conversation.groups import overdue
 from weft.engine.events import Event, TimerFired, TimerSet
-from weft.engine.groups import overdue
+from weft.engine.flow import order as flow
 from weft.engine.state import State, Timer, without
-from weft.engine.triggers import fire, timer_expired
+from weft.engine.variables.triggers import fire, timer_expired
 
 
 def on_timer_set(

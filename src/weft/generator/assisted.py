@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, cast
 
-from weft.engine.codec import read_json, unfenced
+from weft.engine.events.codec import read_json, unfenced
 from weft.errors import ModelError
 from weft.findings import Json
 from weft.generator.designer.model import NEXT, DesignerModel, is_answered
@@ -17,8 +17,8 @@ from weft.generator.judging import in_words, part_faults
 from weft.generator.reading import listed_values
 from weft.generator.steps import STEP_OF
 from weft.ports.model import Model, ModelReply, ModelRequest
-from weft.runtime.forms import first_fault, misfits_of
-from weft.runtime.json_values import plain_json
+from weft.runtime.tools.forms import first_fault, misfits_of
+from weft.runtime.variables.json_values import plain_json
 
 #: How often a model may try before the designer's result is taken.
 TRIES: Final = 3

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from weft.engine.board_events import (
+from weft.engine.board.state import Artifact, BoardState
+from weft.engine.board.turn import BOARD
+from weft.engine.events import ContextFetched, Event, RunStarted
+from weft.engine.events.board import (
     ArtifactArrived,
     ArtifactPublished,
     DeliveryDeferred,
     DeliveryMissed,
 )
-from weft.engine.board_state import Artifact, BoardState
-from weft.engine.board_turn import BOARD
-from weft.engine.events import ContextFetched, Event, RunStarted
 from weft.engine.state import State
 
 

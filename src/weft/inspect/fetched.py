@@ -6,10 +6,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_core import to_json
 
-from weft.engine.board_turn import BOARD
+from weft.engine.board.turn import BOARD
 from weft.engine.events import ContextFetched, Event, Values
-from weft.engine.flow_turn import FLOW
-from weft.runtime.fetching import SERVER
+from weft.engine.flow.turn import FLOW
+from weft.runtime.variables.fetching import SERVER
 from weft.runtime.workflow import Workflow
 
 #: default: nothing was found or it could not be read, and it has its default; fault: it has none,

@@ -20,9 +20,9 @@ from weft.engine.events import (
     Values,
     VariableSet,
 )
-from weft.engine.flow_failure import RETRY
-from weft.engine.flow_plan import ApprovalPlan, BranchPlan, StepPlan, nodes_of
-from weft.engine.flow_turn import FLOW, POINTS
+from weft.engine.flow.failure import RETRY
+from weft.engine.flow.plan import ApprovalPlan, BranchPlan, StepPlan, nodes_of
+from weft.engine.flow.turn import FLOW, POINTS
 from weft.engine.state import State
 from weft.findings import Json
 from weft.inspect.steps import Step

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from weft.engine.codec import read_json, unfenced
-from weft.engine.conditions import evaluate
+from weft.engine.conversation.routing import RoutingRule, nearest_rule
 from weft.engine.events import ConditionJudged, Event, HandedOff, Usage
-from weft.engine.routing import RoutingRule, nearest_rule
+from weft.engine.events.codec import read_json, unfenced
+from weft.engine.variables.conditions import evaluate
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.inspect.steps import Step

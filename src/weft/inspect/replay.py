@@ -8,7 +8,6 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from weft.context.assembly import assemble
-from weft.engine.codec import encode
 from weft.engine.commands import Assemble, Record, Start
 from weft.engine.events import (
     EDIT,
@@ -21,11 +20,12 @@ from weft.engine.events import (
     TurnStarted,
     VariableSet,
 )
+from weft.engine.events.codec import encode
 from weft.engine.reduce import fold, pending
 from weft.engine.state import State
-from weft.engine.writes import value_error
+from weft.engine.variables.access import value_error
 from weft.inspect.steps import Step, steps
-from weft.runtime.decision import (
+from weft.runtime.runs.decision import (
     ENGINE,
     FollowUp,
     NewEvent,

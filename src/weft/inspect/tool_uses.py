@@ -13,11 +13,11 @@ from weft.engine.events import (
     Usage,
     Values,
 )
-from weft.engine.points import HANDOFF
+from weft.engine.turn.hook_points import HANDOFF
 from weft.findings import Json
 from weft.inspect.fetched import FetchRecord
 from weft.inspect.steps import Step
-from weft.runtime.hooks import about_to_say, apart
+from weft.runtime.tools.hooks import about_to_say, apart
 from weft.runtime.workflow import Workflow
 
 

@@ -12,7 +12,7 @@ from weft.inspect.handoffs import HandoffRecord, Judgement, handoff_record, judg
 from weft.inspect.steps import steps
 from weft.inspect.tool_uses import ToolUse
 from weft.inspect.turn_notes import NOTES, ModelCall, Page, seconds
-from weft.runtime.model_settings import declared, in_run
+from weft.runtime.models.settings import declared, in_run
 from weft.runtime.workflow import Workflow
 from weft.spec.model_settings import ModelSettings
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.context.values import shown
-from weft.engine.conditions import same
 from weft.engine.events import KIND_NAMES, Event, RunStarted, VariableRefused, VariableSet
 from weft.engine.state import State
+from weft.engine.variables.conditions import same
 from weft.findings import Json
 from weft.runtime.workflow import Workflow
 from weft.spec.types import print_type

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from weft.engine.flow_plan import steps_of
+from weft.engine.flow.plan import steps_of
 from weft.errors import UsageError
 from weft.spec.flow import (
     ArtifactsIngredient,

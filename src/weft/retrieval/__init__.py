@@ -13,7 +13,7 @@ from weft.adapters.collections.ingest import Ingested, Progress
 from weft.app.collections import Collections, open_collections
 from weft.ports.embeddings import Embedder
 from weft.ports.retriever import Collection, RetrievalResult, Retrievers, VectorSearchAdapter
-from weft.runtime.retrievers import RetrieverRegistry
+from weft.runtime.workflow.retrievers import RetrieverRegistry
 
 __all__ = [
     "Chunking",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from weft.errors import UsageError
 from weft.findings import Json
 from weft.ports.tools import AskPerson, ShowPerson
-from weft.runtime.json_values import plain_json
+from weft.runtime.variables.json_values import plain_json
 
 
 @dataclass

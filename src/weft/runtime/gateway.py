@@ -15,7 +15,6 @@ from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Journal, Pruned
 from weft.ports.retriever import Retrievers
 from weft.ports.scope import Scope
-from weft.runtime.active import ActiveRun
 from weft.runtime.arguments import (
     require_number,
     require_scope,
@@ -23,16 +22,16 @@ from weft.runtime.arguments import (
     require_user,
     require_values,
 )
-from weft.runtime.comparing import require_embeddings
-from weft.runtime.decision import CallCheck, NewEvent
-from weft.runtime.deltas import Delta, Speech
-from weft.runtime.dependencies import require_completed
 from weft.runtime.flow.starting import require_collections, require_state
-from weft.runtime.following import Follower
-from weft.runtime.forking import Edits, fork
+from weft.runtime.models.comparing import require_embeddings
 from weft.runtime.perform import ModelSource
-from weft.runtime.run_writer import Batches, RunWriter
-from weft.runtime.secrets import SecretAnswers
+from weft.runtime.runs.active import ActiveRun
+from weft.runtime.runs.decision import CallCheck, NewEvent
+from weft.runtime.runs.following import Follower
+from weft.runtime.runs.forking import Edits, fork
+from weft.runtime.runs.live_stream import Delta, Speech
+from weft.runtime.runs.starts import first_events, require_way, start_input, values_of_input
+from weft.runtime.runs.writer import Batches, RunWriter
 from weft.runtime.signals import (
     Answer,
     Signal,
@@ -42,11 +41,12 @@ from weft.runtime.signals import (
     refuse_answered,
     was_heard,
 )
-from weft.runtime.starts import first_events, require_way, start_input, values_of_input
-from weft.runtime.values import fitting_text, start_values
+from weft.runtime.variables.secrets import SecretAnswers
+from weft.runtime.variables.values import fitting_text, start_values
 from weft.runtime.worker import Worker, is_text, no_run
 from weft.runtime.workflow import Workflow
-from weft.runtime.workflows import WorkflowCache
+from weft.runtime.workflow.dependencies import require_completed
+from weft.runtime.workflow.registry import WorkflowCache
 
 #: A run to which something is written: worked on here, or only written to.
 OpenRun: TypeAlias = ActiveRun | RunWriter

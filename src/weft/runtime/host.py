@@ -16,19 +16,19 @@ from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
 from weft.ports.tools import ToolLoader
-from weft.runtime.active import ActiveRun
 from weft.runtime.arguments import require_scope
 from weft.runtime.board.gateway import BoardGateway
-from weft.runtime.deltas import Speech
-from weft.runtime.holding import Holding
+from weft.runtime.external_ports import Outside
 from weft.runtime.local_dispatch import LocalDispatcher
-from weft.runtime.outside import Outside
 from weft.runtime.perform import ModelSource, Performer
-from weft.runtime.run_writer import Batches
-from weft.runtime.secrets import SecretAnswers
+from weft.runtime.runs.active import ActiveRun
+from weft.runtime.runs.holding import Holding
+from weft.runtime.runs.live_stream import Speech
+from weft.runtime.runs.writer import Batches
+from weft.runtime.variables.secrets import SecretAnswers
 from weft.runtime.worker import LEASE, Worker, is_alive
 from weft.runtime.workflow import LINKING, Linking
-from weft.runtime.workflows import FindWorkflow, WorkflowCache
+from weft.runtime.workflow.registry import FindWorkflow, WorkflowCache
 
 
 class Host(BoardGateway):

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, cast
 from weft.context.assembly import Assembly, assemble
 from weft.context.similarity import Similarity
 from weft.context.values import values_of
-from weft.engine.board_turn import BOARD
+from weft.engine.board.turn import BOARD
 from weft.engine.commands import CallModel, CallTool, Effect, Fetch, Judge, WriteDocument
 from weft.engine.compiled import refreshed
 from weft.engine.events import (
@@ -22,7 +22,7 @@ from weft.engine.events import (
     ModelFailed,
     VariableSet,
 )
-from weft.engine.flow_turn import FLOW
+from weft.engine.flow.turn import FLOW
 from weft.errors import ModelError, PortError, RunError, ToolError, UsageError
 from weft.findings import Json
 from weft.ports.clock import Clock
@@ -31,23 +31,29 @@ from weft.ports.model import ChatMessage, Model, ModelReply, ModelRequest, Outpu
 from weft.ports.scope import Scope
 from weft.runtime.board.calls import BoardCall, code_call
 from weft.runtime.board.preparing import prepared
-from weft.runtime.comparing import compare
-from weft.runtime.consulting import JUDGEMENT, judge_messages, judged, question_of, tool_messages
-from weft.runtime.decision import Decision, NewEvent
-from weft.runtime.deltas import ModelRetry, Speech
-from weft.runtime.fetching import fetch, hidden_settings, read_variable, without_secrets
+from weft.runtime.external_ports import Outside
 from weft.runtime.flow.preparing import prepared as prepared_step
 from weft.runtime.flow.retrieval import SearchMemory
-from weft.runtime.holding import Holding
-from weft.runtime.masking import masked
-from weft.runtime.model_settings import in_run
-from weft.runtime.outside import Outside
-from weft.runtime.pacing import Pace
-from weft.runtime.questions import CallingRun
-from weft.runtime.replies import recorded
-from weft.runtime.secrets import SecretAnswers, secret_values
-from weft.runtime.sources import write_entity
-from weft.runtime.tool_calls import ToolCaller
+from weft.runtime.models.comparing import compare
+from weft.runtime.models.consulting import (
+    JUDGEMENT,
+    judge_messages,
+    judged,
+    question_of,
+    tool_messages,
+)
+from weft.runtime.models.replies import recorded
+from weft.runtime.models.settings import in_run
+from weft.runtime.runs.decision import Decision, NewEvent
+from weft.runtime.runs.holding import Holding
+from weft.runtime.runs.live_stream import ModelRetry, Speech
+from weft.runtime.runs.pacing import Pace
+from weft.runtime.tools.calls import ToolCaller
+from weft.runtime.tools.questions import CallingRun
+from weft.runtime.variables.fetching import fetch, hidden_settings, read_variable, without_secrets
+from weft.runtime.variables.masking import masked
+from weft.runtime.variables.secrets import SecretAnswers, secret_values
+from weft.runtime.variables.sources import write_entity
 from weft.runtime.workflow import Workflow
 from weft.spec.model_settings import ModelSettings
 from weft.spec.variables import EntitySource

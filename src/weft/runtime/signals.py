@@ -10,9 +10,9 @@ from weft.engine.events import Event, RequestAnswered, RequestExpired, RequestOp
 from weft.engine.state import State
 from weft.errors import UsageError
 from weft.findings import Json
-from weft.runtime.decision import CallCheck, NewEvent
-from weft.runtime.json_values import plain_json
-from weft.runtime.values import fitting_text, refuse_empty
+from weft.runtime.runs.decision import CallCheck, NewEvent
+from weft.runtime.variables.json_values import plain_json
+from weft.runtime.variables.values import fitting_text, refuse_empty
 from weft.runtime.workflow import Workflow
 
 StopMode: TypeAlias = Literal["now", "after_turn"]

@@ -16,14 +16,14 @@ from weft.ports.clock import Clock
 from weft.ports.dispatcher import RunKey
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
-from weft.runtime.active import ActiveRun
-from weft.runtime.decision import Decision, NewEvent
-from weft.runtime.due import DueWatch
 from weft.runtime.perform import Performer
-from weft.runtime.run_writer import Batches, RunWriter
+from weft.runtime.runs.active import ActiveRun
+from weft.runtime.runs.decision import Decision, NewEvent
+from weft.runtime.runs.due import DueWatch
+from weft.runtime.runs.writer import Batches, RunWriter
 from weft.runtime.signals import expiry_of
 from weft.runtime.workflow import Workflow
-from weft.runtime.workflows import WorkflowCache
+from weft.runtime.workflow.registry import WorkflowCache
 
 _log: Final = logging.getLogger("weft.runtime")
 

@@ -16,8 +16,8 @@ from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Journal
 from weft.ports.model import Model
 from weft.ports.scope import Scope
+from weft.runtime.external_ports import Outside
 from weft.runtime.host import Host
-from weft.runtime.outside import Outside
 from weft.runtime.workflow import LINKING, Linking, Workflow, link
 from weft.spec.workflow import WorkflowSpec
 

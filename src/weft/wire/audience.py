@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from weft.engine.trigger_index import Matches, matcher
+from weft.engine.variables.trigger_index import Matches, matcher
 from weft.spec.triggers import AgentTextTrigger, Trigger, UserTextTrigger
 from weft.spec.variables import DerivedSource, Variable
 from weft.spec.workflow import WorkflowSpec

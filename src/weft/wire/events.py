@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from weft.engine.codec import encode
 from weft.engine.events import (
     KIND_NAMES,
     Event,
@@ -20,9 +19,10 @@ from weft.engine.events import (
     TurnStarted,
     VariableSet,
 )
+from weft.engine.events.codec import encode
 from weft.inspect.variables import UNSHOWN, is_secret
-from weft.runtime.deltas import ToolProgress
-from weft.runtime.replies import reading
+from weft.runtime.models.replies import reading
+from weft.runtime.runs.live_stream import ToolProgress
 from weft.runtime.workflow import Workflow
 from weft.wire.audience import Audience
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from weft.adapters.models.sample_texts import is_free_text, matching_text, sample_text
-from weft.engine.patterns import pattern
+from weft.engine.variables.patterns import pattern
 from weft.spec.triggers import Match
 
 MATCH = TypeAdapter(Match)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.tool_play import compiled, context, state
 from weft.engine.events import VariableSet
 from weft.errors import ToolError
-from weft.runtime.context_variables import Context
+from weft.runtime.tools.context_variables import Context
 
 
 def pairs(it: Context) -> tuple[tuple[str, object], ...]:

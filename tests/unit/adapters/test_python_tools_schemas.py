@@ -237,7 +237,7 @@ def test_a_function_without_docstring_has_no_description(bench):
 )
 def test_what_the_run_fills_is_not_told_to_the_model(bench, parameter):
     text = f"""
-        from weft.runtime.context_variables import Context
+        from weft.runtime.tools.context_variables import Context
         def f(a: int, {parameter}) -> str:
             return {parameter.lstrip("*, ").partition(":")[0]}.key
     """

@@ -21,7 +21,7 @@ from weft.context.assembled import (
 from weft.context.slices import Envelope
 from weft.errors import ToolError
 from weft.ports.retriever import Collection, RetrievalResult
-from weft.runtime.json_values import plain_json
+from weft.runtime.variables.json_values import plain_json
 
 
 class ResearchLibrary(Collection): ...

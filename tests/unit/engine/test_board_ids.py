@@ -2,8 +2,8 @@
 
 import re
 
-from weft.engine.board_ids import activation_name, product_name, tick_name, timer_name
-from weft.engine.board_state import Artifact
+from weft.engine.board.ids import activation_name, product_name, tick_name, timer_name
+from weft.engine.board.state import Artifact
 
 
 def artifacts(*ids, correlation="c"):

@@ -5,11 +5,21 @@ from datetime import UTC, datetime
 import pytest
 
 from support.board_world import RUN, World, engine_result, linked, never
-from weft.engine import board as board_module
-from weft.engine import pools
-from weft.engine.board_events import ArtifactArrived, ArtifactPublished, DeliveryMissed
-from weft.engine.board_rules import holds
-from weft.engine.board_state import Artifact, BoardState, Delayed, Delivery
+from weft.engine.board import correlation as board_module
+from weft.engine.board import joins as pools
+from weft.engine.board.publishing import VISIBILITY, Draft
+from weft.engine.board.rules import holds
+from weft.engine.board.schedules import next_cron, next_time, parse_cron
+from weft.engine.board.state import Artifact, BoardState, Delayed, Delivery
+from weft.engine.board.visibility import (
+    HIDDEN,
+    Audience,
+    Identity,
+    audience,
+    denial,
+    may_see,
+    stored_audience,
+)
 from weft.engine.commands import Fetch
 from weft.engine.events import (
     ContextFetched,
@@ -21,21 +31,11 @@ from weft.engine.events import (
     ToolFailed,
     ToolReturned,
 )
+from weft.engine.events.board import ArtifactArrived, ArtifactPublished, DeliveryMissed
 from weft.engine.log import Fifo
-from weft.engine.publishing import VISIBILITY, Draft
 from weft.engine.reduce import fold, pending
-from weft.engine.schedules import next_cron, next_time, parse_cron
-from weft.engine.visibility import (
-    HIDDEN,
-    Audience,
-    Identity,
-    audience,
-    denial,
-    may_see,
-    stored_audience,
-)
 from weft.errors import ExpressionError
-from weft.runtime.decision import NewEvent
+from weft.runtime.runs.decision import NewEvent
 from weft.spec.board import Schedule
 from weft.spec.condition_parser import parse_condition
 from weft.spec.workflow import WorkflowSpec

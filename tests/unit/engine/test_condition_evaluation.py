@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.engine.conditions import UNKNOWN, decide, evaluate, same
+from weft.engine.variables.conditions import UNKNOWN, decide, evaluate, same
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import parse_condition
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.engine.conditions import UNKNOWN, decide, evaluate, value_at
+from weft.engine.variables.conditions import UNKNOWN, decide, evaluate, value_at
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.condition_printer import print_condition

@@ -28,10 +28,10 @@ from weft.engine.events import (
     VariableRefused,
     VariableSet,
 )
-from weft.engine.not_performed import not_performed
 from weft.engine.reduce import fold, pending
-from weft.engine.suppression import IN_PRODUCTION, without_sources
-from weft.engine.writes import write_error
+from weft.engine.unsupported import not_performed
+from weft.engine.variables.access import write_error
+from weft.engine.variables.suppression import IN_PRODUCTION, without_sources
 from weft.spec.workflow import WorkflowSpec
 
 END = [{"source_agent": "A", "target_agent": "terminate"}]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.engine.codec import read_json, unfenced
+from weft.engine.events.codec import read_json, unfenced
 
 
 @pytest.mark.parametrize(

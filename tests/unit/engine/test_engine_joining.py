@@ -3,8 +3,8 @@
 import pytest
 
 from support.engine_play import Play, workflow
+from weft.engine.conversation.joining import join_values
 from weft.engine.events import VariableRefused, VariableSet
-from weft.engine.joining import join_values
 
 
 def joined(rule, was, first, second):

@@ -7,7 +7,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from support.engine_play import workflow
-from weft.engine.codec import decode, encode, read_json
+from weft.engine.conversation.routing import Route
 from weft.engine.events import (
     KIND_NAMES,
     KINDS,
@@ -20,12 +20,12 @@ from weft.engine.events import (
     TurnStarted,
     Usage,
 )
+from weft.engine.events.codec import decode, encode, read_json
 from weft.engine.log import KeyLog, Log
-from weft.engine.patterns import pattern
 from weft.engine.reduce import HANDLERS
-from weft.engine.routing import Route
 from weft.engine.state import Activation, ActivationChanges, State
-from weft.engine.writes import BY_TRIGGER, write_error
+from weft.engine.variables.access import BY_TRIGGER, write_error
+from weft.engine.variables.patterns import pattern
 from weft.errors import ExpressionError
 from weft.testing.journal.kinds import EVERY_KIND
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from support.engine_play import Play, workflow
-from weft.engine.activations import MAX_CALLS, MAX_REFUSALS
 from weft.engine.commands import Assemble, CallModel, CallTool
 from weft.engine.events import (
     ContextAssembled,
@@ -35,6 +34,7 @@ from weft.engine.reduce import pending, reduce
 from weft.engine.rows import RequestClosed, RequestRow, TimerGone, TimerRow, batch
 from weft.engine.spent import Spent
 from weft.engine.state import Message
+from weft.engine.turn.activations import MAX_CALLS, MAX_REFUSALS
 
 TOOL = {"agent": "A", "function": "look"}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.engine.not_performed import not_performed, refusal
+from weft.engine.unsupported import not_performed, refusal
 from weft.spec.workflow import WorkflowSpec
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from weft.engine.conditions import UNKNOWN, decide, evaluate
+from weft.engine.conversation.routing import Route, link_routing, routes_after, routes_before
 from weft.engine.defaults import may_route, reply_limit, startup_mode
-from weft.engine.routing import Route, link_routing, routes_after, routes_before
+from weft.engine.variables.conditions import UNKNOWN, decide, evaluate
 from weft.spec.agents import Agent
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.variables import Variable

@@ -10,7 +10,7 @@ from support.journal_play import play
 from weft.adapters.memory import MemoryJournal
 from weft.engine.rows import DueRow, TimerGone
 from weft.errors import RunError, StoreError
-from weft.runtime.due import LONGEST_PAUSE, PAUSE, DueWatch
+from weft.runtime.runs.due import LONGEST_PAUSE, PAUSE, DueWatch
 from weft.testing.clock import START, ManualClock
 from weft.testing.journal.samples import SampleRun
 

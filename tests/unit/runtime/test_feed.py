@@ -9,7 +9,7 @@ from support.journal_play import play
 from weft.adapters.sqlite import SqliteJournal, journal
 from weft.engine.events import Event, MessageShown, RunEnded
 from weft.errors import StoreError
-from weft.runtime.feed import MOST_WAITING, Feed, Subscription, follow
+from weft.runtime.runs.feed import MOST_WAITING, Feed, Subscription, follow
 from weft.testing.journal.samples import SCOPE, SampleRun
 
 KEY = ("app", "r")

@@ -7,9 +7,9 @@ import pytest
 from support.journal_play import play
 from weft.engine.events import MessageShown
 from weft.errors import RunError, UsageError
-from weft.runtime.decision import NewEvent
-from weft.runtime.effects import Broken
-from weft.runtime.inbox import Delivery, Inbox
+from weft.runtime.runs.decision import NewEvent
+from weft.runtime.runs.effects import Broken
+from weft.runtime.runs.inbox import Delivery, Inbox
 
 RESULT = (NewEvent("agent:A", MessageShown("x"), 3, 1),)
 

@@ -20,8 +20,8 @@ from weft.engine.rows import batch
 from weft.engine.state import State
 from weft.errors import StoreConflict, StoreError, UsageError
 from weft.ports.scope import Scope
-from weft.runtime.decision import NewEvent, decide
-from weft.runtime.run_writer import MAX_CONFLICTS, PAUSES, Batches, RunWriter
+from weft.runtime.runs.decision import NewEvent, decide
+from weft.runtime.runs.writer import MAX_CONFLICTS, PAUSES, Batches, RunWriter
 from weft.runtime.signals import is_open
 from weft.spec.workflow import WorkflowSpec
 

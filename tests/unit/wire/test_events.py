@@ -17,7 +17,7 @@ from weft.engine.events import (
     RunStarted,
     VariableSet,
 )
-from weft.runtime.deltas import ToolProgress
+from weft.runtime.runs.live_stream import ToolProgress
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.journal.kinds import EVERY_KIND
 from weft.wire.audience import Audience

@@ -12,7 +12,7 @@ from weft.errors import ModelError, PortError, StoreError
 from weft.ports.model import ModelReply, ToolSchema
 from weft.ports.scope import Scope
 from weft.ports.tool_servers import OfferedTool
-from weft.runtime.outside import Outside
+from weft.runtime.external_ports import Outside
 from weft.runtime.signals import Answer
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.models import ScriptedModel, call

@@ -25,8 +25,8 @@ from weft.errors import ToolError
 from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.tool_servers import OfferedTool, ToolServer
-from weft.runtime.json_values import plain_json
-from weft.runtime.masking import masked
+from weft.runtime.variables.json_values import plain_json
+from weft.runtime.variables.masking import masked
 
 _T = TypeVar("_T")
 

@@ -19,7 +19,7 @@ from mcp.types import jsonrpc_message_adapter
 
 from weft.errors import ToolError
 from weft.ports.tool_servers import ToolServer
-from weft.runtime.json_values import MAX_BYTES
+from weft.runtime.variables.json_values import MAX_BYTES
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams

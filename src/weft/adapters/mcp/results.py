@@ -21,7 +21,7 @@ from weft.errors import ToolError
 from weft.findings import Json
 from weft.ports.model import ToolSchema
 from weft.ports.tool_servers import OfferedTool
-from weft.runtime.json_values import plain_json
+from weft.runtime.variables.json_values import plain_json
 
 LOG: Final = logging.getLogger("weft.mcp")
 

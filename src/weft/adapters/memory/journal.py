@@ -4,9 +4,9 @@ from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
 from weft.adapters.memory.board import MemoryBoard
-from weft.engine.board_rows import Letter
-from weft.engine.codec import encode
+from weft.engine.board.rows import Letter
 from weft.engine.events import Event
+from weft.engine.events.codec import encode
 from weft.engine.rows import (
     Batch,
     DueRow,
@@ -23,7 +23,7 @@ from weft.ports.board import ArtifactPage, ArtifactQuery, Consumption
 from weft.ports.dispatcher import RunKey
 from weft.ports.journal import Pruned
 from weft.ports.scope import Scope
-from weft.runtime.feed import Feed, follow
+from weft.runtime.runs.feed import Feed, follow
 
 
 class MemoryJournal:

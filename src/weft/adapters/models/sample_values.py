@@ -7,8 +7,8 @@ from typing import Any, Final, TypeAlias
 
 from weft.adapters.models.json_objects import as_items, as_object
 from weft.adapters.models.sample_texts import sample_text
-from weft.engine.conditions import same
-from weft.engine.triggers import dig
+from weft.engine.variables.conditions import same
+from weft.engine.variables.triggers import dig
 from weft.errors import ModelError
 from weft.findings import Json
 

@@ -1,7 +1,7 @@
 """Tools that come with Weft: a package binds one with `"file": "weft"` and its name."""
 
 from weft.findings import Json
-from weft.runtime.context_variables import Context
+from weft.runtime.tools.context_variables import Context
 
 
 def context_summary(context_variables: Context) -> dict[str, Json]:

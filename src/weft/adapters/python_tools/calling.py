@@ -20,8 +20,8 @@ from weft.ids import nearest
 from weft.ports.model import ToolSchema
 from weft.ports.tools import AskPerson, ToolCall
 from weft.runtime.asking import asking
-from weft.runtime.json_values import plain_json
-from weft.runtime.tool_options import ToolOptions, options_of
+from weft.runtime.tools.options import ToolOptions, options_of
+from weft.runtime.variables.json_values import plain_json
 
 _BY_NAME: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 

@@ -15,8 +15,8 @@ from typing_extensions import TypedDict
 from weft.errors import RetryModel
 from weft.findings import Json
 from weft.ports.model import ToolSchema
-from weft.runtime.context_variables import Context
-from weft.runtime.json_values import own_copy
+from weft.runtime.tools.context_variables import Context
+from weft.runtime.variables.json_values import own_copy
 
 #: A type hint is whatever an author writes: a class, an alias, a special form.
 Hint: TypeAlias = Any

@@ -18,7 +18,7 @@ from yarl import URL
 
 from weft.adapters.services.addresses import is_public
 from weft.adapters.services.faults import PrivateAddress, connection_fault, status_fault
-from weft.engine.codec import read_json
+from weft.engine.events.codec import read_json
 from weft.errors import PortError
 from weft.findings import Json
 from weft.ports.services import ServiceLogin, ServiceRequest

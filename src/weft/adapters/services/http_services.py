@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from weft.adapters.services.cache import AnswerCache
-from weft.engine.codec import read_json
+from weft.engine.events.codec import read_json
 from weft.errors import PortError, SetupError
 from weft.ports.clock import Clock
 from weft.ports.scope import Scope

@@ -11,12 +11,12 @@ from weft.adapters.sqlite.board_rows import name_text, to_names
 from weft.adapters.sqlite.pieces import Row, marks
 from weft.adapters.sqlite.rows import to_data
 from weft.adapters.sqlite.schema import snapshot
-from weft.engine.board_events import ArtifactArrived, ArtifactPublished
-from weft.engine.board_rows import Letter
-from weft.engine.board_state import Artifact
-from weft.engine.codec import decode
+from weft.engine.board.rows import Letter
+from weft.engine.board.state import Artifact
+from weft.engine.board.visibility import Audience, Identity
 from weft.engine.events import KIND_NAMES
-from weft.engine.visibility import Audience, Identity
+from weft.engine.events.board import ArtifactArrived, ArtifactPublished
+from weft.engine.events.codec import decode
 from weft.errors import StoreError
 from weft.ports.board import (
     ArtifactPage,

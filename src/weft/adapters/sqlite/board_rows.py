@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from pydantic_core import from_json, to_json
 
 from weft.adapters.sqlite.pieces import Row, in_pieces, marks
-from weft.engine.board_rows import ArtifactRow, ConsumedRow, Letter, LetterTaken
-from weft.engine.codec import encode
+from weft.engine.board.rows import ArtifactRow, ConsumedRow, Letter, LetterTaken
+from weft.engine.events.codec import encode
 from weft.engine.rows import Side
 
 #: How many rows go into one statement; more would be more values than an older SQLite takes.

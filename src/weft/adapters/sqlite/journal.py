@@ -36,7 +36,7 @@ from weft.adapters.sqlite.queries import (
 )
 from weft.adapters.sqlite.readers import Readers
 from weft.adapters.sqlite.writer import Writer
-from weft.engine.board_rows import Letter
+from weft.engine.board.rows import Letter
 from weft.engine.events import Event
 from weft.engine.rows import Batch, DueRow, RequestRow, RunRow
 from weft.errors import StoreError
@@ -44,7 +44,7 @@ from weft.findings import Json
 from weft.ports.board import ArtifactPage, ArtifactQuery, Consumption
 from weft.ports.journal import Durability, Pruned
 from weft.ports.scope import Scope
-from weft.runtime.feed import Feed, follow
+from weft.runtime.runs.feed import Feed, follow
 
 T = TypeVar("T")
 

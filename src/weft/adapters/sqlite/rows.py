@@ -8,8 +8,8 @@ from pydantic_core import from_json, to_json
 
 from weft.adapters.sqlite.board_rows import BoardRows, board_rows
 from weft.adapters.sqlite.pieces import Row
-from weft.engine.codec import decode, encode
 from weft.engine.events import KIND_NAMES, Event, EventData
+from weft.engine.events.codec import decode, encode
 from weft.engine.rows import Batch, RequestRow, RunRow
 from weft.errors import StoreError
 

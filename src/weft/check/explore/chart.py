@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from weft.check.explore.ground import Ground
 from weft.check.explore.space import Change, backward, forward
-from weft.engine.routing import Routing
+from weft.engine.conversation.routing import Routing
 
 #: enter: the agent is about to speak; arrive: its turn has begun; speak: it is at work; work: it
 #: has called tools; said: it has given its reply, and the call that is made with it is over;

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from weft.engine.conditions import UNKNOWN, decide
-from weft.engine.routing import Route, RoutingRule, Test
+from weft.engine.conversation.routing import Route, RoutingRule, Test
+from weft.engine.variables.conditions import UNKNOWN, decide
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.spec.conditions import Condition, names

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from weft.check.explore.happenings import LAST, Happening, Setting
 from weft.check.explore.samples import Questions, samples
 from weft.check.values import key_of
-from weft.engine.conditions import UNKNOWN, same
+from weft.engine.variables.conditions import UNKNOWN, same
 from weft.findings import Json
 from weft.spec.types import print_type
 from weft.spec.variables import (

@@ -20,8 +20,7 @@ from weft.check.explore.happenings import Happening, Moment, Setting
 from weft.check.explore.space import Change, change, union
 from weft.check.subject import Subject
 from weft.engine.compiled import handoff_tools
-from weft.engine.defaults import startup_mode
-from weft.engine.routing import (
+from weft.engine.conversation.routing import (
     GroupRules,
     Route,
     Routing,
@@ -30,6 +29,7 @@ from weft.engine.routing import (
     routes_after,
     routes_before,
 )
+from weft.engine.defaults import startup_mode
 from weft.spec.orchestrator import Orchestrator
 
 #: What happens in the turn of a member beside the calls of tools.

@@ -20,7 +20,7 @@ from weft.check.explore.space import Space, lay_out
 from weft.check.explore.triggers import triggered
 from weft.check.subject import Subject
 from weft.check.values import misfit
-from weft.engine.conditions import UNKNOWN
+from weft.engine.variables.conditions import UNKNOWN
 from weft.ids import FUNCTION_REF
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition, names

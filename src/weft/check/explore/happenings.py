@@ -9,8 +9,8 @@ from weft.check.code.facts import code_of, path_in, reached
 from weft.check.code.writes import Write
 from weft.check.subject import Subject
 from weft.engine.compiled import AFTER_RUN, refreshed
-from weft.engine.conditions import UNKNOWN
-from weft.engine.writes import access_error
+from weft.engine.variables.access import access_error
+from weft.engine.variables.conditions import UNKNOWN
 from weft.findings import Json
 from weft.spec.tools import BUILT_IN_FILE, Hook, LifecycleTool
 from weft.spec.variables import DerivedSource, EntitySource, Source, Variable

@@ -22,9 +22,9 @@ from weft.check.explore.happenings import (
     callers,
 )
 from weft.check.subject import Subject
-from weft.engine.conditions import UNKNOWN
-from weft.engine.pattern_examples import example_of
-from weft.engine.trigger_index import matcher
+from weft.engine.variables.conditions import UNKNOWN
+from weft.engine.variables.pattern_examples import example_of
+from weft.engine.variables.trigger_index import matcher
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.spec.part import JsonMap

@@ -9,7 +9,7 @@ from weft.check.explore.chart import Chart, Nodes, Point, PointKind
 from weft.check.explore.reach import Node, Path
 from weft.check.explore.space import union
 from weft.check.subject import Subject
-from weft.engine.routing import RoutingRule
+from weft.engine.conversation.routing import RoutingRule
 from weft.findings import Json
 from weft.spec.agents import Handoff
 

@@ -18,7 +18,7 @@ from weft.check.rule import rule
 from weft.check.rules.prompts import places_of
 from weft.check.spelling import did_you_mean, listed, unknown_name
 from weft.check.subject import Hit, Subject
-from weft.engine.schedules import parse_cron
+from weft.engine.board.schedules import parse_cron
 from weft.errors import ExpressionError
 from weft.findings import Json, Path
 from weft.spec.board import Join, Schedule, Subscription

@@ -15,8 +15,8 @@ from weft.check.rules.comparisons import TRUTHS, objections
 from weft.check.spelling import did_you_mean
 from weft.check.subject import Hit, Subject
 from weft.check.values import variable_types
-from weft.engine.conditions import UNKNOWN
 from weft.engine.defaults import may_route
+from weft.engine.variables.conditions import UNKNOWN
 from weft.errors import ExpressionError
 from weft.findings import Json, Path
 from weft.ids import BUILT_IN_VARIABLES

@@ -7,7 +7,7 @@ from weft.check.rule import rule
 from weft.check.rules.conditions import named_in
 from weft.check.rules.prompts import insertions
 from weft.check.subject import Hit, Subject
-from weft.engine.suppression import IN_PRODUCTION, suppressed_variables
+from weft.engine.variables.suppression import IN_PRODUCTION, suppressed_variables
 from weft.findings import Severity
 from weft.spec.agents import IN_WORDS
 from weft.spec.variables import ComputedSource, EnvironmentSource, Variable

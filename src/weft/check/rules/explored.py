@@ -20,7 +20,7 @@ from weft.check.rules import (
 )
 from weft.check.spelling import listed
 from weft.check.subject import Hit, Subject
-from weft.engine.routing import link_routing
+from weft.engine.conversation.routing import link_routing
 from weft.findings import Path
 from weft.spec.conditions import names as names_in
 

@@ -8,7 +8,7 @@ from weft.check.rule import rule
 from weft.check.rules.trigger_places import of_plugins
 from weft.check.spelling import PATH_HINT, is_address_path
 from weft.check.subject import Hit, Subject
-from weft.engine.not_performed import not_performed, refusal
+from weft.engine.unsupported import not_performed, refusal
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import parse_condition
 from weft.spec.orchestrator import Budget, Orchestrator

@@ -11,7 +11,7 @@ from weft.check.rules.usage import read_variables
 from weft.check.spelling import short, variable_meant
 from weft.check.subject import Hit, Subject
 from weft.check.values import is_open_secret, key_of, misfit, told
-from weft.engine.conditions import same
+from weft.engine.variables.conditions import same
 from weft.findings import Fix, Json, Path, Remove
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Value, names
 from weft.spec.variables import ComputedSource, DerivedSource

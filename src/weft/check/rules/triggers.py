@@ -21,8 +21,8 @@ from weft.check.rules.trigger_places import (
 )
 from weft.check.spelling import did_you_mean, listed, short, unknown_name
 from weft.check.subject import Hit, Subject
-from weft.engine.conditions import same
-from weft.engine.patterns import pattern
+from weft.engine.variables.conditions import same
+from weft.engine.variables.patterns import pattern
 from weft.errors import ExpressionError
 from weft.spec.agents import Agent
 from weft.spec.tools import UiTool

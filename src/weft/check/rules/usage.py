@@ -13,7 +13,7 @@ from weft.check.rules.prompts import insertions, quoted_words, words
 from weft.check.rules.trigger_places import placed_triggers
 from weft.check.spelling import variable_meant
 from weft.check.subject import Hit, Subject
-from weft.engine.writes import may_read
+from weft.engine.variables.access import may_read
 from weft.errors import ExpressionError
 from weft.spec.conditions import names
 from weft.spec.flow import VariableIngredient

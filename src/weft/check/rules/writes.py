@@ -10,8 +10,8 @@ from weft.check.rules.declared import RUN_POINTS, AnyEntry, all_entries
 from weft.check.spelling import did_you_mean, short
 from weft.check.subject import Hit, Subject
 from weft.check.values import misfit_told, told
-from weft.engine.conditions import same
-from weft.engine.writes import access_error
+from weft.engine.variables.access import access_error
+from weft.engine.variables.conditions import same
 from weft.findings import Place
 from weft.spec.tools import AgentTool, Hook, LifecycleTool, UiTool
 from weft.spec.types import print_type

@@ -17,13 +17,13 @@ from weft.cli.pages.runs import answer_command
 from weft.cli.streams import Streams
 from weft.cli.text import clean, clean_lines
 from weft.engine.events import Event
-from weft.engine.flow_plan import APPROVAL
+from weft.engine.flow.plan import APPROVAL
 from weft.engine.reduce import reduce
 from weft.engine.rows import RequestRow, RunRow, request_row
 from weft.engine.state import State
 from weft.errors import UsageError
-from weft.runtime.deltas import Delta
 from weft.runtime.host import Host
+from weft.runtime.runs.live_stream import Delta
 from weft.runtime.signals import Answer, Signal, Stop
 from weft.runtime.workflow import Workflow
 

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 
 from weft.cli.text import clean, clean_lines
 from weft.findings import Json
-from weft.runtime.forms import resolved, secret_fields
+from weft.runtime.tools.forms import resolved, secret_fields
 
 #: Asks for one line.
 AskLine: TypeAlias = Callable[[str], Awaitable[str]]

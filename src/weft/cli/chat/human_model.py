@@ -12,7 +12,7 @@ from weft.cli.text import clean, clean_lines, counted, shortened
 from weft.engine.events import ToolRequest
 from weft.ids import nearest
 from weft.ports.model import ChatMessage, ModelReply, ModelRequest
-from weft.runtime.forms import resolved
+from weft.runtime.tools.forms import resolved
 
 #: How many of the last messages are shown, and how much of each.
 _LAST: Final = 4

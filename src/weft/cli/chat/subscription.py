@@ -7,8 +7,8 @@ from typing import TypeAlias, cast
 
 from weft.app.places import LOCAL
 from weft.engine.events import Event
-from weft.runtime.deltas import Delta
 from weft.runtime.host import Host
+from weft.runtime.runs.live_stream import Delta
 
 _Events: TypeAlias = AsyncGenerator[Event | Delta]
 

@@ -20,9 +20,9 @@ from weft.cli.streams import Streams, finish
 from weft.cli.text import clean, clean_lines, folded
 from weft.engine import events
 from weft.engine.events import Event, EventData
-from weft.engine.points import HANDOFF
+from weft.engine.turn.hook_points import HANDOFF
 from weft.inspect.flow import retried
-from weft.runtime.deltas import Delta, ModelRetry, TextDelta, ToolProgress
+from weft.runtime.runs.live_stream import Delta, ModelRetry, TextDelta, ToolProgress
 from weft.runtime.workflow import Workflow
 from weft.wire.audience import Audience
 from weft.wire.events import event_data, progress_data, read_as

@@ -31,7 +31,7 @@ from weft.cli.starting import read_message, warn_if_changed
 from weft.cli.streams import Streams
 from weft.cli.text import clean, counted
 from weft.engine.events import Event, TurnStarted
-from weft.engine.flow_plan import APPROVAL
+from weft.engine.flow.plan import APPROVAL
 from weft.engine.rows import RequestRow, RunRow
 from weft.errors import LinkError, WeftError
 from weft.findings import Json

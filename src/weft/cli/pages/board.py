@@ -9,8 +9,8 @@ from weft.cli.hosting import short
 from weft.cli.pages.page import Page
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, counted
+from weft.engine.board.visibility import Audience
 from weft.engine.events import TimerSet, TurnStarted
-from weft.engine.visibility import Audience
 from weft.inspect.board import (
     ArtifactRef,
     BoardRun,

@@ -15,10 +15,10 @@ from weft.cli.pages.board import (
 from weft.cli.pages.flow_lines import branched_text, context_texts, flow_line
 from weft.cli.text import at_time, counted, shortened, value_text
 from weft.engine import events
-from weft.engine.board_turn import AFTER, BOARD, ENGINE, ERROR, PUBLISH
+from weft.engine.board.turn import AFTER, BOARD, ENGINE, ERROR, PUBLISH
 from weft.engine.events import Event, EventData
-from weft.engine.flow_turn import FLOW
-from weft.engine.points import COMPUTED, HANDOFF, TRIGGER
+from weft.engine.flow.turn import FLOW
+from weft.engine.turn.hook_points import COMPUTED, HANDOFF, TRIGGER
 from weft.findings import Json
 from weft.inspect.board import slice_records
 from weft.inspect.fetched import FetchRecord, fetch_records

@@ -21,9 +21,9 @@ from weft.engine.events import (
     TurnFailed,
     TurnStarted,
 )
-from weft.engine.flow_failure import RETRY
-from weft.engine.flow_plan import AGAIN, APPROVAL, END, JOIN
-from weft.engine.flow_turn import APPLY, FLOW, POINTS, STEP
+from weft.engine.flow.failure import RETRY
+from weft.engine.flow.plan import AGAIN, APPROVAL, END, JOIN
+from weft.engine.flow.turn import APPLY, FLOW, POINTS, STEP
 from weft.findings import Json
 from weft.inspect.flow import StepNotes, StepTurn, attempts_of, case_of, path_of
 from weft.runtime.workflow import Workflow

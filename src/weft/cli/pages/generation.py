@@ -15,7 +15,7 @@ from weft.findings import Json
 from weft.generator.diagram import plan_drawing
 from weft.generator.plan import plan_lines
 from weft.generator.steps import STEP_OF
-from weft.runtime.deltas import Delta, ToolProgress
+from weft.runtime.runs.live_stream import Delta, ToolProgress
 from weft.runtime.workflow import Workflow
 
 #: The room for names of agents.

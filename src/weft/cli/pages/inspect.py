@@ -22,8 +22,8 @@ from weft.cli.pages.page import Page
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, counted, value_text
 from weft.context.segment import LeftOut, Segment
-from weft.engine.board_turn import POINTS
-from weft.engine.flow_turn import POINTS as FLOW_POINTS
+from weft.engine.board.turn import POINTS
+from weft.engine.flow.turn import POINTS as FLOW_POINTS
 from weft.findings import Json
 from weft.inspect.comparison import TurnComparison
 from weft.inspect.handoffs import HandoffRecord, RuleAsked

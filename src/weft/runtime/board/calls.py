@@ -8,10 +8,8 @@ from pydantic import ValidationError
 
 from weft.context.similarity import NO_EMBEDDINGS, Similarity, text_of
 from weft.context.slices import AgentInfo, Envelope, Item, utc
-from weft.engine.board import rules_of
-from weft.engine.board_rules import SubscriptionRules, test_of
-from weft.engine.board_turn import AFTER, ENGINE, PUBLISH, inputs_of, spec_of
-from weft.engine.publishing import (
+from weft.engine.board.correlation import rules_of
+from weft.engine.board.publishing import (
     VISIBILITY,
     JsonDraft,
     Unpublishable,
@@ -19,8 +17,10 @@ from weft.engine.publishing import (
     fulfils,
     reviewed,
 )
+from weft.engine.board.rules import SubscriptionRules, test_of
+from weft.engine.board.turn import AFTER, ENGINE, PUBLISH, inputs_of, spec_of
+from weft.engine.board.visibility import audience, may_see
 from weft.engine.state import Activation, State
-from weft.engine.visibility import audience, may_see
 from weft.errors import RetrievalError, ToolError
 from weft.findings import Json
 from weft.ports.board import BoardStore
@@ -37,8 +37,8 @@ from weft.runtime.board.evaluation import (
     drafts_of,
 )
 from weft.runtime.board.reading import reader_for
-from weft.runtime.context_variables import Context
-from weft.runtime.json_values import own_copy, plain_json
+from weft.runtime.tools.context_variables import Context
+from weft.runtime.variables.json_values import own_copy, plain_json
 from weft.runtime.workflow import Workflow
 from weft.spec.visibility import PUBLIC
 

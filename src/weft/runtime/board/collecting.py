@@ -5,13 +5,13 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
-from weft.engine.board_rows import Letter
+from weft.engine.board.rows import Letter
 from weft.engine.events import ArtifactPublished, Event
 from weft.engine.rows import RunRow
 from weft.errors import WeftError
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
-from weft.runtime.decision import NewEvent
+from weft.runtime.runs.decision import NewEvent
 
 _log: Final = logging.getLogger("weft.runtime")
 

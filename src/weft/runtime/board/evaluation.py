@@ -18,12 +18,12 @@ from weft.context.slices import (
     Item,
 )
 from weft.dsl.board_parts import qualified_name
-from weft.engine.publishing import VISIBILITY, JsonDraft, dumped
+from weft.engine.board.publishing import VISIBILITY, JsonDraft, dumped
 from weft.errors import ToolError, UsageError
 from weft.findings import Json
 from weft.runtime.board.types import ArtifactTypes
-from weft.runtime.context_variables import Context
-from weft.runtime.json_values import plain_json
+from weft.runtime.tools.context_variables import Context
+from weft.runtime.variables.json_values import plain_json
 from weft.spec.visibility import Visibility
 
 ModelT = TypeVar("ModelT", bound=BaseModel)

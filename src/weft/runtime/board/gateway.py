@@ -7,11 +7,11 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from weft.context.slices import Envelope
-from weft.engine.board import rules_of
-from weft.engine.board_rows import Letter
+from weft.engine.board.correlation import rules_of
+from weft.engine.board.rows import Letter
+from weft.engine.board.visibility import Identity, denial
 from weft.engine.events import ArtifactPublished, BatchesFlushed, Event, RunStarted
 from weft.engine.state import State
-from weft.engine.visibility import Identity, denial
 from weft.errors import RunError, StoreConflict, UsageError, WeftError
 from weft.findings import Json
 from weft.ids import nearest
@@ -21,12 +21,12 @@ from weft.runtime.arguments import require_scope, require_text, require_user
 from weft.runtime.board.collecting import Collector, last_run, open_run
 from weft.runtime.board.publish import Offer, Publication, event_of, judged
 from weft.runtime.board.reading import reader_for
-from weft.runtime.comparing import require_embeddings
-from weft.runtime.decision import NewEvent
-from weft.runtime.dependencies import require_completed
 from weft.runtime.gateway import Gateway
+from weft.runtime.models.comparing import require_embeddings
+from weft.runtime.runs.decision import NewEvent
 from weft.runtime.signals import Stop
 from weft.runtime.workflow import Workflow
+from weft.runtime.workflow.dependencies import require_completed
 from weft.spec.providers import FilterConfig
 from weft.spec.visibility import Visibility
 

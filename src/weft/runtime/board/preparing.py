@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from weft.context.providers import PROVIDER_SECONDS, answer_of, name_of
 from weft.context.slices import ContextProvider, ContextRequest, ContextSlice, Envelope, Item
-from weft.engine.board import rules_of
-from weft.engine.board_turn import inputs_of
+from weft.engine.board.correlation import rules_of
+from weft.engine.board.turn import inputs_of
 from weft.errors import ToolError, WeftError
 from weft.findings import Json
 from weft.runtime.board.calls import BoardCall, envelopes, plain
@@ -20,7 +20,7 @@ from weft.runtime.board.evaluation import (
     Verdict,
 )
 from weft.runtime.board.reading import hidden_ids
-from weft.runtime.json_values import plain_json
+from weft.runtime.variables.json_values import plain_json
 from weft.spec.board import HookName
 from weft.spec.providers import MAX_LIMIT
 

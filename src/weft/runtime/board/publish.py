@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from weft.context.similarity import Similarity
-from weft.engine.board import rules_of
+from weft.engine.board.correlation import rules_of
+from weft.engine.board.publishing import VISIBILITY, JsonDraft, published, read_draft
 from weft.engine.events import ArtifactPublished
-from weft.engine.publishing import VISIBILITY, JsonDraft, published, read_draft
 from weft.errors import ToolError, UsageError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.ports.clock import Clock
 from weft.runtime.board.calls import OutsideCall, code_call, consulted
-from weft.runtime.json_values import plain_json
+from weft.runtime.variables.json_values import plain_json
 from weft.runtime.workflow import Workflow
 from weft.spec.visibility import Visibility
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from weft.context.slices import BoardReader, Envelope, utc
-from weft.engine.visibility import Identity
+from weft.engine.board.visibility import Identity
 from weft.errors import UsageError
 from weft.ports.board import ArtifactQuery, BoardStore, StoredArtifact
-from weft.runtime.json_values import own_copy
+from weft.runtime.variables.json_values import own_copy
 from weft.spec.providers import MAX_LIMIT, MAX_OFFSET, FilterConfig, milliseconds
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from weft.errors import UsageError
 from weft.findings import Json
 from weft.ids import nearest
-from weft.runtime.forms import Misfits, first_fault, misfits_of
+from weft.runtime.tools.forms import Misfits, first_fault, misfits_of
 from weft.spec.board import TICK, Board
 from weft.spec.type_schema import json_schema
 from weft.spec.types import Ref

@@ -20,12 +20,12 @@ from weft.context.assembled import AssembledContext, from_record
 from weft.context.slices import BoardReader, utc
 from weft.context.values import values_of
 from weft.context.view import is_visible
+from weft.engine.board.visibility import Identity
 from weft.engine.events import Usage
-from weft.engine.flow_reading import failure_of, paths_of, step_of, undone_of, work_of
-from weft.engine.flow_state import StepRun
-from weft.engine.flow_turn import STEP
+from weft.engine.flow.reading import failure_of, paths_of, step_of, undone_of, work_of
+from weft.engine.flow.state import StepRun
+from weft.engine.flow.turn import STEP
 from weft.engine.state import Activation, State
-from weft.engine.visibility import Identity
 from weft.errors import ToolError, WeftError
 from weft.findings import Json
 from weft.ports.board import BoardStore
@@ -35,7 +35,7 @@ from weft.runtime.board.reading import reader_for
 from weft.runtime.flow.code import FlowCode, LinkedFunction
 from weft.runtime.flow.retrieval import RunSearches
 from weft.runtime.flow.states import GivenState, given_state, said
-from weft.runtime.tool_options import options_of, tool
+from weft.runtime.tools.options import options_of, tool
 from weft.runtime.workflow import Workflow
 from weft.spec.flow import AgentWork, FunctionWork, Step, Work
 

@@ -27,7 +27,7 @@ from weft.findings import Json
 from weft.ports.model import ChatMessage
 from weft.runtime.flow.calls import FlowCall, exception_of
 from weft.runtime.flow.code import FindAdapter
-from weft.runtime.json_values import plain_json
+from weft.runtime.variables.json_values import plain_json
 from weft.spec.flow import (
     AgentWork,
     ArtifactsIngredient,

@@ -4,9 +4,9 @@ from typing import cast
 
 from pydantic import ValidationError
 
-from weft.engine.codec import read_json, unfenced
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.flow_reading import work_of
+from weft.engine.events.codec import read_json, unfenced
+from weft.engine.flow.reading import work_of
 from weft.engine.state import State
 from weft.errors import ToolError
 from weft.findings import Json

@@ -16,7 +16,7 @@ from weft.ports.retriever import (
     Retrievers,
     VectorSearchAdapter,
 )
-from weft.runtime.json_values import plain_json
+from weft.runtime.variables.json_values import plain_json
 
 #: How long one search may take: the first of all may load a model for it.
 SEARCH_SECONDS: Final = 30.0

@@ -8,12 +8,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.conditions import same
-from weft.engine.writes import value_error
+from weft.engine.variables.access import value_error
+from weft.engine.variables.conditions import same
 from weft.errors import ToolError
 from weft.findings import Json
 from weft.ids import nearest
-from weft.runtime.json_values import own_copy, plain_json
+from weft.runtime.variables.json_values import own_copy, plain_json
 from weft.spec.variables import DerivedSource, Merge
 
 ModelT = TypeVar("ModelT", bound=BaseModel)

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from weft.engine.board_events import ArtifactPublished
-from weft.engine.board_rows import board_sides
-from weft.engine.board_state import BoardState
+from weft.engine.board.rows import board_sides
+from weft.engine.board.state import BoardState
+from weft.engine.board.visibility import Identity
 from weft.engine.events import Event, EventData
+from weft.engine.events.board import ArtifactPublished
 from weft.engine.rows import Batch
 from weft.engine.state import State, Status
-from weft.engine.visibility import Identity
 from weft.findings import Json
 from weft.ports.board import ArtifactQuery
 from weft.ports.journal import Journal

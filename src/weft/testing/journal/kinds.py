@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from weft.engine import board_events, events
+from weft.engine import events
 from weft.engine.events import EventData
+from weft.engine.events import board as board_events
 from weft.findings import Json
 
 #: Whatever JSON can hold, nested.

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Final
 
-from weft.engine.codec import encode
 from weft.engine.events import Event, MessageShown, ToolReturned
+from weft.engine.events.codec import encode
 from weft.engine.rows import Batch, RequestClosed
 from weft.errors import StoreConflict, StoreError
 from weft.ports.journal import Journal

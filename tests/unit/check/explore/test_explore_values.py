@@ -10,7 +10,7 @@ from unit.check.builders_explore import derived, explored_by, rule, tool
 from weft.check.explore.conditions import MOST_QUESTIONS, blocks, truth
 from weft.check.explore.samples import questions_in, samples
 from weft.check.explore.space import backward, change, first, forward, lay_out, union
-from weft.engine.conditions import UNKNOWN, decide
+from weft.engine.variables.conditions import UNKNOWN, decide
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import parse_condition
 from weft.spec.type_parser import parse_type

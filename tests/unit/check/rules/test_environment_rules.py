@@ -4,7 +4,7 @@ from weft.catalogue import CATALOGUE
 from weft.check.rule import rules_of
 from weft.check.rules import environment
 from weft.check.subject import Subject
-from weft.engine.suppression import WITHOUT_SCHEMA
+from weft.engine.variables.suppression import WITHOUT_SCHEMA
 from weft.spec.workflow import WorkflowSpec
 
 RULES = {rule.code: rule for rule in rules_of(environment)}

@@ -15,7 +15,7 @@ from weft.check.rules import (
     writes,
 )
 from weft.check.subject import Subject
-from weft.engine.trigger_kinds import Fires
+from weft.engine.variables.trigger_kinds import Fires
 from weft.findings import SetValue
 from weft.spec.workflow import WorkflowSpec
 

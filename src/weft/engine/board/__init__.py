@@ -1,0 +1,1 @@
+"""Boards: typed artifacts that wake agents."""

@@ -1,0 +1,347 @@
+"""The board: artifacts wake agents, and what these publish wakes others, until all is quiet.
+
+A run is one correlation. What an artifact wakes stands in its event; what is collected, queued
+and counted is a fold of these. Agents work side by side, each with a thread of its own.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final, cast
+
+from weft.engine.board import joins as pools
+from weft.engine.board.ids import tick_name, timer_name
+from weft.engine.board.publishing import (
+    NO_KEY,
+    Draft,
+    published,
+)
+from weft.engine.board.rules import BoardAgentRules, BoardRules, SubscriptionRules
+from weft.engine.board.schedules import next_time
+from weft.engine.board.state import Artifact, BoardState, Delayed, Delivery
+from weft.engine.commands import Command, Record, Start
+from weft.engine.compiled import CompiledWorkflow
+from weft.engine.events import (
+    Event,
+    Outcome,
+    RunStarted,
+    TimerSet,
+)
+from weft.engine.events.board import (
+    ArtifactArrived,
+    ArtifactPublished,
+    BatchesFlushed,
+    DeliveryMissed,
+)
+from weft.engine.log import Fifo
+from weft.engine.state import State, Timer, without
+from weft.engine.turn.ending import end_run
+from weft.engine.variables.conditions import evaluate
+from weft.errors import ExpressionError
+from weft.findings import Json
+from weft.ids import OUTSIDE
+from weft.spec.board import TICK
+
+#: A run that collects for all, or keeps a schedule, ends when it is quiet after so many events.
+LONG: Final = 10_000
+
+_IDLE: Final = "idle"
+_SCHEDULE: Final = "schedule"
+
+
+def rules_of(compiled: CompiledWorkflow) -> BoardRules:
+    """Return the rules of a board; only runs of boards come here."""
+    return cast("BoardRules", compiled.board)
+
+
+def board_of(state: State) -> BoardState:
+    return cast("BoardState", state.board)
+
+
+def begin(
+    compiled: CompiledWorkflow, state: State, event: Event, data: RunStarted
+) -> list[Command]:
+    """Begin a correlation, a collection or a schedule."""
+    state.board = BoardState(
+        data.correlation or state.run, last_at=event.at, schedule=data.schedule
+    )
+    if data.schedule:
+        return _schedule(compiled, board_of(state), event)
+    if data.collects:
+        return []
+    due = event.at + round(rules_of(compiled).spec.idle_seconds * 1000)
+    return [Record(TimerSet(_IDLE, due, "board"), turn=0)]
+
+
+# -- what is published, and whom it wakes
+
+
+def on_artifact_published(
+    compiled: CompiledWorkflow, state: State, event: Event, data: ArtifactPublished
+) -> list[Command]:
+    """Deliver an artifact to all who want it, now or when it can be seen."""
+    board = board_of(state)
+    it = Artifact(
+        data.id, data.type, data.payload, data.by, data.tags, data.partition,
+        board.correlation, event.at,
+    )  # fmt: skip
+    board = board.changed(last_at=event.at)
+    if data.by.startswith(OUTSIDE):
+        board = board.changed(outside=board.outside + 1, ids=board.ids.added(data.id))
+    state.board = board
+    commands: list[Command] = [
+        Record(_undeliverable(data.id, name, fault), turn=0) for name, fault in data.faults.items()
+    ]
+    elsewhere = frozenset(data.letters.values())
+    wakes = {name: key for name, key in data.wakes.items() if name not in elsewhere}
+    direct = bool(data.direct)
+    visible_at = event.at + data.delay
+    commands += _deliver(
+        compiled, state, event, it, wakes, visible_at, direct=direct, counts=data.counts
+    )
+    return [*commands, *start_next(compiled, state)]
+
+
+def _undeliverable(artifact: str, subscription: str, fault: str) -> DeliveryMissed:
+    why = "no_key" if fault == NO_KEY else "predicate"
+    return DeliveryMissed(subscription, (artifact,), why, fault)
+
+
+def on_artifact_arrived(
+    compiled: CompiledWorkflow, state: State, event: Event, data: ArtifactArrived
+) -> list[Command]:
+    """Deliver an artifact of another run to the subscription that collects it."""
+    board = board_of(state)
+    it = Artifact(
+        data.id, data.type, data.payload, data.by, data.tags, data.partition,
+        data.correlation, data.created_at,
+    )  # fmt: skip
+    state.board = board.changed(
+        outside=board.outside + 1,
+        ids=board.ids.added(data.letter),
+        last_at=event.at,
+    )
+    wakes = {data.subscription: data.key}
+    commands = _deliver(compiled, state, event, it, wakes, data.visible_at)
+    return [*commands, *start_next(compiled, state)]
+
+
+def _deliver(
+    compiled: CompiledWorkflow,
+    state: State,
+    event: Event,
+    it: Artifact,
+    wakes: Mapping[str, str],
+    visible_at: int,
+    *,
+    direct: bool = False,
+    counts: tuple[str, ...] = (),
+) -> list[Command]:
+    board, rules = board_of(state), rules_of(compiled)
+    if (wakes or counts) and visible_at > event.at:
+        timer = timer_name("visible", event.seq)
+        delayed = Delayed(it, wakes, direct, counts)
+        state.board = board.changed(delayed={**board.delayed, timer: delayed})
+        return [Record(TimerSet(timer, visible_at, "board"), turn=0)]
+    for name in counts:
+        counted = board.counts.get(name, {})
+        counted = {**counted, it.type: counted.get(it.type, 0) + 1}
+        board = board.changed(counts={**board.counts, name: counted})
+    commands: list[Command] = []
+    if direct:  # It is given to the agent, whatever that would wait for.
+        for name in list(wakes)[:1]:
+            board = pools.enqueue(board, name, (it,), event.seq)
+    else:
+        for name, key in wakes.items():
+            subscription = rules.subscriptions[name]
+            board, more = pools.collect(state, board, subscription, key, it, event)
+            commands += more
+    state.board = board
+    return commands
+
+
+def on_delivery_missed(
+    compiled: CompiledWorkflow, state: State, _event: Event, data: DeliveryMissed
+) -> list[Command]:
+    """Nothing follows but that others are next, where an agent was woken too often."""
+    if data.why != "breaker":
+        return []
+    board = board_of(state)
+    queue = board.queues[data.subscription].rest()
+    state.board = board.changed(queues=queued(board, data.subscription, queue))
+    return start_next(compiled, state) or _when_quiet(compiled, state)
+
+
+def on_batches_flushed(
+    compiled: CompiledWorkflow, state: State, event: Event, _data: BatchesFlushed
+) -> list[Command]:
+    """Let everything that was collected for batches be handled now."""
+    state.board = pools.flush_batches(state, board_of(state), event)
+    return start_next(compiled, state)
+
+
+def queued(
+    board: BoardState, subscription: str, queue: Fifo[Delivery]
+) -> Mapping[str, Fifo[Delivery]]:
+    """Return all queues after one has changed; one that is empty goes."""
+    if len(queue):
+        return {**board.queues, subscription: queue}
+    return without(board.queues, subscription)
+
+
+# -- who is next
+
+
+def start_next(compiled: CompiledWorkflow, state: State) -> list[Command]:
+    """Start as many activations as may work side by side: the most urgent first, then in order."""
+    board, rules = board_of(state), rules_of(compiled)
+    if not board.queues or state.stopping or state.ending is not None or 0 in state.active:
+        return []
+    running = Counter(it.agent for it in state.active.values())
+    free = rules.spec.max_concurrency - len(state.active)
+    taken: dict[str, int] = {}
+    starts = Counter[str]()
+    commands: list[Command] = []
+    while free > 0:
+        chosen = _most_urgent(rules, board, running, taken)
+        if chosen is None:
+            break
+        woken = board.woken.get(chosen.agent, 0) + starts[chosen.agent]
+        if woken >= rules.spec.breaker * max(1, board.outside):
+            # More often than what came from outside explains.
+            waiting = board.queues[chosen.name][taken.get(chosen.name, 0)]
+            ids = tuple(it.id for it in waiting.artifacts)
+            told = f"{chosen.agent} was woken {woken} times"
+            trips = Record(DeliveryMissed(chosen.name, ids, "breaker", told), turn=0)
+            return [*commands, trips]
+        starts[chosen.agent] += 1
+        taken[chosen.name] = taken.get(chosen.name, 0) + 1
+        running[chosen.agent] += 1
+        free -= 1
+        commands.append(Start(chosen.agent, step=chosen.name))
+    return commands
+
+
+def _most_urgent(
+    rules: BoardRules, board: BoardState, running: Mapping[str, int], taken: Mapping[str, int]
+) -> SubscriptionRules | None:
+    best: tuple[int, int] | None = None
+    chosen: SubscriptionRules | None = None
+    for name, queue in board.queues.items():
+        place = taken.get(name, 0)
+        it = rules.subscriptions[name]
+        if place >= len(queue) or running.get(it.agent, 0) >= rules.agents[it.agent].concurrency:
+            continue
+        if not _is_activated(it, board):
+            continue
+        urgency = (-it.priority, queue[place].order)
+        if best is None or urgency < best:
+            best, chosen = urgency, it
+    return chosen
+
+
+def _is_activated(it: SubscriptionRules, board: BoardState) -> bool:
+    """Tell whether there is enough on the board for a subscription; a type without any counts 0."""
+    if it.activation is None:
+        return True
+    try:
+        return evaluate(it.activation, Counter(board.counts.get(it.name, {})))
+    except ExpressionError:
+        return False
+
+
+def next_or_quiet(compiled: CompiledWorkflow, state: State) -> list[Command]:
+    """Go on with the next agents, or take note that there is nothing to do."""
+    return start_next(compiled, state) or _when_quiet(compiled, state)
+
+
+def _when_quiet(compiled: CompiledWorkflow, state: State) -> list[Command]:
+    """Take note that nothing is to be done; a run that was long, or is to stop, ends then."""
+    if state.active:
+        return []
+    board = board_of(state)
+    if state.stopping:
+        return over(compiled, state, "cancelled", "stopped on request after the turn")
+    if board.schedule and not state.timers:
+        return over(compiled, state, "completed", "its schedule is over")
+    state.board = board.changed(outside=0, woken={})
+    unwanted = board.queues or board.pools or board.batches or board.deferred or state.timers
+    if state.seq >= LONG and not unwanted:
+        return [end_run(compiled, "completed", "everything was handled")]
+    return []
+
+
+# -- time
+
+
+def fired(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) -> list[Command]:
+    """Let happen what the time of a board has come for."""
+    board = board_of(state)
+    kind = timer.id.partition(":")[0]
+    commands: list[Command] = []
+    match kind:
+        case "idle":
+            return _when_idle(compiled, state, event)
+        case "schedule":
+            return _tick(compiled, state, event, timer)
+        case "visible":
+            delayed = board.delayed[timer.id]
+            state.board = board.changed(delayed=without(board.delayed, timer.id))
+            it, wakes, direct, counts = delayed
+            commands = _deliver(compiled, state, event, it, wakes, 0, direct=direct, counts=counts)
+        case "defer":
+            name, delivery = board.deferred[timer.id]
+            board = board.changed(deferred=without(board.deferred, timer.id))
+            state.board = pools.enqueue(
+                board, name, delivery.artifacts, delivery.order, delivery.tries
+            )
+        case "window":
+            state.board, commands = pools.window_over(board, timer.id)
+        case _:
+            state.board = pools.batch_over(board, timer.id, event)
+    return [*commands, *start_next(compiled, state)]
+
+
+def _when_idle(compiled: CompiledWorkflow, state: State, event: Event) -> list[Command]:
+    """End a correlation in which nothing has happened for long; else look again later."""
+    board, seconds = board_of(state), rules_of(compiled).spec.idle_seconds
+    due = board.last_at + round(seconds * 1000)
+    busy = state.active or any(it != _IDLE for it in state.timers)
+    if due > event.at or busy:
+        return [Record(TimerSet(_IDLE, max(due, event.at + 1000), "board"), turn=0)]
+    return over(compiled, state, "completed", f"nothing has happened for {seconds:g} seconds")
+
+
+def over(compiled: CompiledWorkflow, state: State, outcome: Outcome, reason: str) -> list[Command]:
+    """End a run, and say of everything that waits or is under way that it comes to nothing."""
+    broken = (
+        DeliveryMissed(it.step, tuple(a.id for a in it.inputs), "unfinished")
+        for it in state.active.values()
+        if it.step
+    )
+    missed = [Record(it, turn=0) for it in (*broken, *pools.unfinished(board_of(state)))]
+    return [*missed, end_run(compiled, outcome, reason)]
+
+
+def _schedule(
+    compiled: CompiledWorkflow, board: BoardState, event: Event, planned: int | None = None
+) -> list[Command]:
+    """Set the next time of a schedule; when there is none, its run is over."""
+    rules: BoardAgentRules = rules_of(compiled).agents[board.schedule]
+    schedule = rules.schedule
+    most = schedule.max_repeats if schedule else 0
+    if schedule is None or (most is not None and board.ticks >= most):
+        return []
+    due = next_time(schedule, event.at, planned)
+    if due is None:
+        return []
+    return [Record(TimerSet(f"{_SCHEDULE}:{board.ticks + 1}", due, "board"), turn=0)]
+
+
+def _tick(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) -> list[Command]:
+    board = board_of(state).changed(ticks=board_of(state).ticks + 1)
+    state.board = board
+    payload: Json = {"iteration": board.ticks, "fired_at": event.at}
+    name = tick_name(board.correlation, board.ticks)
+    draft = Draft(TICK, payload, f"schedule:{board.schedule}", direct=board.schedule, id=name)
+    tick = Record(published(rules_of(compiled), state.app, draft), turn=0)
+    return [tick, *_schedule(compiled, board, event, timer.at)]

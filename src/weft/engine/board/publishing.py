@@ -1,0 +1,258 @@
+"""Publishing: what an artifact is and whom it wakes, decided once and written down."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, cast
+
+from pydantic import TypeAdapter
+
+from weft.engine.board.rules import BoardRules, SubscriptionRules, holds, test_of
+from weft.engine.board.visibility import audience, may_see
+from weft.engine.events.board import ArtifactPublished
+from weft.engine.variables.triggers import dig
+from weft.findings import Json
+from weft.spec.board import BoardAgent, Publication
+from weft.spec.visibility import PUBLIC, Visibility
+
+#: What subscriptions say to an artifact that only code or a comparison of meanings can answer:
+#: whether they want it; a text says why they cannot tell.
+Verdicts = Mapping[str, bool | str]
+
+#: Said of an artifact that cannot be joined.
+NO_KEY: Final = "it has no key to be joined by"
+
+VISIBILITY: Final[TypeAdapter[Visibility]] = TypeAdapter(Visibility)
+
+
+class Draft(NamedTuple):
+    """An artifact that is about to be published."""
+
+    type: str
+    payload: Json
+    by: str
+    tags: tuple[str, ...] = ()
+    partition: str = ""
+    visibility: Visibility = PUBLIC
+    #: What functions of the package say: who wants it, and the keys it is joined by.
+    verdicts: Verdicts = MappingProxyType({})
+    keys: Mapping[str, str] = MappingProxyType({})
+    direct: str = ""
+    #: What it is called, once that is known.
+    id: str = ""
+
+
+def published(board: BoardRules, tenant: str, draft: Draft) -> ArtifactPublished:
+    """Return the event of an artifact: it says whom it wakes."""
+    seen = audience(draft.visibility, created_at=0, tenant=tenant)
+    wakes: dict[str, str] = {}
+    letters: dict[str, str] = {}
+    faults: dict[str, str] = {}
+    seen_at_once = seen._replace(visible_at=0)
+    counts = tuple(
+        it.name
+        for it in board.subscriptions.values()
+        if it.activation is not None and may_see(seen_at_once, board.identity(it.agent, tenant), 0)
+    )
+    for rules in _concerned(board, draft):
+        # Whoever may not see it is not woken, and never told that there is something.
+        if not may_see(seen_at_once, board.identity(rules.agent, tenant), 0):
+            continue
+        wanted = _wanted(rules, draft)
+        if isinstance(wanted, str):
+            faults[rules.name] = wanted
+        elif wanted:
+            _address(board, rules, draft, wakes, letters, faults)
+    return ArtifactPublished(
+        type=draft.type,
+        payload=draft.payload,
+        by=draft.by,
+        id=draft.id,
+        tags=draft.tags,
+        partition=draft.partition,
+        visibility=dumped(draft.visibility),
+        delay=seen.visible_at,
+        wakes=wakes,
+        letters=letters,
+        counts=counts,
+        faults=faults,
+        direct=draft.direct,
+    )
+
+
+def _concerned(board: BoardRules, draft: Draft) -> Iterator[SubscriptionRules]:
+    """Yield the subscriptions to a type that an artifact may wake at all."""
+    for rules in board.by_type.get(draft.type, ()):
+        if draft.direct:
+            if rules.agent == draft.direct and rules.mode != "events":
+                yield rules
+        elif rules.mode != "direct" and _fits(board, rules, draft):
+            yield rules
+
+
+def _fits(board: BoardRules, rules: SubscriptionRules, draft: Draft) -> bool:
+    own = draft.by == rules.agent and not board.agents[rules.agent].self_trigger
+    tagged = not rules.tags or not rules.tags.isdisjoint(draft.tags)
+    return not own and tagged and (not rules.from_agents or draft.by in rules.from_agents)
+
+
+def _wanted(rules: SubscriptionRules, draft: Draft) -> bool | str:
+    held = fulfils(rules, draft.payload)
+    if held is not True or not rules.asks_outside:
+        return held
+    asked = rules.where.function if rules.where and rules.where.function else "its nearness"
+    return draft.verdicts.get(rules.name, f"{asked} was not asked")
+
+
+def fulfils(rules: SubscriptionRules, payload: Json) -> bool | str:
+    """Tell whether a payload fulfils the condition of a subscription, where that has one."""
+    if rules.where is None or rules.where.condition is None:
+        return True
+    return holds(rules.where.condition, payload)
+
+
+def _address(
+    board: BoardRules,
+    rules: SubscriptionRules,
+    draft: Draft,
+    wakes: dict[str, str],
+    letters: dict[str, str],
+    faults: dict[str, str],
+) -> None:
+    """Say where an artifact that is wanted goes: here, or to the run that collects for all."""
+    key = "" if rules.join is None or draft.direct else _key(rules, draft)
+    if key is None:
+        faults[rules.name] = NO_KEY
+    elif rules.scope == "correlation" or draft.direct:
+        wakes[rules.name] = key
+    else:
+        wakes[rules.name] = key
+        part = f"~{draft.partition}" if rules.scope == "partition" else ""
+        letters[f"{board.name}~{rules.name}{part}"] = rules.name
+
+
+def _key(rules: SubscriptionRules, draft: Draft) -> str | None:
+    if rules.name in draft.keys:
+        return draft.keys[rules.name]
+    by = rules.join.by if rules.join else None
+    field = by.get(draft.type) if isinstance(by, dict) else by
+    value = None if field is None else dig(draft.payload, tuple(field.split(".")))
+    return None if value is None or isinstance(value, list | dict) else json.dumps(value)
+
+
+class Unpublishable(Exception):
+    """What an agent came to cannot be published."""
+
+
+#: What functions say of the drafts of a result, by function, one answer for each draft.
+Answers = Mapping[str, Sequence[Json]]
+
+#: An artifact as engines give it: type and payload, and what else they say of it.
+JsonDraft = dict[str, Json]
+
+
+def parse_output(agent: BoardAgent, value: Json) -> list[JsonDraft]:
+    """Return what a model has replied as drafts; its reply fits `output_schema`."""
+    if len(agent.publishes) == 1 and agent.publishes[0].fan_out == 1:
+        return [{"type": agent.publishes[0].type, "payload": value}]
+    found = cast("dict[str, Json]", value)
+    drafts: list[JsonDraft] = []
+    for it in agent.publishes:
+        of_type = found[it.type]
+        several = cast("list[Json]", of_type) if it.fan_out > 1 else [of_type]
+        drafts += [{"type": it.type, "payload": payload} for payload in several]
+    return drafts
+
+
+def output_schema(agent: BoardAgent, schemas: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the JSON Schema of what a model replies: one artifact, or several by type."""
+    if len(agent.publishes) == 1 and agent.publishes[0].fan_out == 1:
+        return schemas[agent.publishes[0].type]
+    return {
+        "type": "object",
+        "properties": {it.type: _several(it, schemas[it.type]) for it in agent.publishes},
+        "required": [it.type for it in agent.publishes],
+        "additionalProperties": False,
+    }
+
+
+def _several(it: Publication, schema: dict[str, Any]) -> dict[str, Any]:
+    if it.fan_out == 1:
+        return schema
+    return {"type": "array", "items": schema, "minItems": it.fan_out, "maxItems": it.fan_out}
+
+
+def reviewed(agent: BoardAgent, drafts: Sequence[JsonDraft], answers: Answers) -> list[JsonDraft]:
+    """Return the drafts that are published, as the agent's publications say.
+
+    Raises Unpublishable if one is not declared, not valid, or cannot be judged.
+    """
+    declared = {it.type: it for it in agent.publishes}
+    counts = Counter(str(it["type"]) for it in drafts)
+    for type_, count in counts.items():
+        if type_ not in declared:
+            known = ", ".join(declared) or "nothing"
+            raise Unpublishable(f"{agent.agent} does not publish {type_}; it declares: {known}")
+        if count > declared[type_].fan_out:
+            most = declared[type_].fan_out
+            raise Unpublishable(
+                f"{agent.agent} gave {count} artifacts of the type {type_}; fan_out is {most}"
+            )
+    passed: list[JsonDraft] = []
+    for index, draft in enumerate(drafts):
+        publication = declared[str(draft["type"])]
+        if not _passes("where", publication.where, draft, index, answers):
+            continue
+        if not _passes("validate", publication.validate_, draft, index, answers):
+            told = f"does not fulfil {publication.validate_}"
+            raise Unpublishable(f"an artifact of the type {publication.type} {told}")
+        passed.append(_completed(publication, draft, index, answers))
+    return passed
+
+
+def _passes(what: str, text: str | None, draft: JsonDraft, index: int, answers: Answers) -> bool:
+    test = test_of(text)
+    if test is None:
+        return True
+    if test.condition is None:
+        return bool(answers[test.function][index])
+    answer = holds(test.condition, draft["payload"])
+    if isinstance(answer, str):
+        raise Unpublishable(f"{what} of the type {draft['type']} cannot be answered: {answer}")
+    return answer
+
+
+def _completed(
+    publication: Publication, draft: JsonDraft, index: int, answers: Answers
+) -> JsonDraft:
+    own = cast("list[Json]", draft.get("tags") or [])
+    visibility = draft.get("visibility")
+    if visibility is None:
+        fixed = publication.visibility
+        visibility = answers[fixed][index] if isinstance(fixed, str) else dumped(fixed)
+    return {**draft, "tags": [*publication.tags, *own], "visibility": visibility}
+
+
+def dumped(visibility: Visibility) -> dict[str, Json]:
+    """Return a policy as it is written down."""
+    return VISIBILITY.dump_python(visibility, mode="json")
+
+
+def read_draft(
+    draft: Mapping[str, Json], *, by: str, partition: str = "", direct: str = ""
+) -> Draft:
+    """Return a draft that was written down. Raises ValueError if its visibility is malformed."""
+    given: Any = draft
+    return Draft(
+        type=given["type"],
+        payload=given["payload"],
+        by=by,
+        tags=tuple(dict.fromkeys(given.get("tags") or ())),
+        partition=given.get("partition") or partition,
+        visibility=VISIBILITY.validate_python(given.get("visibility", {"kind": "public"})),
+        verdicts=given.get("verdicts") or {},
+        keys=given.get("keys") or {},
+        direct=direct,
+        id=given.get("id") or "",
+    )

@@ -1,0 +1,237 @@
+"""What the engine needs to know of a board, worked out once for all its runs."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from weft.engine.board.visibility import Identity
+from weft.engine.variables.conditions import evaluate
+from weft.errors import ExpressionError
+from weft.findings import Json
+from weft.ids import OBJECT_REF
+from weft.spec.board import TICK, Batch, Board, BoardAgent, Component, Join, Schedule, Subscription
+from weft.spec.condition_parser import parse_condition
+from weft.spec.conditions import Condition
+from weft.spec.providers import EmptyProvider, Provider
+
+#: The hooks that are called before an agent works, and those that see what is about to be
+#: published.
+BEFORE_HOOKS: Final = ("before_schedule", "pre_consume", "pre_evaluate")
+PUBLISH_HOOKS: Final = ("post_evaluate", "artifact_published")
+
+#: How near an artifact must be to a description where nobody says so.
+NEAR: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A condition over a payload, or the function that decides in its place."""
+
+    condition: Condition | None = None
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionRules:
+    """What wakes an agent."""
+
+    name: str
+    agent: str
+    #: The types in the order the agent gets them, and how many of each.
+    types: tuple[str, ...]
+    needed: Mapping[str, int]
+    where: Test | None
+    #: What an artifact must be near to in meaning, and how near; empty: nothing.
+    semantic_match: str
+    threshold: float
+    tags: frozenset[str]
+    from_agents: frozenset[str]
+    mode: str
+    priority: int
+    join: Join | None
+    batch: Batch | None
+    activation: Condition | None
+    scope: str
+    context: Provider | None
+
+    @property
+    def asks_outside(self) -> bool:
+        """Whether the engine cannot tell itself if an artifact is wanted."""
+        return bool(self.semantic_match or (self.where and self.where.function))
+
+    @property
+    def single(self) -> bool:
+        """Whether one artifact is enough."""
+        return len(self.types) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRules:
+    """What works out the artifacts: a model under a role of its own, or a function."""
+
+    role: str
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardAgentRules:
+    """How an agent takes part."""
+
+    name: str
+    labels: frozenset[str]
+    engines: tuple[EngineRules, ...]
+    publishes: tuple[str, ...]
+    concurrency: int
+    self_trigger: bool
+    #: How often it works for one result.
+    attempts: int
+    schedule: Schedule | None
+    #: Whether something is fetched or called before it works, before it publishes, and after.
+    prepares: bool
+    publishing_code: bool
+    after_code: bool
+    error_code: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRules:
+    """A board, sorted for quick look-up."""
+
+    name: str
+    spec: Board
+    agents: Mapping[str, BoardAgentRules]
+    subscriptions: Mapping[str, SubscriptionRules]
+    by_type: Mapping[str, tuple[SubscriptionRules, ...]]
+
+    def identity(self, agent: str, tenant: str) -> Identity:
+        """Return as whom an agent reads."""
+        rules = self.agents.get(agent)
+        return Identity(agent, rules.labels if rules else frozenset(), tenant)
+
+
+def compile_board(name: str, board: Board) -> BoardRules:
+    """Work out everything about a board that does not change while it runs."""
+    subscriptions = [
+        _subscription(agent, index, it)
+        for agent in board.agents
+        for index, it in enumerate(_consumed(agent))
+    ]
+    by_type: dict[str, list[SubscriptionRules]] = {}
+    for it in subscriptions:
+        for type_ in it.needed:
+            by_type.setdefault(type_, []).append(it)
+    shared = _hooks(board.components)
+    asked = _asked_in_code(board, subscriptions)
+    return BoardRules(
+        name=name,
+        spec=board,
+        agents={it.agent: _agent(it, shared, asked) for it in board.agents},
+        subscriptions={it.name: it for it in subscriptions},
+        by_type={type_: tuple(found) for type_, found in by_type.items()},
+    )
+
+
+def _consumed(agent: BoardAgent) -> Sequence[Subscription]:
+    """Return the subscriptions of an agent; the clock wakes it by one of its own."""
+    ticks = [Subscription(types=(TICK,), mode="direct")] if agent.schedule else []
+    return [*agent.consumes, *ticks]
+
+
+def _subscription(agent: BoardAgent, index: int, it: Subscription) -> SubscriptionRules:
+    return SubscriptionRules(
+        name=f"{agent.agent}.{index}",
+        agent=agent.agent,
+        types=it.types,
+        needed=Counter(it.types),
+        where=test_of(it.where),
+        semantic_match=it.semantic_match or "",
+        threshold=NEAR if it.threshold is None else it.threshold,
+        tags=frozenset(it.tags),
+        from_agents=frozenset(it.from_agents),
+        mode=it.mode,
+        priority=it.priority,
+        join=it.join,
+        batch=it.batch,
+        activation=parse_condition(it.activation) if it.activation else None,
+        scope=it.scope,
+        context=it.context,
+    )
+
+
+def _agent(agent: BoardAgent, shared: frozenset[str], asked: Iterable[str]) -> BoardAgentRules:
+    own = _hooks(agent.components) | shared
+    engines = [
+        EngineRules(role_of(agent.agent, index), it.function if it.kind == "function" else "")
+        for index, it in enumerate(agent.engines)
+    ]
+    contexts = [it.context for it in agent.consumes] + [it.context for it in agent.engines]
+    empty = isinstance(agent.context, EmptyProvider) and not any(contexts)
+    return BoardAgentRules(
+        name=agent.agent,
+        labels=frozenset(agent.labels),
+        engines=tuple(engines) or (EngineRules(agent.agent),),
+        publishes=tuple(it.type for it in agent.publishes),
+        concurrency=agent.max_concurrency,
+        self_trigger=not agent.prevent_self_trigger,
+        attempts=agent.best_of.n if agent.best_of else 1,
+        schedule=agent.schedule,
+        prepares=not empty or not own.isdisjoint(BEFORE_HOOKS),
+        publishing_code=(
+            agent.best_of is not None
+            or not own.isdisjoint(PUBLISH_HOOKS)
+            or any(_has_code(it.where, it.validate_, it.visibility) for it in agent.publishes)
+            or not {it.type for it in agent.publishes}.isdisjoint(asked)
+        ),
+        after_code="post_publish" in own,
+        error_code="error" in own,
+    )
+
+
+def role_of(agent: str, engine: int) -> str:
+    """Return what an agent is called as the model of one of its engines."""
+    return f"{agent}#{engine}" if engine else agent
+
+
+def test_of(text: str | None) -> Test | None:
+    """Return what decides about a payload; a function is written as `module:name`."""
+    if text is None:
+        return None
+    if OBJECT_REF.match(text):
+        return Test(function=text)
+    return Test(condition=parse_condition(text))
+
+
+def holds(condition: Condition, payload: Json) -> bool | str:
+    """Tell whether a payload fulfils a condition, or why that cannot be told."""
+    if not isinstance(payload, dict):
+        return "the payload has no fields"
+    try:
+        return evaluate(condition, cast("dict[str, Json]", payload))
+    except ExpressionError as error:
+        return str(error)
+
+
+def _hooks(components: Iterable[Component]) -> frozenset[str]:
+    return frozenset(hook for it in components for hook in it.hooks)
+
+
+def _has_code(*tests: object) -> bool:
+    return any(isinstance(it, str) and OBJECT_REF.match(it) for it in tests)
+
+
+def _asked_in_code(board: Board, subscriptions: Iterable[SubscriptionRules]) -> set[str]:
+    """Return the types whose artifacts code is asked about, or are compared, before publishing."""
+    if "artifact_published" in _hooks(board.components):
+        return set(types_of(board))
+    return {
+        type_
+        for it in subscriptions
+        if it.asks_outside or (it.join and it.join.function)
+        for type_ in it.needed
+    }
+
+
+def types_of(board: Board) -> list[str]:
+    """Return the names of all types of a board."""
+    return [it if isinstance(it, str) else it.name for it in board.artifacts]

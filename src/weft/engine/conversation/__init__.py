@@ -1,0 +1,1 @@
+"""Conversations: handoffs between agents, and groups that work in parallel."""

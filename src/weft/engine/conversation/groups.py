@@ -1,0 +1,160 @@
+"""Groups: agents that take their turns side by side, and what becomes of what they say.
+
+Each member hears the conversation as it was at the fork and its own words, and has the variables
+for itself. What counts is decided when the group joins, in the order the members began: which of
+them was faster makes no difference, unless `merge: first` asks for just that.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from weft.engine.commands import Command, Record, Start
+from weft.engine.compiled import CompiledWorkflow
+from weft.engine.conversation.handoffs import stopped
+from weft.engine.conversation.joining import join_values
+from weft.engine.conversation.routing import GroupRules
+from weft.engine.events import Event, Forked, HandedOff, Joined, TimerSet, TurnFailed
+from weft.engine.flow import order as flow
+from weft.engine.state import Activation, Group, Message, OwnValues, State, Timer, without
+from weft.engine.turn.ending import end_run
+from weft.findings import Json
+
+
+def on_forked(
+    compiled: CompiledWorkflow, state: State, event: Event, data: Forked
+) -> list[Command]:
+    """Start the turns of all members, and the time they have."""
+    if state.flow is not None:
+        return flow.forked(compiled, state, event, data)
+    group = Group(event.seq, data.name, data.members, len(state.messages))
+    state.groups = {**state.groups, event.seq: group}
+    state.handoffs_since_turn = 0
+    commands: list[Command] = []
+    seconds = compiled.groups[data.name].deadline
+    if seconds is not None:
+        due = event.at + round(seconds * 1000)
+        commands.append(Record(TimerSet(f"deadline:{event.seq}", due, "deadline")))
+    return [*commands, *start_members(group)]
+
+
+def start_members(group: Group) -> list[Command]:
+    """Return the turns of members that have not begun."""
+    return [Start(member, group.fork) for member in group.members[len(group.turns) :]]
+
+
+def take_part(state: State, agent: str, turn: int, fork: int) -> None:
+    """Let a turn begin as a member of its group: with words and variables for itself."""
+    group = state.groups[fork]
+    if agent != group.name:
+        state.groups = {**state.groups, fork: replace(group, turns=(*group.turns, turn))}
+    state.threads = {**state.threads, turn: state.messages}
+    state.own = {**state.own, turn: OwnValues(state.variables, {})}
+
+
+def replies_of(state: State, fork: int) -> dict[str, Json]:
+    """Return what the members of a group came to, by name."""
+    return {it.agent: it.result for it in _done(state, state.groups[fork])}
+
+
+def member_ended(compiled: CompiledWorkflow, state: State, member: Activation) -> list[Command]:
+    """Join, or wait for the other members."""
+    group = state.groups[member.fork]
+    if member.agent == group.name:  # It has merged what the others said.
+        return [_joined(group, [*_done(state, group), member], _text(member.result))]
+    return _settle(compiled, state, group)
+
+
+def member_failed(
+    compiled: CompiledWorkflow, state: State, member: Activation, error: str
+) -> list[Command]:
+    """Fail with a member, or go on without it."""
+    group = state.groups[member.fork]
+    rules = compiled.groups[group.name]
+    state.drop(member.number)
+    if rules.on_failure == "fail" or member.agent == group.name:
+        return [end_run(compiled, "failed", f"{error} (in the group {group.name})")]
+    group = replace(group, failed={**group.failed, member.number: error})
+    state.groups = {**state.groups, group.fork: group}
+    return _settle(compiled, state, group)
+
+
+def on_joined(
+    compiled: CompiledWorkflow, state: State, event: Event, data: Joined
+) -> list[Command]:
+    """Let count what the turns said and set, and hand off."""
+    if state.flow is not None:
+        return flow.joined(compiled, state, data)
+    group = state.groups[data.fork]
+    turns = [it for it in data.turns if it in state.own]
+    if data.text is None:
+        for turn in turns:
+            state.messages = state.messages.added(*state.threads[turn].since(group.length))
+    commands = join_values(compiled, state, turns)
+    if data.text is not None:
+        state.add_message(Message("agent", data.name, data.text, event.seq))
+    state.drop(*(it.number for it in state.active.values() if it.fork == group.fork))
+    state.groups = without(state.groups, group.fork)
+    state.timers = {key: it for key, it in state.timers.items() if it.owner != group.fork}
+    last, streak = state.last_speaker
+    state.last_speaker = (data.name, streak + 1 if data.name == last else 1)
+    if state.stopping:
+        return [*commands, stopped(compiled)]
+    return [*commands, Record(HandedOff(data.name, compiled.groups[data.name].next, "joined"))]
+
+
+def overdue(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Command]:
+    """Let the members of a group fail that are not done in time."""
+    group = state.groups[timer.owner]
+    seconds = compiled.groups[group.name].deadline
+    members = (state.active[turn] for turn in group.turns if turn in state.active)
+    late = [it for it in members if it.stage != "done"]
+    return [
+        Record(
+            TurnFailed(it.agent, f"{it.agent} was not done within {seconds:g} s", "deadline"),
+            it.number,
+        )
+        for it in late
+    ]
+
+
+def _done(state: State, group: Group) -> list[Activation]:
+    members = (state.active[turn] for turn in group.turns if turn in state.active)
+    return [it for it in members if it.stage == "done"]
+
+
+def _settle(compiled: CompiledWorkflow, state: State, group: Group) -> list[Command]:
+    """Join when enough members are done."""
+    rules = compiled.groups[group.name]
+    done = _done(state, group)
+    if rules.merge == "first" and done:
+        return [_joined(group, done[:1])]
+    if len(done) + len(group.failed) < len(group.members):
+        return []
+    if not done:
+        faults = "; ".join(group.failed.values())
+        told = f"every member of the group {group.name} failed: {faults}"
+        return [end_run(compiled, "failed", told)]
+    return [_merged(rules, group, done)]
+
+
+def _merged(rules: GroupRules, group: Group, done: Sequence[Activation]) -> Command:
+    match rules.merge:
+        case "majority":
+            votes = [json.dumps(it.result, sort_keys=True) for it in done]
+            most = max(votes, key=votes.count)  # Of several, the first.
+            return _joined(group, [done[votes.index(most)]])
+        case "collect":
+            return _joined(group, done, _text({it.agent: it.result for it in done}))
+        case "custom":
+            return Start(group.name, group.fork)
+        case _:
+            return _joined(group, done)
+
+
+def _joined(group: Group, done: Sequence[Activation], text: str | None = None) -> Command:
+    return Record(Joined(group.name, group.fork, tuple(it.number for it in done), text), turn=0)
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

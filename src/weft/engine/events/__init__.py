@@ -1,0 +1,378 @@
+"""Events: everything that happens in a run, as the journal keeps it.
+
+An event is an envelope around one of the frozen types below, or of those about calls and context
+in the files beside this one. The union is closed: a journal holds nothing else, and whoever reads
+one knows every kind there is. A journal is read for ever: a kind is never renamed (`KINDS`), and a
+new field has a default that says what runs recorded before it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from weft.engine.events.board import (
+    ArtifactArrived,
+    ArtifactPublished,
+    BatchesFlushed,
+    DeliveryDeferred,
+    DeliveryMissed,
+)
+from weft.engine.events.calls import (
+    RequestAnswered,
+    RequestExpired,
+    RequestOpened,
+    SurfaceShown,
+    ToolCalled,
+    ToolFailed,
+    ToolReturned,
+)
+from weft.engine.events.context import (
+    ContextAssembled,
+    ContextFetched,
+    DocumentWritten,
+    Values,
+    VariableRefused,
+    VariableSet,
+)
+from weft.engine.events.order import Branched, Forked, Joined, TimerFired, TimerSet
+
+#: The format of the events of a run, as its first event records it.
+FORMAT: Final = 1
+
+#: How a run ended: by a rule, by a failure, by request, or because its turns were used up.
+Outcome: TypeAlias = Literal["completed", "failed", "cancelled", "max_turns"]
+
+#: Who answered when an agent needed a model.
+Answerer: TypeAlias = Literal["model", "sample", "designer", "you", "replay", "script"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A run begins: of which workflow, for whom, and with which values."""
+
+    workflow: str
+    digest: str
+    app: str
+    user: str
+    values: Values
+    #: Whether the user's first message comes with it: as the answer to the first chat request.
+    with_message: bool = False
+    #: The model that answers for every agent of this run, whatever the package says.
+    model: str | None = None
+    format: int = FORMAT
+    #: The variables whose values whoever began it has given; the others come from where they do.
+    given: tuple[str, ...] = ()
+    #: What came with it: the values of a form, the body of a webhook, the document that changed.
+    input: Values | None = None
+    #: Of a board: the correlation; the subscription it collects for beyond correlations; the agent
+    #: whose schedule it keeps.
+    correlation: str = ""
+    collects: str = ""
+    schedule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunForked:
+    """From here on this run goes its own way; everything before it was copied from another."""
+
+    parent: str
+    seq: int
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageShown:
+    """The workflow itself tells the user something; no agent sees it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """An agent takes a turn; the envelope has the number of the turn."""
+
+    agent: str
+    #: The event that started this turn side by side with others; 0 for a turn of its own.
+    fork: int = 0
+    #: Of a board: the subscription that woke the agent, and the artifacts it got by it. Of a flow:
+    #: the step, the path of a fork it stands in, which attempt it is, and the turn that it undoes.
+    step: str = ""
+    inputs: tuple[str, ...] = ()
+    lane: str = ""
+    attempt: int = 1
+    undoes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """A tool call that a model asks for; its id is the only one of its kind in the run."""
+
+    id: str
+    tool: str
+    arguments: Values
+    #: Why it cannot be made: what does not fit in its arguments. Empty where they fit.
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a model call took; None where nobody said."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+#: The writer of what a fork changes.
+EDIT: Final = "edit"
+
+#: Who brings what is read from outside and tells what became of documents.
+SOURCE: Final = "source"
+
+#: Nothing is known about what a call took.
+NO_USAGE: Final = Usage()
+
+#: What providers call it when a reply was truncated (token limit).
+CUT: Final = "length"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReplied:
+    """A model answered: which of the calls of its turn."""
+
+    call: int
+    text: str
+    tool_requests: tuple[ToolRequest, ...] = ()
+    usage: Usage = NO_USAGE
+    model: str = ""
+    answerer: Answerer = "model"
+    #: Why the reply ends where it ends, in the provider's word; empty where it was simply done.
+    finish: str = ""
+    #: Of a fallback: which model was to answer and why it did not; empty where that one answered.
+    instead_of: str = ""
+    #: What a person reads of a structured reply; None where that is the text itself.
+    shown: str | None = None
+    #: Why earlier attempts gave no answer.
+    retries: tuple[str, ...] = ()
+    #: What does not fit in what an agent of a board is to publish; empty where it fits.
+    misfit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailed:
+    """A model gave no usable answer, after all attempts."""
+
+    call: int
+    error: str
+    attempts: int = 1
+    retries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRefused:
+    """A reply does not fit the model its agent is bound to; the agent is told and tries again."""
+
+    call: int
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConsulted:
+    """A tool asked a model something of its own, in the course of its call."""
+
+    call: str
+    #: Hash of what was asked: the reply is given again to the same question of a repeated call.
+    digest: str
+    text: str
+    usage: Usage = NO_USAGE
+    model: str = ""
+    answerer: Answerer = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSent:
+    """What an agent says to the others after its hooks have had its reply."""
+
+    agent: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionJudged:
+    """It was judged whether the condition of a handoff holds; `fault` says why it could not be.
+
+    A model has judged, or descriptions were compared with `text`: then `scores` says how near
+    each of them is, by rule.
+    """
+
+    rule: int
+    holds: bool
+    text: str
+    fault: str = ""
+    usage: Usage = NO_USAGE
+    model: str = ""
+    answerer: Answerer = "model"
+    scores: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """An agent is done with its turn."""
+
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    """A turn came to no end of its own; its run fails with it, unless its group goes on."""
+
+    agent: str
+    error: str
+    kind: Literal[
+        "model", "output", "tool", "deadline", "source", "hook", "guard", "unsure", "rejected"
+    ]
+    #: Of a step: which, the attempt, type, message and stack of the error, and a hash of its input.
+    failure: Values | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOff:
+    """Another agent, a group, the user or the end is next.
+
+    `rule` is the index of the handoff that decided, if one did.
+    """
+
+    source: str
+    target: str
+    why: Literal[
+        "rule", "fallback", "pattern", "default", "start", "reply_limit", "joined", "chosen"
+    ]
+    rule: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """The run is asked to end: now, or after the turn under way."""
+
+    mode: Literal["now", "after_turn"]
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnding:
+    """The run is about to end: what is to be done before that is begun."""
+
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The run is over."""
+
+    outcome: Outcome
+    reason: str
+
+
+EventData: TypeAlias = (
+    RunStarted
+    | RunForked
+    | MessageShown
+    | TurnStarted
+    | ContextAssembled
+    | ModelReplied
+    | ModelFailed
+    | OutputRefused
+    | ToolCalled
+    | ToolReturned
+    | ToolFailed
+    | ModelConsulted
+    | SurfaceShown
+    | MessageSent
+    | ContextFetched
+    | DocumentWritten
+    | ConditionJudged
+    | VariableSet
+    | VariableRefused
+    | RequestOpened
+    | RequestAnswered
+    | RequestExpired
+    | TurnEnded
+    | TurnFailed
+    | HandedOff
+    | Forked
+    | Joined
+    | Branched
+    | TimerSet
+    | TimerFired
+    | ArtifactPublished
+    | ArtifactArrived
+    | DeliveryMissed
+    | DeliveryDeferred
+    | BatchesFlushed
+    | StopAsked
+    | RunEnding
+    | RunEnded
+)
+
+#: The kinds by the names under which journals keep them, whatever the classes are called.
+KINDS: Final[dict[str, type[EventData]]] = {
+    "RunStarted": RunStarted,
+    "RunForked": RunForked,
+    "MessageShown": MessageShown,
+    "TurnStarted": TurnStarted,
+    "ContextAssembled": ContextAssembled,
+    "ModelReplied": ModelReplied,
+    "ModelFailed": ModelFailed,
+    "OutputRefused": OutputRefused,
+    "ToolCalled": ToolCalled,
+    "ToolReturned": ToolReturned,
+    "ToolFailed": ToolFailed,
+    "ModelConsulted": ModelConsulted,
+    "SurfaceShown": SurfaceShown,
+    "MessageSent": MessageSent,
+    "ContextFetched": ContextFetched,
+    "DocumentWritten": DocumentWritten,
+    "ConditionJudged": ConditionJudged,
+    "VariableSet": VariableSet,
+    "VariableRefused": VariableRefused,
+    "RequestOpened": RequestOpened,
+    "RequestAnswered": RequestAnswered,
+    "RequestExpired": RequestExpired,
+    "TurnEnded": TurnEnded,
+    "TurnFailed": TurnFailed,
+    "HandedOff": HandedOff,
+    "Forked": Forked,
+    "Joined": Joined,
+    "Branched": Branched,
+    "TimerSet": TimerSet,
+    "TimerFired": TimerFired,
+    "ArtifactPublished": ArtifactPublished,
+    "ArtifactArrived": ArtifactArrived,
+    "DeliveryMissed": DeliveryMissed,
+    "DeliveryDeferred": DeliveryDeferred,
+    "BatchesFlushed": BatchesFlushed,
+    "StopAsked": StopAsked,
+    "RunEnding": RunEnding,
+    "RunEnded": RunEnded,
+}
+
+#: The name of each kind.
+KIND_NAMES: Final[dict[type[EventData], str]] = {kind: name for name, kind in KINDS.items()}
+
+
+class Event(NamedTuple):
+    """One entry of a journal.
+
+    `cause` is the number of the event that made this one happen; 0 for what came from outside.
+    `turn` is the number of the turn it belongs to; 0 for the run itself.
+    A tuple, like everything that is made with every step: it takes a third of the time.
+    """
+
+    seq: int
+    at: int
+    actor: str
+    cause: int
+    turn: int
+    data: EventData

@@ -1,0 +1,1 @@
+"""Flows: typed steps in order, with failure handling and compensation."""

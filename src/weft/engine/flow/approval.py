@@ -1,0 +1,103 @@
+"""Approvals: a person is asked, then the next one; what was decided leads on or back."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from weft.engine.commands import Command, Record
+from weft.engine.compiled import CompiledWorkflow
+from weft.engine.events import Event, RequestOpened, TurnEnded, TurnFailed, VariableSet
+from weft.engine.flow import failure as flow_failure
+from weft.engine.flow.lanes import plan_of
+from weft.engine.flow.plan import APPROVAL, ApprovalPlan
+from weft.engine.flow.reading import filled
+from weft.engine.state import Activation, Request, State
+from weft.engine.variables.access import write_error
+from weft.findings import Json
+from weft.spec.flow import Approval
+
+
+def ask(state: State, event: Event, active: Activation, approval: Approval) -> list[Command]:
+    """Ask for approval; the first time its approver, then whoever comes next."""
+    level = active.at
+    state.put(active.changed(stage="approval"))
+    asked = approval.escalate[level - 1] if level else approval
+    payload: dict[str, Json] = {
+        "step": approval.name,
+        "text": filled(approval.text, state.values_of(active.number)),
+        "options": [it.name for it in approval.options],
+    }
+    bound = json.dumps([state.run, active.number, asked.approver, payload], sort_keys=True)
+    request = RequestOpened(
+        id=f"{state.run}:{event.seq}",
+        kind="ui",
+        agent=approval.name,
+        tool=f"{APPROVAL}{approval.name}",
+        number=level,
+        payload=payload,
+        digest=hashlib.sha256(bound.encode()).hexdigest(),
+        expires_at=event.at + round(asked.timeout_seconds * 1000),
+        sets=() if approval.output is None else (approval.output,),
+        component="Approval",
+        mode="inline",
+        addressee=asked.approver,
+    )
+    return [Record(request, active.number)]
+
+
+def answered(
+    compiled: CompiledWorkflow, state: State, request: Request, value: Json, user: str
+) -> list[Command]:
+    """Go on with what a person has decided."""
+    active = state.active[request.turn]
+    decision = str(cast("Mapping[str, Any]", value)["decision"])
+    return _decided(compiled, state, active, decision, f"by {user}")
+
+
+def expired(
+    compiled: CompiledWorkflow, state: State, event: Event, request: Request
+) -> list[Command]:
+    """Ask the next person; after the last, what is declared for this case counts."""
+    active = state.active[request.turn]
+    node = cast("ApprovalPlan", plan_of(compiled).nodes[active.step])
+    if active.at < len(node.approval.escalate):
+        return ask(state, event, active.changed(at=active.at + 1), node.approval)
+    if node.approval.default is not None:
+        return _decided(compiled, state, active, node.approval.default, "since nobody answered")
+    if node.on_timeout:
+        return _leave(state, active, {"to": node.on_timeout, "why": "late"})
+    return _fail(state, active, "TimeoutError", f"nobody answered {active.step} in time", late=True)
+
+
+def _decided(
+    compiled: CompiledWorkflow, state: State, active: Activation, decision: str, by: str
+) -> list[Command]:
+    node = cast("ApprovalPlan", plan_of(compiled).nodes[active.step])
+    name, writes = node.approval.output, list[Command]()
+    if name is not None:
+        values = state.values_of(active.number)
+        fault = write_error(compiled, values, name, decision, active.step)
+        if fault is not None:
+            return _fail(state, active, "ValueError", f"{active.step}: {fault}")
+        write = VariableSet(name, decision, f"step:{active.step}")
+        writes.append(Record(write, active.number))
+    rejects = any(it.rejects for it in node.approval.options if it.name == decision)
+    if not rejects:
+        return [*writes, *_leave(state, active, None)]
+    if node.on_rejection:
+        return [*writes, *_leave(state, active, {"to": node.on_rejection, "why": "rejected"})]
+    return [*writes, *_fail(state, active, "Rejected", f"{active.step} was rejected {by}")]
+
+
+def _leave(state: State, active: Activation, route: dict[str, Json] | None) -> list[Command]:
+    state.put(active.changed(stage="ending", result=route))
+    return [Record(TurnEnded(active.agent), active.number)]
+
+
+def _fail(
+    state: State, active: Activation, error: str, told: str, *, late: bool = False
+) -> list[Command]:
+    failure = flow_failure.context_of(state, active, error, told)
+    kind = "deadline" if late else "rejected"
+    return [Record(TurnFailed(active.agent, told, kind, failure), active.number)]

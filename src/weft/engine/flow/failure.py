@@ -1,0 +1,313 @@
+"""When a step fails: the table of docs/decisions/0012, from the last attempt to the end of the run.
+
+Nothing repairs a run but the failure path of a path of a fork; what was done is undone in the
+opposite order, and each activation is undone at most once.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final, Literal, cast
+
+from weft.engine.commands import Command, Record, Start
+from weft.engine.compiled import CompiledWorkflow
+from weft.engine.conversation.handoffs import stopped
+from weft.engine.events import Branched, Event, TimerSet, TurnFailed
+from weft.engine.flow.lanes import flow_of, lane_of, plan_of, put_lane, values_in
+from weft.engine.flow.plan import JOIN, ForkPlan, NodePlan, PathPlan, StepPlan
+from weft.engine.flow.state import Done, Failing, FailureStage, FlowState, Lane, StepRun, Wait
+from weft.engine.state import Activation, State, without
+from weft.engine.turn.ending import end_run, let_go
+from weft.findings import Json
+from weft.spec.flow import AgentWork, Retry
+
+#: The longest time between two attempts, in seconds, and the share of a delay that is by chance.
+LONGEST_DELAY: Final = 60.0
+JITTER: Final = 0.5
+
+#: Why a lane goes where it goes.
+Why = Literal["failure", "recovery"]
+
+#: What begins the timer of the next attempt, with the turn of the last.
+RETRY: Final = "retry:"
+
+#: More would be beyond the longest delay, whatever the first is.
+_MOST_DOUBLINGS: Final = 16
+
+#: What no second attempt would change.
+_FINAL: Final = ("deadline", "guard")
+
+
+def context_of(
+    state: State, active: Activation, error: str, message: str, stack: str = ""
+) -> dict[str, Json]:
+    """Return what is kept of a failure: of which step and attempt, the error, and its input."""
+    run = active.flow
+    values = values_in(state, run.lane) if run is not None else state.variables
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    return {
+        "step": active.step,
+        "attempt": run.attempt if run is not None else 1,
+        "type": error,
+        "message": message,
+        "stack": stack,
+        "input": digest,
+    }
+
+
+def turn_failed(
+    compiled: CompiledWorkflow, state: State, event: Event, active: Activation, data: TurnFailed
+) -> list[Command]:
+    """Try again, or handle the failure. What the attempt has set does not count."""
+    run = cast("StepRun", active.flow)
+    state.drop(active.number)
+    step = plan_of(compiled).nodes[active.step]
+    retry = step.step.retry if isinstance(step, StepPlan) and not run.undoes else None
+    more = retry is not None and run.attempt < retry.attempts and data.kind not in _FINAL
+    if retry is not None and more and not state.stopping:
+        return _retry(compiled, state, event, active, retry)
+    _forget_deadline(state, run.lane)
+    if run.undoes:
+        _note(state, run.lane, f"compensating {active.step} failed: {data.error}")
+    failure = {**(data.failure or context_of(state, active, data.kind, data.error)), "at": event.at}
+    turn = 0 if data.kind == "guard" else active.number
+    return fail(compiled, state, run.lane, active.step, data.error, failure, turn)
+
+
+def _retry(
+    compiled: CompiledWorkflow, state: State, event: Event, active: Activation, retry: Retry
+) -> list[Command]:
+    """Make the next attempt when its time has come."""
+    run = cast("StepRun", active.flow)
+    wait = Wait(run.lane, active.step, run.attempt + 1)
+    times = 2 ** min(run.attempt - 1, _MOST_DOUBLINGS)
+    delay = min(retry.delay_seconds * times, LONGEST_DELAY)
+    pause = round(delay * 1000 * (1 - JITTER * _draw(state.run, active.step, run.attempt)))
+    if pause <= 0:
+        return [start(plan_of(compiled).step(active.step), wait)]
+    timer = f"{RETRY}{active.number}"
+    at = flow_of(state)
+    state.flow = replace(at, waits={**at.waits, timer: wait})
+    return [Record(TimerSet(timer, event.at + pause, "flow"), turn=0)]
+
+
+def _note(state: State, key: str, told: str) -> None:
+    """Say in the reason of a failure what else went wrong while it was handled."""
+    lane = lane_of(state, key)
+    failing = cast("Failing", lane.failing)
+    _at(state, lane, replace(failing, reason=f"{failing.reason}; {told}"), failing.stage)
+
+
+def _draw(*parts: object) -> float:
+    """Return a number from 0 to 1 that looks like chance: runs do not all try again at once."""
+    return int(hashlib.sha256(repr(parts).encode()).hexdigest()[:8], 16) / 0xFFFFFFFF
+
+
+def start(step: StepPlan, wait: Wait) -> Start:
+    """Return the next attempt at a step, or at undoing one."""
+    work = step.step.compensate if wait.undoes else step.step.work
+    agent = work.agent if isinstance(work, AgentWork) else step.step.name
+    return Start(agent, step=wait.step, lane=wait.lane, attempt=wait.attempt, undoes=wait.undoes)
+
+
+def give_up(
+    compiled: CompiledWorkflow, state: State, lane: Lane, name: str, told: str
+) -> list[Command]:
+    """Make no further attempt at a step that waits for its next one."""
+    at = flow_of(state)
+    timer, wait = next((key, it) for key, it in at.waits.items() if it.lane == lane.key)
+    state.flow = replace(at, waits=without(at.waits, timer))
+    state.timers = without(state.timers, timer)
+    put_lane(state, replace(lane, deadline=""))
+    turn = int(timer.removeprefix(RETRY))
+    last = Activation("", turn, step=name, flow=StepRun(lane.key, wait.attempt - 1))
+    failure = context_of(state, last, "TimeoutError", told)
+    return fail(compiled, state, lane.key, name, told, failure, turn)
+
+
+def _forget_deadline(state: State, key: str) -> None:
+    lane = lane_of(state, key)
+    if lane.deadline:
+        state.timers = without(state.timers, lane.deadline)
+        put_lane(state, replace(lane, deadline=""))
+
+
+def fail(
+    compiled: CompiledWorkflow,
+    state: State,
+    key: str,
+    name: str,
+    reason: str,
+    failure: Mapping[str, Json] | None = None,
+    turn: int = 0,
+) -> list[Command]:
+    """Handle the failure of a node; `turn` is its last attempt, 0 if none was made."""
+    lane = lane_of(state, key)
+    if lane.failing is not None:
+        return _next_stage(compiled, state, lane, lane.failing)
+    known = failure or {"step": name, "attempt": 0, "type": "FlowError", "message": reason}
+    _at(state, lane, Failing(name, turn, reason, known))
+    node = plan_of(compiled).nodes[name]
+    if isinstance(node, StepPlan) and node.on_failure:
+        return [_branched(lane_of(state, key), node.on_failure, "failure")]
+    return after_path(compiled, state, key)
+
+
+def _branched(lane: Lane, target: str, why: Why) -> Command:
+    failing = cast("Failing", lane.failing)
+    return Record(Branched(failing.step, target, why, lane.key), turn=0)
+
+
+def _next_stage(
+    compiled: CompiledWorkflow, state: State, lane: Lane, failing: Failing
+) -> list[Command]:
+    """Go on with what comes after a stage that is over, or that has failed itself."""
+    match failing.stage:
+        case "path":
+            return after_path(compiled, state, lane.key)
+        case "own":
+            return _after_own(compiled, state, lane.key)
+        case "recovery":
+            return _undo_all(compiled, state, lane, failing)
+        case "undo":
+            _at(state, lane, replace(failing, undo=failing.undo[1:]), "undo")
+            return _undo_next(compiled, state, lane.key)
+        case _:
+            return over(compiled, state, lane.key)
+
+
+def undone(compiled: CompiledWorkflow, state: State, key: str) -> list[Command]:
+    """Go on when something was undone."""
+    lane = lane_of(state, key)
+    return _next_stage(compiled, state, lane, cast("Failing", lane.failing))
+
+
+def after_path(compiled: CompiledWorkflow, state: State, key: str) -> list[Command]:
+    """After the failure path of a step: undo what its attempts may have done."""
+    lane = lane_of(state, key)
+    failing = cast("Failing", lane.failing)
+    node = plan_of(compiled).nodes.get(failing.step)
+    if failing.turn and isinstance(node, StepPlan) and _is_undone(node):
+        _at(state, lane, failing, "own")
+        return [start(node, Wait(key, failing.step, 1, failing.turn))]
+    return _after_own(compiled, state, key)
+
+
+def _after_own(compiled: CompiledWorkflow, state: State, key: str) -> list[Command]:
+    lane = lane_of(state, key)
+    failing = cast("Failing", lane.failing)
+    recovery = _path_of(compiled, state, lane).on_failure if key else ""
+    if recovery:
+        _at(state, lane, failing, "recovery")
+        return [_branched(lane, recovery, "recovery")]
+    return _undo_all(compiled, state, lane, failing)
+
+
+def _path_of(compiled: CompiledWorkflow, state: State, lane: Lane) -> PathPlan:
+    run = flow_of(state).forks[lane.fork]
+    fork = cast("ForkPlan", plan_of(compiled).nodes[run.name])
+    return next(it for it in fork.paths if it.name == lane.path)
+
+
+def _undo_all(
+    compiled: CompiledWorkflow, state: State, lane: Lane, failing: Failing
+) -> list[Command]:
+    """Undo the completed steps of a lane, newest first."""
+    undo = tuple(reversed(lane.done))
+    _at(state, replace(lane, done=()), replace(failing, undo=undo), "undo")
+    return _undo_next(compiled, state, lane.key)
+
+
+def _undo_next(compiled: CompiledWorkflow, state: State, key: str) -> list[Command]:
+    lane = lane_of(state, key)
+    failing = cast("Failing", lane.failing)
+    if failing.undo:
+        done = failing.undo[0]
+        return [start(plan_of(compiled).step(done.step), Wait(key, done.step, 1, done.turn))]
+    if key:  # The path has failed.
+        return [_branched(lane, JOIN, "failure")]
+    path = plan_of(compiled).on_failure
+    if path and failing.outcome == "failed":
+        _at(state, lane, failing, "workflow")
+        return [_branched(lane, path, "failure")]
+    return over(compiled, state, key)
+
+
+def over(compiled: CompiledWorkflow, state: State, key: str) -> list[Command]:
+    """End a run that has failed, or was stopped, when all was done about it."""
+    failing = cast("Failing", lane_of(state, key).failing)
+    return [end_run(compiled, failing.outcome, failing.reason)]
+
+
+def _at(state: State, lane: Lane, failing: Failing, stage: FailureStage = "path") -> None:
+    put_lane(state, replace(lane, failing=replace(failing, stage=stage)))
+
+
+def rest(compiled: CompiledWorkflow, state: State) -> list[Command]:
+    """Let a run that is to stop do so when nothing works any more; nobody waits for a person."""
+    if any(it.stage != "approval" for it in state.active.values()):
+        return []
+    return cancel(compiled, state)
+
+
+def cancel(compiled: CompiledWorkflow, state: State, reason: str = "") -> list[Command]:
+    """Break off what is under way; undo what was done, if the flow wants that."""
+    if not plan_of(compiled).spec.compensate_on_cancel:
+        return [end_run(compiled, "cancelled", reason)] if reason else [stopped(compiled)]
+    told = reason or "stopped on request after the turn"
+    plan = plan_of(compiled)
+    found = (it for it in _undoable(state) if _is_undone(plan.nodes[it.step]))
+    done = sorted((it for it in found if it.turn), key=lambda it: it.turn)
+    let_go(state)
+    state.flow = FlowState({"": Lane(done=tuple(done))})
+    failing = Failing("", 0, told, {"message": told}, outcome="cancelled")
+    return _undo_all(compiled, state, lane_of(state, ""), failing)
+
+
+def _is_undone(node: NodePlan) -> bool:
+    return isinstance(node, StepPlan) and node.step.compensate is not None
+
+
+def _undoable(state: State) -> Iterator[Done]:
+    """Yield what was done, or may have been; nothing is being undone when this is asked."""
+    at = flow_of(state)
+    for lane in at.lanes.values():
+        yield from lane.done
+        failing = lane.failing
+        if failing is not None:
+            yield from failing.undo
+        if failing is not None and failing.stage == "path":
+            yield Done(failing.turn, failing.step, values_in(state, lane.key))
+    for active in state.active.values():
+        key = cast("StepRun", active.flow).lane
+        yield Done(active.number, active.step, values_in(state, key))
+    for timer, wait in at.waits.items():
+        turn = int(timer.removeprefix(RETRY))
+        yield Done(turn, wait.step, values_in(state, wait.lane))
+
+
+def stop(compiled: CompiledWorkflow, state: State, user: str) -> list[Command]:
+    """Stop a run now. What is being undone is undone first, where a stop would undo it as well."""
+    working = [it for it in state.active.values() if not cast("StepRun", it.flow).undoes]
+    if len(working) == len(state.active) or not plan_of(compiled).spec.compensate_on_cancel:
+        return cancel(compiled, state, f"stopped by {user}")
+    state.stopping = True
+    for active in working:
+        key = cast("StepRun", active.flow).lane
+        lane = lane_of(state, key)
+        begun = Done(active.number, active.step, values_in(state, key))
+        put_lane(state, replace(lane, done=(*lane.done, begun)))
+    state.drop(*(it.number for it in working))
+    return []
+
+
+def restart(compiled: CompiledWorkflow, state: State, lane: Lane) -> list[Command] | None:
+    """Return what is to be undone now, where a journal was cut before it; None if nothing is."""
+    match lane.failing.stage if lane.failing is not None else None:
+        case "own":
+            return after_path(compiled, state, lane.key)
+        case "undo":
+            return _undo_next(compiled, state, lane.key)
+        case _:
+            return None

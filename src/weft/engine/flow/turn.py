@@ -1,0 +1,358 @@
+"""One attempt at a step of a flow: get what it needs, work, set what has changed.
+
+What an attempt sets is its own until it has ended: one that fails has changed nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from weft.engine.commands import Assemble, Command, Fetch, Record
+from weft.engine.compiled import CompiledWorkflow
+from weft.engine.events import (
+    Branched,
+    Event,
+    ModelReplied,
+    TimerSet,
+    ToolCalled,
+    ToolFailed,
+    TurnEnded,
+    TurnFailed,
+    TurnStarted,
+    VariableSet,
+)
+from weft.engine.events.codec import read_json, unfenced
+from weft.engine.flow import approval as flow_approval
+from weft.engine.flow import failure as flow_failure
+from weft.engine.flow import order as flow
+from weft.engine.flow.lanes import lane_of, plan_of, put_lane, set_values, values_in
+from weft.engine.flow.plan import ApprovalPlan, StepPlan, role_of
+from weft.engine.flow.reading import filled, step_of, work_of
+from weft.engine.flow.state import Done, StepRun
+from weft.engine.log import Log
+from weft.engine.state import Activation, Message, OwnValues, State, without
+from weft.engine.variables.access import write_error
+from weft.engine.variables.conditions import evaluate, same
+from weft.engine.variables.triggers import agent_text, fire
+from weft.errors import ExpressionError
+from weft.findings import Json
+from weft.spec.flow import AgentWork, Step
+from weft.spec.type_meaning import mismatch
+
+#: The calls of code that a step makes, and what begins their names.
+STEP: Final = "flow:step"
+APPLY: Final = "flow:apply"
+POINTS: Final = frozenset({STEP, APPLY})
+
+#: Where what the shell has put together stands in what was fetched.
+FLOW: Final = "flow"
+
+
+def start(
+    compiled: CompiledWorkflow, state: State, event: Event, data: TurnStarted
+) -> list[Command]:
+    """Begin an attempt with the values as they are in its lane."""
+    number = event.turn
+    run = StepRun(data.lane, data.attempt, data.undoes)
+    active = Activation(data.agent, number, step=data.step, seq=event.seq, flow=run)
+    state.turns = number
+    state.turn_counts = {**state.turn_counts, data.agent: state.turn_counts.get(data.agent, 0) + 1}
+    state.own = {**state.own, number: OwnValues(values_in(state, data.lane), {})}
+    state.threads = {**state.threads, number: Log[Message]()}
+    node = plan_of(compiled).nodes[data.step]
+    if isinstance(node, ApprovalPlan):
+        return flow_approval.ask(state, event, active, node.approval)
+    step = cast("StepPlan", node)
+    begun = data.attempt == 1 and not data.undoes
+    fault = _guard_fault(step, state.values_of(number)) if begun else None
+    if fault is not None:
+        state.put(active)
+        return [_failed(state, active, "StateError", fault, "guard")]
+    timers = _deadline(state, event, data.lane, step.step) if begun else []
+    active = active.changed(stage="fetching")
+    fetch = fetch_of(compiled, active)
+    if fetch.flow or fetch.names:
+        state.put(active)
+        return [*timers, fetch]
+    return [*timers, *_work(compiled, state, active)]
+
+
+def _guard_fault(plan: StepPlan, values: Mapping[str, Json]) -> str | None:
+    """Say what does not hold of the state before a step, or None if all does."""
+    for at, (condition, message) in enumerate(plan.guards):
+        told = message or f"{plan.step.validate_[at].condition} does not hold"
+        try:
+            holds = evaluate(condition, values)
+        except ExpressionError as error:
+            holds, told = False, str(error)
+        if not holds:
+            return f"{plan.step.name} was not begun: {told}"
+    return None
+
+
+def _deadline(state: State, event: Event, key: str, step: Step) -> list[Command]:
+    """Set the time that all attempts at a step have together."""
+    if step.timeout_seconds is None:
+        return []
+    timer = f"step:{event.turn}"
+    put_lane(state, replace(lane_of(state, key), deadline=timer))
+    at = event.at + round(step.timeout_seconds * 1000)
+    return [Record(TimerSet(timer, at, "flow"), turn=0)]
+
+
+def fetch_of(compiled: CompiledWorkflow, active: Activation) -> Fetch:
+    """Return what an attempt needs from outside before it works."""
+    step, work = step_of(compiled, active), work_of(compiled, active)
+    names = compiled.per_phase
+    coded = False
+    if isinstance(work, AgentWork):
+        names = (*names, *compiled.agents[work.agent].on_demand)
+        coded = work.step is not None
+    shows = step.context is not None and not _undoes(active)
+    agent = role(compiled, active) if isinstance(work, AgentWork) else active.agent
+    return Fetch(agent, active.number, names, servers=False, seq=active.seq, flow=coded or shows)
+
+
+def _undoes(active: Activation) -> bool:
+    return active.flow is not None and active.flow.undoes > 0
+
+
+def fetched(
+    compiled: CompiledWorkflow, state: State, event: Event, found: Mapping[str, Json]
+) -> list[Command]:
+    """Go on with what was put together for the attempt."""
+    given = cast("Mapping[str, Json]", found.get(FLOW) or {})
+    return _work(compiled, state, state.active[event.turn].changed(fetched=given))
+
+
+def unprepared(state: State, active: Activation, found: Mapping[str, Json], told: str) -> Command:
+    """Let an attempt fail whose context could not be put together."""
+    given = cast("Mapping[str, Any]", found.get(FLOW) or {})
+    raised = cast("Mapping[str, Any]", given.get("exception") or {})
+    type_, stack = str(raised.get("type", "source")), str(raised.get("stack", ""))
+    message = str(raised.get("message", told))
+    failure = flow_failure.context_of(state, active, type_, message, stack)
+    return Record(TurnFailed(active.agent, told, "source", failure))
+
+
+def role(_compiled: CompiledWorkflow, active: Activation) -> str:
+    """Return as what an agent works at a step."""
+    return role_of(active.agent, active.step, undoes=_undoes(active))
+
+
+def reopened(
+    _compiled: CompiledWorkflow, active: Activation, waiting: Sequence[str]
+) -> list[Command]:
+    """Return the call that is to be recorded next where a fork was cut before it."""
+    points = {f"step-{active.number}": STEP, f"apply-{active.number}": APPLY}
+    return [_call(active, id_, points[id_]) for id_ in waiting if id_ in points]
+
+
+def _work(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
+    if isinstance(work_of(compiled, active), AgentWork):
+        state.put(active.changed(stage="assembling"))
+        return [Assemble(role(compiled, active), active.number, active.call)]
+    return _called(state, active, STEP)
+
+
+def _called(state: State, active: Activation, point: str) -> list[Command]:
+    id_ = f"{point.removeprefix('flow:')}-{active.number}"
+    state.put(active.changed(stage="tools", missing=frozenset({id_}), shown=None))
+    return [_call(active, id_, point)]
+
+
+def _call(active: Activation, id_: str, point: str) -> Command:
+    return Record(ToolCalled(id_, active.step, {}, point=point), active.number)
+
+
+def read_reply(
+    compiled: CompiledWorkflow, active: Activation, data: ModelReplied
+) -> tuple[Json, str | None]:
+    """Read a reply as the model its agent is bound to; say what does not fit."""
+    output, value = compiled.agents[active.agent].output, None
+    fault = None
+    if output is not None:
+        try:
+            value = read_json(unfenced(data.text).encode())
+        except ValueError as error:
+            return None, f"the reply is not JSON: {error}"
+        fault = mismatch(output, value, compiled.models)
+    # What the class of the state does not take was found out when the reply came.
+    fault = fault or data.misfit or None
+    return (None, fault) if fault else (value, None)
+
+
+def replied(
+    compiled: CompiledWorkflow,
+    state: State,
+    event: Event,
+    active: Activation,
+    data: ModelReplied,
+    output: Json,
+) -> list[Command]:
+    """Let code apply the reply, or set what it says."""
+    values = state.values_of(active.number)
+    fired, _ = fire(
+        compiled, state, event.turn, agent_text(compiled, values, active.agent, data.text)
+    )
+    usage = {"input_tokens": data.usage.input_tokens, "output_tokens": data.usage.output_tokens}
+    result: dict[str, Json] = {
+        "text": data.text,
+        "output": output,
+        "usage": {**usage, "cost_usd": data.usage.cost_usd},
+    }
+    active = active.changed(result=result)
+    work = cast("AgentWork", work_of(compiled, active))
+    if work.step is not None:
+        return [*fired, *_called(state, active, APPLY)]
+    changes, confidence = _changes(compiled, work, data.text, output)
+    return [*fired, *_finish(compiled, state, active, changes, confidence)]
+
+
+def _changes(
+    compiled: CompiledWorkflow, work: AgentWork, text: str, output: Json
+) -> tuple[dict[str, Json], Json]:
+    """Return what the reply of a declared agent sets, and how sure it is."""
+    fields = cast("dict[str, Json]", output) if isinstance(output, dict) else {}
+    if work.output is not None:
+        return {work.output: text if output is None else output}, fields.get("confidence")
+    set_ = {name: it for name, it in fields.items() if name in compiled.variables}
+    return set_, fields.get("confidence")
+
+
+def returned(
+    compiled: CompiledWorkflow,
+    state: State,
+    active: Activation,
+    _point: str,
+    value: Json,
+    _event: Event,
+) -> list[Command]:
+    """Take what code returned: what it sets, and how sure it is."""
+    made = cast("Mapping[str, Any]", value)
+    return _finish(compiled, state, active, made["set"], made.get("confidence"))
+
+
+def call_failed(
+    _compiled: CompiledWorkflow, state: State, active: Activation, _point: str, data: ToolFailed
+) -> list[Command]:
+    """Let the attempt fail with its code."""
+    state.put(active.changed(missing=frozenset()))
+    told = data.exception or {}
+    message = str(told.get("message", data.error))
+    type_, stack = str(told.get("type", data.kind)), str(told.get("stack", ""))
+    failure = flow_failure.context_of(state, active, type_, message, stack)
+    return [Record(TurnFailed(active.agent, data.error, "tool", failure), active.number)]
+
+
+def _finish(
+    compiled: CompiledWorkflow,
+    state: State,
+    active: Activation,
+    changes: Mapping[str, Json],
+    confidence: Json,
+) -> list[Command]:
+    """Set what an attempt has changed, if all of it fits and it is sure enough."""
+    active = active.changed(missing=frozenset(), shown=None)
+    values, writes = state.values_of(active.number), list[Command]()
+    for name, change in changes.items():
+        value = _applied(compiled, values, name, change)
+        fault = write_error(compiled, values, name, value, active.step, active.agent)
+        if fault is not None:
+            state.put(active)
+            return [_failed(state, active, "ValueError", f"{active.step}: {fault}", "output")]
+        if not same(values.get(name), value):
+            writes.append(Record(VariableSet(name, value, f"step:{active.step}"), active.number))
+    unsure = None if _undoes(active) else _unsure(step_of(compiled, active), confidence)
+    target = plan_of(compiled).step(active.step).unsure if unsure else ""
+    if unsure and not target:
+        state.put(active)
+        return [_failed(state, active, "LowConfidence", unsure, "unsure")]
+    result: dict[str, Json] | None = {"to": target, "why": "unsure"} if target else None
+    state.put(active.changed(stage="ending", result=result))
+    return [*writes, Record(TurnEnded(active.agent), active.number)]
+
+
+def _applied(
+    compiled: CompiledWorkflow, values: Mapping[str, Json], name: str, change: Json
+) -> Json:
+    """Return the value after a patch: entries are added to a list, keys put into an object."""
+    variable, held = compiled.variables.get(name), values.get(name)
+    if variable is None or variable.merge is None:
+        return change
+    if variable.merge == "append" and isinstance(change, list):
+        return [*cast("list[Json]", held or []), *cast("list[Json]", change)]
+    if variable.merge == "merge" and isinstance(change, dict):
+        return {**cast("dict[str, Json]", held or {}), **cast("dict[str, Json]", change)}
+    return change
+
+
+def _unsure(step: Step, confidence: Json) -> str | None:
+    """Say that a result is not sure enough, or None if it is."""
+    if step.confidence is None:
+        return None
+    minimum = step.confidence.minimum
+    if not isinstance(confidence, int | float) or isinstance(confidence, bool):
+        return f"{step.name} did not say how sure it is; {minimum:g} is required"
+    if confidence >= minimum:
+        return None
+    return f"{step.name} is {confidence:g} sure of its result; {minimum:g} is required"
+
+
+def _failed(state: State, active: Activation, error: str, told: str, kind: Any) -> Command:  # noqa: ANN401 - a kind of TurnFailed
+    failure = flow_failure.context_of(state, active, error, told)
+    return Record(TurnFailed(active.agent, told, kind, failure), active.number)
+
+
+def ended(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
+    """Let count what the attempt has set, and go on."""
+    run = cast("StepRun", active.flow)
+    key, own = run.lane, state.own[active.number]
+    found = {name: (own.values[name], seq) for name, seq in own.set_by.items()}
+    commands = set_values(compiled, state, key, found)
+    lane = held = lane_of(state, key)
+    if lane.deadline and not run.undoes:
+        state.timers = without(state.timers, lane.deadline)
+        lane = lane.changed(deadline="")
+    node = plan_of(compiled).nodes[active.step]
+    counts = lane.failing is None or lane.failing.stage == "recovery"
+    if isinstance(node, StepPlan) and node.step.compensate is not None and counts:
+        done = Done(active.number, active.step, values_in(state, key))
+        lane = lane.changed(done=(*lane.done, done))
+    if active.agent in plan_of(compiled).remembered and not run.undoes:
+        kept = _kept(compiled, state, active)
+        lane = lane.changed(threads={**lane.threads, active.agent: kept})
+    if lane is not held:
+        put_lane(state, lane)
+    state.drop(active.number)
+    if run.undoes:
+        return [*commands, *flow_failure.undone(compiled, state, key)]
+    return [*commands, *_onward(compiled, state, active, key, node)]
+
+
+def _onward(
+    compiled: CompiledWorkflow, state: State, active: Activation, key: str, node: object
+) -> list[Command]:
+    route = cast("Mapping[str, Any] | None", active.result)
+    if route is not None:
+        return [Record(Branched(active.step, route["to"], route["why"], key), turn=0)]
+    return flow.go(compiled, state, key, cast("StepPlan | ApprovalPlan", node).next)
+
+
+def _kept(compiled: CompiledWorkflow, state: State, active: Activation) -> Log[Message]:
+    """Return the conversation of an agent with what it was asked and has said in this step."""
+    run = cast("StepRun", active.flow)
+    thread = lane_of(state, run.lane).threads.get(active.agent) or Log[Message]()
+    sent = cast("list[dict[str, str]]", (active.fetched or {}).get("messages") or [])
+    prompts = [it["content"] for it in sent if it["role"] == "user"]
+    work = cast("AgentWork", work_of(compiled, active))
+    told = prompts[-1] if prompts else filled(work.prompt, values_in(state, run.lane))
+    asked = Message("user", "", told, active.seq)
+    return thread.added(asked, *state.threads[active.number])
+
+
+def failed(
+    compiled: CompiledWorkflow, state: State, event: Event, active: Activation, data: TurnFailed
+) -> list[Command]:
+    """Try again, or handle the failure."""
+    return flow_failure.turn_failed(compiled, state, event, active, data)

@@ -1,0 +1,1 @@
+"""The life of one turn: its stages, its calls, its requests."""

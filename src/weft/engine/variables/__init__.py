@@ -1,0 +1,1 @@
+"""Variables: access, triggers, conditions and computed values."""

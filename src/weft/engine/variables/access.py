@@ -1,0 +1,92 @@
+"""Who may see a variable, and who may set it to what: every write is checked here first."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias, cast
+
+from weft.engine.compiled import CompiledWorkflow
+from weft.engine.variables.conditions import same
+from weft.findings import Json
+from weft.ids import BUILT_IN_VARIABLES
+from weft.spec.type_meaning import mismatch
+from weft.spec.variables import DerivedSource, EntitySource, Variable
+
+
+@dataclass(frozen=True, slots=True)
+class ByTrigger:
+    """A trigger writes; no tool or agent can be taken for it, whatever its name is."""
+
+
+BY_TRIGGER: Final = ByTrigger()
+
+#: Who writes: a trigger, or the tool or agent of that name.
+Writer: TypeAlias = ByTrigger | str
+
+
+def access_error(
+    variables: Mapping[str, Variable], name: str, writers: Sequence[Writer]
+) -> str | None:
+    """Say why none of the writers may ever set a variable, whatever the value, or None."""
+    if name in BUILT_IN_VARIABLES:
+        return f"{name} says whose run it is and cannot be set"
+    variable = variables.get(name)
+    if variable is None:
+        return f"there is no variable {name}"
+    if not isinstance(variable.source, DerivedSource | EntitySource):
+        return f"{name} comes from {variable.source.type} and cannot be set"
+    if variable.secret:
+        return f"{name} is secret and cannot be set"
+    allowed = variable.writers
+    if allowed is not None and not {BY_TRIGGER, *allowed}.intersection(writers):
+        return f"{writers[0]} is not among the writers of {name}"
+    return None
+
+
+def write_error(
+    compiled: CompiledWorkflow, values: Mapping[str, Json], name: str, value: Json, *writers: Writer
+) -> str | None:
+    """Say why a write is refused, or None if one of the writers may make it."""
+    fault = access_error(compiled.variables, name, writers)
+    if fault:
+        return fault
+    if value is None and isinstance(compiled.variables[name].source, EntitySource):
+        return f"{name} is a document and cannot be set to nothing"
+    return value_error(compiled, values, name, value)
+
+
+def value_error(
+    compiled: CompiledWorkflow, values: Mapping[str, Json], name: str, value: Json
+) -> str | None:
+    """Say why a variable cannot get a value from where it stands, or None if it can."""
+    variable = compiled.variables[name]
+    fault = None if value is None else mismatch(variable.type, value, compiled.models)
+    if fault:
+        return f"{name}: {fault}"
+    source, held = variable.source, values.get(name)
+    if isinstance(source, EntitySource) and source.document and isinstance(value, dict):
+        return _document_error(compiled, name, source, cast("dict[str, Json]", value))
+    if isinstance(source, DerivedSource) and source.transitions and not same(value, held):
+        steps = source.transitions
+        if not any(same(step.from_, held) and same(step.to, value) for step in steps):
+            return f"{name} does not change from {held!r} to {value!r}"
+    return None
+
+
+def _document_error(
+    compiled: CompiledWorkflow, name: str, source: EntitySource, document: Mapping[str, Json]
+) -> str | None:
+    """Say what does not fit in a document; fields that nobody declared are left as they are."""
+    for field, declared in source.document.items():
+        value = document.get(field)
+        fault = None if value is None else mismatch(declared.type, value, compiled.models)
+        if fault:
+            return f"{name}.{field}: {fault}"
+    return None
+
+
+def may_read(variables: Mapping[str, Variable], name: str, agent: str) -> bool:
+    """Tell whether an agent may see a variable; what nobody declared is hidden."""
+    variable = variables.get(name)
+    if variable is None:
+        return name in BUILT_IN_VARIABLES
+    return variable.readers is None or agent in variable.readers

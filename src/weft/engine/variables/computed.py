@@ -1,0 +1,173 @@
+"""Computed variables: worked out from others whenever one of these changes.
+
+A condition is worked out at once. A function is called: after the turn in which something changed,
+before the next model call, and before the first turn of a run.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from weft.engine.events import VariableRefused, VariableSet
+from weft.engine.state import State
+from weft.engine.turn.hook_points import PointCall, computed_function
+from weft.engine.variables.conditions import evaluate, same
+from weft.errors import ExpressionError
+from weft.findings import Json
+from weft.spec.condition_parser import parse_condition
+from weft.spec.conditions import Condition
+from weft.spec.variables import ComputedSource, Variable
+
+WRITER = "computed"
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedRules:
+    """What follows from which variable, and how."""
+
+    #: The computed variables that have a variable among their inputs.
+    dependents: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    #: Both in an order in which inputs come first.
+    conditions: Mapping[str, Condition] = field(default_factory=dict[str, Condition])
+    functions: Mapping[str, PointCall] = field(default_factory=dict[str, PointCall])
+    #: The entity variable whose document keeps a value as well.
+    persist_to: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def link_computed(variables: Mapping[str, Variable]) -> ComputedRules:
+    """Sort the computed variables of a workflow."""
+    sources = {
+        name: it.source for name, it in variables.items() if isinstance(it.source, ComputedSource)
+    }
+    dependents: dict[str, list[str]] = {}
+    conditions: dict[str, Condition] = {}
+    functions: dict[str, PointCall] = {}
+    for name in _inputs_first(sources):
+        source = sources[name]
+        for it in source.inputs:
+            dependents.setdefault(it, []).append(name)
+        function = computed_function(name, source)
+        if function is not None:
+            functions[name] = function
+        else:
+            conditions[name] = parse_condition(source.computation)
+    return ComputedRules(
+        dependents={name: tuple(found) for name, found in dependents.items()},
+        conditions=conditions,
+        functions=functions,
+        persist_to={name: it.persist_to for name, it in sources.items() if it.persist_to},
+    )
+
+
+def _inputs_first(sources: Mapping[str, ComputedSource]) -> list[str]:
+    """Return names so that each comes after its inputs; a circle is the checker's matter."""
+    ordered: dict[str, None] = {}
+
+    def add(name: str, above: frozenset[str]) -> None:
+        if name in sources and name not in above and name not in ordered:
+            for it in sources[name].inputs:
+                add(it, above | {name})
+            ordered[name] = None
+
+    for name in sources:
+        add(name, frozenset())
+    return list(ordered)
+
+
+def all_conditions(
+    rules: ComputedRules, values: Mapping[str, Json]
+) -> list[VariableSet | VariableRefused]:
+    """Return what the conditions come to at the start of a run."""
+    known = dict(values)
+    found: list[VariableSet | VariableRefused] = []
+    for name in rules.conditions:
+        made = _worked_out(rules, known, name)
+        if isinstance(made, VariableSet):
+            known[name] = made.value
+        found += [made] if made else []
+    return found
+
+
+def follow(
+    rules: ComputedRules, values: Mapping[str, Json], changed: str
+) -> list[VariableSet | VariableRefused]:
+    """Return what conditions come to when one of their inputs has changed."""
+    return [
+        made
+        for name in rules.dependents.get(changed, ())
+        if name in rules.conditions and (made := _worked_out(rules, values, name))
+    ]
+
+
+def foresee(
+    rules: ComputedRules, values: Mapping[str, Json], changed: Iterable[str]
+) -> Mapping[str, Json]:
+    """Return the values there will be when what has changed is followed to its end."""
+    waiting = list(changed)
+    while waiting:
+        for made in follow(rules, values, waiting.pop(0)):
+            if isinstance(made, VariableSet):
+                values = {**values, made.name: made.value}
+                waiting.append(made.name)
+    return values
+
+
+def mark_all(rules: ComputedRules, state: State) -> None:
+    """Let every function be called, at the start of a run."""
+    if rules.functions:
+        state.dirty = {0: frozenset(rules.functions)}
+
+
+def result(values: Mapping[str, Json], name: str, value: Json) -> list[VariableSet]:
+    """Return what a function has come to, if that is news."""
+    return [] if same(values.get(name), value) else [VariableSet(name, value, WRITER)]
+
+
+def behind(rules: ComputedRules, values: Mapping[str, Json]) -> list[str]:
+    """Return the entity variables whose documents lack what was computed last."""
+    return [
+        entity
+        for name, entity in rules.persist_to.items()
+        if isinstance(held := values.get(entity), dict)
+        and not same(cast("dict[str, Json]", held).get(name), values.get(name))
+    ]
+
+
+def mark(rules: ComputedRules, state: State, turn: int, changed: Iterable[str]) -> None:
+    """Remember the functions that are to be called because their inputs have changed."""
+    found: set[str] = set()
+    waiting = list(changed)
+    while waiting:
+        for name in rules.dependents.get(waiting.pop(), ()):
+            if name in rules.functions:
+                found.add(name)
+            waiting.append(name)
+    if found:
+        owner = turn if turn in state.own else 0
+        state.dirty = {**state.dirty, owner: state.dirty.get(owner, frozenset()) | found}
+
+
+def next_function(rules: ComputedRules, state: State, turn: int) -> tuple[str, PointCall] | None:
+    """Return the first function that is to be called for a turn, or None if none is."""
+    dirty = state.dirty.get(turn if turn in state.own else 0)
+    if not dirty:
+        return None
+    return next((it for it in rules.functions.items() if it[0] in dirty), None)
+
+
+def clear(state: State, turn: int, name: str) -> None:
+    """A function was called."""
+    owner = turn if turn in state.own else 0
+    rest = state.dirty.get(owner, frozenset()) - {name}
+    others = {key: it for key, it in state.dirty.items() if key != owner}
+    state.dirty = {**others, owner: rest} if rest else others
+
+
+def _worked_out(
+    rules: ComputedRules, values: Mapping[str, Json], name: str
+) -> VariableSet | VariableRefused | None:
+    try:
+        value = evaluate(rules.conditions[name], values)
+    except ExpressionError as error:
+        return VariableRefused(name, WRITER, str(error))
+    return None if same(values.get(name), value) else VariableSet(name, value, WRITER)

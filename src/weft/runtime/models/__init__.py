@@ -1,0 +1,1 @@
+"""Model calls beside the turn's own: settings, replies and consultations."""

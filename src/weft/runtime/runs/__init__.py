@@ -1,0 +1,1 @@
+"""Runs in memory: their inbox, their effects, and how their events are written and followed."""

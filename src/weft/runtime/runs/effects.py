@@ -1,0 +1,168 @@
+"""What the world is doing for a run: models that answer, tools at work, tools that wait."""
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from weft.engine.commands import CallModel, CallTool, Fetch, WriteDocument
+from weft.engine.commands import Effect as Command
+from weft.engine.state import State
+from weft.findings import Json
+from weft.runtime.runs.decision import NewEvent
+
+NewEvents: TypeAlias = tuple[NewEvent, ...]
+
+
+class Effect(NamedTuple):
+    """Something to be done in the world: tools are named by their call."""
+
+    name: str
+    command: Command
+    work: Coroutine[Any, Any, NewEvents]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """An effect that ended without a result though nobody dropped it; None stands for cancelled."""
+
+    fault: Exception | None
+
+
+class Effects:
+    """The effects of one run that are under way in this process."""
+
+    def __init__(self) -> None:
+        #: By name, with the tasks that perform them.
+        self._begun: dict[str, tuple[Effect, asyncio.Task[None]]] = {}
+        #: The one that is begun when everything has been taken in.
+        self._next: Effect | None = None
+        #: Of the tools that wait for a person, which of their questions it is, and its answer.
+        self._asking: dict[str, tuple[int, asyncio.Future[Json]]] = {}
+
+    def __bool__(self) -> bool:
+        return self._next is not None or bool(self._begun)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._begun or (self._next is not None and self._next.name == name)
+
+    @property
+    def held(self) -> bool:
+        """Whether tools are kept here while they wait for a person, whom others may answer."""
+        return bool(self._asking)
+
+    @property
+    def only_held(self) -> bool:
+        """Whether there is nothing but tools that wait for a person."""
+        return (
+            self._next is None and bool(self._begun) and self._begun.keys() <= self._asking.keys()
+        )
+
+    def keep(self, effect: Effect) -> bool:
+        """Keep an effect for whoever takes it next; tell whether there was none yet."""
+        if self._next is not None:
+            return False
+        self._next = effect
+        return True
+
+    def take(self) -> Effect | None:
+        """Return the effect that was kept, for the task that asks: it is to perform it now."""
+        effect, self._next = self._next, None
+        if effect is not None:
+            self.begun(effect, cast("asyncio.Task[None]", asyncio.current_task()))
+        return effect
+
+    def begun(self, effect: Effect, task: asyncio.Task[None]) -> None:
+        """Take note that a task performs an effect."""
+        self._begun[effect.name] = effect, task
+
+    async def perform(self, effect: Effect) -> NewEvents | Broken | None:
+        """Perform an effect and return what came of it; None if it was dropped meanwhile."""
+        came: NewEvents | Broken
+        try:
+            came = await effect.work
+        except Exception as error:  # noqa: BLE001 - it is told to whoever waits for the run
+            came = Broken(error)
+        except asyncio.CancelledError:
+            if effect.name not in self._begun:
+                raise
+            came = Broken(None)
+        # No effect any more once its result is there: a run with nothing else to do may leave then.
+        return came if self._begun.pop(effect.name, None) else None
+
+    def answer(self, command: CallTool) -> bool:
+        """Give the newest answer to the tool that waits for it here; tell whether there is one."""
+        _, waiting = self._asking.pop(command.id, (0, None))
+        if waiting is None:
+            return False
+        if not waiting.done():
+            waiting.set_result(command.answers[-1].value)
+        return True
+
+    async def answered(self, call: str, number: int) -> Json:
+        """Wait, in a tool, for the answer to one of its questions."""
+        answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        self._asking[call] = number, answer
+        try:
+            return await answer
+        finally:
+            self._asking.pop(call, None)
+
+    async def drop(self) -> None:
+        """Break everything off."""
+        effect, self._next = self._next, None
+        if effect is not None:
+            effect.work.close()
+        await self._drop(list(self._begun))
+
+    async def drop_strangers(self, state: State) -> None:
+        """Break off the tools whose questions others have answered: they call them anew."""
+        if self._asking:
+            gone = [call for call, (number, _) in self._asking.items() if _has(state, call, number)]
+            await self._drop([call for call in gone if call in self._begun])
+
+    async def drop_unwanted(self, state: State) -> None:
+        """Break off what no turn waits for any more: another came first, or the time is over."""
+        kept = self._next
+        if kept is not None and not _is_wanted(kept.command, state):
+            self._next = None
+            kept.work.close()
+        gone = [
+            it for it, (effect, _) in self._begun.items() if not _is_wanted(effect.command, state)
+        ]
+        if gone:
+            await self._drop(gone)
+
+    async def _drop(self, names: Iterable[str]) -> None:
+        dropped = [self._begun.pop(name) for name in names]
+        for _, task in dropped:
+            task.cancel()
+        if dropped:
+            await asyncio.gather(*(task for _, task in dropped), return_exceptions=True)
+        for effect, _ in dropped:  # A task that is cancelled before its first step has not begun.
+            effect.work.close()
+
+
+def _has(state: State, call: str, number: int) -> bool:
+    """Tell whether a call has the answer to a question of its, or is over."""
+    found = state.calls.get(call)
+    return found is None or len(found.answers) > number
+
+
+def _is_wanted(command: Command, state: State) -> bool:
+    match command:
+        case CallTool(id=id_):
+            return id_ in state.calls
+        case CallModel(turn=turn, seq=seq):
+            return _is_at(state, turn, "model", seq)
+        case Fetch(turn=turn, seq=seq):
+            return _is_at(state, turn, "fetching", seq)
+        case WriteDocument(name=name, seq=seq):
+            return state.writing.get(name) == seq
+        case _:
+            return state.judging is not None and state.judging.seq == command.seq
+
+
+def _is_at(state: State, turn: int, stage: str, seq: int) -> bool:
+    active = state.active.get(turn)
+    return active is not None and active.stage == stage and active.seq == seq

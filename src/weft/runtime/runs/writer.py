@@ -1,0 +1,185 @@
+"""Writing a run: decide, append, and find out what became of it when that is not certain."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import count
+from typing import Final
+
+from weft.engine.commands import Command
+from weft.engine.reduce import advance, is_wanted, pending
+from weft.engine.rows import Batch, RunRow, batch
+from weft.engine.state import State
+from weft.errors import StoreConflict, StoreError, UsageError
+from weft.ports.clock import Clock
+from weft.ports.dispatcher import RunKey
+from weft.ports.journal import Journal
+from weft.ports.scope import Scope
+from weft.runtime.runs.change_log import log_changes
+from weft.runtime.runs.decision import CallCheck, Decision, NewEvent, decide
+from weft.runtime.workflow import Workflow
+
+#: How often a step is decided anew because another process has written in between.
+MAX_CONFLICTS: Final = 10
+
+#: Milliseconds before a write that failed is tried again, and again.
+PAUSES: Final = (100, 400, 1600)
+
+
+class Batches:
+    """The names of the batches that one process writes, and its own name as the owner of runs."""
+
+    def __init__(self, owner: str) -> None:
+        self.owner: Final = owner
+        self._numbers = count(1)
+
+    def new_id(self) -> str:
+        """Return a name that no other batch has."""
+        return f"{self.owner}.{next(self._numbers)}"
+
+
+class RunWriter:
+    """The state of a run as this process knows it, and the one way to change it."""
+
+    def __init__(
+        self,
+        *,
+        scope: Scope,
+        workflow: Workflow,
+        state: State,
+        journal: Journal,
+        clock: Clock,
+        batches: Batches,
+        owner: str | None = None,
+        works: bool = True,
+    ) -> None:
+        """Write to a run: as its owner, unless it is named who is.
+
+        Whoever works on runs becomes the owner of one when there is something to do for it here.
+        """
+        self.scope = scope
+        self.workflow = workflow
+        self.state = state
+        #: The run at a glance, as this process wrote it last.
+        self.row: RunRow | None = None
+        self._journal = journal
+        self._clock = clock
+        self._batches = batches
+        self._owner = batches.owner if owner is None else owner
+        self._works = works
+
+    @property
+    def key(self) -> RunKey:
+        """The run and its tenant."""
+        return self.scope.app, self.state.run
+
+    async def write(
+        self, new: tuple[NewEvent, ...], check: CallCheck | None = None
+    ) -> Decision | None:
+        """Write events if they are wanted, as things stand then; None if they are not.
+
+        Raises UsageError if the check does not allow them.
+        """
+        check = check or partial(is_wanted, turn=new[-1].turn, data=new[-1].data)
+        return await self._write(lambda: (new, ()), check)
+
+    async def go_on(self) -> Decision | None:
+        """Return what is still to be done for the run, after writing what that takes."""
+        await self.catch_up()
+        self._own()
+        return await self._write(
+            lambda: ((), tuple(pending(self.workflow.compiled, self.state))), lambda _: True
+        )
+
+    async def begin(self, written: Batch, state: State) -> None:
+        """Write the events that have led to where the run stands."""
+        if not await self._append(written):
+            raise StoreConflict(f"run {written.run} was begun before")
+        self.state, self.row = state, written.row
+
+    async def catch_up(self) -> bool:
+        """Take in what another process has written; tell whether there was anything."""
+        news = await self._journal.read(self.scope, self.state.run, after=self.state.seq)
+        if not news:
+            return False
+        state = self.state.copy()
+        for event in news:
+            advance(self.workflow.compiled, state, event)
+        self.state, self.row = state, None
+        return True
+
+    async def _write(
+        self,
+        wanted: Callable[[], tuple[Iterable[NewEvent], Iterable[Command]]],
+        check: CallCheck,
+    ) -> Decision | None:
+        conflicts = 0
+        while await self._allows(check):
+            new, commands = wanted()
+            now = self._clock.now()
+            decision = decide(self.workflow, self.state, new, now, commands)
+            if not decision.events or await self._append(self._batch(decision)):
+                declared = self.workflow.compiled.variables
+                log_changes(declared, self.state, decision.state, decision.events)
+                self.state = decision.state
+                return decision
+            conflicts += 1
+            # What is there before a run has begun is another run, perhaps of another user.
+            if conflicts > MAX_CONFLICTS or not self.state.seq:
+                raise StoreConflict(f"run {self.state.run} is written by another process")
+            await self.catch_up()
+        return None
+
+    async def _allows(self, check: CallCheck) -> bool:
+        try:
+            return check(self.state)
+        except UsageError:
+            # Another process may have written what would allow it.
+            if not self.state.seq or not await self.catch_up():
+                raise
+            return check(self.state)
+
+    def _own(self) -> None:
+        if self._works:
+            self._owner = self._batches.owner
+
+    def _batch(self, decision: Decision) -> Batch:
+        if decision.effects:
+            self._own()
+        return batch(
+            self.state,
+            decision.state,
+            decision.events,
+            id=self._batches.new_id(),
+            owner=self._owner,
+            package=None if self.state.seq else self.workflow.package,
+        )
+
+    async def _append(self, written: Batch) -> bool:
+        """Append a batch; False if another process has written. What is uncertain is looked up."""
+        uncertain = False
+        for pause in (*PAUSES, None):
+            try:
+                await self._journal.append(written)
+            except StoreConflict:
+                if not (uncertain and await self._is_written(written)):
+                    return False
+            except StoreError as error:
+                if not error.retryable or pause is None:
+                    raise
+                uncertain = uncertain or error.uncertain
+                await self._clock.sleep_until(self._clock.now() + pause)
+                continue
+            self.row = written.row
+            return True
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _is_written(self, written: Batch) -> bool:
+        """Tell whether a batch whose acknowledgement was lost is there."""
+        row = await self._journal.run(self.scope, written.run)
+        if row is None or row.batch == written.id:
+            return row is not None
+        # Another process may have written after it.
+        there = await self._journal.read(
+            self.scope, written.run, after=written.expected, limit=len(written.events)
+        )
+        return there == list(written.events)

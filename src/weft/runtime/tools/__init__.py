@@ -1,0 +1,1 @@
+"""Tool calls: code of packages, hooks, and requests to people."""

@@ -1,0 +1,312 @@
+"""What a tool sees of the run that calls it: the variables, and who it works for."""
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from threading import Lock
+from typing import Final, Protocol, TypeVar, cast, overload
+
+from pydantic import BaseModel, ValidationError
+
+from weft.context.values import shown, values_of
+from weft.engine.compiled import CompiledWorkflow, refreshed
+from weft.engine.events import VariableSet
+from weft.engine.events.codec import unfenced
+from weft.engine.state import State
+from weft.engine.variables.access import may_read, write_error
+from weft.engine.variables.conditions import same
+from weft.errors import ToolError
+from weft.findings import Json
+from weft.ports.model import OutputSchema
+from weft.runtime.models.settings import cache_seed
+from weft.runtime.variables.json_values import own_copy, plain_json
+from weft.runtime.variables.masking import masked
+from weft.spec.types import print_type
+
+T = TypeVar("T")
+
+#: How often a model is asked again whose reply does not fit.
+MAX_ATTEMPTS: Final = 3
+
+NO_SECRETS: Final[Mapping[str, Json]] = {}
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+#: How much of a value stands in a digest, in characters.
+SHORT: Final = 80
+
+
+def _shortened(value: Json) -> Json:
+    """Return a value, or the beginning of it as text if it is long."""
+    text = shown(value)
+    return own_copy(value) if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
+
+
+class CallSurroundings(Protocol):
+    """What a call can do beside reading and setting variables."""
+
+    async def ask_model(self, instruction: str, output: OutputSchema | None) -> str:
+        """Ask the model of the agent something and return its reply."""
+        ...
+
+    async def refreshed(self, name: str, values: Mapping[str, Json]) -> Json:
+        """Read a variable from outside once more and return its value.
+
+        It is found by `values`.
+        """
+        ...
+
+    def progress(self, share: float, text: str) -> None:
+        """Tell how far the call has come."""
+        ...
+
+
+class Context(MutableMapping[str, Json]):
+    """The variables during one tool call, as a mapping, and which call of which run it is.
+
+    Reads give what the agent may read, as it was when the call began, and what the call itself has
+    set since. None is no value: such a variable is not contained, `get` gives the default for it.
+    What is read is a copy. What is set is checked at once, and put down when the call is over. The
+    tool may use it from several threads. Secrets can be read by name; they are in no list of all
+    values, and what is set does not contain them.
+    """
+
+    def __init__(  # noqa: PLR0913 - all by name
+        self,
+        compiled: CompiledWorkflow,
+        state: State,
+        *,
+        turn: int,
+        agent: str,
+        tool: str,
+        key: str,
+        answers: tuple[Json, ...] = (),
+        secrets: Mapping[str, Json] = NO_SECRETS,
+        surroundings: CallSurroundings | None = None,
+    ) -> None:
+        self.run: Final = state.run
+        self.app: Final = state.app
+        self.user: Final = state.user
+        self.agent: Final = agent
+        #: The same when the call is repeated after a crash: an effect can be recognised by it.
+        self.key: Final = key
+        #: What people have answered to the questions this call has asked, in order.
+        self.answers: Final = answers
+        self._turn = turn
+        self._tool = tool
+        self._compiled = compiled
+        self._state = state
+        self._surroundings = surroundings
+        #: What must not be in what is set: secrets, also those a person has typed meanwhile.
+        self._hidden = secrets
+        self._secrets = {it: value for it, value in secrets.items() if self._may_read(it)}
+        self._over = False
+        self._lock = Lock()
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew: what was set so far was part of an attempt that failed."""
+        self._writes: list[VariableSet] = []
+        self._look()
+
+    def catch_up(self, state: State) -> None:
+        """See the values as they are now, after somebody has answered, and what was set here."""
+        with self._lock:
+            self._state = state
+            self._look()
+
+    def _look(self) -> None:
+        self._values = values_of(self._state, self._turn)
+        for written in self._writes:
+            self._values[written.name] = written.value
+        self._seen = {it: value for it, value in self._values.items() if self._may_read(it)}
+
+    def _may_read(self, name: str) -> bool:
+        # What is called for the run itself is of no agent: it belongs to the package.
+        return not self.agent or may_read(self._compiled.variables, name, self.agent)
+
+    @property
+    def cache_seed(self) -> int:
+        """A number that is the same for this chat whenever it goes on."""
+        return cache_seed(self.app, self._state.workflow, self.run)
+
+    @overload
+    async def ask(self, instruction: str) -> str: ...
+    @overload
+    async def ask(self, instruction: str, *, output: type[ModelT]) -> ModelT: ...
+    async def ask(self, instruction: str, *, output: type[ModelT] | None = None) -> ModelT | str:
+        """Ask the agent's model something, and return its reply: as text, or as a model.
+
+        The reply is recorded with the call and given again when that is repeated.
+        """
+        if output is None:
+            return await self._around().ask_model(instruction, None)
+        schema = OutputSchema(output.__name__, output.model_json_schema())
+        asked, fault = instruction, ""
+        for _ in range(MAX_ATTEMPTS):
+            text = await self._around().ask_model(asked, schema)
+            try:
+                return output.model_validate_json(unfenced(text))
+            except ValidationError as error:
+                fault = str(error)
+                asked = f"{instruction}\n\nYour last reply did not fit: {fault}. Reply again."
+        raise ToolError(f"the model gave no reply that fits {output.__name__}: {fault}")
+
+    async def refresh(self, name: str) -> Json:
+        """Read a variable from where it comes from once more, and return its value."""
+        if not self._may_read(name) or name not in self._compiled.variables:
+            raise ToolError(f"{name} is no variable that {self.agent} may read")
+        variable = self._compiled.variables[name]
+        if refreshed(variable.source) is None:
+            raise ToolError(f"{name} is {variable.source.type} and is not read from outside")
+        value = await self._around().refreshed(name, dict(self._values))
+        if variable.secret:
+            self._secrets[name] = value
+            return value
+        value = masked(value, self._hidden)
+        with self._lock:
+            if not same(self._values.get(name), value):
+                self._writes.append(VariableSet(name, value, f"source:{variable.source.type}"))
+            self._values[name] = self._seen[name] = value
+        return own_copy(value)
+
+    def progress(self, share: float, text: str = "") -> None:
+        """Tell whoever watches how far the call has come: a share from 0 to 1, and words."""
+        if not isinstance(share, int | float) or not 0 <= share <= 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ToolError(f"progress is a share from 0 to 1, not {share!r}")
+        self._around().progress(float(share), str(text))
+
+    def _around(self) -> CallSurroundings:
+        if self._surroundings is None or self._over:
+            raise ToolError("this can be done only while a tool is called")
+        return self._surroundings
+
+    def get_str(self, key: str, default: str = "") -> str:
+        """Return a text; raises ToolError if the value is none."""
+        return self._typed(key, default, str)
+
+    def get_int(self, key: str, default: int = 0) -> int:
+        """Return a whole number; raises ToolError if the value is none."""
+        return self._typed(key, default, int)
+
+    def get_float(self, key: str, default: float = 0.0) -> float:
+        """Return a number; raises ToolError if the value is none."""
+        return float(self._typed(key, default, int, float))
+
+    def get_bool(self, key: str, default: bool = False) -> bool:  # noqa: FBT001, FBT002 - as dict.get
+        """Return true or false; raises ToolError if the value is neither."""
+        return self._typed(key, default, bool)
+
+    def get_list(self, key: str, default: list[Json] | None = None) -> list[Json]:
+        """Return a list; raises ToolError if the value is none."""
+        return self._typed(key, default or [], list)
+
+    def get_dict(self, key: str, default: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Return an object; raises ToolError if the value is none."""
+        return self._typed(key, default or {}, dict)
+
+    def _typed(self, key: str, default: T, *types: type) -> T:
+        value = self.get(key, default)
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            wanted = types[-1].__name__
+            raise ToolError(f"{key} is {type(value).__name__}, not {wanted}")
+        return cast("T", value)
+
+    def get(self, key: str, default: Json = None) -> Json:
+        """Return a value, or the default where there is none."""
+        value = self._secrets.get(key, self._seen.get(key))
+        return default if value is None else own_copy(value)
+
+    def set(self, key: str, value: Json) -> None:
+        """Set a variable; raises ToolError if this call may not set it so."""
+        try:
+            plain = masked(plain_json(value), self._hidden)
+        except ValueError as error:
+            raise ToolError(f"{key} cannot be set to {error}") from error
+        with self._lock:
+            fault = self._fault(key, plain)
+            if fault is not None:
+                raise ToolError(fault)
+            if not same(self._values.get(key), plain):
+                self._writes.append(VariableSet(key, plain, f"tool:{self._tool}"))
+            self._values[key] = self._seen[key] = plain
+
+    def remove(self, key: str) -> None:
+        """Set a variable back to no value."""
+        self.set(key, None)
+
+    def contains(self, key: str) -> bool:
+        """Tell whether a variable can be read and has a value."""
+        return self._secrets.get(key, self._seen.get(key)) is not None
+
+    def setdefault(self, key: str, default: Json = None) -> Json:
+        """Return a value; where there is none, set the default first."""
+        if not self.contains(key):
+            self.set(key, default)
+        return self.get(key)
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return all values that can be read."""
+        return {name: own_copy(value) for name, value in self._with_value()}
+
+    def summary(self) -> dict[str, Json]:
+        """Return a digest of what can be read, with long values shortened; no secrets."""
+        with self._lock:
+            seen = dict(self._seen)
+        told: dict[str, Json] = {}
+        for name, variable in self._compiled.variables.items():
+            if name in seen and not variable.secret:
+                about: dict[str, Json] = {
+                    "value": _shortened(seen[name]),
+                    "type": print_type(variable.type),
+                    "source": variable.source.type,
+                }
+                if variable.description:
+                    about["description"] = variable.description
+                told[name] = about
+        return told
+
+    @property
+    def data(self) -> "Context":
+        """The variables as a mapping, for tools that look for one under this name."""
+        return self
+
+    def finish(self) -> tuple[VariableSet, ...]:
+        """End the call: return what it has set, in order, and accept nothing more."""
+        with self._lock:
+            self._over = True
+            return tuple(self._writes)
+
+    def __getitem__(self, key: str) -> Json:
+        if key not in self._seen:
+            raise KeyError(f"{key} is no variable that {self.agent} may read")
+        return own_copy(self._secrets.get(key, self._seen[key]))
+
+    def __setitem__(self, key: str, value: Json) -> None:
+        self.set(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        self.remove(key)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self.contains(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name, _ in self._with_value()])
+
+    def __len__(self) -> int:
+        return len(self._with_value())
+
+    def __repr__(self) -> str:
+        # Without values: what is printed ends in logs.
+        return f"Context(run={self.run!r}, agent={self.agent!r}, tool={self._tool!r})"
+
+    def _with_value(self) -> list[tuple[str, Json]]:
+        with self._lock:
+            return [pair for pair in self._seen.items() if pair[1] is not None]
+
+    def _fault(self, name: str, value: Json) -> str | None:
+        """Say why a write is refused. The right of the agent is also that of the tools it calls."""
+        if self._over:
+            return f"{name} cannot be set: the call of {self._tool} is over"
+        writers = (self._tool, self.agent) if self.agent else (self._tool,)
+        return write_error(self._compiled, self._values, name, value, *writers)

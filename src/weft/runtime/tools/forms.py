@@ -1,0 +1,291 @@
+"""Forms: what a UI tool shows and what it takes for an answer, as its schemas say."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeAlias, cast
+
+from weft.engine.flow.plan import APPROVAL as STEP_APPROVAL
+from weft.engine.flow.plan import nodes_of
+from weft.engine.variables.triggers import dig
+from weft.findings import Json
+from weft.ids import nearest
+from weft.runtime.variables.masking import MASK
+from weft.spec.flow import Approval
+from weft.spec.part import JsonMap
+from weft.spec.tools import Surface, UiTool
+from weft.spec.workflow import WorkflowSpec
+
+#: Says what does not fit, or None.
+Fault: TypeAlias = Callable[[Json], str | None]
+
+#: Where in a value something does not fit, and what.
+Misfit: TypeAlias = tuple[tuple[str | int, ...], str]
+Misfits: TypeAlias = Callable[[Json], Iterator[Misfit]]
+
+#: The form by which a person approves the call of a tool, and what it takes for an answer.
+APPROVAL: Final = "approve_tool_call"
+_APPROVED: Final[JsonMap] = {
+    "type": "object",
+    "properties": {"approved": {"type": "boolean"}, "comment": {"type": "string"}},
+    "required": ["approved"],
+    "additionalProperties": False,
+}
+
+
+#: A reference that leads to itself is followed no further than this.
+_DEEPEST: Final = 20
+
+#: Said of a secret that does not fit.
+_UNQUOTED: Final = "what was typed does not fit"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What may be shown and answered."""
+
+    payload_fault: Fault
+    answer_misfits: Misfits
+    #: The schema a form can be made from.
+    answer_schema: JsonMap | None
+    #: What draws it, and where; None where nothing does.
+    component: tuple[str, Surface] | None = None
+    #: Who is asked, as it is declared; empty for the user of the run.
+    addressee: str = ""
+    #: The fields whose answers are secret, as dotted paths.
+    secret_fields: tuple[tuple[str, ...], ...] = ()
+    #: Of an approval: what may be decided.
+    options: tuple[str, ...] = ()
+
+    def answer_fault(self, answer: Json) -> str | None:
+        """Say what does not fit in an answer, without what was typed into secret fields."""
+        fault = first_fault(self.answer_misfits(answer))
+        return self._decision_fault(answer) or fault if fault and self.options else fault
+
+    @property
+    def answer_hint(self) -> str:
+        """An answer that an approval takes; nothing where it is no approval."""
+        if self.options:
+            return f'answer {{"decision": "{self.options[0]}"}}, and a comment if you like'
+        approves = self.answer_schema is _APPROVED
+        return 'answer {"approved": true} or {"approved": false}' if approves else ""
+
+    def _decision_fault(self, answer: Json) -> str | None:
+        """Say in what way an answer decides nothing."""
+        known = f"the options: {', '.join(self.options)}"
+        if isinstance(answer, str):
+            fact = f'"{answer}" alone is no answer' if answer in self.options else ""
+            return fact or _none_of(answer, self.options, known)
+        if not isinstance(answer, dict):
+            return f"it is no object that says the decision, one of {known}"
+        given = cast("dict[str, Json]", answer)
+        strange = [it for it in given if it not in ("decision", "comment")]
+        if strange:
+            near = nearest(strange[0], ("decision", "comment"))
+            meant = f"; did you mean {near}?" if near else ""
+            fact = f'"{strange[0]}" is neither decision nor comment{meant}'
+            return f"{fact}; a decision is one of {known}"
+        if "decision" not in given:
+            return f"the decision is missing, one of {known}"
+        decision = given["decision"]
+        return None if decision in self.options else _none_of(decision, self.options, known)
+
+    def concealed(self, answer: Json) -> Json:
+        """Return an answer as it may be kept: without what was typed into secret fields."""
+        for path in self.secret_fields:
+            answer = _replaced(answer, path)
+        return answer
+
+    def secrets(self, answer: Json) -> list[Json]:
+        """Return what was typed into secret fields."""
+        found = (dig(answer, path) for path in self.secret_fields)
+        return [it for it in found if it is not None]
+
+    def field_fault(self, name: str, value: Json) -> str | None:
+        """Say what does not fit in one field of an answer, whatever the others are."""
+        found = self.answer_misfits({name: value})
+        return first_fault((place[1:], said) for place, said in found if place[:1] == (name,))
+
+
+def _none_of(decision: Json, options: Sequence[str], known: str) -> str:
+    told = json.dumps(decision, ensure_ascii=False)
+    near = nearest(decision, options) if isinstance(decision, str) else None
+    return f"{told} is none of {known}" + (f"; did you mean {near}?" if near else "")
+
+
+def make_forms(spec: WorkflowSpec) -> Mapping[str, Form]:
+    """Return the form of every UI tool of a workflow, by the name of its function."""
+    forms = {
+        tool.function: Form(
+            partial(_payload_fault, misfits_of(tool.payload_schema)),
+            misfits_of(
+                tool.response_schema,
+                formats=True,
+                secret=tuple(secret_fields(tool.response_schema or {})),
+            ),
+            tool.response_schema,
+            component=(tool.ui.component, tool.ui.mode),
+            addressee=tool.for_ or "",
+            secret_fields=tuple(secret_fields(tool.response_schema or {})),
+        )
+        for tool in spec.tools
+        if isinstance(tool, UiTool)
+    }
+    for server in spec.mcp_servers:
+        forms[approval_form(server.name)] = Form(
+            partial(_payload_fault, _none),
+            misfits_of(_APPROVED),
+            _APPROVED,
+            component=("ToolApproval", "inline"),
+            addressee=server.for_ or "",
+        )
+    for node in nodes_of(spec.flow) if spec.flow else ():
+        if isinstance(node, Approval):
+            forms[f"{STEP_APPROVAL}{node.name}"] = _step_approval(node)
+    return forms
+
+
+def _step_approval(node: Approval) -> Form:
+    """Return the form by which a person decides whether a flow goes on."""
+    schema: JsonMap = {
+        "type": "object",
+        "properties": {
+            "decision": {"enum": [it.name for it in node.options]},
+            "comment": {"type": "string"},
+        },
+        "required": ["decision"],
+        "additionalProperties": False,
+    }
+    shown: tuple[str, Surface] = ("Approval", "inline")
+    return Form(
+        partial(_payload_fault, _none),
+        misfits_of(schema),
+        schema,
+        component=shown,
+        options=tuple(it.name for it in node.options),
+    )
+
+
+def approval_form(server: str) -> str:
+    """Return what the form is called by which a person approves calls of a server's tools."""
+    return f"{APPROVAL}:{server}"
+
+
+def secret_fields(schema: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of fields that a person types a secret into; () for the whole answer."""
+    text = str(schema)
+    if "writeOnly" in text or "password" in text:  # few forms have any
+        yield from _secrets_in(schema, schema, (), frozenset())
+
+
+def _secrets_in(
+    schema: Mapping[str, Any],
+    root: Mapping[str, Any],
+    above: tuple[str, ...],
+    seen: frozenset[object],
+) -> Iterator[tuple[str, ...]]:
+    """Yield where secrets are; lists of them, and what holds itself, are secret as a whole."""
+    reference = schema.get("$ref")
+    if reference in seen:
+        yield above
+        return
+    seen = seen if reference is None else seen | {reference}
+    part = resolved(schema, root)
+    if part.get("writeOnly") is True or part.get("format") == "password":
+        yield above
+        return
+    for it in (*_parts(part, "allOf"), *_parts(part, "anyOf"), *_parts(part, "oneOf")):
+        yield from _secrets_in(it, root, above, seen)
+    properties: Any = part.get("properties")
+    for name, field in properties.items() if isinstance(properties, dict) else ():  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        if isinstance(field, dict):
+            yield from _secrets_in(cast("JsonMap", field), root, (*above, str(name)), seen)  # pyright: ignore[reportUnknownArgumentType]
+    items: Any = part.get("items")
+    if isinstance(items, dict) and any(
+        True for _ in _secrets_in(cast("JsonMap", items), root, (), seen)
+    ):
+        yield above
+
+
+def _parts(schema: Mapping[str, Any], word: str) -> list[JsonMap]:
+    parts: Any = schema.get(word)
+    found = cast("list[Any]", parts) if isinstance(parts, list) else []
+    return [cast("JsonMap", it) for it in found if isinstance(it, dict)]
+
+
+def resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Follow a reference to another place of the same schema."""
+    for _ in range(_DEEPEST):
+        reference = schema.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            break
+        found: Any = root
+        for step in reference[2:].split("/"):
+            found = found.get(step, {}) if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        schema = {**found, **{key: value for key, value in schema.items() if key != "$ref"}}
+    return schema
+
+
+def _replaced(value: Json, path: tuple[str, ...]) -> Json:
+    """Return a value with a mask where something stands at a path."""
+    if not path:
+        return value if value is None else MASK
+    if not isinstance(value, dict) or path[0] not in value:
+        return cast("Json", value)
+    fields = cast("dict[str, Json]", value)
+    return {**fields, path[0]: _replaced(fields[path[0]], path[1:])}
+
+
+def misfits_of(
+    schema: JsonMap | None, *, formats: bool = False, secret: Sequence[tuple[str, ...]] = ()
+) -> Misfits:
+    """Return what looks for misfits; `formats` are what a person is asked to write, as a date.
+
+    What is said of `secret` fields, and of what holds them, does not quote them.
+    """
+    if schema is None:
+        return _none
+    # Few packages have schemas, and the library takes a while to load.
+    from jsonschema.validators import Draft202012Validator  # noqa: PLC0415
+    from referencing import Registry  # noqa: PLC0415
+    from referencing.exceptions import Unresolvable  # noqa: PLC0415
+
+    # A registry of our own: nothing a schema refers to is ever fetched from anywhere.
+    validator: Any = Draft202012Validator(
+        schema,
+        registry=Registry(),
+        format_checker=Draft202012Validator.FORMAT_CHECKER if formats else None,
+    )
+
+    def find(value: Json) -> Iterator[Misfit]:
+        try:
+            for error in validator.iter_errors(value):
+                place = tuple(error.absolute_path)
+                hides = error.validator != "required" and any(_touch(place, it) for it in secret)
+                yield place, _UNQUOTED if hides else str(error.message)
+        except Unresolvable as missing:
+            yield (), f"its schema refers to {missing.ref}, which is not in it"
+
+    return find
+
+
+def _touch(place: tuple[str | int, ...], path: tuple[str, ...]) -> bool:
+    """Tell whether one of two places is inside the other."""
+    shorter = min(len(place), len(path))
+    return place[:shorter] == path[:shorter]
+
+
+def _payload_fault(misfits: Misfits, payload: Json) -> str | None:
+    return first_fault(misfits(payload))
+
+
+def first_fault(misfits: Iterator[Misfit]) -> str | None:
+    """Say the first of what does not fit, with its place."""
+    for place, said in misfits:
+        return f"{'.'.join(str(it) for it in place)}: {said}" if place else said
+    return None
+
+
+def _none(_value: Json) -> Iterator[Misfit]:
+    yield from ()

@@ -1,0 +1,1 @@
+"""Variables whose values come from outside the run."""

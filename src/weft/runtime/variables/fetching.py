@@ -1,0 +1,230 @@
+"""Fetching: what a turn or a run needs from outside, read through ports and put down as events."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, Final, TypeVar, cast
+
+from weft.context.values import values_of
+from weft.engine.commands import Fetch
+from weft.engine.events import ContextFetched, EventData, VariableSet
+from weft.engine.state import State
+from weft.engine.variables.access import value_error
+from weft.engine.variables.conditions import same
+from weft.errors import PortError, ToolError, UsageError
+from weft.findings import Json
+from weft.ports.tool_servers import ToolServer
+from weft.runtime.external_ports import Outside
+from weft.runtime.variables.masking import masked
+from weft.runtime.variables.sources import Reading, login, read_source
+from weft.runtime.workflow import Workflow
+from weft.spec.templates import Reference, parse_template, references
+from weft.spec.tools import McpServer, SecretRef
+from weft.spec.type_meaning import mismatch
+from weft.spec.variables import EnvironmentSource, ExternalSource, FileSource
+
+T = TypeVar("T")
+
+_log: Final = logging.getLogger("weft.runtime")
+
+#: What begins the origin of the tools of a server.
+SERVER: Final = "mcp:"
+
+
+async def fetch(
+    outside: Outside, workflow: Workflow, state: State, command: Fetch
+) -> list[EventData]:
+    """Read everything at the same time; what cannot be read has its default, or is a fault."""
+    names = command.names
+    servers = [it for it in workflow.spec.mcp_servers if command.servers]
+    read = [read_variable(outside, workflow, state, command.turn, it) for it in names]
+    listed = [_listed(outside, workflow, it) for it in servers]
+    found: dict[str, Json] = {}
+    faults: dict[str, str] = {}
+    writes: list[EventData] = []
+    for name, (reading, fault) in zip(names, await _all(read), strict=True):
+        if fault:
+            faults[name] = fault
+        if reading is None:
+            continue
+        found[name] = reading.note
+        if not same(state.values_of(command.turn).get(name), reading.value):
+            writes.append(set_by_source(workflow, name, reading.value))
+    tools: dict[str, list[dict[str, Json]]] | None = {} if servers else None
+    for server, listing in zip(servers, await _all(listed), strict=True):
+        if isinstance(listing, str):
+            faults[f"{SERVER}{server.name}"] = listing
+        elif tools is not None:
+            tools[server.name] = listing
+    return [*writes, ContextFetched(found, faults, tools)]
+
+
+async def _all(reading: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Do everything at the same time; what is alone needs no task of its own."""
+    if len(reading) > 1:
+        return await asyncio.gather(*reading)
+    return [await it for it in reading]
+
+
+def set_by_source(workflow: Workflow, name: str, value: Json) -> VariableSet:
+    """Return the event that says that a variable was read."""
+    return VariableSet(name, value, f"source:{workflow.spec.variables[name].source.type}")
+
+
+async def read_variable(
+    outside: Outside,
+    workflow: Workflow,
+    state: State,
+    turn: int,
+    name: str,
+    values: Mapping[str, Json] | None = None,
+) -> tuple[Reading | None, str]:
+    """Read a variable; return its value, its default or None, and why it could not be read.
+
+    `values` are those it is found by, unless that are the turn's own.
+    """
+    source = workflow.spec.variables[name].source
+    values = values_of(state, turn) if values is None else values
+    begun = time.perf_counter()
+    try:
+        _require_set(workflow, name, values)
+        reading = await read_source(
+            outside, source, app=state.app, workflow=workflow.name, values=values
+        )
+        fault = _misfit(workflow, state, turn, name, reading.value)
+    except (PortError, UsageError) as error:
+        reading, fault = None, str(error)
+    except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
+        # Without its message: that may quote what was read.
+        reading, fault = None, f"it failed unexpectedly, with {type(error).__name__}"
+        _log.error("reading %s failed with %s", name, type(error).__name__)
+    took: dict[str, Json] = {"ms": round((time.perf_counter() - begun) * 1000, 1)}
+    if reading is not None and not fault:
+        return Reading(reading.value, {**reading.note, **took}), ""
+    default: Json = getattr(source, "default", None)
+    if default is None:
+        return None, fault
+    return Reading(default, {"default": True, **took}), fault
+
+
+def _misfit(workflow: Workflow, state: State, turn: int, name: str, value: Json) -> str:
+    compiled = workflow.compiled
+    variable = compiled.variables[name]
+    fault = value_error(compiled, state.values_of(turn), name, value)
+    # A document may not be there; a service or a file has said something, and it is nothing.
+    if value is None and isinstance(variable.source, ExternalSource | FileSource):
+        fault = mismatch(variable.type, None, compiled.models)
+    if not fault:
+        return ""
+    return "it is of the wrong shape" if variable.secret else f"it is of the wrong shape: {fault}"
+
+
+def _require_set(workflow: Workflow, name: str, values: Mapping[str, Json]) -> None:
+    """Raise UsageError if the url of a service needs what is not set where Weft runs."""
+    source = workflow.spec.variables[name].source
+    for part in references(source.url) if isinstance(source, ExternalSource) else ():
+        needed = workflow.spec.variables.get(part.name)
+        if needed and isinstance(needed.source, EnvironmentSource) and not values.get(part.name):
+            raise _not_set(needed.source.env_var)
+
+
+def _not_set(name: str) -> UsageError:
+    return UsageError(f"the environment variable {name} is not set", hint=f"set {name}")
+
+
+async def _listed(
+    outside: Outside, workflow: Workflow, server: McpServer
+) -> list[dict[str, Json]] | str:
+    """Return the tools a server offers and is allowed to, as models see them; or what is wrong."""
+    if outside.servers is None:
+        return "no tool servers can be used here"
+    try:
+        reached = reach(server, workflow, outside)
+        offered = await outside.servers.tools(reached)
+    except (ToolError, UsageError) as error:
+        return str(error)
+    there = {it.schema.name: it for it in offered}
+    wanted = there if server.allow is None else server.allow
+    missing = [it for it in wanted if it not in there]
+    if missing:
+        known = ", ".join(there) or "none"
+        return f"it has no tool {', '.join(missing)}; available: {known}"
+    return [
+        {
+            "name": f"{server.name}_{name}",
+            "tool": name,
+            "description": there[name].schema.description,
+            "parameters": there[name].schema.parameters,
+            "reads": there[name].reads,
+        }
+        for name in wanted
+    ]
+
+
+def reach(server: McpServer, workflow: Workflow, outside: Outside) -> ToolServer:
+    """Return how a server is reached, with its secrets; raises UsageError if one is missing."""
+    return ToolServer(
+        name=server.name,
+        command=server.command,
+        url=_server_address(server.url or "", workflow, outside.environment),
+        env={name: _secret(it, outside.environment) for name, it in server.env.items()},
+        login=None if server.auth is None else login(server.auth, outside.environment),
+        folder=outside.folder,
+        timeout=server.timeout_seconds,
+    )
+
+
+def _server_address(url: str, workflow: Workflow, environment: Mapping[str, str]) -> str:
+    """Return the address of a server; it may begin with a variable of the environment."""
+    first = next(iter(parse_template(url)), "")
+    if not isinstance(first, Reference):
+        return url
+    source = cast("EnvironmentSource", workflow.spec.variables[first.name].source)
+    base = environment.get(source.env_var) or source.default
+    if not base:
+        raise _not_set(source.env_var)
+    return f"{base}{url[len(first.name) + 2 :]}"
+
+
+def _secret(value: str | SecretRef, environment: Mapping[str, str]) -> str:
+    if isinstance(value, str):
+        return value
+    found = environment.get(value.secret_env)
+    if found is None:
+        raise _not_set(value.secret_env)
+    return found
+
+
+def hidden_settings(workflow: Workflow, environment: Mapping[str, str]) -> dict[str, Json]:
+    """Return the secrets that servers and services are given, so that no text repeats them."""
+    names: list[str] = []
+    for server in workflow.spec.mcp_servers:
+        names += [it.secret_env for it in server.env.values() if isinstance(it, SecretRef)]
+        names += [server.auth.secret_env] if server.auth else []
+    for variable in workflow.spec.variables.values():
+        auth = getattr(variable.source, "auth", None)
+        names += [auth.secret_env] if auth else []
+    known = {name: environment[name] for name in names if environment.get(name)}
+    return {f"{name}.{at}": it for name in known for at, it in enumerate(forms_of(known[name]))}
+
+
+def forms_of(secret: str) -> list[str]:
+    """Return a secret whole and, where it is a name and a password, the password."""
+    return list(filter(None, (secret, secret.partition(":")[2])))
+
+
+def without_secrets(events: Sequence[EventData], hidden: Mapping[str, Json]) -> list[EventData]:
+    """Return what was fetched, should a service have sent a secret back."""
+    return [_unsecret(it, hidden) for it in events] if hidden else list(events)
+
+
+def _unsecret(data: EventData, hidden: Mapping[str, Json]) -> EventData:
+    match data:
+        case VariableSet(name=name, value=value, writer=writer):
+            return VariableSet(name, masked(value, hidden), writer)
+        case ContextFetched(found=found, faults=faults, tools=tools):
+            whole = cast("list[Any]", masked(cast("Json", [found, faults, tools]), hidden))
+            return ContextFetched(*whole)
+        case _:
+            return data

@@ -1,0 +1,95 @@
+"""Values from code of a package as JSON: plain, finite, bounded, and shared with nobody."""
+
+import json
+from collections.abc import Iterator
+from typing import Final, cast
+
+from pydantic_core import from_json, to_json, to_jsonable_python
+
+from weft.engine.events.codec import read_json
+from weft.findings import Json
+
+#: More than this is no result but a file, and belongs into a store of its own.
+MAX_BYTES: Final = 4 * 1024 * 1024
+
+#: Fields, texts and whole numbers that are looked at no further.
+_FEW: Final = 256
+_SHORT: Final = 1024
+_SAFE: Final = 2**53
+
+#: What Python says of a value, in plain words.
+_WORDS: Final = (
+    ("Out of range float", "it holds a number that is not finite"),
+    ("Circular reference", "it contains itself"),
+)
+
+
+def plain_json(value: object) -> Json:
+    """Return a value as JSON that shares nothing with it, or raise ValueError saying what is wrong.
+
+    >>> plain_json({"sizes": (1, 2)})
+    {'sizes': [1, 2]}
+    """
+    if _is_flat(value):
+        return cast("dict[str, Json]", value).copy()
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False, default=_known)
+        raw = text.encode()
+    except UnicodeEncodeError:
+        raise _refusal(value, "it holds text that is not valid Unicode") from None
+    except RecursionError:
+        raise _refusal(value, "it is nested too deeply") from None
+    except (TypeError, ValueError) as error:
+        raise _refusal(value, _in_plain_words(str(error))) from error
+    if len(raw) > MAX_BYTES:
+        size = f"it has {len(raw):,} bytes, and {MAX_BYTES:,} are the limit"
+        raise ValueError(f"a value of type {type(value).__name__} that is too large: {size}")
+    try:
+        return read_json(raw)
+    except ValueError:
+        raise _refusal(value, "it is nested too deeply") from None
+
+
+def _is_flat(value: object) -> bool:
+    """Tell whether a value is a dict of few short fields that are JSON and cannot be changed."""
+    if type(value) is not dict:
+        return False
+    fields = cast("dict[object, object]", value)
+    return len(fields) < _FEW and all(map(_is_simple, fields, fields.values()))
+
+
+def _is_simple(key: object, value: object) -> bool:
+    if type(key) is not str or not key.isascii():
+        return False
+    kind = type(value)
+    if kind is str:
+        text = cast("str", value)
+        return text.isascii() and len(text) < _SHORT
+    if kind is int:
+        return -_SAFE < cast("int", value) < _SAFE
+    return value is None or kind is bool
+
+
+def own_copy(value: Json) -> Json:
+    """Return JSON that may be changed without changing the original."""
+    return from_json(to_json(value)) if isinstance(value, dict | list) else value
+
+
+def _known(value: object) -> Json:
+    """Translate what JSON has no word for: models, dataclasses, dates, sets and the like."""
+    name = type(value).__name__
+    if isinstance(value, Iterator):
+        # Reading it to its end could take for ever.
+        raise TypeError(f"it holds a value of type {name}, which may have no end")
+    try:
+        return to_jsonable_python(value)
+    except ValueError as error:
+        raise TypeError(f"it holds a value of type {name}") from error
+
+
+def _in_plain_words(told: str) -> str:
+    return next((words for start, words in _WORDS if told.startswith(start)), told)
+
+
+def _refusal(value: object, reason: str) -> ValueError:
+    return ValueError(f"a value of type {type(value).__name__} that is no JSON: {reason}")

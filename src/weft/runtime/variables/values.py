@@ -1,0 +1,132 @@
+"""The values a run starts with: those that come from outside the package."""
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from weft.engine.compiled import CompiledWorkflow
+from weft.errors import ExpressionError, UsageError
+from weft.findings import Json
+from weft.ids import nearest
+from weft.runtime.variables.json_values import plain_json
+from weft.runtime.workflow import Workflow
+from weft.spec.type_meaning import coerce_text, mismatch
+from weft.spec.variables import EnvironmentSource
+
+_log: Final = logging.getLogger("weft.context")
+
+#: The sources of variables whose values may be given when a run starts.
+_GIVABLE: Final = frozenset({"derived", "environment"})
+
+
+def start_values(
+    workflow: Workflow,
+    *,
+    environment: Mapping[str, str],
+    given: Mapping[str, Json],
+    kept: Mapping[str, Json],
+) -> dict[str, Json]:
+    """Return the values that are not in the package: from the environment, kept and given ones.
+
+    Secrets are looked for, so that a run does not begin without them, but their values stay
+    outside. What does not exist here is taken out once more, whoever has put it in.
+    """
+    compiled = workflow.compiled
+    values: dict[str, Json] = {}
+    for name, variable in compiled.variables.items():
+        if isinstance(variable.source, EnvironmentSource):
+            found = from_environment(compiled, name, variable.source, environment)
+            values[name] = None if variable.secret else found
+        elif name in kept and _still_fits(compiled, name, kept[name]):
+            values[name] = kept[name]
+    for name, value in given.items():
+        values[name] = _given(compiled, name, value)
+    purged = [name for name in values if name in workflow.suppressed]
+    if purged:
+        _log.warning("%s: %s do not exist here and were taken out", workflow.name, purged)
+    return {name: value for name, value in values.items() if name not in purged}
+
+
+def _still_fits(compiled: CompiledWorkflow, name: str, value: Json) -> bool:
+    """Tell whether an earlier run's value is one; the package may declare another type now."""
+    return value is None or not mismatch(compiled.variables[name].type, value, compiled.models)
+
+
+def from_environment(
+    compiled: CompiledWorkflow, name: str, source: EnvironmentSource, environment: Mapping[str, str]
+) -> Json:
+    """Return what the environment says a variable is; raises UsageError if it does not fit."""
+    text = environment.get(source.env_var)
+    if text is None:
+        if source.required:
+            raise UsageError(
+                f"{name} needs the environment variable {source.env_var}",
+                hint=f"set {source.env_var}, or give {name} a default and required: false",
+            )
+        return source.default
+    try:
+        return coerce_text(compiled.variables[name].type, text, models=compiled.models)
+    except ExpressionError as error:
+        raise UsageError(
+            f"the environment variable {source.env_var} does not fit {name}: {error}",
+            hint=f"give {source.env_var} a value of the declared type",
+        ) from error
+
+
+def _given(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
+    variable = compiled.variables.get(name)
+    if variable is None:
+        near = nearest(name, compiled.variables)
+        known = ", ".join(compiled.variables) or "none"
+        hint = f"did you mean {near}?" if near else f"available: {known}"
+        raise UsageError(f"there is no variable {name}", hint=hint)
+    if variable.source.type not in _GIVABLE:
+        raise UsageError(
+            f"{name} comes from {variable.source.type} and cannot be given at the start",
+            hint=f"these can be given: {', '.join(_givable(compiled)) or 'none'}",
+        )
+    return open_value(compiled, name, value)
+
+
+def _givable(compiled: CompiledWorkflow) -> list[str]:
+    return [
+        name
+        for name, it in compiled.variables.items()
+        if it.source.type in _GIVABLE and not it.secret
+    ]
+
+
+def open_value(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
+    """Return a value as it is written down; raises UsageError if it does not fit or may not be."""
+    if compiled.variables[name].secret:
+        raise UsageError(f"{name} is secret and cannot be given", hint="set it where Weft runs")
+    try:
+        plain = plain_json(value)
+    except ValueError as error:
+        raise UsageError(f"{name} cannot be {error}") from error
+    fault = (
+        None if plain is None else mismatch(compiled.variables[name].type, plain, compiled.models)
+    )
+    if fault:
+        raise UsageError(f"{name}: {fault}", hint="give a value of the declared type")
+    return plain
+
+
+def fitting_text(text: str | None) -> str | None:
+    """Return words of a person; raises UsageError for none, or what no file could hold."""
+    if text is None:
+        return None
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"a message is text, not {type(text).__name__}")
+    refuse_empty(text, "say something, or leave it out and the workflow begins without")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError("the message is not valid Unicode text") from error
+    return text
+
+
+def refuse_empty(message: str, hint: str) -> None:
+    """Refuse a message that says nothing: an agent would be asked to answer it all the same."""
+    if not message.strip():
+        raise UsageError("the message is empty", hint=hint)

@@ -1,0 +1,367 @@
+"""A workflow: a package that was checked and linked, ready to run, shared by all its runs."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+from typing import Final
+from weakref import finalize
+
+from pydantic_core import from_json, to_json
+
+from weft.check.meanings import comparisons
+from weft.context.view import EngineView, View, make_step_view, make_view
+from weft.engine.board.publishing import output_schema
+from weft.engine.board.rules import role_of
+from weft.engine.compiled import ActivationRules, CompiledWorkflow, compile_workflow
+from weft.engine.flow.plan import roles
+from weft.engine.turn.hook_points import linked_functions
+from weft.engine.unsupported import not_performed, refusal
+from weft.engine.variables.suppression import without_sources
+from weft.engine.variables.trigger_kinds import TriggerKind, TriggerKinds
+from weft.errors import LinkError, StoreError
+from weft.findings import Finding, Json, Place
+from weft.ids import TERMINATE, USER
+from weft.ports.model import OutputSchema, ToolSchema
+from weft.ports.tools import ToolCall, ToolLoader, Tools
+from weft.runtime.board.code import BoardCode, link_board
+from weft.runtime.board.types import NO_TYPES, ArtifactTypes, artifact_types
+from weft.runtime.flow.code import FlowCode, link_flow
+from weft.runtime.models.settings import settings_by_agent
+from weft.runtime.tools.forms import Form, Misfits, make_forms, misfits_of
+from weft.spec.agents import IN_WORDS, Handoff
+from weft.spec.board import BoardAgent, ModelEngine
+from weft.spec.canonical import digest, plain
+from weft.spec.condition_parser import parse_condition
+from weft.spec.conditions import names
+from weft.spec.model_settings import ModelSettings
+from weft.spec.templates import references
+from weft.spec.tools import Tool, is_elsewhere
+from weft.spec.variables import ComputedSource, ExternalSource
+from weft.spec.workflow import WorkflowSpec
+
+#: What is said of the tools that hand off to nobody's agent.
+_HANDOFFS: Final = {
+    USER: "Hand the conversation back to the user.",
+    TERMINATE: "End the conversation.",
+}
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class Workflow:
+    """What a run needs to know of its package; it never changes."""
+
+    digest: str
+    spec: WorkflowSpec
+    compiled: CompiledWorkflow
+    views: Mapping[str, View]
+    models: Mapping[str, str | None]
+    settings: Mapping[str, ModelSettings | None]
+    tools: Tools
+    forms: Mapping[str, Form]
+    #: The package as it is kept for runs that outlive its files.
+    package: bytes
+    #: The variables the package declares and that do not exist here.
+    suppressed: frozenset[str] = frozenset()
+    #: Whether anything in it is secret, so that what tools say has to be looked through.
+    has_secrets: bool = False
+    #: What in it compares meanings, in words; empty: nothing does.
+    compares: str = ""
+    #: Of a board: its code, and the types of its artifacts.
+    board_code: BoardCode | None = None
+    types: ArtifactTypes = NO_TYPES
+    #: Of a flow: its code.
+    flow_code: FlowCode | None = None
+    #: By agent: what does not fit in what its model is to publish.
+    output_misfits: Mapping[str, Misfits] = field(default_factory=dict[str, Misfits])
+    #: What of its code cannot be found here, where it is only looked at: nothing can be called.
+    missing: LinkError | None = None
+
+    @property
+    def name(self) -> str:
+        return self.spec.orchestrator.workflow_name
+
+
+@dataclass(frozen=True, slots=True)
+class Linking:
+    """What decides, beside a package, how it runs here."""
+
+    #: The sources whose variables do not exist here.
+    suppressed: frozenset[str] = frozenset()
+    #: The kinds of triggers that plug-ins add.
+    kinds: TriggerKinds = field(default_factory=dict[str, TriggerKind])
+    #: What is defined in code in this process, by the names under which specs refer to it.
+    objects: Mapping[str, object] = field(default_factory=dict[str, object])
+    #: Runs are only looked at: what of their code cannot be found is left out.
+    reading: bool = False
+
+
+LINKING: Final = Linking()
+
+
+class NoTools:
+    """The tools of a workflow that is only looked at, and whose code cannot be found here."""
+
+    def __init__(self, why: LinkError) -> None:
+        self._why = why
+
+    def schema(self, tool: str) -> ToolSchema:
+        """Return what is known of a tool without its code: its name."""
+        return ToolSchema(tool, "", {"type": "object", "properties": {}})
+
+    def misfit(self, tool: str, arguments: Mapping[str, Json]) -> str | None:  # noqa: ARG002 - nothing is known
+        return None
+
+    async def call(self, call: ToolCall) -> Json:  # noqa: ARG002 - whichever it is
+        raise self._why
+
+    async def invoke(
+        self,
+        call: ToolCall,  # noqa: ARG002 - whichever it is
+        function: Callable[..., object],  # noqa: ARG002
+        *arguments: object,  # noqa: ARG002
+    ) -> object:
+        raise self._why
+
+
+def link(
+    declared: WorkflowSpec,
+    code: Mapping[str, bytes],
+    loader: ToolLoader,
+    linking: Linking = LINKING,
+) -> Workflow:
+    """Import the code of a package and put everything in its place.
+
+    Raises LinkError naming everything that is missing, or that this version does not perform. Where
+    runs are only looked at, a workflow that lacks code says what is `missing`, and calls nothing.
+    """
+    name = digest(declared, code)
+    spec = without_sources(declared, linking.suppressed)
+    _refuse_suppressed(declared, spec)
+    _refuse_not_performed(spec, linking.kinds)
+    functions = {
+        tool.function: (
+            tool.file if is_elsewhere(tool) else str(PurePosixPath("tools") / tool.file),
+            tool.function,
+        )
+        for tool in spec.tools
+    }
+    for group in spec.orchestrator.parallel:
+        if group.function is not None:
+            module, _, function = group.function.partition(":")
+            functions[group.function] = (f"{module.replace('.', '/')}.py", function)
+    compiled = compile_workflow(spec, linking.kinds)
+    given = {
+        it.function: linking.objects[it.file] for it in spec.tools if it.file in linking.objects
+    }
+    try:
+        tools = loader.load(name, code, functions, linked_functions(compiled.points), given)
+    except LinkError as error:
+        if not linking.reading:
+            raise
+        return replace(_linked(declared, spec, code, compiled, NoTools(error)), missing=error)
+    try:
+        workflow = _linked(declared, spec, code, compiled, tools)
+        try:
+            workflow = _with_code(workflow, loader, linking)
+        except LinkError as error:
+            if not linking.reading:
+                raise
+            workflow = replace(workflow, missing=error)
+    except LinkError:
+        loader.unload(name)
+        raise
+    # Every workflow lets go of the code it has loaded when nothing needs it any more.
+    finalize(workflow, loader.unload, name)
+    return workflow
+
+
+def _linked(
+    declared: WorkflowSpec,
+    spec: WorkflowSpec,
+    code: Mapping[str, bytes],
+    compiled: CompiledWorkflow,
+    tools: Tools,
+) -> Workflow:
+    """Put everything in its place but the code of a board or a flow."""
+    name = digest(declared, code)
+    board = spec.board
+    types = None if board is None else artifact_types(spec, board)
+    return Workflow(
+        digest=name,
+        spec=spec,
+        compiled=compiled,
+        views=dict(_views(spec, tools, compiled, types)),
+        models=dict(_models(spec)),
+        settings=settings_by_agent(spec),
+        tools=tools,
+        forms=make_forms(spec),
+        package=pack(declared, code),
+        has_secrets=_has_secrets(spec),
+        compares=next(comparisons(spec), ""),
+        suppressed=frozenset(declared.variables.keys() - spec.variables.keys()),
+        types=types or NO_TYPES,
+        output_misfits=dict(_misfits(spec, types)),
+    )
+
+
+def _with_code(workflow: Workflow, loader: ToolLoader, linking: Linking) -> Workflow:
+    """Add the code of a board or a flow."""
+    board, flow, name, local = (
+        workflow.spec.board,
+        workflow.spec.flow,
+        workflow.digest,
+        linking.objects,
+    )
+    return replace(
+        workflow,
+        board_code=None if board is None else link_board(board, name, loader, local),
+        flow_code=None if flow is None else link_flow(flow, name, loader, local),
+    )
+
+
+def _views(
+    spec: WorkflowSpec,
+    tools: Tools,
+    compiled: CompiledWorkflow,
+    types: ArtifactTypes | None,
+) -> Iterator[tuple[str, View]]:
+    """Yield what each agent sees; on a board, each of its engines."""
+    board = {it.agent: it for it in spec.board.agents} if spec.board else {}
+    for agent in spec.agents:
+        name = agent.agent_name
+        schemas = tuple(_schemas(spec, tools, compiled.agents[name]))
+        declared = board.get(name)
+        for role, step, work in roles(spec.flow) if spec.flow else ():
+            if work.agent == name:
+                yield role, make_step_view(spec, agent, schemas, role, step)
+        if declared is None or types is None:
+            yield name, make_view(spec, agent, schemas)
+            continue
+        output = _published_schema(declared, types)
+        for index, engine in enumerate(declared.engines or (ModelEngine(),)):
+            role = role_of(name, index)
+            told = engine.instructions if isinstance(engine, ModelEngine) else ""
+            yield role, make_view(spec, agent, schemas, EngineView(role, told, output))
+
+
+def _published_schema(agent: BoardAgent, types: ArtifactTypes) -> OutputSchema | None:
+    if not agent.publishes:
+        return None
+    name = "_".join(it.type for it in agent.publishes)
+    return OutputSchema(name, output_schema(agent, types.schemas))
+
+
+def _misfits(spec: WorkflowSpec, types: ArtifactTypes | None) -> Iterator[tuple[str, Misfits]]:
+    for it in spec.board.agents if spec.board and types else ():
+        schema = _published_schema(it, types or NO_TYPES)
+        if schema is not None:
+            yield it.agent, misfits_of(schema.schema)
+
+
+def _models(spec: WorkflowSpec) -> Iterator[tuple[str, str | None]]:
+    """Yield the model of each agent; engines of a board may have their own."""
+    usual = {it.agent_name: it.model or spec.orchestrator.model for it in spec.agents}
+    yield from usual.items()
+    for agent in spec.board.agents if spec.board else ():
+        for index, engine in enumerate(agent.engines):
+            own = engine.model if isinstance(engine, ModelEngine) else None
+            yield role_of(agent.agent, index), own or usual.get(agent.agent)
+    for role, _, work in roles(spec.flow) if spec.flow else ():
+        yield role, usual.get(work.agent)
+
+
+def _has_secrets(spec: WorkflowSpec) -> bool:
+    """Tell whether a package refers to secrets: of variables, services or tool servers."""
+    sources = (it.source for it in spec.variables.values())
+    return (
+        bool(spec.mcp_servers)
+        or any(it.secret for it in spec.variables.values())
+        or any(isinstance(it, ExternalSource) and it.auth for it in sources)
+    )
+
+
+def _refuse_suppressed(declared: WorkflowSpec, spec: WorkflowSpec) -> None:
+    """Raise LinkError if a rule or a computation asks for a variable that does not exist here."""
+    gone = declared.variables.keys() - spec.variables.keys()
+    asking: list[tuple[str, Iterable[str]]] = [
+        (f"a rule of {rule.source_agent}", _asked(rule)) for rule in (spec.handoffs if gone else ())
+    ]
+    for name, variable in spec.variables.items() if gone else ():
+        if isinstance(variable.source, ComputedSource):
+            asking.append((f"the computation of {name}", variable.source.inputs))
+    for who, asked in asking:
+        used = sorted(gone.intersection(asked))
+        if used:
+            raise LinkError(
+                f"{who} asks for {', '.join(used)}, which does not exist "
+                "here (production, or CONTEXT_INCLUDE_SCHEMA is off)"
+            )
+
+
+def _asked(rule: Handoff) -> Iterable[str]:
+    """Return the variables of a condition; in words they stand in braces."""
+    if rule.condition is None:
+        return ()
+    if rule.condition_type in IN_WORDS:
+        return (it.name for it in references(rule.condition))
+    return names(parse_condition(rule.condition))
+
+
+def _schemas(spec: WorkflowSpec, tools: Tools, rules: ActivationRules) -> Iterator[ToolSchema]:
+    """Yield the tools of an agent as its model sees them, and those by which it hands off."""
+    yield from (_described(tools, it) for it in rules.tools.values())
+    described = {it.agent_name: it.description for it in spec.agents}
+    for tool, target in rules.targets.items():
+        told = _HANDOFFS.get(target) or f"Hand the conversation over to {target}."
+        what = f"{told} {described.get(target, '')}".strip()
+        yield ToolSchema(tool, what, {"type": "object", "properties": {}})
+
+
+def _refuse_not_performed(spec: WorkflowSpec, kinds: TriggerKinds) -> None:
+    """Raise LinkError if a workflow declares what would have no effect.
+
+    The checker says so before, with the place in the file. A package that was never checked, or
+    that another version kept for its runs, is refused here.
+    """
+    name = spec.orchestrator.workflow_name
+    left = not_performed(spec, kinds)
+    findings = tuple(
+        Finding(
+            "LINK003",
+            "error",
+            refusal(name, it),
+            Place(".".join(map(str, it.path))),
+            hint=(it.hint,),
+        )
+        for it in left
+    )
+    if findings:
+        raise LinkError("; ".join(it.message for it in findings), findings)
+
+
+def _described(tools: Tools, tool: Tool) -> ToolSchema:
+    """Return how a model sees a tool: what the package says of it wins over its docstring."""
+    schema = tools.schema(tool.function)
+    return replace(schema, description=tool.description) if tool.description else schema
+
+
+def pack(spec: WorkflowSpec, code: Mapping[str, bytes]) -> bytes:
+    """Return a package as one piece of JSON."""
+    files = {path: raw.decode() for path, raw in sorted(code.items())}
+    return to_json({"spec": plain(spec), "code": files})
+
+
+def unpack(content: bytes) -> tuple[WorkflowSpec, dict[str, bytes]]:
+    """Return the package that was packed. Raises StoreError if this version cannot read it."""
+    try:
+        data = from_json(content)
+        for agent in data["spec"].get("agents", ()):
+            # Kept by versions in which an agent could say that it makes text.
+            agent.pop("generation_mode", None)
+        spec = WorkflowSpec.model_validate_json(to_json(data["spec"]), strict=True)
+        return spec, {path: text.encode() for path, text in data["code"].items()}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"the package of a run cannot be read ({error}); "
+            "it was damaged, or written by another version of Weft"
+        ) from error
