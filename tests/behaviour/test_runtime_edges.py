@@ -197,7 +197,7 @@ def test_a_fork_may_ask_what_if_but_not_hold_secrets():
 
 def test_an_adapter_that_fails_in_its_own_way_is_recorded(caplog):
     class Broken:
-        def misfit(self, _tool, _arguments):
+        def validation_error(self, _tool, _arguments):
             return None
 
         async def call(self, _):

@@ -14,7 +14,7 @@ from weft.runtime.tools.forms import make_forms
 from weft.spec.workflow import WorkflowSpec
 
 
-def fill(schema, *lines: str, fault=lambda _: None, field_fault=lambda _, __: None):
+def fill(schema, *lines: str, fault=lambda _: None, field_error=lambda _, __: None):
     """Fill a form in; return the answer, the prompts and what was shown."""
     left, prompts, shown = list(lines), [], []
 
@@ -22,7 +22,7 @@ def fill(schema, *lines: str, fault=lambda _: None, field_fault=lambda _, __: No
         prompts.append(prompt + ("*" if secret else ""))
         return left.pop(0)
 
-    answer = asyncio.run(ask_form(schema, ask, shown.append, fault, field_fault))
+    answer = asyncio.run(ask_form(schema, ask, shown.append, fault, field_error))
     assert not left
     return answer, prompts, shown
 
@@ -117,11 +117,11 @@ def test_what_does_not_fit_in_a_secret_field_is_not_repeated():
     )
     form = make_forms(spec)["ask"]
     unquoted = "password: what was typed does not fit"
-    assert form.field_fault("name", "ada") == "'ada' is too short"
-    assert form.field_fault("password", "hush") == "what was typed does not fit"
-    assert form.answer_fault({"name": "ada-lovelace", "password": "hush"}) == unquoted
-    assert form.answer_fault({"name": "ada-lovelace"}) == "'password' is a required property"
-    assert form.answer_fault("hush") == "what was typed does not fit"
+    assert form.field_error("name", "ada") == "'ada' is too short"
+    assert form.field_error("password", "hush") == "what was typed does not fit"
+    assert form.answer_error({"name": "ada-lovelace", "password": "hush"}) == unquoted
+    assert form.answer_error({"name": "ada-lovelace"}) == "'password' is a required property"
+    assert form.answer_error("hush") == "what was typed does not fit"
 
 
 def test_the_whole_answer_at_once():
@@ -143,7 +143,7 @@ def test_it_is_asked_again_until_it_fits():
 def test_only_the_field_at_fault_is_asked_again():
     wrong = {("name", "A"): "too short", ("count", 0): "0 is less than 1"}
     answer, prompts, shown = fill(
-        FORM, "A", "Ann", "", "0", "3", "", "", field_fault=lambda *it: wrong.get(it)
+        FORM, "A", "Ann", "", "0", "3", "", "", field_error=lambda *it: wrong.get(it)
     )
     assert answer == {"name": "Ann", "size": "M", "count": 3, "gift": False}
     assert [it.partition(" (")[0] for it in prompts[:2]] == ["Your name: ", "Your name: "]

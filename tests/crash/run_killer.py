@@ -78,7 +78,7 @@ class SteppingTools:
         self._tools = tools
         self._steps = steps
         self.schema = tools.schema
-        self.misfit = tools.misfit
+        self.validation_error = tools.validation_error
 
     async def call(self, call: Any) -> Any:
         self._steps.reach(f"before tool {call.tool}")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from weft.errors import ExpressionError
 from weft.spec.type_field import read_type
-from weft.spec.type_meaning import coerce_text, mismatch
+from weft.spec.type_meaning import coerce_text, validation_error
 from weft.spec.type_parser import parse_type
 from weft.spec.types import MAX_DEPTH, print_type
 
@@ -115,7 +115,7 @@ VALUES = st.recursive(
 @given(VALID, VALUES)
 def test_any_value_is_judged(text, value):
     models = {"Item": {"name": parse_type("str"), "more": parse_type("optional[Item]")}}
-    sentence = mismatch(parse_type(text), value, models)
+    sentence = validation_error(parse_type(text), value, models)
     assert sentence is None or sentence.startswith(("expected", "unknown", "the field"))
 
 
@@ -145,4 +145,4 @@ def test_any_text_of_a_variable_gives_a_value_that_fits_or_is_refused(type_text,
     if isinstance(found, ExpressionError):
         assert found.hint
     else:
-        assert mismatch(type_, found, {}) is None
+        assert validation_error(type_, found, {}) is None

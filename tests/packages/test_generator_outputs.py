@@ -26,7 +26,7 @@ from weft.generator.steps import STEP_OF
 from weft.packages.reader import read_package
 from weft.packages.shipped import shipped_folder
 from weft.spec.plan import ActionPlan
-from weft.spec.type_meaning import mismatch
+from weft.spec.type_meaning import validation_error
 from weft.spec.types import Ref
 
 MODELS = compile_workflow(read_package(shipped_folder() / "Generator").spec).models
@@ -47,7 +47,7 @@ def _plan(pattern: int) -> ActionPlan:
 
 
 def fault(model: str, value: Any) -> str | None:
-    return mismatch(Ref(model), value, MODELS)
+    return validation_error(Ref(model), value, MODELS)
 
 
 @pytest.mark.parametrize("model", SECTION_3)

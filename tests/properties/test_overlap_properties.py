@@ -7,7 +7,7 @@ from weft.check.rules.conditions import domain, hold_together
 from weft.engine.variables.conditions import decide
 from weft.errors import ExpressionError
 from weft.spec.conditions import And, Compare, ListOf, Name, Not, Or, Value
-from weft.spec.type_meaning import mismatch
+from weft.spec.type_meaning import validation_error
 from weft.spec.type_parser import parse_type
 from weft.spec.variables import Variable
 
@@ -89,8 +89,8 @@ def test_exclusive_conditions_never_hold_together(left, right, x_type, y_type, x
     chosen = domain(left, right, variables)
     exclusive = not hold_together(left, right, chosen)
     fits = (
-        mismatch(parse_type(x_type), x_value, {}) is None
-        and mismatch(parse_type(y_type), y_value, {}) is None
+        validation_error(parse_type(x_type), x_value, {}) is None
+        and validation_error(parse_type(y_type), y_value, {}) is None
     )
     valuation = {"x": x_value, "y": y_value}
     if exclusive and fits:

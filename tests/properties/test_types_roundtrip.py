@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from weft.spec.type_field import read_type
-from weft.spec.type_meaning import finite_values, mismatch, references
+from weft.spec.type_meaning import finite_values, references, validation_error
 from weft.spec.type_parser import parse_type
 from weft.spec.type_schema import json_schema
 from weft.spec.types import (
@@ -163,14 +163,14 @@ def test_object_forms_read_to_the_same_type(type_):
 @given(st.data(), types(NAMES))
 def test_values_generated_from_a_type_fit_it_and_its_schema(data, type_):
     value = data.draw(values_of(type_))
-    assert mismatch(type_, value, MODELS) is None
+    assert validation_error(type_, value, MODELS) is None
     assert schema_accepts(type_, value)
 
 
 @settings(untimed, max_examples=400)
 @given(types(NAMES), JSON_VALUES)
 def test_any_value_fits_the_type_exactly_when_it_fits_the_schema(type_, value):
-    assert (mismatch(type_, value, MODELS) is None) == schema_accepts(type_, value)
+    assert (validation_error(type_, value, MODELS) is None) == schema_accepts(type_, value)
 
 
 @untimed
@@ -182,7 +182,7 @@ def test_a_value_damaged_somewhere_is_judged_alike(data, type_, damage):
     elif isinstance(value, dict):
         key = data.draw(st.sampled_from(sorted({*value, "name", "other"})))
         value = {**value, key: damage}
-    assert (mismatch(type_, value, MODELS) is None) == schema_accepts(type_, value)
+    assert (validation_error(type_, value, MODELS) is None) == schema_accepts(type_, value)
 
 
 @untimed
@@ -191,7 +191,7 @@ def test_finite_values_are_distinct_and_fit(type_):
     values = finite_values(type_, limit=50)
     if values is not None:
         assert len({json.dumps(value) for value in values}) == len(values)
-        assert all(mismatch(type_, value, MODELS) is None for value in values)
+        assert all(validation_error(type_, value, MODELS) is None for value in values)
 
 
 @untimed

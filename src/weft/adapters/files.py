@@ -9,7 +9,7 @@ from weft.errors import PortError
 from weft.findings import Finding
 from weft.packages.folder import read_start
 from weft.packages.workspace import find_packages
-from weft.spec.file_names import name_fault
+from weft.spec.file_names import name_error
 
 MOST_BYTES: Final = 1_000_000
 
@@ -53,7 +53,7 @@ class WorkspaceFiles:
 
 def _refuse_name(path: str, name: str) -> None:
     """Refuse a name that leads elsewhere or is one of secrets; `path` is what was asked for."""
-    fault = name_fault(name)
+    fault = name_error(name)
     if fault:
         raise _fault(path, fault, "name a plain file of the package or its workspace")
     if is_secret_file(name):

@@ -27,7 +27,7 @@ from weft.ports.model import ModelRequest
 from weft.spec.agents import Handoff
 from weft.spec.tools import UiTool
 from weft.spec.triggers import UiResponseTrigger
-from weft.spec.type_meaning import mismatch
+from weft.spec.type_meaning import validation_error
 from weft.spec.variables import DerivedSource
 
 #: Every so many runs, one looks around on its way.
@@ -243,7 +243,7 @@ class Coverage:
                 path = tuple(it.response_key.split("."))
                 for value in self.values_of(name):
                     places: Places = ((path, value),)
-                    fits = not mismatch(variable.type, value, self.compiled.models)
+                    fits = not validation_error(variable.type, value, self.compiled.models)
                     if fits and allowed_at(self._schemas[it.tool], places):
                         yield AnswerWay(it.tool, places)
 

@@ -27,7 +27,7 @@ from weft.runtime.external_ports import Outside
 from weft.spec.condition_parser import parse_condition
 from weft.spec.starts import DatabaseStart, FormStart, WebhookStart
 from weft.spec.tools import SecretRef
-from weft.spec.type_meaning import mismatch
+from weft.spec.type_meaning import validation_error
 from weft.spec.type_schema import json_schema
 from weft.spec.types import ANY, OptionalOf, Ref
 from weft.spec.variables import (
@@ -63,7 +63,11 @@ class MadeUp:
         """Make up the value of a variable in a run."""
         random = Random(f"{app}:{name}")  # noqa: S311
         source, type_ = self.compiled.variables[name].source, self.compiled.variables[name].type
-        asked = [it for it in self.values_of(name) if not mismatch(type_, it, self.compiled.models)]
+        asked = [
+            it
+            for it in self.values_of(name)
+            if not validation_error(type_, it, self.compiled.models)
+        ]
         if asked and random.random() < _ASKED:
             return random.choice(asked)
         # Where the environment lacks something, tools may not be able to work: it lacks nothing.
@@ -173,7 +177,7 @@ class MadeUp:
         # Only derived variables begin with what a field of their name holds.
         variable = self.compiled.variables.get(name)
         type_ = variable.type if variable and isinstance(variable.source, DerivedSource) else ANY
-        return [it for it in found if not mismatch(type_, it, self.compiled.models)]
+        return [it for it in found if not validation_error(type_, it, self.compiled.models)]
 
 
 class _Documents:

@@ -32,7 +32,7 @@ from weft.packages.folder import read_files
 from weft.packages.reader import read_package
 from weft.packages.review import review_package
 from weft.packages.workspace import PACKAGES, PACKS
-from weft.spec.file_names import name_fault, segment_fault
+from weft.spec.file_names import name_error, segment_error
 
 #: The folder of a workspace for its own things, and where in it generations are.
 _OWN: Final = ".weft"
@@ -114,10 +114,10 @@ def _packages(bundle: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Return the packages of a bundle; raises UsageError if a name could lead somewhere else."""
     packages = cast("dict[str, dict[str, str]]", bundle["packages"])
     for name, files in packages.items():
-        if not AGENT_NAME.match(name) or segment_fault(name):
+        if not AGENT_NAME.match(name) or segment_error(name):
             raise _unsafe(name, "is no name of a package")
         for path in files:
-            if fault := name_fault(path):
+            if fault := name_error(path):
                 raise _unsafe(f"{name}/{path}", fault)
     return packages
 
@@ -126,7 +126,7 @@ def _pack(bundle: Mapping[str, Any]) -> dict[str, str]:
     pack = cast("dict[str, str] | None", bundle.get("pack"))
     if pack is None:
         return {}
-    if fault := segment_fault(pack["file"]):
+    if fault := segment_error(pack["file"]):
         raise _unsafe(pack["file"], fault)
     return {pack["file"]: pack["text"]}
 

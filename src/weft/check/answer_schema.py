@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
-from weft.check.values import misfit, told
+from weft.check.values import told, value_error
 from weft.findings import Json, Path
 from weft.spec.part import JsonMap
 from weft.spec.types import TypeExpr
@@ -198,4 +198,4 @@ def answers_refused(type_: TypeExpr, schema: JsonMap) -> str | None:
     else:
         named = cast("list[Json]", kinds) if isinstance(kinds, list) else [kinds]
         allowed = [it for kind in named for it in _STAND_INS.get(str(kind), ())]
-    return next((words for words, value in allowed if misfit(type_, value, {})), None)
+    return next((words for words, value in allowed if value_error(type_, value, {})), None)

@@ -9,7 +9,7 @@ from weft.check.spelling import short
 from weft.check.subject import Subject
 from weft.findings import Json, Path
 from weft.ids import BUILT_IN_VARIABLES
-from weft.spec.type_meaning import Models, mismatch, references
+from weft.spec.type_meaning import Models, references, validation_error
 from weft.spec.types import Scalar, TypeExpr, print_type
 from weft.spec.variables import ComputedSource, StaticSource, Variable
 
@@ -37,9 +37,9 @@ def is_complete(type_: TypeExpr, models: Models) -> bool:
     return True
 
 
-def misfit(type_: TypeExpr, value: Json, models: Models) -> str | None:
+def value_error(type_: TypeExpr, value: Json, models: Models) -> str | None:
     """Say why a value does not fit a type, if the type is one that can be compared with."""
-    return mismatch(type_, value, models) if is_complete(type_, models) else None
+    return validation_error(type_, value, models) if is_complete(type_, models) else None
 
 
 def is_open_secret(variable: Variable) -> bool:
@@ -47,9 +47,9 @@ def is_open_secret(variable: Variable) -> bool:
     return variable.secret and variable.source.type in _SHOWING
 
 
-def misfit_told(name: str, variable: Variable, value: Json, models: Models) -> str | None:
+def shown_value_error(name: str, variable: Variable, value: Json, models: Models) -> str | None:
     """Say why a value does not fit a variable, without repeating what may be a secret."""
-    fault = misfit(variable.type, value, models)
+    fault = value_error(variable.type, value, models)
     if fault and (variable.secret or holds_secret(name, value)):
         return f"expected {short(print_type(variable.type))}; what may be a secret is not shown"
     return fault

@@ -198,8 +198,8 @@ class _Answering:
                 "properties": {name: fields[name] for name in names},
                 "required": ["plan_acceptance"] if "plan_acceptance" in names else ["comments"],
             }
-            fault = partial(_fault, form.answer_fault, answer)
-            said = await ask_form(part, self._field, streams.problem, fault, form.field_fault)
+            fault = partial(_fault, form.answer_error, answer)
+            said = await ask_form(part, self._field, streams.problem, fault, form.field_error)
             answer |= cast("dict[str, Json]", said)
             if answer["plan_acceptance"] == ACCEPTED:
                 return answer

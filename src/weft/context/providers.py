@@ -311,7 +311,7 @@ def name_of(provider: object) -> str:
     return getattr(provider, "__name__", type(provider).__name__)
 
 
-def nesting_fault(provider: object, above: Sequence[object] = ()) -> str | None:
+def nesting_error(provider: object, above: Sequence[object] = ()) -> str | None:
     """Say that a provider contains itself, or None."""
     if any(provider is it for it in above):
         return f"{name_of(type(provider))} contains itself"
@@ -320,12 +320,12 @@ def nesting_fault(provider: object, above: Sequence[object] = ()) -> str | None:
         inner = provider.providers
     elif isinstance(provider, RedactingProvider | SummarisingProvider):
         inner = (provider.inner,)
-    found = (nesting_fault(it, (*above, provider)) for it in inner)
+    found = (nesting_error(it, (*above, provider)) for it in inner)
     return next((it for it in found if it), None)
 
 
 def _require_tree(provider: object) -> None:
-    fault = nesting_fault(provider)
+    fault = nesting_error(provider)
     if fault:
         raise UsageError(f"a provider cannot be used: {fault}")
 

@@ -17,7 +17,7 @@ from weft.generator.judging import in_words, part_faults
 from weft.generator.reading import listed_values
 from weft.generator.steps import STEP_OF
 from weft.ports.model import Model, ModelReply, ModelRequest
-from weft.runtime.tools.forms import first_fault, misfits_of
+from weft.runtime.tools.forms import first_error, validator_for
 from weft.runtime.variables.json_values import plain_json
 
 #: How often a model may try before the designer's result is taken.
@@ -138,7 +138,7 @@ def _fault(request: ModelRequest, reply: ModelReply) -> str | None:
         output = read_json(unfenced(reply.text).encode())
     except ValueError as error:
         return f"no JSON: {error}"
-    wrong = first_fault(misfits_of(request.output.schema)(output))
+    wrong = first_error(validator_for(request.output.schema)(output))
     if wrong is not None:
         return wrong
     values = listed_values(request)
@@ -155,4 +155,4 @@ def _form_fault(request: ModelRequest, reply: ModelReply) -> str | None:
     if asked is None:
         return f"it did not call {_FORM}"
     schema = next((it.parameters for it in request.tools if it.name == _FORM), None)
-    return first_fault(misfits_of(schema)(asked.arguments))
+    return first_error(validator_for(schema)(asked.arguments))

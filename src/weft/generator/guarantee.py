@@ -20,7 +20,7 @@ from weft.packages.package import Package
 from weft.packages.reader import read_package
 from weft.packages.review import review
 from weft.packages.workspace import PACKAGES, PACKS
-from weft.spec.file_names import name_fault
+from weft.spec.file_names import name_error
 from weft.spec.tools import UiTool, is_built_in, is_elsewhere
 from weft.wire.findings import finding_data
 
@@ -147,7 +147,7 @@ def verify(
     }
     # Names that a model chose are not trusted: nothing is written outside of the folder.
     for path in written:
-        if fault := name_fault(path):
+        if fault := name_error(path):
             raise UsageError(f"{path} is not the name of a file in a package: it {fault}")
     if pack is not None:
         written[f"{PACKS}/pack.json"] = pack.encode()

@@ -82,7 +82,7 @@ class Tools(Protocol):
         """Return how a model sees a tool."""
         ...
 
-    def misfit(self, tool: str, arguments: Mapping[str, Json]) -> str | None:
+    def validation_error(self, tool: str, arguments: Mapping[str, Json]) -> str | None:
         """Say why a tool cannot be called with arguments, or None if it can; nothing is called."""
         ...
 

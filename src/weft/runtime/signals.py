@@ -172,7 +172,7 @@ def _fitting(workflow: Workflow, state: State, tool: str | None, value: Json) ->
     except ValueError as error:
         raise UsageError(f"the answer is {error}") from error
     form = workflow.forms.get(tool or "")
-    fault = form.answer_fault(answer) if form else None
+    fault = form.answer_error(answer) if form else None
     if form and fault:
         see = f"see the response_schema of the tool: weft runs show {state.run}"
         raise UsageError(

@@ -22,7 +22,7 @@ def is_passed_over(segment: str) -> bool:
     return hidden or name.endswith(_LEFTOVER_ENDS) or name in _LEFTOVERS
 
 
-def name_fault(name: str) -> str | None:
+def name_error(name: str) -> str | None:
     """Say why a name cannot stand in a package, or None if it can.
 
     What is refused here could lead out of the folder, or mean another file on another system.
@@ -36,13 +36,13 @@ def name_fault(name: str) -> str | None:
         return "leads out of the package"
     if len(segments) > MAX_DEPTH + 1:
         return f"is nested more than {MAX_DEPTH} folders deep"
-    fault = next((fault for fault in map(segment_fault, segments) if fault), None)
+    fault = next((fault for fault in map(segment_error, segments) if fault), None)
     if fault is None and len(name.encode()) > _MAX_NAME:
         return f"is longer than {_MAX_NAME} bytes"
     return fault
 
 
-def segment_fault(segment: str) -> str | None:
+def segment_error(segment: str) -> str | None:
     """Say why one part of a name, or the name of a package, is refused; None if it is not."""
     if not segment or segment != segment.strip() or segment.endswith("."):
         return "has an empty part, or one that begins or ends with a blank or ends with a dot"

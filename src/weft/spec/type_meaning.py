@@ -49,10 +49,10 @@ _FLOAT_TEXT: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_]\w*\Z")
 
 
-def mismatch(type_: TypeExpr, value: Json, models: Models) -> str | None:
-    """Say in one sentence why a value does not fit a type, or return None when it does.
+def validation_error(type_: TypeExpr, value: Json, models: Models) -> str | None:
+    """Return one sentence that says why a value is not of a type, or None if it is.
 
-    >>> mismatch(ListOf(Scalar("int")), [1, "x"], {})
+    >>> validation_error(ListOf(Scalar("int")), [1, "x"], {})
     'expected int, got "x" at [1]'
     """
     fault = _Fitting(models, {}).fault(type_, value, 0)
@@ -113,7 +113,7 @@ def _coerce_json(type_: TypeExpr, text: str, models: Models) -> Json:
         if type_ == ANY:
             raise _unfit(type_, "the value as JSON") from None
     for candidate in (value, text):
-        if mismatch(type_, candidate, models) is None:
+        if validation_error(type_, candidate, models) is None:
             return candidate
     listed = isinstance(type_, LiteralOf)
     raise _unfit(type_, "one of the listed values" if listed else "the value as JSON")

@@ -85,11 +85,13 @@ def f(a: int): raise AssertionError("called")
 def g(a: Annotated[int, AfterValidator(fail)]): ...
 """
     tools = bench.load(text, "f", "g")
-    assert tools.misfit("f", {"a": 1}) is None
-    told = tools.misfit("f", {"a": "x", "b": 2}) or ""
+    assert tools.validation_error("f", {"a": 1}) is None
+    told = tools.validation_error("f", {"a": "x", "b": 2}) or ""
     assert told.startswith("The arguments of f do not fit. a should be a valid integer")
-    assert tools.misfit("nobody", {}) is None
-    assert tools.misfit("g", {"a": 1}) is None, "the call itself says what its own code raises"
+    assert tools.validation_error("nobody", {}) is None
+    assert tools.validation_error("g", {"a": 1}) is None, (
+        "the call itself says what its own code raises"
+    )
 
 
 @pytest.mark.parametrize("kind", ["def", "async def"])

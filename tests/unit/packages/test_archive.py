@@ -13,7 +13,7 @@ from weft.packages.archive.manifest import RECORD, backup_of
 from weft.packages.archive.names import MAX_FILES, clash
 from weft.packages.folder import read_files
 from weft.packages.reader import read_package
-from weft.spec.file_names import is_passed_over, name_fault, segment_fault
+from weft.spec.file_names import is_passed_over, name_error, segment_error
 
 ORCHESTRATOR = {"workflow_name": "Desk", "initial_agent": "Clerk"}
 AGENTS = {"agents": [{"agent_name": "Clerk"}]}
@@ -493,19 +493,19 @@ def test_reading_stops_at_the_first_file_beyond_a_limit(package, monkeypatch):
     ],
 )
 def test_names_that_are_not_safe_everywhere_are_refused(name, fault):
-    assert fault in (name_fault(name) or "")
+    assert fault in (name_error(name) or "")
 
 
 @pytest.mark.parametrize(
     "name", ["agents.json", "tools/greet.py", "data/größe 1.csv", "a/b/c/d/e/f/g/h/i", "con2", "#1"]
 )
 def test_plain_names_are_fine(name):
-    assert name_fault(name) is None
+    assert name_error(name) is None
 
 
 def test_the_name_of_a_package_has_no_slash():
-    assert segment_fault("a/b")
-    assert segment_fault("Desk") is None
+    assert segment_error("a/b")
+    assert segment_error("Desk") is None
 
 
 def test_names_that_could_be_one_file_clash():

@@ -9,8 +9,8 @@ from weft.spec.type_meaning import (
     MAX_VALUE_DEPTH,
     coerce_text,
     finite_values,
-    mismatch,
     references,
+    validation_error,
 )
 from weft.spec.type_parser import parse_type
 
@@ -28,7 +28,7 @@ MODELS = {
 
 
 def explain(text, value):
-    return mismatch(parse_type(text), value, MODELS)
+    return validation_error(parse_type(text), value, MODELS)
 
 
 @pytest.mark.parametrize(

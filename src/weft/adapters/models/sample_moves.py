@@ -25,7 +25,7 @@ from weft.spec.triggers import (
     Trigger,
     UiResponseTrigger,
 )
-from weft.spec.type_meaning import mismatch
+from weft.spec.type_meaning import validation_error
 from weft.spec.types import Ref, TypeExpr
 from weft.spec.variables import DerivedSource
 
@@ -234,7 +234,7 @@ def _takes(
     field, *deeper = path
     if field not in types:
         return False
-    return bool(deeper) or mismatch(types[field], value, compiled.models) is None
+    return bool(deeper) or validation_error(types[field], value, compiled.models) is None
 
 
 def _spoken(

@@ -141,7 +141,7 @@ class PythonTools:
             raise UsageError(f"{tool} is called at boundaries and by no model")
         return signature.schema
 
-    def misfit(self, tool: str, arguments: Mapping[str, Json]) -> str | None:
+    def validation_error(self, tool: str, arguments: Mapping[str, Json]) -> str | None:
         found = self._tools.get(tool)
         if found is None or found.signature is None:
             return None

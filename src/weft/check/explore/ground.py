@@ -19,7 +19,7 @@ from weft.check.explore.samples import questions_in
 from weft.check.explore.space import Space, lay_out
 from weft.check.explore.triggers import triggered
 from weft.check.subject import Subject
-from weft.check.values import misfit
+from weft.check.values import value_error
 from weft.engine.variables.conditions import UNKNOWN
 from weft.ids import FUNCTION_REF
 from weft.spec.condition_parser import parse_condition
@@ -96,7 +96,7 @@ def _fitting(subject: Subject, happening: Happening) -> Happening:
         for found in happening.settings
         if found.value is UNKNOWN
         or found.value is None
-        or not misfit(variables[found.variable].type, found.value, subject.models)
+        or not value_error(variables[found.variable].type, found.value, subject.models)
     )
     return replace(happening, settings=fitting)
 

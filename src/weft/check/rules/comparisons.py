@@ -9,7 +9,7 @@ from weft.check.values import told
 from weft.ids import nearest
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Scalar, Value
-from weft.spec.type_meaning import Models, mismatch
+from weft.spec.type_meaning import Models, validation_error
 from weft.spec.types import ListOf as ListType
 from weft.spec.types import LiteralOf, OptionalOf, TypeExpr, UnionOf, print_type
 from weft.spec.types import Scalar as ScalarType
@@ -118,7 +118,7 @@ class _Typed:
         type_ = self.types[name]
         for value in values:
             # Null also stands for "no value yet", so any variable may be compared with it.
-            if value is not None and mismatch(type_, value, self.models):
+            if value is not None and validation_error(type_, value, self.models):
                 fact = f"{self.shown(name)}, is never {_written(value)}"
                 return fact, instead(type_, value) or _OTHERWISE
         return None

@@ -24,7 +24,7 @@ from weft.spec.agents import IN_WORDS, Handoff
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import And, Condition, names, strict_violations
 from weft.spec.templates import references
-from weft.spec.type_meaning import mismatch
+from weft.spec.type_meaning import validation_error
 from weft.spec.types import Scalar as ScalarType
 from weft.spec.variables import ComputedSource, StaticSource, Variable
 
@@ -267,6 +267,6 @@ def _samples(name: str, variable: Variable | None, condition: Condition) -> tupl
 
 def _may_be_empty(variable: Variable) -> bool:
     source = variable.source
-    if mismatch(variable.type, None, {}) is None:
+    if validation_error(variable.type, None, {}) is None:
         return True
     return not isinstance(source, StaticSource | ComputedSource) and source.default is None

@@ -25,7 +25,7 @@ from weft.check.rules.conditions import first_mentions
 from weft.check.rules.flow import approvals
 from weft.check.spelling import agent_meant, did_you_mean, listed, short, unknown_name
 from weft.check.subject import Hit, Subject
-from weft.check.values import key_of, misfit, told
+from weft.check.values import key_of, told, value_error
 from weft.errors import ExpressionError
 from weft.findings import Path
 from weft.spec import flow as spec
@@ -197,7 +197,7 @@ def case_can_come(subject: Subject) -> Iterator[Hit]:
 
 def _never_comes(subject: Subject, case: spec.Case, type_: TypeExpr) -> bool:
     # Null also stands for "no value yet".
-    return case.value is not None and misfit(type_, case.value, subject.models) is not None
+    return case.value is not None and value_error(type_, case.value, subject.models) is not None
 
 
 def _meant(type_: TypeExpr, value: object) -> tuple[str, ...]:
@@ -337,7 +337,7 @@ def what_is_set_fits(subject: Subject) -> Iterator[Hit]:
         unfit = [
             one.name
             for one in it.options
-            if not isinstance(type_, Lost) and misfit(type_, one.name, subject.models)
+            if not isinstance(type_, Lost) and value_error(type_, one.name, subject.models)
         ]
         if unfit and not isinstance(type_, Lost):
             yield _unfit(

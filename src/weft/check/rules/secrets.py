@@ -9,7 +9,7 @@ from weft.check.secrets import is_secret_file, secret_in
 from weft.check.subject import Hit, Subject
 from weft.check.values import declared_values, is_open_secret, label_of, texts_in
 from weft.findings import Path
-from weft.spec.file_names import name_fault
+from weft.spec.file_names import name_error
 from weft.spec.ingredients import LiteralIngredient
 from weft.spec.tools import McpServer
 from weft.spec.variables import ExternalSource, FileSource
@@ -116,7 +116,7 @@ def why_not_read(path: str) -> str | None:
         return "the path leads out of the package folder"
     if is_secret_file(path):
         return "such files hold secrets"
-    fault = name_fault("/".join(part for part in path.split("/") if part not in {"", "."}))
+    fault = name_error("/".join(part for part in path.split("/") if part not in {"", "."}))
     return f"its name {fault}" if fault else None
 
 

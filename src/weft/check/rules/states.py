@@ -10,7 +10,7 @@ from weft.check.rules.trigger_places import assigned, placed_triggers
 from weft.check.rules.usage import read_variables
 from weft.check.spelling import short, variable_meant
 from weft.check.subject import Hit, Subject
-from weft.check.values import is_open_secret, key_of, misfit, told
+from weft.check.values import is_open_secret, key_of, told, value_error
 from weft.engine.variables.conditions import same
 from weft.findings import Fix, Json, Path, Remove
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Value, names
@@ -80,7 +80,7 @@ def _fits(subject: Subject, machine: _Machine) -> bool:
     type_, default = subject.spec.variables[machine.name].type, machine.source.default
     values = [value for _, value in machine.places.values()]
     values += [] if default is None else [default]
-    return not any(misfit(type_, value, subject.models) for value in values)
+    return not any(value_error(type_, value, subject.models) for value in values)
 
 
 @rule("STATE001", "variables", "models")
@@ -141,7 +141,7 @@ def _is_noticed(subject: Subject, machine: _Machine, value: Json) -> bool:
 
     def is_it(listed: Json) -> bool:
         # A value that cannot be is a misspelt state, and reported as such.
-        return same(listed, value) or misfit(type_, listed, subject.models) is not None
+        return same(listed, value) or value_error(type_, listed, subject.models) is not None
 
     for condition in subject.conditions.values():
         meant = {variable_meant(subject, other): other for other in names(condition)}
@@ -184,7 +184,9 @@ def trigger_follows_a_transition(subject: Subject) -> Iterator[Hit]:
         targets = {key_of(transition.to) for transition in machine.source.transitions}
         type_ = subject.spec.variables[machine.name].type
         # A value of the wrong type is reported by VAR002.
-        if key_of(found.value) not in targets and not misfit(type_, found.value, subject.models):
+        if key_of(found.value) not in targets and not value_error(
+            type_, found.value, subject.models
+        ):
             yield Hit(
                 found.path,
                 f"a trigger sets {machine.name} to {machine.told(key_of(found.value))}, "

@@ -23,7 +23,7 @@ from weft.check.values import (
     declared_values,
     holds_secret,
     is_open_secret,
-    misfit_told,
+    shown_value_error,
     variable_types,
 )
 from weft.errors import ExpressionError
@@ -73,7 +73,7 @@ def value_fits_type(subject: Subject) -> Iterator[Hit]:
     told: set[tuple[str, str]] = set()
     for name, what, path, value in _written_values(subject):
         variable = subject.spec.variables[name]
-        fault = misfit_told(name, variable, value, subject.models)
+        fault = shown_value_error(name, variable, value, subject.models)
         # A state stands in many transitions.
         if fault and (name, fault) not in told and not is_open_secret(variable):
             told.add((name, fault))

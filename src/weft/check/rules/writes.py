@@ -9,7 +9,7 @@ from weft.check.rule import rule
 from weft.check.rules.declared import RUN_POINTS, AnyEntry, all_entries
 from weft.check.spelling import did_you_mean, short
 from weft.check.subject import Hit, Subject
-from weft.check.values import misfit_told, told
+from weft.check.values import shown_value_error, told
 from weft.engine.variables.access import access_error
 from weft.engine.variables.conditions import same
 from weft.findings import Place
@@ -67,7 +67,7 @@ def _fault(
     if not isinstance(value, str | int | float | None):
         return f"{type(value).__name__} is no JSON value", "set a text, number, list or object"
     # None sets any variable back to no value.
-    wrong = None if value is None else misfit_told(name, variable, value, subject.models)
+    wrong = None if value is None else shown_value_error(name, variable, value, subject.models)
     if wrong:
         return wrong, f"set a value that fits {short(print_type(variable.type))}"
     source = variable.source

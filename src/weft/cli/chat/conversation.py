@@ -95,8 +95,8 @@ class AtTerminal:
         form = self.workflow.forms.get(request.tool or "")
         if form is None:
             return await ask_form(None, self._field, tell, _anything, _any_field)
-        fault, field_fault = form.answer_fault, form.field_fault
-        return await ask_form(form.answer_schema, self._field, tell, fault, field_fault)
+        fault, field_error = form.answer_error, form.field_error
+        return await ask_form(form.answer_schema, self._field, tell, fault, field_error)
 
     async def _field(self, prompt: str, *, secret: bool) -> str:
         """Read the value of a form field; in a chat, carry out commands on the way."""

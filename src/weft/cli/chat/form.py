@@ -51,14 +51,14 @@ async def ask_form(
     ask: AskField,
     show: Show,
     fault: Fault,
-    field_fault: FieldFault,
+    field_error: FieldFault,
 ) -> Json:
     """Ask for an answer that fits a schema: for a field until it does, then for all if need be.
 
     A line that begins with a brace is the whole answer, as JSON, unless it has secrets.
     """
     while True:
-        answer = await _ask_once(schema or {}, ask, show, field_fault)
+        answer = await _ask_once(schema or {}, ask, show, field_error)
         wrong = fault(answer)
         if wrong is None:
             return answer
@@ -66,7 +66,7 @@ async def ask_form(
 
 
 async def _ask_once(
-    schema: Mapping[str, Any], ask: AskField, show: Show, field_fault: FieldFault
+    schema: Mapping[str, Any], ask: AskField, show: Show, field_error: FieldFault
 ) -> Json:
     root = resolved(schema, schema)
     properties: Mapping[str, Any] = root.get("properties") or {}
@@ -84,7 +84,7 @@ async def _ask_once(
             show,
             required=name in required,
             whole=not answer and not secret,
-            fault=partial(field_fault, name),
+            fault=partial(field_error, name),
         )
         if isinstance(value, _Whole):
             return value.answer

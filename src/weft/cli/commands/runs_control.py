@@ -290,7 +290,7 @@ async def _answer(
         value = {"decision": value}
     elif schema.get("type") != "string":
         value = _read_json(str(value))
-    fault = form.answer_fault(value) if form else None
+    fault = form.answer_error(value) if form else None
     if form and fault and form.options:
         row = await host.run(session.run, scope=LOCAL)
         asked = len(await host.requests(scope=LOCAL, run=session.run))

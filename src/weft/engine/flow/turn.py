@@ -37,7 +37,7 @@ from weft.engine.variables.triggers import agent_text, fire
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.spec.flow import AgentWork, Step
-from weft.spec.type_meaning import mismatch
+from weft.spec.type_meaning import validation_error
 
 #: The calls of code that a step makes, and what begins their names.
 STEP: Final = "flow:step"
@@ -176,7 +176,7 @@ def read_reply(
             value = read_json(unfenced(data.text).encode())
         except ValueError as error:
             return None, f"the reply is not JSON: {error}"
-        fault = mismatch(output, value, compiled.models)
+        fault = validation_error(output, value, compiled.models)
     # What the class of the state does not take was found out when the reply came.
     fault = fault or data.misfit or None
     return (None, fault) if fault else (value, None)

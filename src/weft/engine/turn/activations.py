@@ -50,7 +50,7 @@ from weft.engine.variables.triggers import (
     model_failed,
 )
 from weft.findings import Json
-from weft.spec.type_meaning import mismatch
+from weft.spec.type_meaning import validation_error
 from weft.spec.types import TypeExpr
 
 #: How many replies may fail to fit their model, and how many model calls one turn may take.
@@ -267,7 +267,7 @@ def read_output(
         value = read_json(unfenced(text).encode())
     except ValueError as error:
         return None, f"the reply is not JSON: {error}"
-    fault = mismatch(output, value, compiled.models)
+    fault = validation_error(output, value, compiled.models)
     return (None, fault) if fault else (value, None)  # pyright: ignore[reportReturnType]
 
 

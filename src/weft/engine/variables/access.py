@@ -8,7 +8,7 @@ from weft.engine.compiled import CompiledWorkflow
 from weft.engine.variables.conditions import same
 from weft.findings import Json
 from weft.ids import BUILT_IN_VARIABLES
-from weft.spec.type_meaning import mismatch
+from weft.spec.type_meaning import validation_error
 from weft.spec.variables import DerivedSource, EntitySource, Variable
 
 
@@ -59,7 +59,7 @@ def value_error(
 ) -> str | None:
     """Say why a variable cannot get a value from where it stands, or None if it can."""
     variable = compiled.variables[name]
-    fault = None if value is None else mismatch(variable.type, value, compiled.models)
+    fault = None if value is None else validation_error(variable.type, value, compiled.models)
     if fault:
         return f"{name}: {fault}"
     source, held = variable.source, values.get(name)
@@ -78,7 +78,7 @@ def _document_error(
     """Say what does not fit in a document; fields that nobody declared are left as they are."""
     for field, declared in source.document.items():
         value = document.get(field)
-        fault = None if value is None else mismatch(declared.type, value, compiled.models)
+        fault = None if value is None else validation_error(declared.type, value, compiled.models)
         if fault:
             return f"{name}.{field}: {fault}"
     return None

@@ -19,7 +19,7 @@ from weft.packages.archive.staging import replace_files
 from weft.packages.folder import FolderFiles, read_files
 from weft.packages.reader import read_package
 from weft.packages.review import review_package
-from weft.spec.file_names import name_fault, segment_fault
+from weft.spec.file_names import name_error, segment_error
 
 _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
 _PLAIN_FILE: Final = 0o100644 << 16
@@ -65,8 +65,8 @@ def export_package(folder: Path, target: Path) -> Export:
 
 def _unpackable(folder: Path, name: str, content: FolderFiles) -> list[Finding]:
     """Find what import would refuse, while the author can still fix it."""
-    faults = [f"{it!r} {fault}" for it in sorted(content.files) if (fault := name_fault(it))]
-    fault = segment_fault(name)
+    faults = [f"{it!r} {fault}" for it in sorted(content.files) if (fault := name_error(it))]
+    fault = segment_error(name)
     if fault:
         faults.append(f"the workflow's name {name!r} {fault}")
     both = clash([*content.files, MANIFEST])

@@ -14,7 +14,7 @@ from weft.errors import PackageError
 from weft.findings import Finding, Place
 from weft.packages.archive.manifest import Manifest, read_manifest, sha256
 from weft.packages.archive.names import MANIFEST, MAX_FILES, MAX_TOTAL, clash
-from weft.spec.file_names import name_fault, segment_fault
+from weft.spec.file_names import name_error, segment_error
 
 #: The record at the end of a zip file, up to the length of the comment.
 _END: Final = struct.Struct("<4s4H2LH")
@@ -116,7 +116,7 @@ def _entry_faults(entries: list[ZipInfo]) -> Iterator[str]:
     for entry in entries:
         # `filename` was shortened at a zero byte; only the name as it stands can be judged.
         name = entry.orig_filename
-        fault = name_fault(name)
+        fault = name_error(name)
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if fault:
             yield f"{name!r} {fault}"
@@ -140,7 +140,7 @@ def _list_faults(entries: list[ZipInfo]) -> Iterator[str]:
 
 
 def _content_faults(manifest: Manifest, files: dict[str, bytes]) -> Iterator[str]:
-    fault = segment_fault(manifest.name)
+    fault = segment_error(manifest.name)
     if fault:
         yield f"the name {manifest.name!r} {fault}"
     for name in sorted(manifest.files.keys() | files.keys()):

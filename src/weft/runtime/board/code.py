@@ -8,7 +8,7 @@ from typing import Any, cast, get_type_hints
 from pydantic import BaseModel
 
 from weft.context import providers
-from weft.context.providers import nesting_fault
+from weft.context.providers import nesting_error
 from weft.context.semantic import SemanticContextProvider
 from weft.context.slices import ContextProvider
 from weft.errors import LinkError
@@ -105,7 +105,7 @@ class _Maker(ObjectMaker):
 
     def provider(self, spec: Provider) -> ContextProvider:
         made = self._provider(spec)
-        fault = nesting_fault(made)
+        fault = nesting_error(made)
         if fault:
             raise LinkError(f"a provider cannot be used: {fault}")
         return made

@@ -184,7 +184,7 @@ def drafts_of(
 def _draft(it: object, types: ArtifactTypes, publishes: Sequence[str]) -> JsonDraft:
     output = it if isinstance(it, Output) else Output(it)
     type_, payload = _typed(output.artifact, types, publishes)
-    fault = types.fault(type_, payload)
+    fault = types.validation_error(type_, payload)
     if fault:
         raise ToolError(f"an artifact of the type {type_} does not fit: {fault}")
     draft: JsonDraft = {"type": type_, "payload": payload}

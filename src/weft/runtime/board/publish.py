@@ -69,7 +69,7 @@ def judged(workflow: Workflow, offer: Offer) -> JsonDraft:
         payload = plain_json(offer.payload)
     except ValueError as error:
         raise UsageError(f"the payload cannot be kept: {error}") from error
-    fault = workflow.types.fault(offer.type, payload)
+    fault = workflow.types.validation_error(offer.type, payload)
     if fault:
         raise UsageError(f"the payload is no {offer.type}: {fault}")
     draft: JsonDraft = {

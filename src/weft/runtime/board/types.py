@@ -7,7 +7,7 @@ from typing import Any, Final
 from weft.errors import UsageError
 from weft.findings import Json
 from weft.ids import nearest
-from weft.runtime.tools.forms import Misfits, first_fault, misfits_of
+from weft.runtime.tools.forms import Validator, first_error, validator_for
 from weft.spec.board import TICK, Board
 from weft.spec.type_schema import json_schema
 from weft.spec.types import Ref
@@ -19,11 +19,11 @@ class ArtifactTypes:
     """The types that may be published, by name, as JSON Schemas."""
 
     schemas: Mapping[str, dict[str, Any]]
-    misfits: Mapping[str, Misfits]
+    validators: Mapping[str, Validator]
 
-    def fault(self, type_: str, payload: Json) -> str | None:
+    def validation_error(self, type_: str, payload: Json) -> str | None:
         """Say what does not fit in a payload, and where, or None."""
-        return first_fault(self.misfits[type_](payload))
+        return first_error(self.validators[type_](payload))
 
     def require(self, type_: str) -> None:
         """Raise UsageError if there is no such type."""
@@ -47,4 +47,4 @@ def artifact_types(spec: WorkflowSpec, board: Board) -> ArtifactTypes:
         else:
             schemas[it.name] = dict(it.schema_)
     schemas.setdefault(TICK, {"type": "object"})
-    return ArtifactTypes(schemas, {name: misfits_of(it) for name, it in schemas.items()})
+    return ArtifactTypes(schemas, {name: validator_for(it) for name, it in schemas.items()})

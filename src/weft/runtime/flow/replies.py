@@ -15,7 +15,7 @@ from weft.runtime.workflow import Workflow
 from weft.spec.flow import AgentWork
 
 
-def reply_misfit(workflow: Workflow, state: State, turn: int, text: str) -> str:
+def reply_error(workflow: Workflow, state: State, turn: int, text: str) -> str:
     """Say what the class of the state does not take of a reply; nothing if it takes everything."""
     kind = workflow.flow_code and workflow.flow_code.state
     active = state.active.get(turn)

@@ -8,8 +8,8 @@ from weft.engine.state import State
 from weft.engine.turn.activations import read_output
 from weft.errors import ModelError
 from weft.ports.model import ModelReply
-from weft.runtime.flow.replies import reply_misfit
-from weft.runtime.tools.forms import first_fault
+from weft.runtime.flow.replies import reply_error
+from weft.runtime.tools.forms import first_error
 from weft.runtime.variables.json_values import plain_json
 from weft.runtime.workflow import Workflow
 
@@ -29,7 +29,7 @@ def recorded(
         for number, asked in enumerate(reply.tool_requests):
             id_ = f"call_{turn}_{command.call}_{number}"
             arguments = {name: plain_json(value) for name, value in asked.arguments.items()}
-            fault = workflow.tools.misfit(asked.tool, arguments) or ""
+            fault = workflow.tools.validation_error(asked.tool, arguments) or ""
             requests.append(ToolRequest(id_, asked.tool, arguments, fault))
     except ValueError as error:
         raise ModelError(f"the reply cannot be kept: {error}") from error
@@ -44,24 +44,24 @@ def recorded(
         instead_of=reply.instead_of,
         shown=_shown(workflow, command.agent, reply),
         retries=reply.retries,
-        misfit=_misfit(workflow, state, command, reply),
+        misfit=_output_error(workflow, state, command, reply),
     )
 
 
-def _misfit(workflow: Workflow, state: State, command: CallModel, reply: ModelReply) -> str:
+def _output_error(workflow: Workflow, state: State, command: CallModel, reply: ModelReply) -> str:
     """Say what does not fit in what an agent of a board publishes, or a step of a flow sets."""
     if reply.tool_requests:
         return ""
     if workflow.flow_code is not None:
-        return reply_misfit(workflow, state, command.turn, reply.text)
-    misfits = workflow.output_misfits.get(command.agent.partition("#")[0])
-    if misfits is None:
+        return reply_error(workflow, state, command.turn, reply.text)
+    validator = workflow.output_validators.get(command.agent.partition("#")[0])
+    if validator is None:
         return ""
     try:
         value = read_json(unfenced(reply.text).encode())
     except ValueError as error:
         return f"the reply is not JSON: {error}"
-    return first_fault(misfits(value)) or ""
+    return first_error(validator(value)) or ""
 
 
 def _shown(workflow: Workflow, agent: str, reply: ModelReply) -> str | None:

@@ -13,7 +13,7 @@ from weft.runtime.variables.json_values import plain_json
 from weft.runtime.workflow import Workflow
 from weft.spec.condition_parser import parse_condition
 from weft.spec.starts import DatabaseStart, FormStart, WebhookStart
-from weft.spec.type_meaning import mismatch
+from weft.spec.type_meaning import validation_error
 from weft.spec.types import Ref
 
 
@@ -70,7 +70,7 @@ def values_of_input(workflow: Workflow, values: Mapping[str, Json]) -> dict[str,
 def _fault(workflow: Workflow, values: dict[str, Json]) -> str | None:
     start = workflow.spec.orchestrator.trigger
     if isinstance(start, FormStart) and start.form:
-        return mismatch(Ref(start.form), values, workflow.compiled.models)
+        return validation_error(Ref(start.form), values, workflow.compiled.models)
     if isinstance(start, DatabaseStart):
         try:
             holds = evaluate(parse_condition(start.condition), values)

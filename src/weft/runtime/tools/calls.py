@@ -244,7 +244,7 @@ class ToolCaller:
         form = run.workflow.forms.get(tool)
         if form is None or form.component is None:
             raise ToolError(f"the package has no UI tool {tool} that could be shown")
-        fault = form.payload_fault(payload)
+        fault = form.payload_error(payload)
         if fault:
             raise ToolError(f"what {tool} shows does not fit its payload_schema: {fault}")
         open_call = run.state.calls.get(command.id)

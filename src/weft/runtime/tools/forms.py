@@ -21,8 +21,8 @@ from weft.spec.workflow import WorkflowSpec
 Fault: TypeAlias = Callable[[Json], str | None]
 
 #: Where in a value something does not fit, and what.
-Misfit: TypeAlias = tuple[tuple[str | int, ...], str]
-Misfits: TypeAlias = Callable[[Json], Iterator[Misfit]]
+SchemaError: TypeAlias = tuple[tuple[str | int, ...], str]
+Validator: TypeAlias = Callable[[Json], Iterator[SchemaError]]
 
 #: The form by which a person approves the call of a tool, and what it takes for an answer.
 APPROVAL: Final = "approve_tool_call"
@@ -45,8 +45,8 @@ _UNQUOTED: Final = "what was typed does not fit"
 class Form:
     """What may be shown and answered."""
 
-    payload_fault: Fault
-    answer_misfits: Misfits
+    payload_error: Fault
+    validate_answer: Validator
     #: The schema a form can be made from.
     answer_schema: JsonMap | None
     #: What draws it, and where; None where nothing does.
@@ -58,10 +58,10 @@ class Form:
     #: Of an approval: what may be decided.
     options: tuple[str, ...] = ()
 
-    def answer_fault(self, answer: Json) -> str | None:
+    def answer_error(self, answer: Json) -> str | None:
         """Say what does not fit in an answer, without what was typed into secret fields."""
-        fault = first_fault(self.answer_misfits(answer))
-        return self._decision_fault(answer) or fault if fault and self.options else fault
+        fault = first_error(self.validate_answer(answer))
+        return self._decision_error(answer) or fault if fault and self.options else fault
 
     @property
     def answer_hint(self) -> str:
@@ -71,7 +71,7 @@ class Form:
         approves = self.answer_schema is _APPROVED
         return 'answer {"approved": true} or {"approved": false}' if approves else ""
 
-    def _decision_fault(self, answer: Json) -> str | None:
+    def _decision_error(self, answer: Json) -> str | None:
         """Say in what way an answer decides nothing."""
         known = f"the options: {', '.join(self.options)}"
         if isinstance(answer, str):
@@ -102,10 +102,10 @@ class Form:
         found = (dig(answer, path) for path in self.secret_fields)
         return [it for it in found if it is not None]
 
-    def field_fault(self, name: str, value: Json) -> str | None:
+    def field_error(self, name: str, value: Json) -> str | None:
         """Say what does not fit in one field of an answer, whatever the others are."""
-        found = self.answer_misfits({name: value})
-        return first_fault((place[1:], said) for place, said in found if place[:1] == (name,))
+        found = self.validate_answer({name: value})
+        return first_error((place[1:], said) for place, said in found if place[:1] == (name,))
 
 
 def _none_of(decision: Json, options: Sequence[str], known: str) -> str:
@@ -118,8 +118,8 @@ def make_forms(spec: WorkflowSpec) -> Mapping[str, Form]:
     """Return the form of every UI tool of a workflow, by the name of its function."""
     forms = {
         tool.function: Form(
-            partial(_payload_fault, misfits_of(tool.payload_schema)),
-            misfits_of(
+            partial(_payload_error, validator_for(tool.payload_schema)),
+            validator_for(
                 tool.response_schema,
                 formats=True,
                 secret=tuple(secret_fields(tool.response_schema or {})),
@@ -134,8 +134,8 @@ def make_forms(spec: WorkflowSpec) -> Mapping[str, Form]:
     }
     for server in spec.mcp_servers:
         forms[approval_form(server.name)] = Form(
-            partial(_payload_fault, _none),
-            misfits_of(_APPROVED),
+            partial(_payload_error, _none),
+            validator_for(_APPROVED),
             _APPROVED,
             component=("ToolApproval", "inline"),
             addressee=server.for_ or "",
@@ -159,8 +159,8 @@ def _step_approval(node: Approval) -> Form:
     }
     shown: tuple[str, Surface] = ("Approval", "inline")
     return Form(
-        partial(_payload_fault, _none),
-        misfits_of(schema),
+        partial(_payload_error, _none),
+        validator_for(schema),
         schema,
         component=shown,
         options=tuple(it.name for it in node.options),
@@ -237,12 +237,13 @@ def _replaced(value: Json, path: tuple[str, ...]) -> Json:
     return {**fields, path[0]: _replaced(fields[path[0]], path[1:])}
 
 
-def misfits_of(
+def validator_for(
     schema: JsonMap | None, *, formats: bool = False, secret: Sequence[tuple[str, ...]] = ()
-) -> Misfits:
-    """Return what looks for misfits; `formats` are what a person is asked to write, as a date.
+) -> Validator:
+    """Return a function that yields what a schema refuses in a value.
 
-    What is said of `secret` fields, and of what holds them, does not quote them.
+    `formats` checks formats such as dates, which people type. Errors of `secret` fields, and of
+    the objects that contain them, do not quote the value.
     """
     if schema is None:
         return _none
@@ -258,7 +259,7 @@ def misfits_of(
         format_checker=Draft202012Validator.FORMAT_CHECKER if formats else None,
     )
 
-    def find(value: Json) -> Iterator[Misfit]:
+    def find(value: Json) -> Iterator[SchemaError]:
         try:
             for error in validator.iter_errors(value):
                 place = tuple(error.absolute_path)
@@ -276,16 +277,16 @@ def _touch(place: tuple[str | int, ...], path: tuple[str, ...]) -> bool:
     return place[:shorter] == path[:shorter]
 
 
-def _payload_fault(misfits: Misfits, payload: Json) -> str | None:
-    return first_fault(misfits(payload))
+def _payload_error(validator: Validator, payload: Json) -> str | None:
+    return first_error(validator(payload))
 
 
-def first_fault(misfits: Iterator[Misfit]) -> str | None:
+def first_error(errors: Iterator[SchemaError]) -> str | None:
     """Say the first of what does not fit, with its place."""
-    for place, said in misfits:
+    for place, said in errors:
         return f"{'.'.join(str(it) for it in place)}: {said}" if place else said
     return None
 
 
-def _none(_value: Json) -> Iterator[Misfit]:
+def _none(_value: Json) -> Iterator[SchemaError]:
     yield from ()

@@ -157,10 +157,10 @@ class Questions:
         check_timeout(seconds)
         payload, otherwise = masked(payload, self._secrets), masked(otherwise, self._secrets)
         form = self._run.workflow.forms.get(tool)
-        fault = form.payload_fault(payload) if form else None
+        fault = form.payload_error(payload) if form else None
         if fault:
             raise ToolError(f"what {tool} shows does not fit its payload_schema: {fault}")
-        fault = form.answer_fault(otherwise) if form and otherwise is not None else None
+        fault = form.answer_error(otherwise) if form and otherwise is not None else None
         if fault:
             raise ToolError(f"what holds if nobody answers {tool} does not fit: {fault}")
         settings = self._run.workflow.compiled.triggers.ui_response.get(tool, ())

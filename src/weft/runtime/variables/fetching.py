@@ -21,7 +21,7 @@ from weft.runtime.variables.sources import Reading, login, read_source
 from weft.runtime.workflow import Workflow
 from weft.spec.templates import Reference, parse_template, references
 from weft.spec.tools import McpServer, SecretRef
-from weft.spec.type_meaning import mismatch
+from weft.spec.type_meaning import validation_error
 from weft.spec.variables import EnvironmentSource, ExternalSource, FileSource
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ async def read_variable(
         reading = await read_source(
             outside, source, app=state.app, workflow=workflow.name, values=values
         )
-        fault = _misfit(workflow, state, turn, name, reading.value)
+        fault = _value_error(workflow, state, turn, name, reading.value)
     except (PortError, UsageError) as error:
         reading, fault = None, str(error)
     except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
@@ -108,13 +108,13 @@ async def read_variable(
     return Reading(default, {"default": True, **took}), fault
 
 
-def _misfit(workflow: Workflow, state: State, turn: int, name: str, value: Json) -> str:
+def _value_error(workflow: Workflow, state: State, turn: int, name: str, value: Json) -> str:
     compiled = workflow.compiled
     variable = compiled.variables[name]
     fault = value_error(compiled, state.values_of(turn), name, value)
     # A document may not be there; a service or a file has said something, and it is nothing.
     if value is None and isinstance(variable.source, ExternalSource | FileSource):
-        fault = mismatch(variable.type, None, compiled.models)
+        fault = validation_error(variable.type, None, compiled.models)
     if not fault:
         return ""
     return "it is of the wrong shape" if variable.secret else f"it is of the wrong shape: {fault}"

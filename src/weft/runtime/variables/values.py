@@ -10,7 +10,7 @@ from weft.findings import Json
 from weft.ids import nearest
 from weft.runtime.variables.json_values import plain_json
 from weft.runtime.workflow import Workflow
-from weft.spec.type_meaning import coerce_text, mismatch
+from weft.spec.type_meaning import coerce_text, validation_error
 from weft.spec.variables import EnvironmentSource
 
 _log: Final = logging.getLogger("weft.context")
@@ -49,7 +49,9 @@ def start_values(
 
 def _still_fits(compiled: CompiledWorkflow, name: str, value: Json) -> bool:
     """Tell whether an earlier run's value is one; the package may declare another type now."""
-    return value is None or not mismatch(compiled.variables[name].type, value, compiled.models)
+    return value is None or not validation_error(
+        compiled.variables[name].type, value, compiled.models
+    )
 
 
 def from_environment(
@@ -105,7 +107,9 @@ def open_value(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
     except ValueError as error:
         raise UsageError(f"{name} cannot be {error}") from error
     fault = (
-        None if plain is None else mismatch(compiled.variables[name].type, plain, compiled.models)
+        None
+        if plain is None
+        else validation_error(compiled.variables[name].type, plain, compiled.models)
     )
     if fault:
         raise UsageError(f"{name}: {fault}", hint="give a value of the declared type")

@@ -27,7 +27,7 @@ from weft.runtime.board.code import BoardCode, link_board
 from weft.runtime.board.types import NO_TYPES, ArtifactTypes, artifact_types
 from weft.runtime.flow.code import FlowCode, link_flow
 from weft.runtime.models.settings import settings_by_agent
-from weft.runtime.tools.forms import Form, Misfits, make_forms, misfits_of
+from weft.runtime.tools.forms import Form, Validator, make_forms, validator_for
 from weft.spec.agents import IN_WORDS, Handoff
 from weft.spec.board import BoardAgent, ModelEngine
 from weft.spec.canonical import digest, plain
@@ -72,7 +72,7 @@ class Workflow:
     #: Of a flow: its code.
     flow_code: FlowCode | None = None
     #: By agent: what does not fit in what its model is to publish.
-    output_misfits: Mapping[str, Misfits] = field(default_factory=dict[str, Misfits])
+    output_validators: Mapping[str, Validator] = field(default_factory=dict[str, Validator])
     #: What of its code cannot be found here, where it is only looked at: nothing can be called.
     missing: LinkError | None = None
 
@@ -108,7 +108,7 @@ class NoTools:
         """Return what is known of a tool without its code: its name."""
         return ToolSchema(tool, "", {"type": "object", "properties": {}})
 
-    def misfit(self, tool: str, arguments: Mapping[str, Json]) -> str | None:  # noqa: ARG002 - nothing is known
+    def validation_error(self, tool: str, arguments: Mapping[str, Json]) -> str | None:  # noqa: ARG002 - nothing is known
         return None
 
     async def call(self, call: ToolCall) -> Json:  # noqa: ARG002 - whichever it is
@@ -200,7 +200,7 @@ def _linked(
         compares=next(comparisons(spec), ""),
         suppressed=frozenset(declared.variables.keys() - spec.variables.keys()),
         types=types or NO_TYPES,
-        output_misfits=dict(_misfits(spec, types)),
+        output_validators=dict(_output_validators(spec, types)),
     )
 
 
@@ -251,11 +251,13 @@ def _published_schema(agent: BoardAgent, types: ArtifactTypes) -> OutputSchema |
     return OutputSchema(name, output_schema(agent, types.schemas))
 
 
-def _misfits(spec: WorkflowSpec, types: ArtifactTypes | None) -> Iterator[tuple[str, Misfits]]:
+def _output_validators(
+    spec: WorkflowSpec, types: ArtifactTypes | None
+) -> Iterator[tuple[str, Validator]]:
     for it in spec.board.agents if spec.board and types else ():
         schema = _published_schema(it, types or NO_TYPES)
         if schema is not None:
-            yield it.agent, misfits_of(schema.schema)
+            yield it.agent, validator_for(schema.schema)
 
 
 def _models(spec: WorkflowSpec) -> Iterator[tuple[str, str | None]]:
