@@ -28,6 +28,8 @@ TROUBLES = {
     "wrong": 'it is of the wrong shape: stock: expected int, got "seven"',
     "none": "no store of documents is set up here",
     "odd": "it failed unexpectedly, with ZeroDivisionError",
+    "cancelled": "it failed unexpectedly, with UserCodeStopped",
+    "exits": "it failed unexpectedly, with UserCodeStopped",
 }
 
 
@@ -35,12 +37,18 @@ def fails(kind):
     async def never(_what):
         await asyncio.sleep(30)
 
-    async def odd(_what):
-        raise ZeroDivisionError
+    errors = {
+        "odd": ZeroDivisionError,
+        "cancelled": asyncio.CancelledError,
+        "exits": SystemExit,
+    }
+
+    async def broken(_what):
+        raise errors[kind]
 
     def change(store):
-        if kind == "odd":
-            store.before = odd
+        if kind in errors:
+            store.before = broken
         if kind == "down":
             store.down = TROUBLES["down"]
         if kind == "slow":

@@ -1,6 +1,7 @@
 """Context on a board: what providers give, to whom, and what is recorded of it."""
 
 import asyncio
+import sys
 from datetime import timedelta
 
 import pytest
@@ -27,6 +28,7 @@ from weft.board import (
     TenantVisibility,
     TimeWindowProvider,
 )
+from weft.context.providers import name_of
 from weft.engine.events import ContextFetched
 from weft.errors import UsageError
 from weft.testing import FunctionModel
@@ -338,6 +340,17 @@ async def raising(request):
     raise ValueError("broken")
 
 
+async def cancelling(request):
+    raise asyncio.CancelledError
+
+
+async def exiting(request):
+    sys.exit(3)
+
+
+side_by_side = CompositeProvider(exiting, cancelling, parallel=True)
+
+
 async def hanging(request):
     await asyncio.sleep(3600)
 
@@ -350,7 +363,9 @@ async def unfit(request):
     return ContextSlice([{"payload": object()}])
 
 
-@pytest.mark.parametrize("provider", [raising, hanging, nonsense, unfit])
+@pytest.mark.parametrize(
+    "provider", [raising, cancelling, exiting, side_by_side, hanging, nonsense, unfit]
+)
 def test_a_provider_that_fails_is_a_recorded_error_or_its_fallback_serves(provider, monkeypatch):
     monkeypatch.setattr("weft.runtime.board.preparing.PROVIDER_SECONDS", 0.05)
 
@@ -361,7 +376,7 @@ def test_a_provider_that_fails_is_a_recorded_error_or_its_fallback_serves(provid
         assert seen.calls == []
         (missed,) = await board.missed()
         assert missed.why == "failed"
-        assert f"the provider {provider.__name__}" in missed.detail
+        assert f"the provider {name_of(provider)}" in missed.detail
 
     async def with_fallback(board, clock):
         seen = reader(board, provider, fallback=RecentProvider(1))
@@ -369,8 +384,8 @@ def test_a_provider_that_fails_is_a_recorded_error_or_its_fallback_serves(provid
         await board.run_until_idle()
         assert seen.texts == [[1]]
         (given,) = await fetched(board, "c")
-        assert given["slices"][0]["instead_of"] == provider.__name__
-        assert f"the provider {provider.__name__}" in given["slices"][0]["error"]
+        assert given["slices"][0]["instead_of"] == name_of(provider)
+        assert f"the provider {name_of(provider)}" in given["slices"][0]["error"]
 
     play(alone)
     play(with_fallback)

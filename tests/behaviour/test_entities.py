@@ -232,6 +232,7 @@ TROUBLES = {
     "down": "the disk is full",
     "slow": "the store of documents gave no answer in time",
     "odd": "it failed unexpectedly, with ZeroDivisionError",
+    "exits": "it failed unexpectedly, with UserCodeStopped",
 }
 
 
@@ -246,6 +247,8 @@ def test_a_store_in_trouble_makes_the_run_fail_with_the_reason(
                 return
             if trouble == "odd":
                 raise ZeroDivisionError
+            if trouble == "exits":
+                raise SystemExit
             monkeypatch.setattr(sources, "PATIENCE", 0.05)
             await asyncio.sleep(30 if trouble == "slow" else 0)
             store.down = "the disk is full"

@@ -276,6 +276,14 @@ class Broken:
         (Broken(ConnectionError("refused")), "ConnectionError: refused"),
         (Broken(RetrievalError("it is down", hint="start it")), "it is down (start it)"),
         (Broken(RetrievalError("it is down")), "it is down"),
+        (
+            Broken(asyncio.CancelledError()),
+            "UserCodeStopped: the code raised CancelledError itself",
+        ),
+        (
+            Broken(SystemExit(3)),
+            "UserCodeStopped: the code called sys.exit(); a run cannot end the process",
+        ),
         (Broken(found=None), "TypeError: its adapter returned NoneType, no RetrievalResult"),
         (Broken(found=["text"]), "TypeError: its adapter returned str, no RetrievalResult"),
         (

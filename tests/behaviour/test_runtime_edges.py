@@ -222,9 +222,31 @@ def test_an_adapter_that_fails_in_its_own_way_is_recorded(caplog):
     assert "the tool pick failed unexpectedly" in caplog.text
 
 
-def test_a_model_that_is_cancelled_by_itself_gives_the_run_up():
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (asyncio.CancelledError(), "the code raised CancelledError itself"),
+        (SystemExit(3), "the code called sys.exit(); a run cannot end the process"),
+    ],
+)
+def test_model_that_cancels_or_exits_has_failed(error, reason):
+    async def stop(_):
+        raise error
+
+    async def scenario():
+        async with host_for(spec(), FunctionModel(stop), code=CODE) as host:
+            run = await host.start("W", scope=ADA, message="hi")
+            await host.settled(run, scope=ADA)
+            return await events_of(host, run)
+
+    (failed,) = [it for it in play(scenario) if isinstance(it, ModelFailed)]
+    assert failed.error == f"UserCodeStopped: {reason}"
+
+
+def test_model_that_cancels_the_task_of_its_run_stops_only_that_run():
     async def cancel(_):
-        raise asyncio.CancelledError
+        asyncio.current_task().cancel()
+        await asyncio.sleep(5)
 
     async def scenario():
         async with host_for(spec(), FunctionModel(cancel), code=CODE) as host:
@@ -232,9 +254,8 @@ def test_a_model_that_is_cancelled_by_itself_gives_the_run_up():
             with pytest.raises(RunError, match="an effect ended without a result: cancelled"):
                 await host.settled(run, scope=ADA)
             assert not host._worker
-            return await events_of(host, run)
 
-    assert not any(isinstance(it, ModelFailed) for it in play(scenario))
+    play(scenario)
 
 
 def test_whoever_delivers_to_a_host_that_closes_at_once_is_told():

@@ -382,10 +382,17 @@ class Short(WordEmbedder):
         return (await super().embed(texts))[:-1]
 
 
+class Exiting(WordEmbedder):
+    async def embed(self, texts):
+        raise SystemExit(3)
+
+
 def test_an_embedder_that_gives_nonsense_makes_nothing_near():
     assert of(Odd(), "a", "a") == [0.0]
     with pytest.raises(RetrievalError, match="1 vectors for 2 texts"):
         of(Short(), "a", "b")
+    with pytest.raises(RetrievalError, match="a run cannot end the process"):
+        of(Exiting(), "a", "b")
 
 
 def test_many_texts_are_embedded_in_parts_and_few_are_kept(monkeypatch):

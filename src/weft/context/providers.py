@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from weft.context.slices import ContextProvider, ContextRequest, ContextSlice, Item
+from weft.context.user_code import user_code
 from weft.errors import UsageError
 from weft.spec import providers
 from weft.spec.providers import DEFAULT_LIMIT, MAX_LIMIT, FilterConfig, Provider
@@ -284,8 +285,9 @@ async def _asked(provider: ContextProvider, request: ContextRequest) -> ContextS
 
 async def answer_of(provider: ContextProvider, request: ContextRequest) -> ContextSlice:
     """Ask a provider, which may be a plain function as well."""
-    given: Any = provider(request)
-    return await given if inspect.isawaitable(given) else given
+    with user_code:
+        given: Any = provider(request)
+        return await given if inspect.isawaitable(given) else given
 
 
 def unique(items: Iterable[Item]) -> list[Item]:

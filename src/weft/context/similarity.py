@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
+from weft.context.user_code import user_code
 from weft.errors import RetrievalError
 from weft.findings import Json
 from weft.ports.embeddings import MOST_CHARACTERS, Embedder
@@ -76,7 +77,8 @@ class Similarity:
     async def _rows(self, texts: list[str]) -> "list[Vector]":
         try:
             async with asyncio.timeout(SECONDS):
-                vectors = await self._embedder.embed(texts)
+                with user_code:
+                    vectors = await self._embedder.embed(texts)
             if len(vectors) != len(texts):
                 raise ValueError(f"{len(vectors)} vectors for {len(texts)} texts")  # noqa: TRY301
             return [row.copy() for row in vectors]  # A row alone would keep all of them in memory.

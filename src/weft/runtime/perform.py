@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, cast
 
 from weft.context.assembly import Assembly, assemble
 from weft.context.similarity import Similarity
+from weft.context.user_code import user_code
 from weft.context.values import values_of
 from weft.engine.board.turn import BOARD
 from weft.engine.commands import CallModel, CallTool, Effect, Fetch, Judge, WriteDocument
@@ -168,7 +169,8 @@ class Performer:
             open_ = not workflow.compiled.agents[command.agent].send
             heard = open_ and self.speech.is_heard(key)
             listener = self.speech.listener(key, command.seq) if heard else None
-            reply = await model.reply(request, listener)
+            with user_code:
+                reply = await model.reply(request, listener)
             if listener is not None:  # Its words are heard before the whole takes their place.
                 await asyncio.sleep(0)
             await self.pace.turn()
@@ -249,7 +251,8 @@ class Performer:
         try:
             if isinstance(source, EntitySource):
                 value, values = state.variables.get(command.name), values_of(state, 0)
-                await write_entity(self.outside, source, value, app=state.app, values=values)
+                with user_code:
+                    await write_entity(self.outside, source, value, app=state.app, values=values)
         except TimeoutError:
             fault = "the store of documents gave no answer in time"
         except (PortError, UsageError) as error:
@@ -309,7 +312,8 @@ class Performer:
         )
         try:
             model = self.models(request.model, run.workflow, run.scope)
-            reply = await model.reply(request)
+            with user_code:
+                reply = await model.reply(request)
             for text in (reply.text, reply.model):
                 text.encode()
         except (ModelError, UsageError):

@@ -255,6 +255,7 @@ def test_the_log_names_type_and_place_but_no_value(bench, caplog):
         ("Stop", "f failed: Stop at tools/main.py:4: now"),
         ("KeyboardInterrupt", "f tried to end the process"),
         ("asyncio.CancelledError", "f cancelled itself"),
+        ("GeneratorExit", "f raised GeneratorExit"),
     ],
 )
 def test_what_is_no_exception_fails_the_call_and_nothing_else(bench, signal, said, kind):

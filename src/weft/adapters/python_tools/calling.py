@@ -218,7 +218,10 @@ class PythonTools:
             raise self._too_slow(tool)
         if task.cancelled():
             raise ToolError(f"{tool.name} cancelled itself and gave no result")
-        return task.result()
+        try:
+            return task.result()
+        except GeneratorExit as error:  # Nothing has closed it: the code raised it.
+            raise ToolError(f"{tool.name} raised GeneratorExit and gave no result") from error
 
     async def _stop(
         self, tool: LinkedTool, work: Coroutine[Any, Any, Json], task: asyncio.Task[Json]
@@ -321,6 +324,8 @@ def _called(tool: LinkedTool, work: Callable[[], object]) -> object:
             returned = work()
         except asyncio.CancelledError as error:  # in a thread nobody cancels it but itself
             raise ToolError(f"{tool.name} cancelled itself and gave no result") from error
+        except GeneratorExit as error:
+            raise ToolError(f"{tool.name} raised GeneratorExit and gave no result") from error
         return returned if inspect.isawaitable(returned) else _json(tool.name, returned)
 
 

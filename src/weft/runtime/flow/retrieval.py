@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
+from weft.context.user_code import user_code
 from weft.errors import RetrievalError, ToolError
 from weft.findings import Json
 from weft.ports.retriever import (
@@ -106,9 +107,10 @@ class RunAdapter:
         limit = asyncio.timeout(SEARCH_SECONDS)
         try:
             async with limit:
-                found = await self.adapter.search(
-                    query, top_k=top_k, min_relevance=relevance, filters=filters or None
-                )
+                with user_code:
+                    found = await self.adapter.search(
+                        query, top_k=top_k, min_relevance=relevance, filters=filters or None
+                    )
             return _results(found)
         except RetrievalError as error:
             hint = f" ({error.hint})" if error.hint else ""

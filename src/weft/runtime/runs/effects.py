@@ -5,6 +5,7 @@ from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from weft.context.user_code import user_code
 from weft.engine.commands import CallModel, CallTool, Fetch, WriteDocument
 from weft.engine.commands import Effect as Command
 from weft.engine.state import State
@@ -80,7 +81,8 @@ class Effects:
         """Perform an effect and return what came of it; None if it was dropped meanwhile."""
         came: NewEvents | Broken
         try:
-            came = await effect.work
+            with user_code:
+                came = await effect.work
         except Exception as error:  # noqa: BLE001 - it is told to whoever waits for the run
             came = Broken(error)
         except asyncio.CancelledError:

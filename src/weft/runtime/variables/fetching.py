@@ -6,6 +6,7 @@ import time
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
+from weft.context.user_code import user_code
 from weft.context.values import values_of
 from weft.engine.commands import Fetch
 from weft.engine.events import ContextFetched, EventData, VariableSet
@@ -89,9 +90,10 @@ async def read_variable(
     begun = time.perf_counter()
     try:
         _require_set(workflow, name, values)
-        reading = await read_source(
-            outside, source, app=state.app, workflow=workflow.name, values=values
-        )
+        with user_code:
+            reading = await read_source(
+                outside, source, app=state.app, workflow=workflow.name, values=values
+            )
         fault = _value_error(workflow, state, turn, name, reading.value)
     except (PortError, UsageError) as error:
         reading, fault = None, str(error)
