@@ -15,7 +15,7 @@ from weft import tool
 from weft.context.agent_step import AgentStep, Response, StepContext, StepResult
 from weft.engine.events import ToolCalled
 from weft.errors import LinkError, UsageError
-from weft.testing import ScriptedModel
+from weft.testing import FunctionModel, ScriptedModel
 
 
 class Doc(BaseModel):
@@ -376,6 +376,45 @@ def test_the_time_of_a_step_is_the_time_of_its_code():
     spec = play.spec(step("work", play.function(slow), timeout_seconds=0.05), variables=VARIABLES)
     ended = play.run(spec)
     assert ended.outcome == "failed"
+
+
+@pytest.mark.parametrize("limit", ["step", "tool"])
+def test_result_after_the_deadline_is_discarded(limit):
+    async def blocks(state):
+        time.sleep(0.3)
+        return {"words": 7}
+
+    play = FlowPlay()
+    work = tool(timeout=0.05)(blocks) if limit == "tool" else blocks
+    rest = {"timeout_seconds": 0.05} if limit == "step" else {}
+    ended = play.run(play.spec(step("work", play.function(work), **rest), variables=VARIABLES))
+    assert (ended.outcome, ended.variables["words"]) == ("failed", 0)
+
+
+def test_reply_after_the_deadline_is_discarded():
+    async def blocks(request):
+        time.sleep(0.3)
+        return "7"
+
+    play = FlowPlay(agents=["A"], model=FunctionModel(blocks))
+    work = {"kind": "agent", "agent": "A", "prompt": "count", "output": "seen"}
+    spec = play.spec(step("work", work, timeout_seconds=0.05), variables={"seen": "str"})
+    ended = play.run(spec)
+    assert (ended.outcome, ended.variables["seen"]) == ("failed", None)
+    assert ended.reason == "work was not done within 0.05 s"
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_generator_exit_in_a_step_fails_the_step(is_async):
+    async def waits(state):
+        raise GeneratorExit
+
+    def works(state):
+        raise GeneratorExit
+
+    play, ended = ran(waits if is_async else works)
+    assert ended.outcome == "failed"
+    assert play.failures()[0].error.endswith("raised GeneratorExit and gave no result")
 
 
 # -- steps of agents

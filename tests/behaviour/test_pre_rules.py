@@ -104,6 +104,39 @@ def test_an_answer_that_does_not_fit_the_rule_lets_the_agent_reply():
     assert of(played, HandedOff)[0].target == "user"
 
 
+AUTOMATIC = [{**APPROVE, "auto_invoke": True}]
+BOUND = {
+    "models": [{"name": "Plan", "fields": {"plan": {"type": "str"}}}],
+    "registry": [{"agent": "A", "model": "Plan"}],
+    "tools": AUTOMATIC,
+}
+AUTO_CODE = {"tools/approve.py": CODE["tools/approve.py"].replace(b"approve()", b"approve(plan)")}
+
+
+@pytest.mark.parametrize(("choice", "target"), [("yes", "B"), ("no", "user")])
+def test_answer_to_an_automatic_tool_is_routed_before_the_fallback(choice, target):
+    agents = ({"agent_name": "A", "auto_tool_mode": True}, "B")
+    spec = declared(*agents, variables=VARIABLES, handoffs=RULES, **BOUND)
+    model = ScriptedModel({"A": [{"plan": "build it"}], "B": ["I build it"]})
+    played = play(spec, model, code=AUTO_CODE, after=answering(choice))
+    assert of(played, HandedOff)[0].target == target
+    assert check_replay(played.workflow, played.run, played.events) == []
+
+
+def test_rules_after_an_automatic_tool_see_what_functions_compute_from_the_answer():
+    computed = {"type": "computed", "computation": "tools.agree:agree", "inputs": ["choice"]}
+    variables = {**VARIABLES, "agreed": {"type": "bool", "source": computed, "routing": True}}
+    code = {**AUTO_CODE, "tools/agree.py": b"def agree(choice): return choice == 'yes'\n"}
+    rules = [{**PRE, "condition": "agreed"}, *RULES[1:]]
+    agents = ({"agent_name": "A", "auto_tool_mode": True}, "B")
+    spec = declared(*agents, variables=variables, handoffs=rules, **BOUND)
+    model = ScriptedModel({"A": [{"plan": "build it"}], "B": ["I build it"]})
+    scenes = [rest, answering("yes")]
+    played = asyncio.run(in_turns(spec, scenes, [model] * 2, code=code))
+    assert of(played, HandedOff)[0].target == "B"
+    assert check_replay(played.workflow, played.run, played.events) == []
+
+
 def test_what_tools_returned_stays_in_the_conversation():
     again = [
         PRE,

@@ -67,7 +67,8 @@ class OpenCall:
 
 
 #: before, reply, sending, after: functions are called at these boundaries, one after the other;
-#: fetching: what comes from outside; computing, settling: functions of variables that changed;
+#: fetching: what comes from outside; computing, finishing, settling: functions of variables that
+#: changed, before a reply, after an automatic tool and after the turn;
 #: assembling: what is sent is put together; model: it answers; tools: they work; flushing:
 #: documents are written; ending: its end is being recorded; done: it waits for others of its
 #: group; approval: it waits for a person to decide.
@@ -75,6 +76,7 @@ Stage: TypeAlias = Literal[
     "before",
     "fetching",
     "computing",
+    "finishing",
     "reply",
     "assembling",
     "model",

@@ -46,6 +46,7 @@ class TimeLimit:
         self._left = seconds
         self._questions = 0
         self._over = False
+        self._completed_in_time = True
         self._waiting: asyncio.Future[None] | None = None
 
     def __enter__(self) -> Self:
@@ -61,7 +62,7 @@ class TimeLimit:
         self._timer.cancel()
 
     async def ended(self, work: asyncio.Future[Any]) -> bool:
-        """Wait until work has ended or the time is over; tell whether it has ended."""
+        """Wait until work has ended or the time is over; tell whether it has ended in time."""
         if not (work.done() or self._over):
             self._waiting = self._loop.create_future()
             work.add_done_callback(self._wake)
@@ -69,7 +70,15 @@ class TimeLimit:
                 await self._waiting
             finally:
                 work.remove_done_callback(self._wake)
-        return work.done()
+        return work.done() and self._completed_in_time
+
+    def note_completion(self) -> None:
+        """Check the time at the end of the work: code that blocks the event loop stops the timer.
+
+        The work itself calls this, so that delays in other tasks do not count against it.
+        """
+        running = self._loop.time() - self._began
+        self._completed_in_time = bool(self._questions) or running <= self._left
 
     def pausing(self, ask: AskPerson) -> AskPerson:
         """Return a way to ask that stops the clock; several questions may be open at once."""
@@ -205,7 +214,7 @@ class PythonTools:
     async def _on_loop(
         self, tool: LinkedTool, begin: Callable[[], Awaitable[object]], limit: TimeLimit
     ) -> Json:
-        work = _awaited(tool, begin)
+        work = _awaited(tool, begin, limit)
         task = asyncio.create_task(work)
         try:
             in_time = await limit.ended(task)
@@ -243,7 +252,7 @@ class PythonTools:
         self, tool: LinkedTool, work: Callable[[], object], limit: TimeLimit
     ) -> object:
         """Call a function that may block; what it returns is JSON, or still to be awaited."""
-        job = self._threads.start(partial(copy_context().run, partial(_called, tool, work)))
+        job = self._threads.start(partial(copy_context().run, partial(_called, tool, work, limit)))
         begun = True
         try:
             in_time = await limit.ended(job.result)
@@ -313,12 +322,17 @@ def _arguments(tool: LinkedTool, call: ToolCall) -> dict[str, Any]:
     return {it.name: given[it.name] for it in named if it.name in given}
 
 
-async def _awaited(tool: LinkedTool, begin: Callable[[], Awaitable[object]]) -> Json:
+async def _awaited(
+    tool: LinkedTool, begin: Callable[[], Awaitable[object]], limit: TimeLimit
+) -> Json:
     with explained(tool.name, tool.logged_as, tool.attempt):
-        return _json(tool.name, await begin())
+        try:
+            return _json(tool.name, await begin())
+        finally:
+            limit.note_completion()
 
 
-def _called(tool: LinkedTool, work: Callable[[], object]) -> object:
+def _called(tool: LinkedTool, work: Callable[[], object], limit: TimeLimit) -> object:
     with explained(tool.name, tool.logged_as, tool.attempt):
         try:
             returned = work()
@@ -326,6 +340,8 @@ def _called(tool: LinkedTool, work: Callable[[], object]) -> object:
             raise ToolError(f"{tool.name} cancelled itself and gave no result") from error
         except GeneratorExit as error:
             raise ToolError(f"{tool.name} raised GeneratorExit and gave no result") from error
+        finally:
+            limit.note_completion()
         return returned if inspect.isawaitable(returned) else _json(tool.name, returned)
 
 

@@ -2,7 +2,8 @@
 
 A turn goes: rules before the reply, what its beginning sets, the turn itself, in which anything may
 happen any number of times, the reply with the call it makes, what its end sets, rules after the
-reply, what the handoff sets. After calls of tools the rules before the reply are asked again.
+reply, what the handoff sets. After calls of tools, also automatic ones, the rules before the reply
+are asked again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from weft import ids
 from weft.check.explore.chart import END, START, Chart, Edge, Point, PointKind, Step
 from weft.check.explore.conditions import Case, Walk, cases
 from weft.check.explore.ground import Ground
-from weft.check.explore.happenings import Happening, Moment, Setting
+from weft.check.explore.happenings import Happening, Moment, Setting, automatic_calls
 from weft.check.explore.space import Change, change, union
 from weft.check.subject import Subject
 from weft.engine.compiled import handoff_tools
@@ -46,7 +47,8 @@ def draw(subject: Subject, ground: Ground, steps: int, *, chosen: bool = True) -
     `chosen` tells whether models may choose who is next where they have tools for that.
     """
     routing = link_routing(subject.spec)
-    sheet = _Sheet(ground, list(subject.agents), routing.groups)
+    automatic = frozenset(agent for agent, _ in automatic_calls(subject))
+    sheet = _Sheet(ground, list(subject.agents), routing.groups, automatic)
     _start(sheet, subject.spec.orchestrator)
     for name, agent in subject.agents.items():
         _turn(sheet, routing, name, handoff_tools(subject.spec, agent) if chosen else {})
@@ -72,6 +74,8 @@ class _Sheet:
     agents: Sequence[str]
     #: The group that a handoff to this name starts.
     groups: Mapping[str, GroupRules]
+    #: The agents whose every reply calls a tool.
+    automatic: frozenset[str]
     edges: list[Edge] = field(default_factory=list[Edge])
 
     def __post_init__(self) -> None:
@@ -176,7 +180,8 @@ def _turn(sheet: _Sheet, routing: Routing, agent: str, targets: Mapping[str, str
         sheet.draw(speak, there, [handed])
         if again:
             sheet.draw(work, there, [handed])
-    here = _close(sheet, agent, closing, speak, work)
+    asked = partial(_routes_known, routing, agent) if again and agent in sheet.automatic else None
+    here = _close(sheet, agent, closing, Edge(speak, work), asked)
     for case in _cases(sheet, partial(routes_after, routing, agent)):
         _decide(sheet, here, agent, case)
 
@@ -252,8 +257,12 @@ def _call(sheet: _Sheet, happenings: Sequence[Happening]) -> list[Step]:
     return steps
 
 
-def _close(sheet: _Sheet, agent: str, closing: Step, here: int, work: int) -> int:
-    """Draw the end of a turn, as far as it changes anything; return where that leads to."""
+def _close(sheet: _Sheet, agent: str, closing: Step, turn: Edge, asked: Walk | None) -> int:
+    """Draw the end of a turn, as far as it changes anything; return where that leads to.
+
+    `asked` are the rules that are asked after the automatic tool of the agent.
+    """
+    here, work = turn.source, turn.target
     said, decide = sheet.number("said", agent), sheet.number("decide", agent)
     words, called = _words(sheet, sheet.at("say", agent)), sheet.at("auto", agent)
     # The words of a reply and the call that is made with it come from one text.
@@ -261,9 +270,12 @@ def _close(sheet: _Sheet, agent: str, closing: Step, here: int, work: int) -> in
     if called:
         again = (replace(it, why="a reply may be sent back") for it in replies)
         sheet.draw(here, work, again)
-    if replies != [Step()]:
+    if replies != [Step()] or asked is not None:
         sheet.draw(here, said, replies)
         here = said
+    if asked is not None:
+        _ask(sheet, asked, agent, Edge(here, decide), (closing, closing))
+        return decide
     if closing == Step():
         return here
     sheet.draw(here, decide, [closing])

@@ -111,10 +111,21 @@ def start(step: StepPlan, wait: Wait) -> Start:
     return Start(agent, step=wait.step, lane=wait.lane, attempt=wait.attempt, undoes=wait.undoes)
 
 
-def give_up(
-    compiled: CompiledWorkflow, state: State, lane: Lane, name: str, told: str
-) -> list[Command]:
+def overdue(compiled: CompiledWorkflow, state: State, active: Activation) -> Command:
+    """Return the failure of an attempt that did not finish before the deadline of its step."""
+    told = _missed_deadline(compiled, active.step)
+    failure = context_of(state, active, "TimeoutError", told)
+    return Record(TurnFailed(active.agent, told, "deadline", failure), active.number)
+
+
+def _missed_deadline(compiled: CompiledWorkflow, step: str) -> str:
+    seconds = plan_of(compiled).step(step).step.timeout_seconds
+    return f"{step} was not done within {seconds:g} s"
+
+
+def give_up(compiled: CompiledWorkflow, state: State, lane: Lane) -> list[Command]:
     """Make no further attempt at a step that waits for its next one."""
+    name, told = lane.at, _missed_deadline(compiled, lane.at)
     at = flow_of(state)
     timer, wait = next((key, it) for key, it in at.waits.items() if it.lane == lane.key)
     state.flow = replace(at, waits=without(at.waits, timer))

@@ -7,7 +7,7 @@ from typing import cast
 from weft.engine.commands import Command, Record, Start
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conversation.joining import joined_value
-from weft.engine.events import Branched, Event, Forked, Joined, TurnFailed
+from weft.engine.events import Branched, Event, Forked, Joined
 from weft.engine.flow import failure as flow_failure
 from weft.engine.flow.lanes import (
     flow_of,
@@ -262,16 +262,12 @@ def late(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Command
     lane = next((it for it in flow.lanes.values() if it.deadline == timer.id), None)
     if lane is None:
         return []
-    name = lane.at
-    seconds = plan_of(compiled).step(name).step.timeout_seconds
-    told = f"{name} was not done within {seconds:g} s"
     active = next(
         (it for it in state.active.values() if it.flow and it.flow.lane == lane.key), None
     )
     if active is not None:
-        failure = flow_failure.context_of(state, active, "TimeoutError", told)
-        return [Record(TurnFailed(active.agent, told, "deadline", failure), active.number)]
-    return flow_failure.give_up(compiled, state, lane, name, told)
+        return [flow_failure.overdue(compiled, state, active)]
+    return flow_failure.give_up(compiled, state, lane)
 
 
 def resting(compiled: CompiledWorkflow, state: State) -> list[Command]:

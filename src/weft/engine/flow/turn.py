@@ -191,6 +191,8 @@ def replied(
     output: Json,
 ) -> list[Command]:
     """Let code apply the reply, or set what it says."""
+    if _is_overdue(state, active, event):
+        return [flow_failure.overdue(compiled, state, active)]
     values = state.values_of(active.number)
     fired, _ = fire(
         compiled, state, event.turn, agent_text(compiled, values, active.agent, data.text)
@@ -226,11 +228,22 @@ def returned(
     active: Activation,
     _point: str,
     value: Json,
-    _event: Event,
+    event: Event,
 ) -> list[Command]:
     """Take what code returned: what it sets, and how sure it is."""
+    if _is_overdue(state, active, event):
+        return [flow_failure.overdue(compiled, state, active)]
     made = cast("Mapping[str, Any]", value)
     return _finish(compiled, state, active, made["set"], made.get("confidence"))
+
+
+def _is_overdue(state: State, active: Activation, event: Event) -> bool:
+    """Tell whether a result came after the deadline: the timer may fire late, the result counts by
+    its own time.
+    """
+    run = cast("StepRun", active.flow)
+    timer = None if run.undoes else state.timers.get(lane_of(state, run.lane).deadline)
+    return timer is not None and event.at > timer.at
 
 
 def call_failed(

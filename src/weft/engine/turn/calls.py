@@ -21,7 +21,7 @@ from weft.engine.events import (
 from weft.engine.state import Activation, GivenAnswer, Message, OpenCall, State, without
 from weft.engine.turn.activations import next_call
 from weft.engine.turn.hook_points import HANDOFF
-from weft.engine.turn.lifecycle import leave, point_failed, point_returned
+from weft.engine.turn.lifecycle import finish, point_failed, point_returned
 from weft.engine.variables.triggers import fire, tool_call, tool_failed, tool_response
 from weft.findings import Json
 
@@ -149,7 +149,7 @@ def _done(
     if call is not None:
         _close(state, call)
         if call.auto and compiled.agents[active.agent].function is None:
-            return leave(compiled, state, active, values)
+            return finish(compiled, state, active, values)
         if call.auto:
             state.put(active.changed(stage="ending"))
             return [Record(TurnEnded(active.agent))]

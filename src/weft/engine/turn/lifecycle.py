@@ -60,22 +60,44 @@ def reply(
     compiled: CompiledWorkflow, state: State, active: Activation, values: Values
 ) -> list[Command]:
     """Let a model speak, unless a rule hands off before: compute, ask the rules, call hooks."""
-    if state.dirty:
-        due = computed.next_function(compiled.computed, state, active.number)
-        if due is not None:
-            return open_point(state, active.changed(stage="computing"), due[1])
-    if values is not active.asked and not active.fork:
-        try:
-            route = pre_route(compiled, active.agent, values)
-        except ExpressionError as error:
-            return [unanswerable(compiled, active.agent, error)]
-        if route is not None:
-            return leave(compiled, state, active.changed(route=route), values)
+    diverted = _divert(compiled, state, active, values, "computing")
+    if diverted is not None:
+        return diverted
+    if values is not active.asked:
         active = active.changed(asked=values)
     rules = compiled.agents[active.agent]
     if rules.reply:
         return _next_point(compiled, state, active.changed(stage="reply", at=0, edits=()), values)
     return _assemble(compiled, state, active)
+
+
+def finish(
+    compiled: CompiledWorkflow, state: State, active: Activation, values: Values
+) -> list[Command]:
+    """End a turn whose automatic tool is done; first ask the rules, as before a reply."""
+    diverted = _divert(compiled, state, active, values, "finishing")
+    return leave(compiled, state, active, values) if diverted is None else diverted
+
+
+def _divert(
+    compiled: CompiledWorkflow,
+    state: State,
+    active: Activation,
+    values: Values,
+    stage: Literal["computing", "finishing"],
+) -> list[Command] | None:
+    """Return the function to call first, or the handoff, if a change of values demands one."""
+    if state.dirty:
+        due = computed.next_function(compiled.computed, state, active.number)
+        if due is not None:
+            return open_point(state, active.changed(stage=stage), due[1])
+    if values is active.asked or active.fork:
+        return None
+    try:
+        route = pre_route(compiled, active.agent, values)
+    except ExpressionError as error:
+        return [unanswerable(compiled, active.agent, error)]
+    return route and leave(compiled, state, active.changed(route=route), values)
 
 
 def send(compiled: CompiledWorkflow, state: State, active: Activation, text: str) -> list[Command]:
@@ -246,6 +268,8 @@ def _proceed(
     match active.stage:
         case "fetching" | "computing":
             return (reply if active.agent else _compute)(compiled, state, active, values)
+        case "finishing":
+            return finish(compiled, state, active, values)
         case "settling":
             return _settle(compiled, state, active, values)
         case _:
@@ -280,7 +304,7 @@ def reopened(compiled: CompiledWorkflow, state: State, active: Activation) -> li
         return steps_of(compiled).reopened(compiled, active, waiting)
     if not waiting or active.stage == "tools":
         return []
-    if active.stage in ("computing", "settling"):
+    if active.stage in ("computing", "finishing", "settling"):
         due = computed.next_function(compiled.computed, state, active.number)
         points = () if due is None else (due[1],)
     else:

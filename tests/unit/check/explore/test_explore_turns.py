@@ -82,15 +82,25 @@ def test_an_unused_rule_before_a_reply_was_asked_in_the_course_of_turns_too():
     assert held.unused_rules[0].why == "the rule to terminate always comes first"
 
 
+AUTOMATIC = {
+    "agents": [{"agent_name": "A", "auto_tool_mode": True}, "B"],
+    "variables": {"x": derived(CALLED)},
+    "models": [{"name": "Form", "fields": {"y": {"type": "int"}}}],
+    "registry": [{"agent": "A", "model": "Form"}],
+    "tools": [tool("A", auto_invoke=True)],
+    "code": {"tools/act.py": "def act(y): ..."},
+}
+
+
 def test_a_reply_that_is_sent_back_lets_rules_be_asked_again():
-    found = explored_by(
-        rule("A", "B", "x", **BEFORE), rule("A", "terminate"),
-        agents=[{"agent_name": "A", "auto_tool_mode": True}, "B"], variables={"x": derived(CALLED)},
-        models=[{"name": "Form", "fields": {"y": {"type": "int"}}}],
-        registry=[{"agent": "A", "model": "Form"}], tools=[tool("A", auto_invoke=True)],
-        code={"tools/act.py": "def act(y): ..."},
-    )  # fmt: skip
+    found = explored_by(rule("A", "B", "x", **BEFORE), rule("A", "terminate"), **AUTOMATIC)
     assert found.unreachable_agents == ()
+
+
+def test_rules_before_the_reply_are_asked_after_an_automatic_tool():
+    rules = [rule("A", "B", "x", **BEFORE), rule("A", "user", "x"), rule("A", "terminate")]
+    found = explored_by(*rules, **AUTOMATIC)
+    assert [it.index for it in found.unused_rules] == [1, 2]
 
 
 def test_any_model_may_call_what_there_is_not_and_rules_are_asked_again():
