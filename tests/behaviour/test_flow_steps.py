@@ -370,7 +370,7 @@ def test_a_step_that_takes_too_long_is_given_up():
 
 def test_the_time_of_a_step_is_the_time_of_its_code():
     def slow(state):
-        time.sleep(0.3)
+        time.sleep(0.3)  # noqa: ASYNC251 - it blocks
 
     play = FlowPlay()
     spec = play.spec(step("work", play.function(slow), timeout_seconds=0.05), variables=VARIABLES)
@@ -381,7 +381,7 @@ def test_the_time_of_a_step_is_the_time_of_its_code():
 @pytest.mark.parametrize("limit", ["step", "tool"])
 def test_result_after_the_deadline_is_discarded(limit):
     async def blocks(state):
-        time.sleep(0.3)
+        time.sleep(0.3)  # noqa: ASYNC251 - it blocks
         return {"words": 7}
 
     play = FlowPlay()
@@ -393,7 +393,7 @@ def test_result_after_the_deadline_is_discarded(limit):
 
 def test_reply_after_the_deadline_is_discarded():
     async def blocks(request):
-        time.sleep(0.3)
+        time.sleep(0.3)  # noqa: ASYNC251 - it blocks
         return "7"
 
     play = FlowPlay(agents=["A"], model=FunctionModel(blocks))
