@@ -370,7 +370,7 @@ def test_a_step_that_takes_too_long_is_given_up():
 
 def test_the_time_of_a_step_is_the_time_of_its_code():
     def slow(state):
-        time.sleep(0.3)  # noqa: ASYNC251 - it blocks
+        time.sleep(0.3)
 
     play = FlowPlay()
     spec = play.spec(step("work", play.function(slow), timeout_seconds=0.05), variables=VARIABLES)
