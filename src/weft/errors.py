@@ -89,7 +89,7 @@ class PortError(WeftError):
 class ModelError(PortError):
     """A language model gave no usable answer."""
 
-    #: What went wrong at each attempt, in order; empty where there was only one.
+    #: The errors of earlier attempts, in order, without those that equal the last one.
     retries: tuple[str, ...] = ()
 
 

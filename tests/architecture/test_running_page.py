@@ -9,8 +9,9 @@ import pytest
 
 import weft
 import weft.testing
+from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
 from weft.adapters.python_tools.loader import PythonToolLoader
-from weft.app.settings import SETTINGS
+from weft.app.settings import SETTINGS, Setting
 from weft.packages.shipped import shipped_folder
 
 PAGE = Path(__file__).parents[2] / "docs" / "running.md"
@@ -70,6 +71,20 @@ def test_every_name_on_the_page_is_public():
     assert used <= set(weft.__all__)
 
 
-def test_every_setting_is_on_the_page():
-    rows = re.findall(r"^\| `([A-Z_]+)` \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
-    assert dict(rows) == SETTINGS
+def test_settings_page_lists_every_setting_with_its_default():
+    page = PAGE.with_name("settings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (.*) \| (.*) \|$", page, re.MULTILINE)
+    assert {name: Setting(*rest) for name, *rest in rows} == SETTINGS
+
+
+def test_settings_page_lists_the_variables_of_every_provider():
+    page = PAGE.with_name("settings.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([a-z]+)` \| (.*) \|$", page, re.MULTILINE))
+    assert list(rows) == [*COMPATIBLE, *THROUGH_LIBRARY]
+    for name, provider in COMPATIBLE.items():
+        variables = {provider.url_setting, provider.host_setting, provider.key_setting} - {None}
+        assert set(re.findall(r"`([A-Z_]+)`", rows[name])) == variables
+        assert ("(optional)" in rows[name]) is not provider.key_needed
+        assert f"{provider.base_url or 'none'}" in rows[name]
+    for name, library in THROUGH_LIBRARY.items():
+        assert set(re.findall(r"`([A-Z_]+)`", rows[name])) == set(dict(library.arguments).values())

@@ -2,11 +2,12 @@
 
 import asyncio
 import shutil
+import sys
 
 import pytest
 
 import weft
-from weft.app.hosts import open_host
+from weft.app.hosts import LOCAL, open_host
 from weft.errors import UsageError
 from weft.packages.shipped import shipped_folder
 
@@ -54,6 +55,47 @@ def test_what_is_no_price_is_refused_before_anything_is_paid_for(workspace, pric
     said = f"the price of openai:mine is two numbers of dollars from 0 on, not {price!r}"
     assert str(error) == said
     assert '"openai:mine": (0.2, 0.8)' in error.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (
+            "WEFT_DOCUMENTS",
+            "postgres://h/d",
+            "an address of MongoDB, not one of postgres",
+        ),
+        ("WEFT_DOCUMENTS", "mongodb:///shop", "WEFT_DOCUMENTS names no host"),
+        ("WEFT_DOCUMENTS_TENANT_FIELD", "a.b", "the tenant's field cannot be 'a.b'"),
+        ("WEFT_EMBEDDINGS", "opnai:small", "there is no model provider opnai"),
+        ("WEFT_EMBEDDINGS", "anthropic:small", "anthropic offers no embeddings"),
+        ("WEFT_MODEL_KEYS", "h=k,secret", "entry 2 of WEFT_MODEL_KEYS is not HOST=KEY"),
+    ],
+)
+def test_setting_that_can_never_work_is_refused(workspace, name, value, message):
+    error = refusal(workspace, environment={name: value})
+    assert message in str(error)
+    assert error.hint
+    assert "secret" not in f"{error} {error.hint}"
+
+
+def test_missing_library_for_documents_is_named(workspace, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymongo", None)
+    error = refusal(workspace, environment={"WEFT_DOCUMENTS": "mongodb://u:secret@h/d"})
+    assert str(error) == "WEFT_DOCUMENTS needs a library that is not installed: pymongo"
+
+
+def test_password_in_a_model_address_is_refused(workspace):
+    async def scenario():
+        async with await open_host(workspace, journal=":memory:") as host:
+            with pytest.raises(UsageError, match="contains a user name or password") as caught:
+                await host.start("HelloWorld", scope=LOCAL, model="http://u:pw@127.0.0.1:9/v1#m")
+            assert await host.runs(scope=LOCAL) == []
+            return caught.value
+
+    error = asyncio.run(asyncio.wait_for(scenario(), 30))
+    assert "pw" not in f"{error} {error.hint}".replace("password", "")
+    assert "WEFT_MODEL_KEYS=HOST:PORT=KEY" in error.hint
 
 
 def test_prices_without_models_are_refused(workspace):

@@ -181,6 +181,8 @@ def test_export_and_import_bring_a_package_to_another_workspace(weft, support, t
     result = weft("import", "Support.zip", "--workspace", "other")
     assert result.code == 0
     assert "Installed other/workflows/Support: 2 added." in result.err
+    # The files are new, so their names are enough.
+    assert result.out == "+ agents.json\n+ orchestrator.json\n"
     assert (tmp_path / "other/workflows/Support/agents.json").read_bytes() == (
         support / "agents.json"
     ).read_bytes()

@@ -6,10 +6,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
-from weft.adapters.documents.requests import TENANT_FIELD
+from weft.adapters.documents.requests import TENANT_FIELD, refuse_tenant_field
 from weft.adapters.documents.sqlite import SqliteDocuments
 from weft.app.folders import make_folder, refuse_package
-from weft.errors import UsageError
+from weft.app.plugins import is_installed
+from weft.errors import SetupError, UsageError
 from weft.findings import Json
 from weft.ports.documents import Collection, Document, Documents
 from weft.ports.scope import Scope
@@ -21,8 +22,27 @@ DOCUMENTS: Final = Path(".weft") / "documents.db"
 Record: TypeAlias = tuple[Collection, Document]
 
 _MONGODB: Final = ("mongodb://", "mongodb+srv://")
+_MONGODB_HINT: Final = "write mongodb://HOST:PORT/DATABASE, or the path of a file"
 _OBJECT: Final = 'write fields as JSON: {"name": "Ada"}'
 _RECORD: Final = 'write {"collection": "Customers", "document": {...}}, or name --collection'
+
+
+def require_documents(settings: Mapping[str, str]) -> None:
+    """Raise UsageError or SetupError if the documents can never be opened with these settings.
+
+    Nothing is imported or opened: a run that needs no documents must not wait for them.
+    """
+    refuse_tenant_field(settings.get("WEFT_DOCUMENTS_TENANT_FIELD") or TENANT_FIELD)
+    if documents_file(Path(), settings) is not None:
+        return
+    host = settings["WEFT_DOCUMENTS"].partition("://")[2].rpartition("@")[2]
+    if not host.partition("/")[0].partition("?")[0]:
+        raise UsageError("WEFT_DOCUMENTS names no host", hint=_MONGODB_HINT)
+    if not is_installed("pymongo"):
+        raise SetupError(
+            "WEFT_DOCUMENTS needs a library that is not installed: pymongo",
+            hint='install it: pip install "weft-agents[mongodb]"',
+        )
 
 
 def documents_file(workspace: Path, settings: Mapping[str, str]) -> Path | None:
@@ -36,7 +56,7 @@ def documents_file(workspace: Path, settings: Mapping[str, str]) -> Path | None:
         kind = place.partition("://")[0]
         raise UsageError(
             f"WEFT_DOCUMENTS is a file or an address of MongoDB, not one of {kind}",
-            hint="write mongodb://HOST:PORT/DATABASE, or the path of a file",
+            hint=_MONGODB_HINT,
         )
     return Path(place)
 

@@ -57,9 +57,15 @@ class LazyEmbedder:
 
 
 def find_embedder(settings: Mapping[str, str]) -> Embedder | None:
-    """Return what embeds texts, not opened yet; None if there is nothing. Raises nothing."""
+    """Return what embeds texts, not opened yet; None if there is nothing.
+
+    Raises UsageError if WEFT_EMBEDDINGS names no model that can exist.
+    """
     if not _is_set_up(settings):
         return None
+    named = settings.get("WEFT_EMBEDDINGS") or ""
+    if named not in ("", "local"):
+        _registry(settings).require_embedder(named)
     return LazyEmbedder(lambda: cast("Embedder", open_embedder(settings)))
 
 
@@ -74,18 +80,21 @@ def open_embedder(settings: Mapping[str, str]) -> Embedder | None:
     named = settings.get("WEFT_EMBEDDINGS") or ""
     folder = model_folder(settings)
     if named not in ("", "local"):
-        registry = ModelRegistry(
-            clock=SystemClock(),
-            random=Random(),  # noqa: S311 - spreads retries, nothing secret
-            settings=settings,
-            rules=call_rules(settings),
-        )
-        return registry.embedder(named)
+        return _registry(settings).embedder(named)
     if not is_installed(folder):
         raise SetupError(
             "the local embedding model is not installed", hint="weft embeddings install"
         )
     return LocalEmbedder(folder)
+
+
+def _registry(settings: Mapping[str, str]) -> ModelRegistry:
+    return ModelRegistry(
+        clock=SystemClock(),
+        random=Random(),  # noqa: S311 - spreads retries, nothing secret
+        settings=settings,
+        rules=call_rules(settings),
+    )
 
 
 def _is_set_up(settings: Mapping[str, str]) -> bool:

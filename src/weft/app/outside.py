@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from weft.adapters.files import WorkspaceFiles
 from weft.adapters.mcp.servers import McpToolServers
 from weft.adapters.services.http_services import HttpServices
-from weft.app.documents import open_documents
+from weft.app.documents import open_documents, require_documents
 from weft.app.embeddings import find_embedder
 from weft.app.settings import allowed_hosts
 from weft.errors import UsageError
@@ -45,7 +45,11 @@ def open_outside(
     clock: Clock,
     collections: Adapters | None = None,
 ) -> Outside:
-    """Return the ports of a workspace; nothing is opened or imported yet that is not needed."""
+    """Return the ports of a workspace; each is imported and opened when it is first used.
+
+    Raises UsageError for settings that can never work.
+    """
+    require_documents(settings)
 
     async def documents() -> Documents:
         return await open_documents(workspace, settings)

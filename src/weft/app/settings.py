@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from ipaddress import IPv6Address
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, NamedTuple, get_args
 
+from weft.adapters.documents.requests import TENANT_FIELD
 from weft.adapters.models.registry import CallRules
 from weft.adapters.models.retry import RETRIES, RetryPolicy
 from weft.adapters.python_tools.calling import Limits
@@ -16,23 +17,52 @@ from weft.app.models import ANY_MODEL
 from weft.errors import UsageError
 from weft.ports.journal import Durability
 
-#: Every setting, and what it is for.
+_CALLS: Final = CallRules()
+
+
+class Setting(NamedTuple):
+    """What an environment variable sets, and what applies without it."""
+
+    purpose: str
+    default: str = "not set"
+
+
+#: Every setting except the keys and addresses of model providers; docs/settings.md lists both.
 SETTINGS: Final = {
-    "WEFT_MODEL": "the model where neither the command nor the package names one",
-    "WEFT_FALLBACK_MODEL": "the model that answers when another does not, or pairs MODEL=OTHER",
-    "WEFT_MODEL_SECONDS": "how long a model may be silent before a call is given up",
-    "WEFT_MODEL_ATTEMPTS": "how often a call is tried in all",
-    "WEFT_MODELS_AT_ONCE": "how many calls of one model run at once",
-    "WEFT_TOOL_SECONDS": "how long a call of a tool may take, unless the tool says otherwise",
-    "WEFT_ALLOW_HOSTS": "hosts that services may be asked at though their addresses are private",
-    "ENVIRONMENT": "production: variables from the environment do not exist, and checks are strict",
-    "CONTEXT_INCLUDE_SCHEMA": "0, false, no or off: variables from databases do not exist",
-    "CONTEXT_VERBOSE_DEBUG": "1: every change of a variable is logged, with what it was before",
-    "WEFT_DURABILITY": "full: on disk before an effect begins; normal: handed to the system",
-    "WEFT_DOCUMENTS": "where documents are: a file, or mongodb://HOST/DATABASE",
-    "WEFT_DOCUMENTS_TENANT_FIELD": "the field of documents that says whose they are; else app_id",
-    "WEFT_EMBEDDINGS": "what embeds passages: local, PROVIDER:MODEL, URL#MODEL, or none",
-    "WEFT_CACHE": "where models that were installed are kept; else the user's cache",
+    "WEFT_MODEL": Setting("the model where neither the command nor the package names one"),
+    "WEFT_FALLBACK_MODEL": Setting(
+        "the model that replies when another one fails: MODEL, or pairs MODEL=OTHER"
+    ),
+    "WEFT_MODEL_KEYS": Setting("keys of servers that are named by address: HOST:PORT=KEY, ..."),
+    "WEFT_MODEL_SECONDS": Setting(
+        "seconds without any output after which a model call fails", f"{_CALLS.seconds:g}"
+    ),
+    "WEFT_MODEL_ATTEMPTS": Setting("attempts per model call", f"{RETRIES.attempts}"),
+    "WEFT_MODELS_AT_ONCE": Setting("concurrent calls of one model", f"{_CALLS.at_once}"),
+    "WEFT_TOOL_SECONDS": Setting(
+        "seconds a tool call may take, unless the tool sets its own limit", f"{Limits().timeout:g}"
+    ),
+    "WEFT_ALLOW_HOSTS": Setting("private hosts that services may use: HOST or HOST:PORT, ..."),
+    "ENVIRONMENT": Setting(
+        "`production`: hide variables from the environment and check strictly", "development"
+    ),
+    "CONTEXT_INCLUDE_SCHEMA": Setting("`0`: hide variables from databases", "1"),
+    "CONTEXT_VERBOSE_DEBUG": Setting("`1`: log every change of a variable", "0"),
+    "WEFT_DURABILITY": Setting(
+        "`full`: an event is on disk before its effect starts; `normal`: written to the OS", "full"
+    ),
+    "WEFT_DOCUMENTS": Setting(
+        "where documents are stored: a file, or mongodb://HOST/DATABASE",
+        ".weft/documents.db of the workspace",
+    ),
+    "WEFT_DOCUMENTS_TENANT_FIELD": Setting(
+        "the field of a document that names its tenant", TENANT_FIELD
+    ),
+    "WEFT_EMBEDDINGS": Setting(
+        "the embedding model: local, PROVIDER:MODEL, URL#MODEL, or none",
+        "local if installed, else none",
+    ),
+    "WEFT_CACHE": Setting("the folder of installed models", "the user's cache folder"),
 }
 
 _HOST: Final = re.compile(

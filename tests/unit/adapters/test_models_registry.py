@@ -10,7 +10,7 @@ import pytest
 from benchmarks.mock_server import FAULTS, Answer, MockServer
 
 from support.model_play import Canned, StillClock, ask, run
-from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY, Provider
+from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY, Provider, base_url_of
 from weft.adapters.models.registry import CallRules, ModelRegistry
 from weft.adapters.models.retry import RetryPolicy
 from weft.errors import ModelError, SetupError, UsageError
@@ -88,6 +88,66 @@ def test_azure_has_its_own_path_and_header():
     _, server = asked("azure:my-deployment", Answer("hi"), settings=settings)
     assert server.seen[0].path == "/v1/openai/v1/chat/completions"
     assert server.seen[0].headers["api-key"] == "k2"
+
+
+def test_key_of_an_address_goes_to_its_host_only():
+    settings = {"WEFT_MODEL_KEYS": "127.0.0.1=k9, llm.internal:8080=other"}
+    _, server = asked("HERE#tiny", Answer("hi"), settings=settings)
+    assert server.seen[0].headers["Authorization"] == "Bearer k9"
+    _, server = asked("HERE#tiny", Answer("hi"), settings={"WEFT_MODEL_KEYS": "127.0.0.1:1=k9"})
+    assert "Authorization" not in server.seen[0].headers
+
+
+def test_key_of_a_port_wins_over_the_key_of_its_host():
+    async def play() -> str:
+        async with MockServer([Answer("hi")]) as server:
+            authority = server.base_url.split("/")[2]
+            models = registry({"WEFT_MODEL_KEYS": f"{authority}=port,127.0.0.1=host"})
+            await models.model(f"{server.base_url}#m").reply(ask())
+            await models.close()
+            return server.seen[0].headers["Authorization"]
+
+    assert run(play()) == "Bearer port"
+
+
+def test_ollama_host_is_used():
+    async def play(**settings: str) -> str:
+        async with MockServer([Answer("hi")]) as server:
+            authority = server.base_url.split("/")[2]
+            models = registry({"OLLAMA_HOST": authority, **settings})
+            try:
+                return (await models.model("ollama:tiny").reply(ask())).text
+            finally:
+                await models.close()
+
+    assert run(play()) == "hi"
+    with pytest.raises(ModelError, match="no connection"):
+        run(play(OLLAMA_BASE_URL="http://127.0.0.1:9/v1"))
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("http://gpu", "http://gpu/v1"),
+        (":9000", "http://127.0.0.1:9000/v1"),
+        ("[::1]:9000", "http://[::1]:9000/v1"),
+        ("https://o.example.org/base", "https://o.example.org/base/v1"),
+        (" ", "http://127.0.0.1:11434/v1"),
+    ],
+)
+def test_ollama_host_follows_the_rules_of_ollama(host: str, url: str):
+    assert base_url_of(COMPATIBLE["ollama"], {"OLLAMA_HOST": host}) == url
+
+
+def test_invalid_ollama_host_is_refused():
+    with pytest.raises(UsageError, match="OLLAMA_HOST is not a valid address"):
+        registry({"OLLAMA_HOST": "gpu:port"}).model("ollama:tiny")
+
+
+def test_password_in_an_address_setting_is_refused():
+    with pytest.raises(UsageError, match="OPENAI_BASE_URL contains a user name") as caught:
+        registry({"OPENAI_BASE_URL": "http://u:pw@h/v1", "OPENAI_API_KEY": "k"}).model("openai:m")
+    assert "pw@" not in str(caught.value)
 
 
 def test_providers_of_ones_own():

@@ -57,14 +57,13 @@ def test_an_answer_names_the_attempts_that_failed_before_it():
     assert OK.retries == ()
 
 
-def test_an_error_names_every_attempt():
+def test_final_error_lists_earlier_attempts_that_failed_differently():
     model = retrying(passing("500"), passing("502"), LASTING, clock=StillClock())
     with pytest.raises(ModelError, match=r"^wrong key \(attempts: 3\)$") as caught:
         run(model.reply(ask()))
     assert caught.value.retries == (
         "attempt 1 of 4: 500",
         "attempt 2 of 4: 502",
-        "attempt 3 of 4: wrong key",
     )
     with pytest.raises(ModelError, match=r"^wrong key$") as caught:
         run(retrying(LASTING, clock=StillClock()).reply(ask()))
@@ -90,6 +89,29 @@ def test_every_wait_is_told_before_it_begins():
     ]
 
 
+def test_repeated_error_is_reported_once():
+    notices = list[str]()
+    model = retrying(*[passing("429 limit")] * 4, clock=StillClock())
+    with pytest.raises(ModelError, match=r"^429 limit \(attempts: 4\)$") as caught:
+        run(model.reply(ask()._replace(on_retry=notices.append)))
+    assert caught.value.retries == ()
+    assert [notice.partition(", after: ")[2] for notice in notices] == [
+        "429 limit",
+        "the same error",
+        "the same error",
+    ]
+
+
+def test_error_names_a_wait_that_is_too_long():
+    clock = StillClock()
+    with pytest.raises(ModelError) as caught:
+        run(retrying(passing("the provider answered 429.", after=900), clock=clock).reply(ask()))
+    assert str(caught.value) == (
+        "the provider answered 429. The next attempt would start in 900 s, longer than Weft waits."
+    )
+    assert clock.waits == []
+
+
 def test_what_is_not_tried_again_is_not_told():
     request = ask()._replace(on_retry=pytest.fail)
     with pytest.raises(ModelError):
@@ -100,21 +122,13 @@ def test_the_attempts_of_a_model_and_its_fallback_are_told_apart():
     def tries(*acts: object) -> Retrying:
         return retrying(*acts, clock=StillClock(), policy=RetryPolicy(attempts=2))
 
-    busy = [passing("busy"), passing("busy")]
+    busy = [passing("slow"), passing("busy")]
     reply = run(WithFallback(tries(*busy), tries(passing("500"), OK), name="a:b").reply(ask()))
-    assert reply.retries == (
-        "a:b, attempt 1 of 2: busy",
-        "a:b, attempt 2 of 2: busy",
-        "attempt 1 of 2: 500",
-    )
+    assert reply.retries == ("a:b, attempt 1 of 2: slow", "attempt 1 of 2: 500")
+    assert reply.instead_of == "a:b, which gave no answer: busy (attempts: 2)"
     with pytest.raises(ModelError) as caught:
         run(WithFallback(tries(*busy), tries(*busy), name="a:b").reply(ask()))
-    assert caught.value.retries == (
-        "a:b, attempt 1 of 2: busy",
-        "a:b, attempt 2 of 2: busy",
-        "attempt 1 of 2: busy",
-        "attempt 2 of 2: busy",
-    )
+    assert caught.value.retries == ("a:b, attempt 1 of 2: slow", "attempt 1 of 2: slow")
 
 
 def test_what_the_provider_asks_for_is_waited_for():

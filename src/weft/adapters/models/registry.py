@@ -1,5 +1,6 @@
 """From the name of a model to the model, with retries, limits and prices around it."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -7,7 +8,15 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from weft.adapters.models.limits import Limited, TimeLimited
-from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY, Library, Provider
+from weft.adapters.models.providers import (
+    COMPATIBLE,
+    THROUGH_LIBRARY,
+    Library,
+    Provider,
+    base_url_of,
+    read_address_keys,
+    refuse_login,
+)
 from weft.adapters.models.retry import RETRIES, Retrying, RetryPolicy
 from weft.adapters.models.usage import Price, Priced, PriceList
 from weft.errors import SetupError, UsageError
@@ -60,6 +69,7 @@ class ModelRegistry:
         self._clock = clock
         self._random = random
         self._settings = settings
+        self._address_keys = read_address_keys(settings)
         self._rules = rules or CallRules()
         self._providers = {**COMPATIBLE, **(providers or {})}
         self._prices = PriceList(prices or {})
@@ -106,16 +116,7 @@ class ModelRegistry:
 
         Close it. Raises UsageError and SetupError as `model` does.
         """
-        kind, colon, rest = name.partition(":")
-        if kind in _ADDRESSES:
-            provider, model = _split_url(name)
-        elif kind in self._providers and rest:
-            provider, model = self._providers[kind], rest
-        elif kind in THROUGH_LIBRARY:
-            known = ", ".join(sorted(self._providers))
-            raise UsageError(f"{kind} offers no embeddings here", hint=f"available: {known}")
-        else:
-            raise self._unknown(name, kind, named=bool(colon))
+        provider, model = self.require_embedder(name)
         endpoint = self._endpoint(name, provider)
         # Loads a library that is not always installed.
         from weft.adapters.models.openai_embeddings import HttpEmbedder  # noqa: PLC0415
@@ -130,6 +131,18 @@ class ModelRegistry:
             seconds=rules.seconds,
             policy=rules.retries,
         )
+
+    def require_embedder(self, name: str) -> tuple[Provider, str]:
+        """Return the provider and the model of an embedder; raise UsageError if there is none."""
+        kind, colon, rest = name.partition(":")
+        if kind in _ADDRESSES:
+            return _split_url(name)
+        if kind in self._providers and rest:
+            return self._providers[kind], rest
+        if kind in THROUGH_LIBRARY:
+            known = ", ".join(sorted(self._providers))
+            raise UsageError(f"{kind} offers no embeddings here", hint=f"available: {known}")
+        raise self._unknown(name, kind, named=bool(colon))
 
     def _compatible(self, name: str, provider: Provider, model: str) -> Model:
         endpoint = self._endpoint(name, provider)
@@ -150,11 +163,19 @@ class ModelRegistry:
         key = self._settings.get(provider.key_setting) if provider.key_setting else None
         if not key and provider.key_setting and provider.key_needed:
             raise _missing(name, "a key", provider.key_setting)
-        url = self._settings.get(provider.url_setting) if provider.url_setting else None
-        base_url = url.rstrip("/") + provider.url_ending if url else provider.base_url
+        base_url = base_url_of(provider, self._settings)
         if base_url is None:
             raise _missing(name, "its address", provider.url_setting or "base_url")
+        refuse_login(base_url, provider.url_setting or "the address of a model")
+        if provider.key_setting is None:
+            key = self._key_of_address(base_url)
         return Endpoint(base_url, key or None, provider.key_header, provider.limit_key)
+
+    def _key_of_address(self, url: str) -> str | None:
+        """Return the key for HOST:PORT, or else for HOST."""
+        authority = url.partition("://")[2].partition("/")[0].partition("?")[0].lower()
+        host = re.sub(r":[0-9]+$", "", authority)
+        return self._address_keys.get(authority) or self._address_keys.get(host)
 
     def _through_library(self, name: str, library: Library, model: str) -> Model:
         argument, setting = library.arguments[0]
@@ -194,6 +215,7 @@ class ModelRegistry:
 def _split_url(name: str) -> tuple[Provider, str]:
     """Return the server and the model that a name with an address names."""
     url, _, model = name.partition("#")
+    refuse_login(url, "the address of a model")
     if not model:
         raise UsageError(
             f"{name} names a server and no model", hint=f"write {url}#MODEL, or {url}#default"

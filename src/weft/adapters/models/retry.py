@@ -1,6 +1,6 @@
 """Another attempt after a failure that may pass: with the same model, then with another one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
@@ -39,7 +39,7 @@ RETRIES: Final = RetryPolicy()
 
 
 class Retrying:
-    """Asks again after errors that may pass, no sooner than the provider allows."""
+    """Repeats a call after transient errors, no sooner than the provider allows."""
 
     def __init__(
         self, model: Model, *, clock: Clock, random: Random, policy: RetryPolicy = RETRIES
@@ -50,36 +50,54 @@ class Retrying:
         self._policy = policy
 
     async def reply(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
-        """Return the first answer; raises the last error when no further attempt may be made."""
+        """Return the first reply; raise the last error when no further attempt is allowed."""
         listener = Listener(on_text)
-        last = self._clock.now() + self._policy.deadline * 1000
+        deadline = self._clock.now() + self._policy.deadline * 1000
         most = self._policy.attempts
-        failed: tuple[str, ...] = ()
-        attempt = 1
+        failures: list[str] = []
         while True:
             try:
                 reply = await self._model.reply(request, listener.ear())
-                return replace(reply, retries=failed) if failed else reply
+                return replace(reply, retries=_attempt_lines(failures, most)) if failures else reply
             except ModelError as error:
-                failed += (f"attempt {attempt} of {most}: {error}",)
-                attempt += 1
-                at = self._next_attempt(error, attempt)
-                if not error.retryable or attempt > most or at > last:
-                    if attempt == 2:
-                        raise
-                    text = f"{error} (attempts: {attempt - 1})"
-                    raise _tried(error, text, attempt - 1, failed) from error
+                repeated = failures[-1:] == [str(error)]
+                failures.append(str(error))
+                attempt = len(failures) + 1
+                wait = self._wait_before(error, attempt)
+                at = self._clock.now() + wait * 1000
+                if not error.retryable or attempt > most:
+                    raise _final_error(error, failures, most) from error
+                if at > deadline:
+                    note = f"The next attempt would start in {wait:.6g} s, longer than Weft waits"
+                    raise _final_error(error, failures, most, note) from error
                 if request.on_retry:
-                    seconds = (at - self._clock.now()) / 1000
+                    reason = "the same error" if repeated else error
                     request.on_retry(
-                        f"attempt {attempt} of {most} in {seconds:.1f} s, after: {error}"
+                        f"attempt {attempt} of {most} in {wait:.1f} s, after: {reason}"
                     )
             await self._clock.sleep_until(round(at))
 
-    def _next_attempt(self, error: ModelError, attempt: int) -> float:
-        """Return when to try again; what a provider asks for may be beyond all numbers."""
+    def _wait_before(self, error: ModelError, attempt: int) -> float:
+        """Return the seconds to wait: the provider's Retry-After if it is longer than ours."""
         wait = self._policy.wait_before(attempt, self._random.random())
-        return self._clock.now() + max(wait, error.after_seconds or 0.0) * 1000
+        return max(wait, error.after_seconds or 0.0)
+
+
+def _attempt_lines(failures: Sequence[str], most: int) -> tuple[str, ...]:
+    return tuple(f"attempt {number} of {most}: {text}" for number, text in enumerate(failures, 1))
+
+
+def _final_error(
+    error: ModelError, failures: Sequence[str], most: int, note: str = ""
+) -> ModelError:
+    """Return the last error with the number of attempts; it repeats no error that it is itself."""
+    attempts = len(failures)
+    text = f"{str(error).rstrip('.')}. {note}." if note else str(error)
+    if attempts > 1:
+        text = f"{text} (attempts: {attempts})"
+    lines = _attempt_lines(failures, most)
+    others = (line for line, failure in zip(lines, failures, strict=True) if failure != str(error))
+    return _counted(error, text, attempts, tuple(others))
 
 
 class WithFallback:
@@ -102,7 +120,7 @@ class WithFallback:
             except ModelError as second:
                 text = f"{str(first).rstrip('.')}. The fallback failed too: {second}"
                 retries = self._retries(first, second.retries)
-                raise _tried(second, text, first.attempts + second.attempts, retries) from second
+                raise _counted(second, text, first.attempts + second.attempts, retries) from second
             return replace(
                 reply,
                 instead_of=f"{self._name}, which gave no answer: {first}",
@@ -138,7 +156,7 @@ class Listener:
         return hear
 
 
-def _tried(error: ModelError, text: str, attempts: int, retries: tuple[str, ...]) -> ModelError:
+def _counted(error: ModelError, text: str, attempts: int, retries: tuple[str, ...]) -> ModelError:
     whole = ModelError(text, retryable=error.retryable, after_seconds=error.after_seconds)
     whole.attempts = attempts
     whole.retries = retries

@@ -75,7 +75,9 @@ def import_(
     if streams.settings.json:
         streams.result(_document(imported, refusal, dry_run=dry_run))
         return refusal.exit if refusal else Exit.DONE
-    if imported.diff:
+    if imported.created:
+        streams.result("\n".join(clean(f"+ {name}") for name in imported.added))
+    elif imported.diff:
         streams.result("\n".join(_painted(line, streams) for line in imported.diff.splitlines()))
     if refusal:
         raise CommandFailed(refusal)
