@@ -24,6 +24,8 @@ from weft.engine.events import (
     ModelReplied,
     OutputRefused,
     RequestAnswered,
+    RequestExpired,
+    RequestOpened,
     RunEnded,
     RunStarted,
     ToolCalled,
@@ -37,6 +39,7 @@ from weft.engine.state import State
 from weft.errors import UsageError
 from weft.inspect.comparison import compare_turns
 from weft.inspect.run import inspect_run, spending
+from weft.inspect.steps import waited_seconds
 from weft.inspect.turn import inspect_turn
 from weft.inspect.variables import causes
 from weft.ports.model import ModelReply
@@ -228,6 +231,37 @@ def test_turns_have_their_calls_tools_and_handoffs(shopping):
     assert [(it.tool, it.value) for it in third.tools] == [("confirm", "the user says yes")]
 
 
+def test_time_spent_waiting_for_a_person_is_told_apart(shopping):
+    asked = max(it.seq for it in shopping.events if isinstance(it.data, RequestOpened))
+    late = [it if it.seq <= asked else it._replace(at=it.at + 83_000) for it in shopping.events]
+    before, after = inspect(shopping), inspect(replace(shopping, events=late))
+    for turn, slow in zip(before.turns, after.turns, strict=True):
+        assert slow.seconds == turn.seconds
+        assert slow.waited_seconds == turn.waited_seconds + (83 if turn is before.turns[2] else 0)
+    (use,), (slow_use,) = before.turns[2].tools, after.turns[2].tools
+    assert slow_use.seconds == use.seconds
+    assert slow_use.waited_seconds == use.waited_seconds + 83
+    assert after.waited_seconds == before.waited_seconds + 83
+    open_still = inspect(replace(shopping, events=late[:asked]))
+    assert open_still.turns[2].seconds is None
+
+
+def test_overlapping_requests_count_once():
+    def event(at, data):
+        return Event(at // 1000, at, "x", 0, 0, data)
+
+    events = [
+        event(1000, RequestOpened("a", "ui", "A", call="1")),
+        event(2000, RequestOpened("b", "ui", "A", call="2")),
+        event(4000, RequestAnswered("a", 1, "ada")),
+        event(5000, RequestExpired("b")),
+        event(9000, RequestOpened("c", "ui", "A", call="1")),
+    ]
+    assert waited_seconds(events, 10_000) == 5
+    assert waited_seconds(events, 10_000, "1") == 4
+    assert waited_seconds(events, 10_000, "2") == 3
+
+
 def test_a_handoff_says_why(shopping):
     first, second, third = (turn.handoffs for turn in inspect(shopping).turns)
     assert [(it.target, it.why, it.rule, it.condition) for it in (*first, *second, *third)] == [
@@ -300,7 +334,7 @@ def test_an_unknown_price_is_never_taken_for_nothing(spent, cost, text):
 @pytest.mark.parametrize(
     ("spent", "tokens", "text"),
     [
-        (Spent(), (0, 0), "0 tokens in, 0 out"),
+        (Spent(), (0, 0), "no tokens billed"),
         (Spent(2, 10, 20), (10, 20), "10 tokens in, 20 out"),
         (Spent(2, uncounted=2), (None, None), "tokens unknown"),
         (

@@ -321,7 +321,7 @@ async def work(name: str) -> str:
     assert returned == {"a1", "b2", "c3", "d4"}
 
 
-def test_a_package_that_is_not_kept_any_more_is_told():
+def test_missing_package_of_a_run_is_a_damaged_store():
     journal = MemoryJournal()
     journal.close = lambda: asyncio.sleep(0)
 
@@ -331,7 +331,7 @@ def test_a_package_that_is_not_kept_any_more_is_told():
             await host.settled(run, scope=ADA)
         journal._packages.clear()
         async with host_for(spec(), ScriptedModel([]), code=CODE, journal=journal) as host:
-            with pytest.raises(UsageError, match="of this run is not kept any more"):
+            with pytest.raises(StoreError, match="the journal has no copy of the package"):
                 await host.state(run, scope=ADA)
 
     play(scenario)

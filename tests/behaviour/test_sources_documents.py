@@ -92,6 +92,7 @@ def test_search_by_a_declared_variable_and_a_database_of_its_own(tmp_path):
         ({"customer.name": "{limit}"}, False),
         ({"$or": [{"number": 9}, {"user_id": "{user_id}"}]}, True),
         ({"app_id": "{app_id}", "number": 7}, True),
+        ({"$or": [{"user_id": "{{user_id}}"}], "total": {"$gt": "${limit}"}}, True),
     ],
 )
 def test_query_template_keeps_the_types_of_what_is_put_in(tmp_path, template, fits):

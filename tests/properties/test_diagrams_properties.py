@@ -90,7 +90,7 @@ LABEL = r"(?:\w|[ .,()=/'+]|#\d+;|<br/>)+"
 FLOWCHART = re.compile(
     rf"flowchart LR|    %% {LABEL}"
     rf'|    n\d+(?:\["{LABEL}"\]|\(\["{LABEL}"\]\)|\(\("{LABEL}"\)\))'
-    rf'|    n\d+ (?:-->|-\.->)\|"{LABEL}"\| n\d+'
+    rf'|    n\d+ <?(?:-->|-\.->)\|"{LABEL}"\| n\d+'
     r"|    classDef undeclared stroke-dasharray:4 3"
     r"|    class n\d+(?:,n\d+)* undeclared"
 )

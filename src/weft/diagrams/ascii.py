@@ -66,7 +66,8 @@ def _ways(edges: list[Edge], names: dict[str, str]) -> Iterator[str]:
     yield "  |"
     width = max(len(names[edge.target]) for edge in edges)
     for number, edge in enumerate(edges, start=1):
-        arrow = "..>" if edge.dashed else "-->"
+        line = "." if edge.dashed else "-"
+        arrow = f"{'<' if edge.returns else line}{line}>"
         lead = f"  +{arrow} {names[edge.target].ljust(width)}   "
         first, *more = wrapped(_when(edge), COLUMNS - len(lead))
         yield f"{lead}{first}"

@@ -137,7 +137,7 @@ def _side_by_side(routing: Routing, group: GroupRules) -> Iterator[Edge]:
     done = "by the first who is done" if group.merge == "first" else "when all are done"
     for member in dict.fromkeys(group.members):
         yield Edge(agent_key(group.name), agent_key(member), "default", SIDE_BY_SIDE)
-        yield Edge(agent_key(member), target, "default", done)
+        yield Edge(agent_key(member), target, "joined", done)
 
 
 def _unread_routing(spec: WorkflowSpec) -> Routing:

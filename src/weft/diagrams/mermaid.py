@@ -90,7 +90,7 @@ def _node(node: Node, key: str) -> str:
 
 
 def _edge(edge: Edge, ids: dict[str, str]) -> str:
-    arrow = "-.->" if edge.dashed else "-->"
+    arrow = ("<" if edge.returns else "") + ("-.->" if edge.dashed else "-->")
     label = f'|"{escaped(edge.label)}"|' if edge.label else ""
     return f"{ids[edge.source]} {arrow}{label} {ids[edge.target]}"
 

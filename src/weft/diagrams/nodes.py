@@ -4,13 +4,15 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from weft.diagrams.wording import shown
-from weft.spec.tools import UiTool
+from weft.spec.tools import Tool, UiTool
 from weft.spec.workflow import WorkflowSpec
 
 NodeKind: TypeAlias = Literal[
     "start", "agent", "undeclared", "user", "end", "step", "branch", "fork", "approval", "undo"
 ]
-EdgeKind: TypeAlias = Literal["start", "rule", "fallback", "default", "artifact", "next", "failure"]
+EdgeKind: TypeAlias = Literal[
+    "start", "rule", "fallback", "default", "joined", "artifact", "next", "failure"
+]
 
 #: Keys of the nodes that are no agents. Keys of agents begin with "agent:".
 START_KEY: Final = "start"
@@ -48,6 +50,14 @@ class Edge:
         """Whether it is drawn with a broken line: not the usual course of things."""
         return self.before or self.kind == "failure"
 
+    @property
+    def returns(self) -> bool:
+        """Whether the user's answer comes back to the agent at its source.
+
+        An answer to a group goes to the group and not to the member the edge begins at.
+        """
+        return self.target == USER_KEY and self.kind != "joined"
+
 
 @dataclass(frozen=True, slots=True)
 class Graph:
@@ -83,15 +93,15 @@ def reached(drawn: Graph) -> list[str]:
 
 
 def notes_of(spec: WorkflowSpec, agent: str | None) -> tuple[str, ...]:
-    """List the UI tools and lifecycle tools of an agent; None asks for those of the run."""
-    asking = [
-        shown(f"asks: {tool.function} ({tool.ui.component}, {tool.ui.mode})")
-        for tool in spec.tools
-        if isinstance(tool, UiTool) and tool.agent == agent
+    """List the tools and lifecycle tools of an agent; None asks for those of the run."""
+    tools = [_tool_note(tool) for tool in spec.tools if tool.agent == agent]
+    lifecycle = [
+        f"{tool.trigger}: {tool.function}" for tool in spec.lifecycle_tools if tool.agent == agent
     ]
-    called = [
-        shown(f"{tool.trigger}: {tool.function}")
-        for tool in spec.lifecycle_tools
-        if tool.agent == agent
-    ]
-    return (*asking, *called)
+    return tuple(map(shown, (*tools, *lifecycle)))
+
+
+def _tool_note(tool: Tool) -> str:
+    if isinstance(tool, UiTool):
+        return f"asks: {tool.function} ({tool.ui.component}, {tool.ui.mode})"
+    return f"calls: {tool.function}{' (automatic)' if tool.auto_invoke else ''}"

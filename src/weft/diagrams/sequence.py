@@ -230,6 +230,8 @@ def _passing(edge: Edge, words: str = "") -> Iterator[Step]:
         return
     usual = "waits for the user" if edge.target == USER_KEY else "hands over"
     yield Message(edge.source, edge.target, words or usual, edge.before)
+    if edge.returns:
+        yield Message(USER_KEY, edge.source, "answers")
 
 
 def _legend(drawn: Graph) -> Iterator[str]:

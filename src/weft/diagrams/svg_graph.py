@@ -148,7 +148,7 @@ def _curve(edge: Edge, track: Sequence[Point], *, turn: bool) -> str:
 
 
 def _edge_style(edge: Edge) -> str:
-    return "edge" + " before" * edge.dashed + " unruled" * (edge.kind == "default")
+    return "edge" + " before" * edge.dashed + " unruled" * (edge.kind in ("default", "joined"))
 
 
 def _wire_label(wire: _Wire, centre: Point) -> Iterator[str]:

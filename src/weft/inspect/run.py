@@ -11,7 +11,7 @@ from weft.inspect.board import BoardRun, board_run
 from weft.inspect.fetched import DocumentRecord, FetchRecord
 from weft.inspect.flow import FlowRun
 from weft.inspect.handoffs import HandoffRecord, Judgement
-from weft.inspect.steps import until_end
+from weft.inspect.steps import until_end, waited_seconds
 from weft.inspect.tool_uses import ToolUse
 from weft.inspect.turn_records import TurnRecord, all_records
 from weft.inspect.variables import VariableRecord, variable_records
@@ -66,6 +66,8 @@ class RunInspection:
     documents: tuple[DocumentRecord, ...]
     #: How it is going to end, while something is still to be done before.
     ending: Ending | None
+    #: How long it has waited for people to answer.
+    waited_seconds: float
     #: What happened on a board beside its turns.
     board: BoardRun | None = None
     #: Where a flow went beside its steps: branches, loops, paths side by side.
@@ -101,6 +103,7 @@ def inspect_run(workflow: Workflow, run: str, events: Sequence[Event]) -> RunIns
         judged=own.judged,
         documents=own.documents,
         ending=state.ending,
+        waited_seconds=waited_seconds(events, events[-1].at if events else 0),
         board=board_run(state, events, own.board),
         flow=own.flow,
     )
@@ -128,6 +131,8 @@ def spending(spent: Spent) -> Spending:
 def _tokens(spent: Spent) -> str:
     unit = "token" if spent.input_tokens == 1 else "tokens"
     known = f"{spent.input_tokens} {unit} in, {spent.output_tokens} out"
+    if spent.uncounted == 0 and not (spent.input_tokens or spent.output_tokens):
+        return "no tokens billed"  # Nobody was asked who counts: a sample, a script, a person.
     if spent.uncounted == 0:
         return known
     # One side of a call may be counted while the other is not.

@@ -1,11 +1,18 @@
 """The steps of a run, taken again from its journal: before each event, after it, what followed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from weft.engine.commands import Command
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.events import Event, RunEnded, RunForked
+from weft.engine.events import (
+    Event,
+    RequestAnswered,
+    RequestExpired,
+    RequestOpened,
+    RunEnded,
+    RunForked,
+)
 from weft.engine.reduce import reduce
 from weft.engine.state import State
 
@@ -40,3 +47,20 @@ def until_end(events: Sequence[Event]) -> Sequence[Event]:
         if isinstance(event.data, RunEnded):
             return events[:number]
     return events
+
+
+def waited_seconds(events: Iterable[Event], until: int, call: str | None = None) -> float:
+    """Return how long requests were open, of one call or of all; overlapping time counts once."""
+    asked: set[str] = set()
+    since = total = 0
+    for event in events:
+        match event.data:
+            case RequestOpened(id=id_) as opened if call in (None, opened.call):
+                since = since if asked else event.at
+                asked.add(id_)
+            case RequestAnswered(id=id_) | RequestExpired(id=id_) if id_ in asked:
+                asked.remove(id_)
+                total += 0 if asked else event.at - since
+            case _:
+                continue
+    return (total + (until - since if asked else 0)) / 1000

@@ -69,8 +69,9 @@ class ToolUse:
     at: int
     auto: bool = False
     outcome: str = "open"
-    #: From the call to the result, people's time to answer included.
+    #: From the call to the result, without the time it waited for people to answer.
     seconds: float | None = None
+    waited_seconds: float = 0.0
     value: Json = None
     error: str | None = None
     #: The boundary it was called at, and whether all went on when it failed.

@@ -16,6 +16,9 @@ from weft.engine.events import (
     ModelFailed,
     ModelReplied,
     OutputRefused,
+    RequestAnswered,
+    RequestExpired,
+    RequestOpened,
     SurfaceShown,
     ToolCalled,
     ToolFailed,
@@ -29,7 +32,7 @@ from weft.inspect.board import BoardNotes
 from weft.inspect.fetched import DocumentRecord, FetchRecord, fetch_records
 from weft.inspect.flow import StepNotes
 from weft.inspect.handoffs import HandoffRecord, Judgement
-from weft.inspect.steps import Step
+from weft.inspect.steps import Step, waited_seconds
 from weft.inspect.tool_uses import ToolUse, consultation, edits_of, goes_on, surface
 from weft.runtime.workflow import Workflow
 
@@ -77,6 +80,8 @@ class Page:
         self.tools: dict[str, ToolUse] = {}
         self.fetched: list[FetchRecord] = []
         self.documents: list[DocumentRecord] = []
+        #: What people were asked, and what they answered.
+        self.requests: list[Event] = []
         self.judged: list[Judgement] = []
         self.sent: str | None = None
         self.variables: dict[str, None] = {}
@@ -93,6 +98,11 @@ class Page:
     def points(self) -> list[ToolUse]:
         """The functions that were called at its boundaries."""
         return [it for it in self.tools.values() if it.at_boundary]
+
+    @property
+    def waited_seconds(self) -> float:
+        """How long the turn waited for people, up to its end."""
+        return waited_seconds(self.requests, self.ended.at) if self.ended else 0.0
 
 
 def _assembled(page: Page, step: Step, data: ContextAssembled) -> None:
@@ -172,7 +182,7 @@ def _tool_returned(page: Page, step: Step, data: ToolReturned) -> None:
         page.tools[data.id] = replace(
             use,
             outcome="returned",
-            seconds=seconds(use.at, step.event),
+            **_durations(page, use, step.event),
             value=data.value,
             progress=data.progress,
             edits=edits_of(page.workflow, step, data) if use.at_boundary else (),
@@ -185,10 +195,20 @@ def _tool_failed(page: Page, step: Step, data: ToolFailed) -> None:
         page.tools[data.id] = replace(
             use,
             outcome=data.kind,
-            seconds=seconds(use.at, step.event),
+            **_durations(page, use, step.event),
             error=data.error,
             went_on=goes_on(step),
         )
+
+
+def _durations(page: Page, use: ToolUse, ended: Event) -> dict[str, float]:
+    """Return how long a call worked, and how long it waited for people."""
+    waited = waited_seconds(page.requests, ended.at, use.id)
+    return {"seconds": seconds(use.at, ended) - waited, "waited_seconds": waited}
+
+
+def _request(page: Page, step: Step, _data: EventData) -> None:
+    page.requests.append(step.event)
 
 
 def _consulted(page: Page, step: Step, data: ModelConsulted) -> None:
@@ -253,6 +273,9 @@ NOTES: Final[dict[type[EventData], _Note]] = {
     ToolCalled: _tool_called,
     ToolReturned: _tool_returned,
     ToolFailed: _tool_failed,
+    RequestOpened: _request,
+    RequestAnswered: _request,
+    RequestExpired: _request,
     ModelConsulted: _consulted,
     SurfaceShown: _surface_shown,
     MessageSent: _message_sent,

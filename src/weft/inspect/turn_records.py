@@ -44,6 +44,7 @@ class TurnRecord:
     at: int
     #: The event that ended it; None while it is under way, or if the run ended in it.
     ended: int | None
+    #: From its beginning to its end, without the time it waited for people to answer.
     seconds: float | None
     calls: tuple[ModelCall, ...]
     tools: tuple[ToolUse, ...]
@@ -66,6 +67,7 @@ class TurnRecord:
     board: BoardTurn | None = None
     #: Of a flow: which step it was, which attempt, and what it was shown.
     step: StepTurn | None = None
+    waited_seconds: float = 0.0
 
 
 def turn_records(workflow: Workflow, run: str, events: Sequence[Event]) -> tuple[TurnRecord, ...]:
@@ -150,13 +152,15 @@ def _run(page: Page, flow: FlowNotes | None) -> RunRecord:
 
 
 def _turn(page: Page, settings: ModelSettings | None) -> TurnRecord:
+    waited = page.waited_seconds
     return TurnRecord(
         number=page.event.turn,
         agent=page.agent,
         seq=page.event.seq,
         at=page.event.at,
         ended=page.ended.seq if page.ended else None,
-        seconds=seconds(page.event.at, page.ended) if page.ended else None,
+        seconds=seconds(page.event.at, page.ended) - waited if page.ended else None,
+        waited_seconds=waited,
         calls=tuple(page.calls.values()),
         tools=tuple(it for it in page.tools.values() if not it.at_boundary),
         variables=tuple(page.variables),

@@ -14,6 +14,8 @@ from typing import Final
 _NAME: Final = "[A-Za-z_][A-Za-z0-9_]*"
 _TOKEN: Final = re.compile(rf"\{{(\{{{_NAME}\}})\}}|\{{({_NAME})\}}")
 
+_FOREIGN: Final = re.compile(rf"\{{\{{[ \t]*({_NAME})[ \t]*\}}\}}|\$\{{[ \t]*({_NAME})[ \t]*\}}")
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -46,6 +48,15 @@ def parse_template(text: str) -> tuple[str | Reference, ...]:
         literal = ""
     literal += text[end:]
     return (*parts, literal) if literal else tuple(parts)
+
+
+def read_foreign_placeholders(text: str) -> str:
+    """Write placeholders of other template languages, `{{name}}` and `${name}`, as `{name}`.
+
+    >>> read_foreign_placeholders("{{user_id}}:${user_id}:{user_id}")
+    '{user_id}:{user_id}:{user_id}'
+    """
+    return _FOREIGN.sub(r"{\1\2}", text)
 
 
 def references(text: str) -> tuple[Reference, ...]:

@@ -2,10 +2,11 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from weft.spec.outputs import ModelField
 from weft.spec.part import JsonMap, JsonValue, Name, Part, Text
+from weft.spec.templates import read_foreign_placeholders
 from weft.spec.triggers import Trigger
 from weft.spec.type_field import TypeField
 
@@ -14,6 +15,23 @@ WriteStrategy: TypeAlias = Literal["immediate", "on_phase_transition", "on_workf
 Merge: TypeAlias = Literal["append", "merge"]
 FileFormat: TypeAlias = Literal["text", "json", "yaml"]
 _DEFAULT = Field(default=None, description="The value when nothing is found.")
+
+
+def _read_placeholders(value: JsonValue) -> JsonValue:
+    """Read the placeholders of a query as authors of other systems write them."""
+    match value:
+        case str():
+            return read_foreign_placeholders(value)
+        case list():
+            return [_read_placeholders(item) for item in value]
+        case dict():
+            return {key: _read_placeholders(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+#: A query of which no text is ever meant literally: `{{name}}` and `${name}` are `{name}`.
+_QueryTemplate: TypeAlias = Annotated[JsonMap, AfterValidator(_read_placeholders)]
 
 
 class StaticSource(Part):
@@ -41,7 +59,7 @@ class DatabaseSource(Part):
     search_by: Name | None = Field(
         default=None, description="Find the document whose field of this name equals the run's."
     )
-    query_template: JsonMap | None = Field(
+    query_template: _QueryTemplate | None = Field(
         default=None, description="Find it by a query instead; `{name}` inserts a variable."
     )
     field: Name | None = Field(default=None, description="Take this field, as a dotted path.")

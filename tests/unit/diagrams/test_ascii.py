@@ -53,7 +53,7 @@ def test_a_graph_is_a_block_for_each_agent():
         "  | asks: ask (Card, inline)",
         "  |",
         '  +--> Clerk   if topic == "bill"',
-        "  +--> user    otherwise, by default",
+        "  +<-> user    otherwise, by default",
         "",
         "+----------------+",
         "| Clerk : worker |",
@@ -66,7 +66,7 @@ def test_a_graph_is_a_block_for_each_agent():
         "| Lost : worker   (nothing leads here) |",
         "+--------------------------------------+",
         "  |",
-        "  +--> user   by default",
+        "  +<-> user   by default",
     ]
 
 

@@ -146,7 +146,7 @@ def test_an_agent_declared_twice_is_drawn_once():
     assert [node.title for node in graph(workflow("B", "A", "B")).nodes[1:3]] == ["B", "A"]
 
 
-def test_tools_that_ask_and_tools_called_at_boundaries_stand_on_their_nodes():
+def test_tools_and_lifecycle_tools_are_notes_of_their_nodes():
     ui = {
         "tool_type": "UI_Tool",
         "agent": "A",
@@ -154,14 +154,15 @@ def test_tools_that_ask_and_tools_called_at_boundaries_stand_on_their_nodes():
         "function": "approve",
         "ui": {"component": "Card", "mode": "artifact"},
     }
-    quiet = {"tool_type": "Agent_Tool", "agent": "A", "file": "f.py", "function": "look_up"}
+    python = {"tool_type": "Agent_Tool", "agent": "A", "file": "f.py", "function": "look_up"}
+    automatic = {**python, "agent": "B", "function": "save", "auto_invoke": True}
     begin = {"trigger": "before_chat", "file": "f.py", "function": "load"}
     end = {"trigger": "after_agent", "file": "f.py", "function": "log", "agent": "A"}
-    spec = workflow("A", "B", tools=[ui, quiet], lifecycle_tools=[begin, end])
+    spec = workflow("A", "B", tools=[ui, python, automatic], lifecycle_tools=[begin, end])
     start, first, second, _ = graph(spec).nodes
     assert start.notes == ("before_chat: load",)
-    assert first.notes == ("asks: approve (Card, artifact)", "after_agent: log")
-    assert second.notes == ()
+    assert first.notes == ("asks: approve (Card, artifact)", "calls: look_up", "after_agent: log")
+    assert second.notes == ("calls: save (automatic)",)
 
 
 def test_tool_servers_and_tools_to_hand_off_stand_on_their_nodes():

@@ -45,7 +45,7 @@ def test_a_graph_is_a_flowchart():
         '    n5(("end"))',
         '    n0 -->|"the user speaks first"| n1',
         '    n1 -->|"topic == #34;bill#34;"| n2',
-        '    n1 -->|"otherwise, by default"| n4',
+        '    n1 <-->|"otherwise, by default"| n4',
         '    n2 -.->|"lost"| n3',
         '    n2 -->|"always"| n5',
         "    classDef undeclared stroke-dasharray:4 3",
@@ -70,6 +70,7 @@ def test_a_sequence_is_a_sequence_diagram():
         "        Note over n2: the run ends",
         "    else otherwise, by default",
         "        n1->>n0: waits for the user",
+        "        n0->>n1: answers",
         "    end",
         LEGEND,
     ]

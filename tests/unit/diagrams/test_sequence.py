@@ -68,6 +68,7 @@ def test_a_line_of_agents_is_told_without_blocks():
         message("A", "B", "by the pattern"),
         message("B", "C", "by the pattern"),
         message("C", "user", "by default"),
+        message("user", "C", "answers"),
     )
 
 
@@ -77,6 +78,7 @@ def test_the_user_opens_and_is_greeted():
         message("user", "A", "a chat is opened"),
         message("A", "user", "Hello! How?"),
         message("A", "user", "waits for the user"),
+        message("user", "A", "answers"),
     )
 
 
@@ -106,7 +108,7 @@ def test_conditions_become_alternatives_and_what_follows_stands_inside():
 
 def test_what_passes_before_a_reply_is_optional_and_dashed():
     told = sequence(workflow("AB", rule("A", "B", "x", condition_scope="pre"), rule("A", "user")))
-    assert told.steps[1:3] == (
+    assert told.steps[1:] == (
         Block(
             "opt",
             (
@@ -115,11 +117,13 @@ def test_what_passes_before_a_reply_is_optional_and_dashed():
                     (
                         message("A", "B", "hands over", before=True),
                         message("B", "user", "by default"),
+                        message("user", "B", "answers"),
                     ),
                 ),
             ),
         ),
         message("A", "user", "waits for the user"),
+        message("user", "A", "answers"),
     )
     assert told.legend[0] == "dashed arrow: hands off before the agent replies"
 
@@ -150,7 +154,7 @@ def test_an_agent_entered_in_two_places_gets_a_part_of_its_own():
 
 def test_agents_that_nothing_leads_to_are_told_last():
     told = sequence(workflow("ABC", rule("A", "user"), rule("B", "C"), rule("C", "B")))
-    assert told.steps[2:] == (
+    assert told.steps[3:] == (
         Note("agent:B", "nothing leads to B"),
         message("B", "C", "hands over"),
         message("C", "B", "hands over"),

@@ -1,6 +1,11 @@
 import pytest
 
-from weft.spec.templates import Reference, parse_template, references
+from weft.spec.templates import (
+    Reference,
+    parse_template,
+    read_foreign_placeholders,
+    references,
+)
 
 
 @pytest.mark.parametrize(
@@ -36,3 +41,16 @@ def test_references_come_in_order_with_the_place_of_the_name():
 def test_many_escapes_take_linear_time():
     text = "{{a}}" * 40_000
     assert parse_template(text) == ("{a}" * 40_000,)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("{{user_id}}", "{user_id}"),
+        ("${user_id}", "{user_id}"),
+        ("a {{ user_id }} b ${ x }", "a {user_id} b {x}"),
+        ("{user_id} $5 {} {{}} ${}", "{user_id} $5 {} {{}} ${}"),
+    ],
+)
+def test_placeholders_of_other_languages_are_read(text, read):
+    assert read_foreign_placeholders(text) == read

@@ -38,7 +38,9 @@ def insertions_in(text: str, path: Path) -> Iterator[Need]:
 
 def unknown_insertion(subject: Subject, what: str, need: Need) -> Hit:
     """Report that a text puts in what is no variable."""
-    literally = f"declare it, or write {{{{{need.name}}}}} if the braces are meant literally"
+    literally = "declare it in context_variables.json"
+    if "query_template" not in need.path:  # In a query, {{name}} is read as {name}.
+        literally = f"declare it, or write {{{{{need.name}}}}} if the braces are meant literally"
     return Hit(
         need.path,
         f'{what} puts in "{need.name}", which is no variable',

@@ -99,8 +99,14 @@ def _add_own(page: Page, inspection: RunInspection) -> None:
         page.line(f"{document_text(it.name, it.fault)} (as of event {it.value})")
 
 
+def took_text(seconds: float, waited: float, digits: int = 2) -> str:
+    """Say how long something took, and how long it waited for people."""
+    took = f"{seconds:.{digits}f} s"
+    return f"{took}, waited {waited:.{digits}f} s for answers" if waited else took
+
+
 def _turn_heading(turn: TurnRecord) -> str:
-    took = "" if turn.seconds is None else f"  {turn.seconds:.2f} s"
+    took = "" if turn.seconds is None else f"  {took_text(turn.seconds, turn.waited_seconds)}"
     group = f"  in the group {turn.group}" if turn.group else ""
     name = turn.agent
     if turn.step is not None:
@@ -162,7 +168,8 @@ def _facts(inspection: RunInspection) -> list[str]:
     seconds = (inspection.changed_at - inspection.started_at) / 1000
     facts = [inspection.reason] if inspection.reason else []
     started, events = at_time(inspection.started_at), counted(inspection.seq, "event")
-    facts.append(f"started {started}, {seconds:.1f} s, {events}")
+    took = took_text(seconds - inspection.waited_seconds, inspection.waited_seconds, 1)
+    facts.append(f"started {started}, {took}, {events}")
     facts.append(f"{counted(spent.calls, 'model call')}, {spent.tokens}, cost {spent.cost}")
     facts.append(f"package {inspection.digest[:12]}")
     if inspection.other_package:
@@ -233,7 +240,7 @@ def _call(call: ModelCall) -> str:
 
 
 def _tool(use: ToolUse) -> str:
-    took = "" if use.seconds is None else f" ({use.seconds:.2f} s)"
+    took = "" if use.seconds is None else f" ({took_text(use.seconds, use.waited_seconds)})"
     result = use.error if use.error is not None else value_text(use.value)
     what = "open" if use.outcome == "open" else f"{use.outcome} {result}"
     return f"tool {use.tool}{' (automatic)' if use.auto else ''}: {what}{took}"
@@ -247,7 +254,7 @@ def _points(page: Page, uses: Iterable[ToolUse], margin: int) -> None:
 
 
 def _point(page: Page, use: ToolUse, margin: int) -> None:
-    took = "" if use.seconds is None else f" ({use.seconds:.2f} s)"
+    took = "" if use.seconds is None else f" ({took_text(use.seconds, use.waited_seconds)})"
     if use.outcome == "open":
         what = "open"
     elif use.error is not None:

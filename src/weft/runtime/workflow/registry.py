@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
-from weft.errors import UsageError
+from weft.errors import StoreError
 from weft.ports.journal import Journal
 from weft.ports.tools import ToolLoader
 from weft.runtime.workflow import LINKING, Linking, Workflow, link, unpack
@@ -57,7 +57,10 @@ class WorkflowCache:
     async def _load(self, app: str, digest: str) -> Workflow:
         package = await self._journal.package(app, digest)
         if package is None:
-            raise UsageError(f"the package {digest[:12]} of this run is not kept any more")
+            raise StoreError(
+                f"the journal has no copy of the package {digest[:12]} that this run was started "
+                "with: it is damaged; restore it from a backup"
+            )
         return self._kept(await asyncio.to_thread(self._link, package))
 
     def _link(self, package: bytes) -> Workflow:

@@ -50,11 +50,11 @@ def test_found_by_what_no_run_has():
 
 
 def test_query_puts_in_a_variable():
-    assert database(query_template={"a": ["{plan}", {"b": "{user_id}{{nope}}"}]}) == []
+    assert database(query_template={"a": ["{plan}", {"b": "{user_id}{{plan}}${user_id}"}]}) == []
     (hit,) = database(query_template={"a": ["{plan}", {"b": "x {nope}"}]})
     assert hit.path == (*SOURCE, "query_template", "a", 1, "b")
     assert (hit.offset, hit.length) == (3, 4)
-    assert "{{nope}}" in hit.hint[0]
+    assert hit.hint == ("declare it in context_variables.json",)
 
 
 @pytest.mark.parametrize("url", ["https://a.example", "HTTP://a", "{plan}/x", "http://{plan}"])
