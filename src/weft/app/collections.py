@@ -29,6 +29,7 @@ from weft.ports.retriever import (
     RetrievalResult,
     VectorSearchAdapter,
 )
+from weft.spec.part import name_list
 
 #: Where a workspace keeps its collections; the folder is not for version control.
 COLLECTIONS: Final = Path(".weft") / "collections"
@@ -41,6 +42,13 @@ _MOST_NAMED: Final = 5
 
 #: A collection by its class or its name.
 CollectionName: TypeAlias = type[Collection] | str
+
+
+def _several(paths: Iterable[str | Path]) -> tuple[str | Path, ...]:
+    try:
+        return name_list(paths)
+    except ValueError as error:
+        raise UsageError(f"the paths cannot be used: {error}") from None
 
 
 class Collections:
@@ -86,7 +94,7 @@ class Collections:
         removed. `metadata` is what passages can be filtered by. Without paths, only what has no
         vector of the current model is embedded. A file that cannot be read is in `failed`.
         """
-        files = [Path(it) for it in paths]
+        files = [Path(it) for it in _several(paths)]
         for file in files:
             if not file.exists():
                 raise RetrievalError(f"there is no file {file}", hint="look at the spelling")
@@ -157,7 +165,7 @@ class Collections:
             place.delete()
             return []
         known = await self.sources(collection, app=app)
-        found = dict.fromkeys(it for source in sources for it in self._meant(place, source, known))
+        found = dict.fromkeys(it for source in _several(sources) for it in self._meant(place, source, known))
         await self._collection(place).remove(list(found))
         return list(found)
 

@@ -48,6 +48,7 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     dispatcher: Dispatcher | None = None,
     collections: Adapters | None = None,
     reading: bool = False,
+    default_model: str = "",
 ) -> Host:
     """Open a host for the packages of a workspace. Close it, or use it with `async with`.
 
@@ -58,7 +59,8 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     of `sample` others; `prices` are dollars for a million tokens, in and out, by model;
     `dispatcher` lets other processes work on runs; `collections` says what searches which
     collection, by its class or its name. A host for `reading` shows runs whose code cannot be
-    found here, and does not work on them.
+    found here, and does not work on them. `default_model` answers for agents that name no model
+    where WEFT_MODEL is not set; without one such a run is refused.
     """
     _refuse_no_folder(Path(workspace))
     if journal is None:
@@ -74,6 +76,7 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     models = ModelChoice(
         registry,
         default=settings.get("WEFT_MODEL", ""),
+        last_resort=default_model,
         seed=seed,
         read_run=kept.read,
         fallbacks=fallbacks,

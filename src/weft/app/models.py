@@ -19,8 +19,8 @@ from weft.ports.scope import Scope
 from weft.runtime.workflow import Workflow, unpack
 from weft.spec.workflow import WorkflowSpec
 
-#: Answers when nobody named a model: made up, free, and badged as such.
-NO_MODEL: Final = "sample"
+#: The model of the command line where none is named: made-up replies, shown with a badge.
+SAMPLE: Final = "sample"
 
 #: Stands for every model of a provider that has no fallback of its own.
 ANY_MODEL: Final = "*"
@@ -46,12 +46,14 @@ class ModelChoice:
         registry: ModelRegistry,
         *,
         default: str,
+        last_resort: str = "",
         seed: int,
         read_run: ReadRun,
         fallbacks: Mapping[str, str] | None = None,
     ) -> None:
         self._registry = registry
         self._default = default
+        self._last_resort = last_resort
         self._seed = seed
         self._read_run = read_run
         self._fallbacks = fallbacks or {}
@@ -59,11 +61,17 @@ class ModelChoice:
         self._recorded: OrderedDict[tuple[Scope, str], _Replaying] = OrderedDict()
 
     def __call__(self, name: str, workflow: Workflow, scope: Scope) -> Model:
-        """Return the model for a name, with what answers if it does not.
+        """Return the model for a name, with its fallback; an empty name means the default model.
 
-        An empty name is that of the usual model.
+        Raises UsageError if no model is named anywhere.
         """
-        name = name or self._default or usual_model(workflow.spec)
+        name = name or self._default or usual_model(workflow.spec, self._last_resort)
+        if not name:
+            raise UsageError(
+                f"no model is named for {workflow.name}",
+                hint='pass model="PROVIDER:MODEL", name a model in the package or set WEFT_MODEL; '
+                'model="sample" makes replies up',
+            )
         model = self._model(name, workflow, scope)
         other = self._fallbacks.get(name)
         if other is None and _kind(name) not in _OWN:
@@ -112,9 +120,9 @@ class ModelChoice:
         return found
 
 
-def usual_model(spec: WorkflowSpec) -> str:
-    """Return what answers when nobody named a model: no model, but something that can go on."""
-    return DESIGNER if is_generator(spec) else NO_MODEL
+def usual_model(spec: WorkflowSpec, last_resort: str = SAMPLE) -> str:
+    """Return the model of a workflow for which none is named; the Generator has its own."""
+    return DESIGNER if is_generator(spec) else last_resort
 
 
 def _designer() -> Model:

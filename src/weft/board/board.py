@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from collections import ChainMap
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -150,7 +150,7 @@ class Board:
         obj: BaseModel | Mapping[str, Any] | str,
         payload: Mapping[str, Any] | None = None,
         *,
-        tags: Sequence[str] | set[str] = (),
+        tags: Iterable[str] = (),
         visibility: Visibility | Mapping[str, Any] | None = None,
         correlation_id: str | None = None,
         partition: str = "",
@@ -182,7 +182,7 @@ class Board:
         obj: BaseModel | Mapping[str, Any] | str,
         payload: Mapping[str, Any] | None,
         *,
-        tags: Sequence[str] | set[str] = (),
+        tags: Iterable[str] = (),
         visibility: Visibility | Mapping[str, Any] | None = None,
         correlation_id: str | None = None,
         partition: str = "",
@@ -196,7 +196,7 @@ class Board:
             type_,
             content,
             scope=self._scope,
-            tags=sorted(tags) if isinstance(tags, set) else tags,
+            tags=tags,
             visibility=visibility,
             correlation=correlation_id or self._correlation.get(),
             partition=partition,

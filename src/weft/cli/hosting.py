@@ -11,6 +11,7 @@ from typing import Final
 from weft.adapters.models.person import Ask
 from weft.adapters.sqlite.errors import on_read_only_disk
 from weft.app.hosts import JOURNAL, LOCAL, open_host
+from weft.app.models import SAMPLE
 from weft.cli.failure import CommandFailed, Exit, Failure, not_found, remedy, setup, usage
 from weft.cli.paths import how_to_start
 from weft.cli.streams import Streams, output_kept
@@ -105,6 +106,7 @@ async def hosted(
             person=person,
             dispatcher=None if works else _Nobody(),
             reading=reading,
+            default_model=SAMPLE,
         )
         with output_kept():
             async with host:

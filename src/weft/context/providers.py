@@ -15,6 +15,7 @@ from weft.context.slices import ContextProvider, ContextRequest, ContextSlice, I
 from weft.context.user_code import user_code
 from weft.errors import UsageError
 from weft.spec import providers
+from weft.spec.part import name_list
 from weft.spec.providers import DEFAULT_LIMIT, MAX_LIMIT, FilterConfig, Provider
 from weft.spec.templates import Reference, parse_template
 
@@ -51,6 +52,10 @@ class FilteredContextProvider:
     limit: int | None = None
     include_state_keys: Iterable[str] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse a text in place of a list of keys."""
+        object.__setattr__(self, "include_state_keys", name_list(self.include_state_keys))
+
     async def __call__(self, request: ContextRequest) -> ContextSlice:
         """Pick them, and add what is wanted of the state."""
         most = self.limit or self.filters.limit or DEFAULT_LIMIT
@@ -65,7 +70,7 @@ class FilteredContextProvider:
 
     def declared(self, provider: Declare, name: Name) -> Provider:  # noqa: ARG002 - as all
         """Return it as a spec has it."""
-        keys = tuple(sorted(self.include_state_keys))
+        keys = tuple(self.include_state_keys)
         return providers.FilteredProvider(
             filters=self.filters, limit=self.limit, include_state_keys=keys
         )
@@ -191,7 +196,7 @@ class RedactingProvider:
         transform: Mapping[str, Callable[[Any], Any]] | None = None,
     ) -> None:
         self.inner = inner
-        self.drop = tuple(sorted(drop)) if isinstance(drop, set | frozenset) else tuple(drop)
+        self.drop = name_list(drop)
         self.transform = dict(transform or {})
 
     async def __call__(self, request: ContextRequest) -> ContextSlice:

@@ -197,8 +197,8 @@ class AgentBuilder:
                 where=self._board.test(where, self.name),
                 semantic_match=semantic_match,
                 threshold=threshold,
-                tags=_names(tags),
-                from_agents=_names(from_agents),
+                tags=tags,
+                from_agents=from_agents,
                 mode=mode,
                 priority=priority,
                 join=self._join(join),
@@ -229,7 +229,7 @@ class AgentBuilder:
                     spec.Publication,
                     ("type", self._board.known(it)),
                     visibility=seen or PUBLIC,
-                    tags=_names(tags),
+                    tags=tags,
                     fan_out=fan_out,
                     where=self._board.test(where, self.name),
                     validate=self._board.test(validate, self.name),
@@ -256,7 +256,7 @@ class AgentBuilder:
             providers.FilteredProvider,
             filters=filters or FilterConfig(),
             limit=limit,
-            include_state_keys=tuple(sorted(include_state_keys or ())),
+            include_state_keys=include_state_keys or (),
         )
         return self
 
@@ -389,9 +389,3 @@ def _batch(batch: BatchSpec | Mapping[str, Any] | None) -> spec.Batch | None:
     given = batch if isinstance(batch, BatchSpec) else BatchSpec(**batch)
     timeout = None if given.timeout is None else seconds(given.timeout)
     return valid(spec.Batch, size=given.size, timeout_seconds=timeout)
-
-
-def _names(names: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(names, str):
-        return (names,)
-    return tuple(sorted(names)) if isinstance(names, set | frozenset) else tuple(names)

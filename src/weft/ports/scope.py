@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.errors import UsageError
+from weft.spec.part import name_list
 
 _EXAMPLE: Final = 'write weft.Scope("my-app", "ada"), or weft.Scope("my-app") for all its users'
 
@@ -24,6 +25,11 @@ class Scope:
             raise UsageError(f"the tenant of a scope is a text, not {self.app!r}", hint=_EXAMPLE)
         if self.user is not None and not isinstance(self.user, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"the user of a scope is a text, not {self.user!r}", hint=_EXAMPLE)
+        try:
+            name_list(self.roles)
+            name_list(self.groups)
+        except ValueError as error:
+            raise UsageError(f"the roles and groups of a scope: {error}") from None
 
     @property
     def addresses(self) -> tuple[str, ...]:

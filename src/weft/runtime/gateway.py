@@ -387,8 +387,11 @@ class Gateway:
 
     def _require_models(self, workflow: Workflow, model: str | None, scope: Scope) -> None:
         """Raise what is wrong with the models of a run now, before anything is written."""
-        for name in {model} if model else set(workflow.models.values()):
-            self._models(name or "", workflow, scope)
+        named = {name for name in workflow.models.values() if name}
+        if workflow.needs_default_model:
+            named.add("")
+        for name in {model} if model else named:
+            self._models(name, workflow, scope)
         require_embeddings(workflow, self._similarity)
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AwareDatetime, Field, StringConstraints, Tag
 
-from weft.spec.part import TEXT_OR_OBJECT, JsonMap, Name, Nearness, ObjectRef, Part, Text, Words
+from weft.spec.part import TEXT_OR_OBJECT, JsonMap, Name, Names, Nearness, ObjectRef, Part, Text, Words
 from weft.spec.providers import Provider
 from weft.spec.visibility import PUBLIC, Visibility
 
@@ -77,8 +77,8 @@ class Subscription(Part):
     threshold: Nearness | None = Field(
         default=None, description="How near, for semantic_match; null: 0.5."
     )
-    tags: tuple[Name, ...] = Field(default=(), description="The artifact has one of these.")
-    from_agents: tuple[Name, ...] = Field(default=(), description="One of these published it.")
+    tags: Names = Field(default=(), description="The artifact has one of these.")
+    from_agents: Names = Field(default=(), description="One of these published it.")
     mode: Literal["both", "events", "direct"] = Field(
         default="both", description="events: published artifacts; direct: only those it is given."
     )
@@ -103,7 +103,7 @@ class Publication(Part):
     visibility: Annotated[
         Annotated[Visibility, Tag("object")] | Annotated[ObjectRef, Tag("text")], TEXT_OR_OBJECT
     ] = Field(default=PUBLIC, description="Fixed, or a function of the payload that returns it.")
-    tags: tuple[Name, ...] = ()
+    tags: Names = ()
     fan_out: int = Field(default=1, ge=1, le=100, description="How many each time.")
     where: Words | None = Field(
         default=None, description="What does not fulfil it is not published."
@@ -167,7 +167,7 @@ class BoardAgent(Part):
     """How an agent takes part in the board; agents.json says who it is."""
 
     agent: Name
-    labels: tuple[Name, ...] = ()
+    labels: Names = ()
     consumes: tuple[Subscription, ...] = ()
     publishes: tuple[Publication, ...] = ()
     engines: tuple[Engine, ...] = Field(

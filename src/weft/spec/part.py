@@ -1,26 +1,65 @@
 """The base of everything an author can declare."""
 
-from typing import Annotated, Final, TypeAlias
+from collections.abc import Iterable
+from typing import Annotated, Final, TypeAlias, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, StringConstraints
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    StringConstraints,
+)
+from pydantic_core import PydanticCustomError
 
 from weft import ids
 
 __all__ = [
+    "READ_NAMES",
     "TEXT_OR_OBJECT",
     "FunctionRef",
     "JsonMap",
     "JsonValue",
     "Name",
+    "Names",
     "Nearness",
     "ObjectRef",
     "Part",
     "Text",
     "Words",
+    "name_list",
 ]
 
 #: A name as an author writes it; which names are well formed is the checker's matter.
 Name: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+T = TypeVar("T")
+
+
+def name_list(names: Iterable[T]) -> tuple[T, ...]:
+    """Return names as a tuple, those of a set in sorted order.
+
+    Raises ValueError for a plain text: its characters would be taken for the names.
+    """
+    if isinstance(names, str):
+        raise ValueError(f'expected a list of names, got the text "{names}"; write ["{names}"]')  # noqa: TRY004 - refused like any other value
+    return tuple(sorted(names, key=str)) if isinstance(names, set | frozenset) else tuple(names)
+
+
+def _read_names(value: object) -> object:
+    try:
+        is_list = isinstance(value, str | list | set | frozenset)
+        return name_list(cast("Iterable[str]", value)) if is_list else value
+    except ValueError as error:
+        raise PydanticCustomError("tuple_type", "{message}", {"message": str(error)}) from error
+
+
+#: Several names; a set may be given in code, since its order does not change the digest.
+READ_NAMES: Final = BeforeValidator(_read_names)
+Names: TypeAlias = Annotated[tuple[Name, ...], READ_NAMES]
 
 #: Prose for people or models; bounded so that one value cannot fill the memory.
 Text: TypeAlias = Annotated[str, StringConstraints(max_length=200_000)]

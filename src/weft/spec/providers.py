@@ -1,11 +1,11 @@
 """Providers: which artifacts of the board an agent is shown, as data."""
 
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias, cast
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AwareDatetime, BeforeValidator, Field
+from pydantic import AwareDatetime, Field
 
-from weft.spec.part import JsonMap, Name, Nearness, ObjectRef, Part, Text, Words
+from weft.spec.part import JsonMap, Name, Names, Nearness, ObjectRef, Part, Text, Words
 
 #: How many artifacts a provider gives where nobody says so, and at most.
 DEFAULT_LIMIT = 50
@@ -18,17 +18,6 @@ CANDIDATES = 200
 MAX_OFFSET = 2**53
 
 
-def _ordered(value: object) -> object:
-    """A set has no order of its own; the spec has one, or its digest would change."""
-    if isinstance(value, list):
-        return tuple(cast("list[object]", value))  # What comes from a file, strictly read.
-    if not isinstance(value, set | frozenset):
-        return value
-    return tuple(sorted(cast("set[str]", value)))
-
-
-#: Names in any order; a set may be given in code.
-Names: TypeAlias = Annotated[tuple[Name, ...], BeforeValidator(_ordered)]
 Limit: TypeAlias = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from weft.spec.part import Name, Part
+from weft.spec.part import READ_NAMES, Name, Part
 
 
 class PublicVisibility(Part):
@@ -17,14 +17,14 @@ class PrivateVisibility(Part):
     """Only the named agents see it."""
 
     kind: Literal["private"] = "private"
-    agents: Annotated[tuple[Name, ...], Field(min_length=1, max_length=100)]
+    agents: Annotated[tuple[Name, ...], Field(min_length=1, max_length=100), READ_NAMES]
 
 
 class LabelledVisibility(Part):
     """Only agents that have all of the labels see it."""
 
     kind: Literal["labelled"] = "labelled"
-    labels: Annotated[tuple[Name, ...], Field(min_length=1, max_length=100)]
+    labels: Annotated[tuple[Name, ...], Field(min_length=1, max_length=100), READ_NAMES]
 
 
 class TenantVisibility(Part):

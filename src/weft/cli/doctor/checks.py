@@ -17,7 +17,7 @@ from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
 from weft.adapters.system_clock import SystemClock
 from weft.app.embeddings import open_embedder
 from weft.app.linking import linking_of
-from weft.app.models import ANY_MODEL, NO_MODEL
+from weft.app.models import ANY_MODEL, SAMPLE
 from weft.app.registries import open_registry
 from weft.app.settings import allowed_hosts, durability_of, tool_limits
 from weft.cli.doctor import Diagnosis
@@ -218,7 +218,7 @@ def _holds(file: Path, text: str) -> bool:
 def models_check() -> Diagnosis:
     """Look whether the models that the environment names could be asked, and which keys it has."""
     settings = read_environment()
-    usual = settings.get("WEFT_MODEL") or NO_MODEL
+    usual = settings.get("WEFT_MODEL") or SAMPLE
     try:
         _refuse_wrong(settings, usual)
     except UsageError as error:

@@ -24,6 +24,7 @@ from weft.findings import Json
 from weft.runtime.board.types import ArtifactTypes
 from weft.runtime.tools.context_variables import Context
 from weft.runtime.variables.json_values import plain_json
+from weft.spec.part import name_list
 from weft.spec.visibility import Visibility
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -189,12 +190,19 @@ def _draft(it: object, types: ArtifactTypes, publishes: Sequence[str]) -> JsonDr
         raise ToolError(f"an artifact of the type {type_} does not fit: {fault}")
     draft: JsonDraft = {"type": type_, "payload": payload}
     if output.tags:
-        draft["tags"] = list(output.tags)
+        draft["tags"] = list(_tags(output))
     if output.visibility is not None:
         draft["visibility"] = _visibility(output.visibility)
     if output.partition:
         draft["partition"] = output.partition
     return draft
+
+
+def _tags(output: Output) -> tuple[str, ...]:
+    try:
+        return name_list(output.tags)
+    except ValueError as error:
+        raise ToolError(f"the tags of an artifact cannot be used: {error}") from error
 
 
 def _visibility(given: object) -> dict[str, Json]:

@@ -1,7 +1,7 @@
 """The way onto boards: publishing, looking, and what is collected beyond correlations."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -92,7 +92,7 @@ class BoardGateway(Gateway):
         payload: object,
         *,
         scope: Scope,
-        tags: Sequence[str] = (),
+        tags: Iterable[str] = (),
         visibility: Visibility | Mapping[str, Json] | None = None,
         correlation: str | None = None,
         partition: str = "",

@@ -1,6 +1,6 @@
 """Publishing from outside: what is let onto a board, and into which run it goes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -16,6 +16,7 @@ from weft.ports.clock import Clock
 from weft.runtime.board.calls import OutsideCall, code_call, consulted
 from weft.runtime.variables.json_values import plain_json
 from weft.runtime.workflow import Workflow
+from weft.spec.part import name_list
 from weft.spec.visibility import Visibility
 
 #: How long the name of an artifact, a correlation, a partition or a tag may be.
@@ -38,7 +39,7 @@ class Offer(NamedTuple):
 
     type: str
     payload: object
-    tags: Sequence[str] = ()
+    tags: Iterable[str] = ()
     visibility: Visibility | Mapping[str, Any] | None = None
     correlation: str | None = None
     partition: str = ""
@@ -50,8 +51,10 @@ class Offer(NamedTuple):
 def judged(workflow: Workflow, offer: Offer) -> JsonDraft:
     """Return what is offered as a draft. Raises UsageError with the field that does not fit."""
     _require_board(workflow)
-    if isinstance(offer.tags, str):
-        raise UsageError(f"tags are several texts, not {offer.tags!r}", hint="write them as a list")
+    try:
+        tags = name_list(offer.tags)
+    except ValueError as error:
+        raise UsageError(f"the tags cannot be used: {error}") from None
     if _MARKS.intersection(offer.correlation or ""):
         raise UsageError(
             f"{offer.correlation!r} cannot be a correlation: # and ~ mean something in runs",
@@ -62,7 +65,7 @@ def judged(workflow: Workflow, offer: Offer) -> JsonDraft:
         ("correlation", offer.correlation or ""),
         ("partition", offer.partition),
         ("id", offer.id),
-        *(("tag", it) for it in offer.tags),
+        *(("tag", it) for it in tags),
     ):
         _require_name(what, text)
     try:
@@ -75,7 +78,7 @@ def judged(workflow: Workflow, offer: Offer) -> JsonDraft:
     draft: JsonDraft = {
         "type": offer.type,
         "payload": payload,
-        "tags": list(offer.tags),
+        "tags": list(tags),
         "partition": offer.partition,
         "id": offer.id,
     }

@@ -55,6 +55,8 @@ class Workflow:
     compiled: CompiledWorkflow
     views: Mapping[str, View]
     models: Mapping[str, str | None]
+    #: Whether a run asks an agent that names no model, so that the host must have a default.
+    needs_default_model: bool
     settings: Mapping[str, ModelSettings | None]
     tools: Tools
     forms: Mapping[str, Form]
@@ -192,6 +194,7 @@ def _linked(
         compiled=compiled,
         views=dict(_views(spec, tools, compiled, types)),
         models=dict(_models(spec)),
+        needs_default_model=None in _asked_models(spec),
         settings=settings_by_agent(spec),
         tools=tools,
         forms=make_forms(spec),
@@ -258,6 +261,19 @@ def _output_validators(
         schema = _published_schema(it, types or NO_TYPES)
         if schema is not None:
             yield it.agent, validator_for(schema.schema)
+
+
+def _asked_models(spec: WorkflowSpec) -> Iterator[str | None]:
+    """Yield the model of each agent that a run asks without code: None where it names none."""
+    usual = {it.agent_name: it.model or spec.orchestrator.model for it in spec.agents}
+    if spec.board is None and spec.flow is None:
+        yield from usual.values()
+    for agent in spec.board.agents if spec.board else ():
+        for engine in agent.engines or (ModelEngine(),):
+            if isinstance(engine, ModelEngine):
+                yield engine.model or usual.get(agent.agent)
+    for _, _, work in roles(spec.flow) if spec.flow else ():
+        yield usual.get(work.agent)
 
 
 def _models(spec: WorkflowSpec) -> Iterator[tuple[str, str | None]]:
