@@ -59,6 +59,11 @@ def test_version_is_the_one_in_pyproject():
     assert weft.__version__ == project["version"]
 
 
+@pytest.mark.parametrize("door", ["weft.board", "weft.flow", "weft.retrieval", "weft.testing"])
+def test_every_public_module_can_be_the_first_import(door: str):
+    subprocess.run([sys.executable, "-c", f"import {door}"], check=True)
+
+
 def test_import_weft_loads_nothing_heavy():
     loaded = f"[name for name in {HEAVY!r} if name in sys.modules]"
     question = f"import sys, weft, weft.testing; print({loaded})"

@@ -539,7 +539,7 @@ def test_the_object_that_was_given_is_the_one_that_is_called():
 def test_what_is_wrong_with_a_name_is_said():
     async def test(board, clock):
         board.types(Order)
-        with pytest.raises(UsageError, match="tags are several texts"):
+        with pytest.raises(UsageError, match="expected a list of names, got the text"):
             await board.publish(Order(number=1), tags="web")
         with pytest.raises(UsageError, match="a tag cannot be empty"):
             await board.publish(Order(number=1), tags=[""])

@@ -17,7 +17,8 @@ from weft.runtime.signals import Answer, Stop
 
 
 @pytest.fixture
-def workspace(tmp_path):
+def workspace(tmp_path, monkeypatch):
+    monkeypatch.setenv("WEFT_MODEL", "sample")
     for name in ("HelloWorld", "CustomerSupportRouter"):
         shutil.copytree(shipped_folder() / name, tmp_path / "workflows" / name)
     return tmp_path

@@ -155,10 +155,10 @@ def refused(board, what):
 
 def test_without_embeddings_nothing_is_published(monkeypatch):
     monkeypatch.setenv("WEFT_EMBEDDINGS", "none")
-    board = Board()
+    board = Board(model="sample")
     waiting(board, semantic_match=ABOUT)
     refused(board, "a subscription of worker has semantic_match")
-    board = Board()
+    board = Board(model="sample")
     inner = RedactingProvider(SemanticContextProvider("x"), drop={"secret"})
     board.agent("a").consumes(Note).with_context(inner, fallback=RecentProvider())
     refused(board, "a provider of a is semantic")

@@ -16,7 +16,7 @@ from weft.dsl.fingerprint import fingerprint
 from weft.dsl.importable import holds_secret, options_of
 from weft.dsl.objects import LocalObjects
 from weft.errors import LinkError
-from weft.runtime.workflow.linked_objects import ObjectMaker
+from weft.runtime.linked_objects import ObjectMaker
 
 
 class Kind(Enum):

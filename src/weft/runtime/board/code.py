@@ -14,7 +14,7 @@ from weft.context.slices import ContextProvider
 from weft.errors import LinkError
 from weft.ids import OBJECT_REF
 from weft.ports.tools import ToolLoader
-from weft.runtime.workflow.linked_objects import ObjectMaker, find_objects, unusable
+from weft.runtime.linked_objects import ObjectMaker, find_objects, unusable
 from weft.spec.board import Board, BoardAgent, Component, FunctionEngine, HookName
 from weft.spec.providers import (
     CompositeProvider,

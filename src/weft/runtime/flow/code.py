@@ -13,7 +13,7 @@ from weft.engine.flow.plan import steps_of, works_of
 from weft.ports.retriever import Collection, VectorSearchAdapter
 from weft.ports.tools import ToolLoader
 from weft.runtime.flow.lost_fields import lost_fields
-from weft.runtime.workflow.linked_objects import ObjectMaker, find_objects, unusable
+from weft.runtime.linked_objects import ObjectMaker, find_objects, unusable
 from weft.spec.flow import AgentWork, Flow, FunctionWork, RetrievalIngredient, StepContext
 from weft.spec.part import JsonMap
 
