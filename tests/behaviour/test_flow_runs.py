@@ -148,9 +148,7 @@ def test_a_run_that_waits_says_for_whom():
 
 def test_a_collection_that_is_not_there_names_the_nearest():
     with pytest.raises(UsageError, match="searches the collection Library") as caught:
-        weft.run(
-            writing(), Draft(topic="Bees"), model="sample", collections={"Librari": library()}
-        )
+        weft.run(writing(), Draft(topic="Bees"), model="sample", collections={"Librari": library()})
     hint = caught.value.hint or ""
     assert hint.startswith("did you mean Librari? or make it: weft collection add Library PATHS")
     assert 'workspace="."' in hint

@@ -165,7 +165,9 @@ class Collections:
             place.delete()
             return []
         known = await self.sources(collection, app=app)
-        found = dict.fromkeys(it for source in _several(sources) for it in self._meant(place, source, known))
+        found = dict.fromkeys(
+            it for source in _several(sources) for it in self._meant(place, source, known)
+        )
         await self._collection(place).remove(list(found))
         return list(found)
 

@@ -4,7 +4,17 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AwareDatetime, Field, StringConstraints, Tag
 
-from weft.spec.part import TEXT_OR_OBJECT, JsonMap, Name, Names, Nearness, ObjectRef, Part, Text, Words
+from weft.spec.part import (
+    TEXT_OR_OBJECT,
+    JsonMap,
+    Name,
+    Names,
+    Nearness,
+    ObjectRef,
+    Part,
+    Text,
+    Words,
+)
 from weft.spec.providers import Provider
 from weft.spec.visibility import PUBLIC, Visibility
 
