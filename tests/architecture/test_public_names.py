@@ -71,3 +71,11 @@ def test_import_weft_loads_nothing_heavy():
         [sys.executable, "-c", question], capture_output=True, text=True, check=True
     )
     assert answer.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "module", ["weft", "weft.board", "weft.flow", "weft.retrieval", "weft.testing"]
+)
+def test_every_public_module_can_be_imported_first(module: str):
+    """Which module is imported first decides whether a circular import is noticed."""
+    subprocess.run([sys.executable, "-c", f"from {module} import *"], check=True)
