@@ -2,11 +2,13 @@
 
 import os
 import re
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -14,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements" / "all.lock"
+DOCS_LOCK = ROOT / "requirements" / "docs.lock"
 LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
 
 #: Written so that no pattern matches its own text here.
@@ -66,8 +69,12 @@ def locked(lock: Path = LOCK) -> dict[str, str]:
     return {canonicalize_name(name): rest for name, _, rest in entries}
 
 
-def project() -> dict[str, object]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+def pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def project() -> dict[str, Any]:
+    return pyproject()["project"]
 
 
 def make_targets() -> set[str]:
@@ -134,14 +141,18 @@ def test_lock_satisfies_pyproject():
     """A dependency changed without `scripts/lock` is noticed here, without the network."""
     extras: dict[str, list[str]] = project()["optional-dependencies"]
     wanted = [*project()["dependencies"], *(line for extra in extras.values() for line in extra)]
-    versions = {name: rest.partition(" ")[0] for name, rest in locked().items()}
-    unmet = [
+    assert unmet_requirements(wanted, LOCK) == []
+    assert unmet_requirements(pyproject()["dependency-groups"]["docs"], DOCS_LOCK) == []
+
+
+def unmet_requirements(wanted: list[str], lock: Path) -> list[str]:
+    versions = {name: rest.partition(" ")[0] for name, rest in locked(lock).items()}
+    return [
         line
         for line in wanted
         if (need := Requirement(line)).name != project()["name"]
         and versions.get(canonicalize_name(need.name), "0") not in need.specifier
     ]
-    assert unmet == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
@@ -153,36 +164,86 @@ def test_every_make_command_a_page_names_exists(page: str):
     assert named <= make_targets()
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
-def test_every_link_of_a_page_leads_to_a_file(page: str):
-    targets = re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text(encoding="utf-8"))
-    assert [target for target in targets if not (ROOT / target).exists()] == []
-
-
 def test_readme_names_the_two_commands():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "make run" in readme
     assert "make test" in readme
 
 
-@pytest.mark.parametrize("script", [".ci/run", "scripts/lock"])
+@pytest.mark.parametrize("script", [".ci/run", "scripts/lock", "scripts/second-python"])
 def test_scripts_are_executable(script: str):
     assert os.access(ROOT / script, os.X_OK)
 
 
-@pytest.mark.parametrize("failing", ["", "check", "test"])
-def test_ci_runs_both_parts_and_fails_when_either_does(failing: str, tmp_path: Path):
-    fake = tmp_path / "make"
-    fake.write_text(f'#!/bin/sh\necho "$1" >> "{tmp_path}/calls"\n[ "$1" != "{failing}" ]\n')
-    fake.chmod(0o755)
+@pytest.mark.parametrize("failing", ["", "check", "test", "docs", "second-python"])
+def test_ci_runs_every_part_and_fails_when_one_does(failing: str, tmp_path: Path):
+    """The real script runs in a copy of the repository whose commands only note their names."""
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci" / "run")
+    for name, part in [("make", "$1"), ("scripts/second-python", "second-python")]:
+        fake = tmp_path / name
+        fake.write_text(
+            f'#!/bin/sh\necho "{part}" >> "{tmp_path}/calls"\n[ "{part}" != "{failing}" ]\n'
+        )
+        fake.chmod(0o755)
     result = subprocess.run(
-        [ROOT / ".ci" / "run"],
+        [tmp_path / ".ci" / "run"],
         env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
         check=False,
     )
-    assert (tmp_path / "calls").read_text().split() == ["check", "test"]
+    assert (tmp_path / "calls").read_text().split() == ["check", "test", "docs", "second-python"]
     assert (result.returncode != 0) == (failing != "")
+
+
+def run_second_python(folder: Path, candidates: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run the real script where only these Pythons exist and every other program notes its name."""
+    for place in ("scripts", ".venv/bin", "bin", "home"):
+        (folder / place).mkdir(parents=True)
+    shutil.copy(ROOT / "scripts" / "second-python", folder / "scripts")
+    programs = {f"bin/{name}": text for name, text in candidates.items()}
+    programs |= {".venv/bin/python": "echo 3.11"}
+    programs |= {f".venv/bin/{name}": f'echo {name} "$@"' for name in ("pyright", "uv")}
+    for name, text in programs.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    for tool in ("bash", "dirname", "mktemp", "rm", "sh"):
+        (folder / "bin" / tool).symlink_to(shutil.which(tool) or tool)
+    return subprocess.run(
+        [folder / "scripts" / "second-python"],
+        env={"PATH": str(folder / "bin"), "HOME": str(folder / "home"), "TMPDIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_second_python_is_skipped_with_one_line_when_there_is_none(tmp_path: Path):
+    shim = "echo 'pyenv: python3.13: command not found' >&2; exit 127"
+    result = run_second_python(tmp_path, {"python3.13": shim, "python3.11": "echo 3.11"})
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "Skipped: no usable Python besides 3.11 is installed.\n"
+
+
+def test_second_python_is_type_checked_and_tested(tmp_path: Path):
+    fails = 'echo "$@"; exit 5'
+    result = run_second_python(tmp_path, {"python3.12": "echo 3.12", "python": fails})
+    assert "pyright --pythonversion 3.12\n" in result.stdout
+    assert "-m pytest -q" in result.stdout
+    assert result.returncode == 5, result.stderr
+
+
+def test_install_ends_with_the_next_step():
+    """The environment counts as up to date (-o), so that only the last line of the recipe runs."""
+    result = subprocess.run(
+        ["make", "--silent", "-o", ".venv/.installed", "install"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Next: make run" in result.stdout
 
 
 def test_decisions_are_numbered_without_gaps():
