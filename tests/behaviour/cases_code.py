@@ -40,6 +40,11 @@ _TOOL: Final = [
     _in_tools("TOOL002", '"find_order"', '"find_orders"', '"find_orders"'),
     _in_tools("TOOL002", '"find_order"', '"findOrder"', '"findOrder"', mends=True),
     Case("TOOL002", "tools.json", '"find_order"', (Swap(_ORDERS, "def find_order", "def get"),)),
+    Case(
+        "BIND011", "agents.json", "[]", (Drop("agents.json"), Add("agents.json", '{"agents": []}'))
+    ),
+    _in_refunds("UI011", "return await", "return", "use_ui_tool(tool_id"),
+    _in_orders("VAR029", '.get("crm_key")', '.get("crm_kay")', 'context_variables.get("crm_kay")'),
     _in_orders("TOOL003", "order_id: str,", "order_id: str;", "; context"),
     _in_masking("TOOL003", "return messages", "return messages)", ")\n"),
     _in_orders("TOOL004", "order_id: str,", "order_id,", "order_id, context"),
@@ -68,6 +73,13 @@ _TOOL: Final = [
         "agents.json",
         'true,\n      "structured',
         (Swap("tools.json", _AUTOMATIC, '"auto_invoke": false}'),),
+        severity="warning",
+    ),
+    Case(
+        "BIND010",
+        "agents.json",
+        '"opnai:x"',
+        (Swap("agents.json", '"auto_tool_mode"', '"model": "opnai:x", "auto_tool_mode"'),),
     ),
     Case(
         "TOOL009",

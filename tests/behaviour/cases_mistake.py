@@ -105,6 +105,8 @@ class Case:
     also: Mapping[str, str] = field(default_factory=dict[str, str])
     #: The files that are spoilt, where they are not those of the family.
     base: Mapping[str, str] | None = None
+    #: The severity, where it is not that of the code.
+    severity: str | None = None
 
     def files(self) -> Files:
         """Return the files with the mistake in them."""

@@ -77,6 +77,7 @@ def test_what_was_fetched_is_told_with_place_time_default_and_fault(told):
     assert found["plan"].where == 'database plans {"user_id":"ada"}'
     assert found["plan"].note == {"collection": "plans", "query": {"user_id": "ada"}}
     assert found["plan"].ms is not None
+    assert found["claim"].where == 'entity claims {"user_id":"ada"}, tenant app'
     assert found["terms"].where == "file terms.txt"
     assert found["mcp:shop"].tools == ("shop_stock",)
     risk, rate = told.turns[0].fetched

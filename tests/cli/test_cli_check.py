@@ -349,7 +349,7 @@ def test_fix_has_an_end_in_any_case(weft, support, monkeypatch):
 def test_profile_reaches_the_rules(weft, workspace, monkeypatch):
     asked: list[str] = []
 
-    def review(path, *, profile, kinds, suppressed, on_package, is_installed):
+    def review(path, *, profile, kinds, suppressed, on_package, is_installed, model_providers):
         asked.append(profile)
         return Review((), (), 0)
 

@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 from weakref import WeakKeyDictionary
 
+from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
 from weft.adapters.models.recorded import RecordedModel
-from weft.adapters.models.registry import ModelRegistry
+from weft.adapters.models.registry import ADDRESSES, ModelRegistry
 from weft.adapters.models.retry import WithFallback
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import steering_of
@@ -31,6 +32,12 @@ _OWN: Final = frozenset({"sample", DESIGNER, "replay", "you"})
 
 #: How many recorded runs are kept in memory to answer again.
 MOST_RECORDED: Final = 8
+
+
+def known_providers() -> frozenset[str]:
+    """Return what the name of a model may begin with here: providers, addresses, own models."""
+    return frozenset({*COMPATIBLE, *THROUGH_LIBRARY, *ADDRESSES, *_OWN})
+
 
 ReadRun: TypeAlias = Callable[[Scope, str], Awaitable[list[Event]]]
 

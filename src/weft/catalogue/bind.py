@@ -109,6 +109,22 @@ BIND: Final[tuple[Rule, ...]] = (
         ),
         example='{"kind": "api_router", "entrypoint": "tools.api:get_routes"}',
     ),
+    Rule(
+        code="BIND010",
+        severity="error",
+        title="Unknown model provider",
+        why="A run cannot ask a model whose provider is not known here, so it does not start.",
+        fix="Write PROVIDER:MODEL with one of the providers that the finding names.",
+        example='{"agent_name": "RouterAgent", "model": "opnai:gpt-5"}',
+    ),
+    Rule(
+        code="BIND011",
+        severity="error",
+        title="No agents",
+        why="A conversation and a board are carried by agents; without any, no run can start.",
+        fix="Declare at least one agent in agents.json.",
+        example='{"agents": []}',
+    ),
 )
 
 OUT: Final[tuple[Rule, ...]] = (

@@ -118,4 +118,16 @@ RULES: Final[tuple[Rule, ...]] = (
         ),
         example='"verdict": {"type": "str", "merge": "append", "source": {"type": "derived"}}',
     ),
+    Rule(
+        code="VAR029",
+        severity="error",
+        title="Code reads a variable that is not declared",
+        why=(
+            "A variable that is not declared never has a value: `get` returns its default, and "
+            "`[...]` raises KeyError. Only reads through a parameter context_variables (in the "
+            "declared function also context) are checked."
+        ),
+        fix="Correct the name in the code, or declare the variable in context_variables.json.",
+        example='context_variables.get("amout")    (declared: amount)',
+    ),
 )

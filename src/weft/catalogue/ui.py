@@ -156,4 +156,15 @@ RULES: Final[tuple[Rule, ...]] = (
             'response_schema: {"properties": {"pin": {"type": "string", "format": "password"}}}'
         ),
     ),
+    Rule(
+        code="UI011",
+        severity="error",
+        title="Answer is not awaited",
+        why=(
+            "use_ui_tool is asynchronous. Without `await` the person is never asked, and the tool "
+            "returns a coroutine instead of the answer."
+        ),
+        fix="Write `await use_ui_tool(...)`, and declare the function with `async def`.",
+        example='return use_ui_tool("approve_plan", {"plan": plan})',
+    ),
 )

@@ -32,6 +32,10 @@ _OF_CONVERSATIONS: Final = frozenset(
 _NOT_OF_BOARDS: Final = _OF_CONVERSATIONS | {"BIND007"}
 
 
+#: Says that there are no agents.
+NO_AGENTS: Final = "BIND011"
+
+
 class Locate(Protocol):
     """Tells where in the author's files a value of the spec stands."""
 
@@ -52,7 +56,15 @@ def check(
 
     `broken` names the fields of the spec whose files could not be read.
     """
-    readable = [rule for rule in RULES if rule.reads.isdisjoint(broken) and _applies(rule, subject)]
+    # Without any agent every name of one is unknown: one finding says so instead.
+    missing = {"agents"} if not subject.spec.agents and subject.spec.flow is None else set[str]()
+    readable = [
+        rule
+        for rule in RULES
+        if rule.reads.isdisjoint(broken)
+        and (rule.reads.isdisjoint(missing) or rule.code == NO_AGENTS)
+        and _applies(rule, subject)
+    ]
     return sort_findings(
         finding
         for rule in readable

@@ -58,6 +58,8 @@ class Subject:
     files: frozenset[str] | None = None
     #: Tells whether a module can be imported where it is checked; None if nobody has looked.
     is_installed: Callable[[str], bool] | None = None
+    #: The model providers known where it is checked; None if that is not known.
+    model_providers: frozenset[str] | None = None
 
     @cached_property
     def agents(self) -> dict[str, Agent]:

@@ -89,8 +89,13 @@ def _how(workflow: Workflow, origin: str, told: dict[str, Any], fault: str) -> H
 def _where(workflow: Workflow, origin: str, told: dict[str, Any]) -> str:
     """Say where something was looked for."""
     parts: list[str] = []
+    variable = workflow.spec.variables.get(origin)
     if "collection" in told:
-        parts.append(f"{told['collection']} {to_json(told['query']).decode()}")
+        database = getattr(variable.source, "database", None) if variable else None
+        collection = ".".join(filter(None, (database, told["collection"])))
+        parts.append(f"{collection} {to_json(told['query']).decode()}")
+    if told.get("tenant"):
+        parts.append(f"tenant {told['tenant']}")
     if "service" in told:
         parts.append(f"{told['service']}.{told['operation']}")
     if "path" in told:
@@ -99,6 +104,5 @@ def _where(workflow: Workflow, origin: str, told: dict[str, Any]) -> str:
         parts.append("as it was kept")
     if "attempts" in told:
         parts.append(f"after {told['attempts']} attempts")
-    variable = workflow.spec.variables.get(origin)
     kind = variable.source.type if variable else ""
     return ", ".join((f"{kind} {parts[0]}".strip(), *parts[1:])) if parts else kind

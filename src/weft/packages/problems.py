@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Annotated, Final, Literal, TypeAlias, Union, get_args, get_origin
 
+import annotated_types
 from pydantic import Tag, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -34,6 +35,9 @@ _EXPECTED: Final = {
     "datetime_from_date_parsing": "a date and a time",
     "timezone_aware": "a time with its zone",
 }
+
+#: What is said of a number outside of its range.
+_BOUNDS: Final = frozenset({"greater_than", "greater_than_equal", "less_than", "less_than_equal"})
 
 #: What a text must look like that fits a pattern, and how to write it.
 _FORMS: Final = {
@@ -171,8 +175,41 @@ def _refused_otherwise(detail: ErrorDetails, model: type[Part]) -> tuple[str, tu
         return f"expected at least {least} in the list, found {found}", ("add what is missing",)
     if kind == "string_too_short":
         return "the text is empty", ("write one, or leave the key out",)
+    if kind in _BOUNDS:
+        allowed = _range(detail["loc"], model)
+        return f"expected a number {allowed}, found {describe(detail['input'])}", ()
     message = detail["msg"]
     return message[:1].lower() + message[1:], ()
+
+
+def _range(loc: _Loc, model: type[Part]) -> str:
+    """Say which numbers a field allows."""
+    low = high = ""
+    for bound in _metadata(_field(loc, model)):
+        match bound:
+            case annotated_types.Ge(ge=least):
+                low = f"of {least} or more"
+            case annotated_types.Gt(gt=least):
+                low = f"greater than {least}"
+            case annotated_types.Le(le=most):
+                high = f"at most {most}"
+            case annotated_types.Lt(lt=most):
+                high = f"less than {most}"
+            case _:
+                continue
+    return " and ".join(filter(None, (low, high)))
+
+
+def _metadata(field: FieldInfo | None) -> Iterator[object]:
+    """Yield the constraints of a field, those of an optional type too."""
+    waiting: list[object] = [field.annotation] if field else []
+    yield from field.metadata if field else ()
+    while waiting:
+        annotation = waiting.pop()
+        if get_origin(annotation) is Annotated:
+            for found in get_args(annotation)[1:]:
+                yield from found.metadata if isinstance(found, FieldInfo) else (found,)
+        waiting += get_args(annotation) if get_origin(annotation) is not Literal else ()
 
 
 def _as_kind(detail: ErrorDetails, model: type[Part]) -> tuple[str, ...]:
@@ -234,9 +271,15 @@ def _known_keys(loc: _Loc, model: type[Part]) -> list[str]:
 
 def _annotation(loc: _Loc, model: type[Part]) -> object:
     """Return the type of the field a location ends in, or None where no model declares it."""
+    field = _field(loc, model)
+    return field.annotation if field else None
+
+
+def _field(loc: _Loc, model: type[Part]) -> FieldInfo | None:
+    """Return the field a location ends in, or None where no model declares it."""
     parent = _walk(model, loc[:-1])[1] if loc else None
     fields = _fields(parent).items() if parent else ()
-    return next((it.annotation for name, it in fields if loc[-1] in {name, it.alias}), None)
+    return next((field for name, field in fields if loc[-1] in {name, field.alias}), None)
 
 
 def _walk(annotation: object, loc: _Loc) -> tuple[Path, type[Part] | None]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from weft.check.rules.explored import blocks_exploration
 from weft.check.rules.secrets import why_not_read
 from weft.check.run import check, sort_findings
 from weft.check.subject import Profile, Subject
@@ -28,6 +29,8 @@ class Reviewed:
     name: str
     orchestrator: Orchestrator
     files: int
+    #: Whether its runs were explored; errors about names and conditions keep them from being so.
+    explored: bool = True
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ def review_package(
     kinds: TriggerKinds = NO_KINDS,
     suppressed: frozenset[str] = frozenset(),
     is_installed: Callable[[str], bool] | None = None,
+    model_providers: frozenset[str] | None = None,
 ) -> tuple[Finding, ...]:
     """Return all there is to say about one package: what reading found and what rules say."""
     subject = Subject(
@@ -62,6 +66,7 @@ def review_package(
         suppressed=suppressed,
         files=_files_read(package),
         is_installed=is_installed,
+        model_providers=model_providers,
     )
     said = check(subject, locate=package.locate, broken=package.broken)
     placed = (_in_folder(finding, package) for finding in said)
@@ -100,25 +105,28 @@ def review(
     suppressed: frozenset[str] = frozenset(),
     on_package: Callable[[int, int], None] = _tell_nobody,
     is_installed: Callable[[str], bool] | None = None,
+    model_providers: frozenset[str] | None = None,
 ) -> Review:
     """Read and check a package, or a workspace with all its packages and packs.
 
     `on_package` is told after each package how many of how many are done. `is_installed` tells of
-    modules that packages refer to.
+    modules that packages refer to, and `model_providers` are the names that models may begin with.
     """
     packages: list[Reviewed] = []
     said: list[Finding] = []
     folders = find_packages(path)
     for folder in folders:
         package = read_package(folder)
-        said += review_package(
+        found = review_package(
             package,
             profile=profile,
             kinds=kinds,
             suppressed=suppressed,
             is_installed=is_installed,
+            model_providers=model_providers,
         )
-        packages.append(_reviewed(package))
+        said += found
+        packages.append(_reviewed(package, explored=not blocks_exploration(package.spec, found)))
         on_package(len(packages), len(folders))
     packs = read_packs(path)
     said += [finding for pack in packs for finding in pack.findings]
@@ -141,12 +149,13 @@ def _files_read(package: Package) -> frozenset[str]:
     )
 
 
-def _reviewed(package: Package) -> Reviewed:
+def _reviewed(package: Package, *, explored: bool) -> Reviewed:
     return Reviewed(
         folder=package.folder,
         name=package.name,
         orchestrator=package.spec.orchestrator,
         files=len(package.files) + len(package.code),
+        explored=explored,
     )
 
 

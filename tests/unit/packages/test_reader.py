@@ -201,7 +201,7 @@ def test_kind_of_a_union_unknown_or_missing(folder):
         ([1], "max_turns: expected a whole number, found a list"),
         ({}, "max_turns: expected a whole number, found an object"),
         ("x" * 61, "max_turns: expected a whole number, found a long text"),
-        (0, "max_turns: input should be greater than or equal to 1"),
+        (0, "max_turns: expected a number of 1 or more and at most 500, found 0"),
     ],
 )
 def test_value_of_the_wrong_kind(folder, value, fact):

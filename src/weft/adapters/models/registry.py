@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Factory = Callable[[str], Model]
 
 #: What a name begins with that is the address of a server.
-_ADDRESSES: Final = ("http", "https")
+ADDRESSES: Final = ("http", "https")
 _NO_KEY: Final = "without a key: sample makes up replies, you lets you give them"
 
 
@@ -89,7 +89,7 @@ class ModelRegistry:
         return self._models[name]
 
     def knows(self, kind: str) -> bool:
-        return kind in {*self._factories, *_ADDRESSES, *self._providers, *THROUGH_LIBRARY}
+        return kind in {*self._factories, *ADDRESSES, *self._providers, *THROUGH_LIBRARY}
 
     async def close(self) -> None:
         models, self._libraries = self._libraries, []
@@ -103,7 +103,7 @@ class ModelRegistry:
         kind, colon, rest = name.partition(":")
         if kind in self._factories:
             return self._factories[kind](rest)
-        if kind in _ADDRESSES:
+        if kind in ADDRESSES:
             return self._compatible(name, *_split_url(name))
         if kind in self._providers and rest:
             return self._compatible(name, self._providers[kind], rest)
@@ -135,7 +135,7 @@ class ModelRegistry:
     def require_embedder(self, name: str) -> tuple[Provider, str]:
         """Return the provider and the model of an embedder; raise UsageError if there is none."""
         kind, colon, rest = name.partition(":")
-        if kind in _ADDRESSES:
+        if kind in ADDRESSES:
             return _split_url(name)
         if kind in self._providers and rest:
             return self._providers[kind], rest

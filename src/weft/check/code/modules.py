@@ -13,6 +13,7 @@ from weft.check.code.writes import (
     WRITING,
     Write,
     called,
+    read_in,
     writes_in,
     written_through,
 )
@@ -49,6 +50,15 @@ class PlacedWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedRead:
+    """Code that reads a variable by name: where, and the object it reads through."""
+
+    variable: str
+    spot: Spot
+    through: str
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
     """What stands behind a name at the top level of a file.
 
@@ -61,6 +71,9 @@ class Definition:
     written: tuple[PlacedWrite, ...]
     asked: frozenset[Question]
     inner: frozenset[Origin]
+    reads: tuple[PlacedRead, ...] = ()
+    #: Calls that ask a person and whose answer is not awaited.
+    unawaited: tuple[Question, ...] = ()
     origin: Origin | None = None
 
     @property
@@ -98,6 +111,7 @@ def read_module(path: str, text: str, files: Collection[str]) -> Module | Syntax
             # What Python warns of while it parses is the author's affair, not the reader's.
             warnings.simplefilter("ignore")
             tree = ast.parse(text, filename=path)
+            _compile(tree, path)
     except SyntaxError as error:
         return error
     except (ValueError, RecursionError, MemoryError) as error:
@@ -106,6 +120,14 @@ def read_module(path: str, text: str, files: Collection[str]) -> Module | Syntax
     for statement in tree.body:
         _read(module, statement, files)
     return module
+
+
+def _compile(tree: ast.Module, path: str) -> None:
+    """Raise the SyntaxErrors that parsing does not find, such as `await` in a plain function."""
+    try:
+        compile(tree, path, "exec", dont_inherit=True)
+    except (RecursionError, MemoryError):
+        return  # deeply nested code can be read here all the same
 
 
 def _read(module: Module, statement: ast.stmt, files: Collection[str]) -> None:
@@ -122,6 +144,8 @@ def _read(module: Module, statement: ast.stmt, files: Collection[str]) -> None:
         tuple(_written(nodes)),
         frozenset(_asked(nodes)),
         frozenset() if outer else origins,
+        tuple(_reads(nodes)),
+        tuple(_unawaited(nodes)),
     )
     for name, origin in _bound(module, statement, files):
         module.definitions[name] = replace(inside, origin=origin)
@@ -139,15 +163,51 @@ def _mentions(nodes: Sequence[ast.AST]) -> Iterator[str]:
 def _asked(nodes: Sequence[ast.AST]) -> Iterator[Question]:
     for node in nodes:
         if isinstance(node, ast.Call) and called(node.func) == UI_CALL:
-            given = (it.value for it in node.keywords if it.arg == "tool_id")
-            root = node.func
-            while isinstance(root, ast.Attribute):
-                root = root.value
+            given = (keyword.value for keyword in node.keywords if keyword.arg == "tool_id")
             match node.args[0] if node.args else next(given, None):
                 case ast.Constant(value=str(name)) as named:
-                    yield name, Spot(named.lineno, named.col_offset), called(root)
+                    yield name, Spot(named.lineno, named.col_offset), _root(node)
                 case _:
-                    yield None, Spot(node.lineno, node.col_offset), called(root)
+                    yield None, Spot(node.lineno, node.col_offset), _root(node)
+
+
+def _root(call: ast.Call) -> str:
+    """Return the first name of what is called: `weft` of `weft.use_ui_tool`."""
+    root = call.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return called(root)
+
+
+def _unawaited(nodes: Sequence[ast.AST]) -> Iterator[Question]:
+    """Yield the calls of use_ui_tool whose result is used, or dropped, without `await`."""
+    returned = {id(node) for outer in nodes for node in _async_returns(outer)}
+    for node in nodes:
+        used = isinstance(node, ast.Expr | ast.Subscript | ast.Attribute) or id(node) in returned
+        value = getattr(node, "value", None) if used else None
+        if isinstance(value, ast.Call) and called(value.func) == UI_CALL:
+            yield None, Spot(value.lineno, value.col_offset), _root(value)
+
+
+def _async_returns(function: ast.AST) -> Iterator[ast.Return]:
+    """Yield the return statements of an async function; a plain one may return what it asks."""
+    waiting: list[ast.AST] = []
+    if isinstance(function, ast.AsyncFunctionDef):
+        waiting += function.body
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Return):
+            yield node
+        elif not isinstance(node, (*_DEF, ast.ClassDef)):
+            inner = ast.iter_child_nodes(node)
+            waiting += [it for it in inner if isinstance(it, (ast.stmt, *_COMPOUND))]
+
+
+def _reads(nodes: Sequence[ast.AST]) -> Iterator[PlacedRead]:
+    for node in nodes:
+        if isinstance(node, ast.Call | ast.Subscript) and (found := read_in(node)):
+            through, variable = found
+            yield PlacedRead(variable, Spot(node.lineno, node.col_offset), through)
 
 
 def _written(nodes: Sequence[ast.AST]) -> Iterator[PlacedWrite]:

@@ -1,4 +1,4 @@
-"""Where Python code sets context variables, as far as its text tells.
+"""Where Python code sets and reads context variables, as far as its text tells.
 
 `context_variables.set("x", 1)`, `context_variables["x"] = 1`, `context_variables.update({"x": 1})`
 and `set_context_variable(context, "x", 1)` are recognised. `set` with a text as name counts on any
@@ -21,6 +21,12 @@ _SETTERS: Final = frozenset({"set", "setdefault"})
 #: What leaves a variable without a value.
 _REMOVERS: Final = frozenset({"remove", "pop", "clear"})
 _SET_FUNCTION: Final = "set_context_variable"
+
+
+#: The methods that return the value of a variable.
+_GETTERS: Final = frozenset(
+    {"get", *(f"get_{kind}" for kind in ("str", "int", "float", "bool", "list", "dict"))}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,22 @@ def _argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
 
 def _text(node: ast.expr | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def read_in(node: ast.AST) -> tuple[str, str] | None:
+    """Return the object and the variable name of an expression that reads a variable by name."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=through), attr=method),
+            args=[ast.Constant(value=str(name)), *_],
+        ) if method in _GETTERS:
+            return through, name
+        case ast.Subscript(
+            value=ast.Name(id=through), slice=ast.Constant(value=str(name)), ctx=ast.Load()
+        ):
+            return through, name
+        case _:
+            return None
 
 
 def written_through(node: WritingNode) -> str:

@@ -57,6 +57,7 @@ def automatic_call_is_complete(subject: Subject) -> Iterator[Hit]:
                 ("agents", index, "auto_tool_mode"),
                 f"{name} has auto_tool_mode, but not {listed(lacking)}",
                 hint=("add what is missing, or set auto_tool_mode to false",),
+                severity=None if tools else "warning",
             )
 
 

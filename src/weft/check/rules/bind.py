@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from weft.check.bindings import lacks_model
+from weft.check.board_parts import agents_of
 from weft.check.code.facts import missing_function
 from weft.check.rule import rule
 from weft.check.rules.declared import RUN_POINTS
@@ -10,7 +11,8 @@ from weft.check.rules.tools import functions_meant
 from weft.check.spelling import PATH_HINT, did_you_mean, is_address_path, unknown_name
 from weft.check.subject import Hit, Subject
 from weft.findings import Fix, Path, RenameKey
-from weft.ids import slug
+from weft.ids import nearest, slug
+from weft.spec.board import ModelEngine
 from weft.spec.tools import Hook, LifecycleTool
 
 
@@ -88,6 +90,13 @@ def initial_agent_exists(subject: Subject) -> Iterator[Hit]:
         yield from _agent(subject, path, "the run begins with", name)
 
 
+@rule("BIND011", "agents", "orchestrator", "flow")
+def there_are_agents(subject: Subject) -> Iterator[Hit]:
+    if not subject.spec.agents and subject.spec.flow is None:
+        hint = 'add {"agent_name": "..."} to agents.json'
+        yield Hit(("agents",), "the workflow has no agents", hint=(hint,))
+
+
 @rule("BIND006", "orchestrator", "agents")
 def visual_agents_exist(subject: Subject) -> Iterator[Hit]:
     for index, name in enumerate(subject.spec.orchestrator.visual_agents or ()):
@@ -146,6 +155,34 @@ def extension_can_be_mounted(subject: Subject) -> Iterator[Hit]:
                 f"the {extension.kind} {extension.entrypoint} cannot be found: {missing.fact}",
                 hint=missing.hint,
             )
+
+
+@rule("BIND010", "agents", "orchestrator", "board")
+def provider_is_known(subject: Subject) -> Iterator[Hit]:
+    known = subject.model_providers
+    for path, name in _models(subject) if known is not None else ():
+        provider = name.partition(":")[0]
+        if known and provider not in known:
+            meant = nearest(provider, known)
+            hint = f'did you mean "{name.replace(provider, meant, 1)}"?' if meant else None
+            yield Hit(
+                path,
+                f'the model "{name}" names unknown provider "{provider}"',
+                hint=(hint or f"use PROVIDER:MODEL with one of {', '.join(sorted(known))}",),
+            )
+
+
+def _models(subject: Subject) -> Iterator[tuple[Path, str]]:
+    """Yield the names of language models with their paths."""
+    if subject.spec.orchestrator.model:
+        yield ("orchestrator", "model"), subject.spec.orchestrator.model
+    for index, agent in enumerate(subject.spec.agents):
+        if agent.model:
+            yield ("agents", index, "model"), agent.model
+    for path, board_agent in agents_of(subject):
+        for index, engine in enumerate(board_agent.engines):
+            if isinstance(engine, ModelEngine) and engine.model:
+                yield (*path, "engines", index, "model"), engine.model
 
 
 def _agent(subject: Subject, path: Path, what: str, name: str) -> Iterator[Hit]:

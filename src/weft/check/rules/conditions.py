@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeGuard
 
 from weft.check.explore.conditions import MOST_QUESTIONS, Truth, truth
 from weft.check.explore.samples import questions_in, samples
@@ -14,7 +14,7 @@ from weft.check.rule import rule
 from weft.check.rules.comparisons import TRUTHS, objections
 from weft.check.spelling import did_you_mean
 from weft.check.subject import Hit, Subject
-from weft.check.values import variable_types
+from weft.check.values import misfit, variable_types
 from weft.engine.defaults import may_route
 from weft.engine.variables.conditions import UNKNOWN
 from weft.errors import ExpressionError
@@ -22,11 +22,12 @@ from weft.findings import Json, Path
 from weft.ids import BUILT_IN_VARIABLES
 from weft.spec.agents import IN_WORDS, Handoff
 from weft.spec.condition_parser import mentions, parse_condition
-from weft.spec.conditions import And, Condition, names, strict_violations
+from weft.spec.conditions import And, Condition, Scalar, names, strict_violations
 from weft.spec.templates import references
 from weft.spec.type_meaning import validation_error
+from weft.spec.types import LiteralOf, TypeExpr
 from weft.spec.types import Scalar as ScalarType
-from weft.spec.variables import ComputedSource, StaticSource, Variable
+from weft.spec.variables import ComputedSource, DerivedSource, StaticSource, Variable
 
 _OPERATOR: Final = re.compile(r"[=<>\[\](){}$]")
 _SENTENCE: Final = 3
@@ -209,7 +210,7 @@ def _strict_variables(subject: Subject, found: _Rule) -> Iterator[str]:
 
 @rule("HAND015", "handoffs", "variables", "models")
 def comparison_makes_sense(subject: Subject) -> Iterator[Hit]:
-    types = subject.once(variable_types)
+    types = {**subject.once(variable_types), **_state_types(subject)}
     for found in _rules(subject):
         for objection in objections(found.text, types, subject.models):
             yield Hit(
@@ -219,6 +220,23 @@ def comparison_makes_sense(subject: Subject) -> Iterator[Hit]:
                 offset=objection.offset,
                 length=objection.length,
             )
+
+
+def _state_types(subject: Subject) -> dict[str, TypeExpr]:
+    """Return the types of variables with transitions: a run sets them to no other value."""
+    found: dict[str, TypeExpr] = {}
+    for name, source in subject.sources(DerivedSource):
+        type_ = subject.spec.variables[name].type
+        values = [source.default, *(it.from_ for it in source.transitions)]
+        values += [it.to for it in source.transitions]
+        states = [it for it in dict.fromkeys(filter(_is_scalar, values)) if it is not None]
+        if source.transitions and not any(misfit(type_, it, subject.models) for it in states):
+            found[name] = LiteralOf(tuple(states))
+    return found
+
+
+def _is_scalar(value: Json) -> TypeGuard[Scalar]:
+    return value is None or isinstance(value, str | int | bool)
 
 
 #: The values to try for each variable.

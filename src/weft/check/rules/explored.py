@@ -1,6 +1,6 @@
 """Family HAND, last part: what the exploration of all runs has found."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from weft.check.explore import EndlessRun, Exploration, UnusedRule, explore
@@ -21,8 +21,9 @@ from weft.check.rules import (
 from weft.check.spelling import listed
 from weft.check.subject import Hit, Subject
 from weft.engine.conversation.routing import link_routing
-from weft.findings import Path
+from weft.findings import Finding, Path
 from weft.spec.conditions import names as names_in
+from weft.spec.workflow import WorkflowSpec
 
 #: Everything that decides how a run can go.
 _READS: Final = (
@@ -43,6 +44,12 @@ _FEWER: Final = "let fewer variables decide handoffs, or give them fewer values"
 _WAY_OUT: Final = "add a rule that leads to user or terminate then"
 
 
+def blocks_exploration(spec: WorkflowSpec, findings: Iterable[Finding]) -> bool:
+    """Tell whether errors keep the runs of a conversation from being explored."""
+    explorable = spec.flow is None and spec.board is None
+    return explorable and any(it.code in _FIRST for it in findings if it.severity == "error")
+
+
 def is_explorable(subject: Subject) -> bool:
     """Tell whether a workflow is led by handoffs, and sound enough to be explored."""
     spec = subject.spec
@@ -51,7 +58,9 @@ def is_explorable(subject: Subject) -> bool:
     first = rules_of(
         auto, bind, conditions, groups, handoffs, names, outputs, states, triggers, variables
     )
-    return not any(True for it in first if it.code in _FIRST for _ in it.check(subject))
+    return not any(
+        hit.severity != "warning" for it in first if it.code in _FIRST for hit in it.check(subject)
+    )
 
 
 def _exploration(subject: Subject) -> Exploration:

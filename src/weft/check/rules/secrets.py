@@ -12,7 +12,7 @@ from weft.findings import Path
 from weft.spec.file_names import name_error
 from weft.spec.ingredients import LiteralIngredient
 from weft.spec.tools import McpServer
-from weft.spec.variables import ExternalSource, FileSource
+from weft.spec.variables import EnvironmentSource, ExternalSource, FileSource
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _URL_PARAMETER: Final = re.compile(r"[?&]([^=&#]+)=([^&#]*)")
@@ -27,8 +27,11 @@ def no_secret_is_written_down(subject: Subject) -> Iterator[Hit]:
     for name, path, value in declared_values(subject):
         if is_open_secret(subject.spec.variables[name]):
             continue
+        variable = subject.spec.variables[name]
+        outside = variable.secret and isinstance(variable.source, EnvironmentSource)
+        instead = 'remove "default"' if outside else _TAKEN_FROM_OUTSIDE
         for at, text in texts_in(value, ()):
-            yield from _secret_hits(name, label_of(name, at), (*path, *at), text)
+            yield from _secret_hits(name, label_of(name, at), (*path, *at), text, instead)
     for name, source in subject.sources(ExternalSource):
         yield from _url_hits(name, ("variables", name, "source", "url"), source.url)
     for index, server in enumerate(subject.spec.mcp_servers):
@@ -61,13 +64,15 @@ def _words(subject: Subject) -> Iterator[tuple[str, Path, str]]:
         yield f"the {key}", ("orchestrator", key), getattr(first, key) or ""
 
 
-def _secret_hits(name: str, label: str, path: Path, text: str) -> Iterator[Hit]:
+def _secret_hits(
+    name: str, label: str, path: Path, text: str, instead: str = _TAKEN_FROM_OUTSIDE
+) -> Iterator[Hit]:
     kind = secret_in(label, text)
     if kind:
         yield Hit(
             path,
             f"{name} seems to hold a secret, {kind}, which everyone who has the package can read",
-            hint=(_TAKEN_FROM_OUTSIDE, _GIVEN_UP),
+            hint=(instead, _GIVEN_UP),
         )
 
 

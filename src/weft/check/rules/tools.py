@@ -7,6 +7,7 @@ from typing import Final
 from weft.check.code.facts import code_of, reached
 from weft.check.code.modules import UI_CALL, Module
 from weft.check.code.signatures import PLAIN_NAME, Parameter
+from weft.check.code.writes import CONTEXT_NAMES
 from weft.check.rule import rule
 from weft.check.rules.declared import (
     all_entries,
@@ -81,10 +82,16 @@ def parameters_can_be_told(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 path,
                 f"{function.name} has no type hint for {listed(one.name for one in bare)}",
-                hint=(f"write the type, for example {bare[0].name}: str",),
+                hint=(_type_hint(bare[0].name),),
                 place=module.place(bare[0].spot),
             )
         yield from _unreadable_hints(path, module, own)
+
+
+def _type_hint(name: str) -> str:
+    if name in CONTEXT_NAMES:
+        return f"write {name}: Context if it takes the context, or the type of the argument"
+    return f"write the type, for example {name}: str"
 
 
 def _unreadable_hints(path: Path, module: Module, parameters: list[Parameter]) -> Iterator[Hit]:

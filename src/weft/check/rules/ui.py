@@ -225,6 +225,25 @@ def question_has_tool(subject: Subject) -> Iterator[Hit]:
             )
 
 
+@rule("UI011", "tools", "lifecycle_tools", "hooks", "code")
+def answer_is_awaited(subject: Subject) -> Iterator[Hit]:
+    modules = code_of(subject).modules
+    used = {
+        (definition.file, call): None
+        for entry in all_entries(subject)
+        for definition in reached(subject, entry.file or "", entry.declared.function)
+        for call in definition.unawaited
+    }
+    for file, (_, spot, root) in used:
+        if _is_outside(modules[file], root):
+            yield Hit(
+                (),
+                f"the result of {UI_CALL} is used without await",
+                hint=(f"write await {UI_CALL}(...) in an async def",),
+                place=modules[file].place(spot),
+            )
+
+
 def _remedy(subject: Subject, name: str) -> str:
     if name in subject.tools:
         return f"declare {name} as UI_Tool, or name the one that is meant"

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.check.code.facts import code_of, function_named
+from weft.check.code.modules import Definition
 from weft.check.flow_parts import sources, tested
 from weft.check.flow_parts import texts as flow_texts
 from weft.check.rule import rule
@@ -73,14 +74,17 @@ def _has_trigger(source: DerivedSource) -> bool:
     return bool(source.triggers) or any(step.trigger for step in source.transitions)
 
 
+def _definitions(subject: Subject) -> list[Definition]:
+    modules = code_of(subject).modules.values()
+    return [definition for module in modules for definition in module.definitions.values()]
+
+
 def _set_by_code(subject: Subject) -> frozenset[str] | None:
     """Return the variables that code sets; None if it may be any."""
     code = code_of(subject)
     if code.faults or _lacks_code(subject):
         return None
-    definitions = [
-        definition for module in code.modules.values() for definition in module.definitions.values()
-    ]
+    definitions = _definitions(subject)
     found = {write.variable for definition in definitions for write in definition.writes}
     # A misspelt name is reported by VAR021, and counts as what it means.
     return None if None in found else frozenset(variable_meant(subject, it) for it in found if it)
@@ -130,6 +134,8 @@ def read_variables(subject: Subject) -> frozenset[str]:
     for server in spec.mcp_servers:
         read.update(it.name for it in references(server.for_ or ""))
     read |= set(_taken_by_functions(subject))
+    # A misspelt name in the code is reported by VAR029, and counts as what it means.
+    read |= {it.variable for definition in _definitions(subject) for it in definition.reads}
     read |= set(_read_by_steps(subject))
     meant = {variable_meant(subject, name) for name in read}
     return frozenset(meant.union(*(quoted_words(text) for text in subject.code.values())))

@@ -31,6 +31,7 @@ from weft.findings import Json, Path
 from weft.ids import BUILT_IN_VARIABLES, FUNCTION_REF
 from weft.spec.condition_parser import parse_condition
 from weft.spec.condition_tokens import KEYWORDS
+from weft.spec.triggers import ToolCallTrigger
 from weft.spec.types import print_type
 from weft.spec.variables import (
     ComputedSource,
@@ -77,14 +78,19 @@ def value_fits_type(subject: Subject) -> Iterator[Hit]:
         # A state stands in many transitions.
         if fault and (name, fault) not in told and not is_open_secret(variable):
             told.add((name, fault))
-            unwritten = isinstance(path[-1], int)
-            yield Hit(
-                path,
-                f"{what} does not fit {name}: {fault}",
-                hint=('write "value" in the trigger; it is true by default',)
-                if unwritten
-                else _meant(name, variable, value),
-            )
+            hint = _if_unwritten(subject, path) or _meant(name, variable, value)
+            yield Hit(path, f"{what} does not fit {name}: {fault}", hint=hint)
+
+
+def _if_unwritten(subject: Subject, path: Path) -> tuple[str, ...]:
+    """Return the hint for a trigger whose value is left to its default; none for any other."""
+    trigger = next((it.trigger for it in placed_triggers(subject) if it.path == path), None)
+    if isinstance(trigger, ToolCallTrigger):
+        return (
+            "remove the trigger if the tool sets the variable itself",
+            'or use "tool_response" with "response_key" to take the value from the result',
+        )
+    return ('write "value" in the trigger; it is true by default',) if trigger else ()
 
 
 def _meant(name: str, variable: Variable, value: Json) -> tuple[str, ...]:

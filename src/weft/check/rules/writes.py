@@ -1,9 +1,9 @@
-"""Family VAR, fifth part: whether code may set the variables that it sets."""
+"""Family VAR, fifth part: whether code may set and read the variables that it names."""
 
 from collections.abc import Iterable, Iterator
 
 from weft.check.code.facts import code_of, reached
-from weft.check.code.modules import PlacedWrite
+from weft.check.code.modules import Definition, PlacedRead, PlacedWrite
 from weft.check.code.signatures import PLAIN_NAME
 from weft.check.rule import rule
 from weft.check.rules.declared import RUN_POINTS, AnyEntry, all_entries
@@ -33,19 +33,46 @@ def code_may_set_it(subject: Subject) -> Iterator[Hit]:
                 )
 
 
-def _sure_writes(subject: Subject, entry: AnyEntry) -> Iterator[tuple[Place, str, PlacedWrite]]:
-    """Yield what is surely a variable of the run: what else has a method `set` is left alone."""
-    modules = code_of(subject).modules
-    found = reached(subject, entry.file or "", entry.declared.function)
+@rule("VAR029", "variables", "tools", "lifecycle_tools", "hooks", "code")
+def read_is_declared(subject: Subject) -> Iterator[Hit]:
+    reported: set[tuple[Place, str]] = set()
+    for entry in all_entries(subject):
+        for definition, injected in _definitions(subject, entry):
+            for read in definition.reads:
+                if read.through not in injected or read.variable in subject.variable_names:
+                    continue
+                place = _place(subject, definition, read)
+                if (place, read.variable) not in reported:
+                    reported.add((place, read.variable))
+                    yield Hit(
+                        (*entry.path, "function"),
+                        f'{entry.declared.function} reads unknown variable "{read.variable}"',
+                        hint=did_you_mean(read.variable, subject.variable_names)
+                        or ("declare the variable in context_variables.json",),
+                        place=place,
+                    )
+
+
+def _definitions(subject: Subject, entry: AnyEntry) -> Iterator[tuple[Definition, frozenset[str]]]:
+    """Yield the code that runs for an entry, with the names that certainly hold the context."""
     parameters = entry.function.parameters if entry.function else ()
-    injected = {one.name for one in parameters if one.injected}
+    injected = frozenset(one.name for one in parameters if one.injected)
+    found = reached(subject, entry.file or "", entry.declared.function)
     for index, definition in enumerate(found):
-        # In other functions than the declared one, which comes first, only this name is sure.
-        sure = {PLAIN_NAME} if index else injected
+        # In other functions than the declared one, which comes first, only this name is certain.
+        yield definition, frozenset({PLAIN_NAME}) if index else injected
+
+
+def _place(subject: Subject, definition: Definition, placed: PlacedWrite | PlacedRead) -> Place:
+    return code_of(subject).modules[definition.file].place(placed.spot)
+
+
+def _sure_writes(subject: Subject, entry: AnyEntry) -> Iterator[tuple[Place, str, PlacedWrite]]:
+    """Yield what certainly sets a variable of the run; other objects also have a method `set`."""
+    for definition, injected in _definitions(subject, entry):
         for placed in definition.written:
-            if placed.through in sure and placed.write.variable is not None:
-                place = modules[definition.file].place(placed.spot)
-                yield place, placed.write.variable, placed
+            if placed.through in injected and placed.write.variable is not None:
+                yield _place(subject, definition, placed), placed.write.variable, placed
 
 
 def _fault(

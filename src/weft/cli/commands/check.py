@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from cyclopts import Parameter
 
+from weft.app.models import known_providers
 from weft.app.plugins import PluginTriggers, is_installed
 from weft.app.profile import profile_of, suppressed_sources
 from weft.check.run import sort_findings
@@ -193,6 +194,7 @@ def _look(request: _Request, streams: Streams) -> Report:
             suppressed=request.suppressed,
             on_package=progress,
             is_installed=is_installed,
+            model_providers=known_providers(),
         )
         for it in found
     ]
@@ -210,6 +212,7 @@ def _look(request: _Request, streams: Streams) -> Report:
         seconds=perf_counter() - began,
         fixed=fixed,
         folders=tuple(package.folder for package in packages),
+        unexplored=not all(package.explored for package in packages),
     )
 
 

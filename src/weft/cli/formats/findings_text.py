@@ -15,6 +15,11 @@ _STYLES: Final = {"error": "bold red", "warning": "bold yellow"}
 _MOST_HINTS: Final = 2
 
 
+_UNEXPLORED: Final = (
+    "Not checked yet: which agents a run reaches and whether it can end. Fix the errors first."
+)
+
+
 def full(findings: Iterable[Finding], paint: Paint, columns: int = WIDEST) -> str:
     """Return findings with frame, causes and hints, a blank line between two."""
     lines = SourceLines()
@@ -44,7 +49,8 @@ def summary(report: Report) -> str:
     kinds = ((report.errors, "error"), (report.warnings, "warning"))
     found = ", ".join(counted(number, noun) for number, noun in kinds if number)
     fixable = f" {report.fixable} fixable." if report.fixable else ""
-    return f"Found {found} in {files} {took}.{fixable}"
+    later = f"\n{_UNEXPLORED}" if report.unexplored else ""
+    return f"Found {found} in {files} {took}.{fixable}{later}"
 
 
 def failure_text(failure: Failure, paint: Paint, columns: int = WIDEST) -> str:

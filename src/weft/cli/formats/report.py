@@ -25,6 +25,8 @@ class Report:
     fixed: tuple[AppliedFix, ...] = ()
     #: The folders of the packages.
     folders: tuple[Path, ...] = ()
+    #: Whether errors kept the runs of a package from being explored.
+    unexplored: bool = False
 
     @property
     def errors(self) -> int:

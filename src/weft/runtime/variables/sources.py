@@ -96,7 +96,7 @@ async def _from_database(
     found = await _find(outside, source.collection, source.database, scope, query, wanted)
     note: dict[str, Json] = {"collection": source.collection, "query": query}
     if found is None:
-        return Reading(source.default, {**note, "found": False})
+        return Reading(source.default, {**note, "found": False, "tenant": scope.app})
     if source.field:
         return _or_default(_at(found, source.field.split(".")), source.default, note)
     if source.fields:
@@ -111,7 +111,7 @@ async def _from_entity(
     found = await _find(outside, source.collection, source.database, scope, query, ())
     note: dict[str, Json] = {"collection": source.collection, "query": query}
     if found is None:
-        return Reading(source.default, {**note, "found": False})
+        return Reading(source.default, {**note, "found": False, "tenant": scope.app})
     # What it is found by is no field of it, unless its schema says so or says nothing.
     beside = {KEY, *(set(query) - set(source.document) if source.document else ())}
     return Reading({key: it for key, it in found.items() if key not in beside}, note)

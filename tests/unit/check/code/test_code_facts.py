@@ -63,7 +63,7 @@ def test_places_count_characters_on_all_kinds_of_lines():
         ("while (p := 1):\n    q = 1", {"p", "q"}),
         ("try:\n    r = 1\nexcept* E:\n    s = 1\nfinally:\n    t = 1", {"r", "s", "t"}),
         ("match x:\n    case 1:\n        u = 1", {"u"}),
-        ("match x:\n    case None | C(a=1) | {'k': 2, **rest}:\n        y = 1", {"y"}),
+        ("match x:\n    case None | C(a=1) | {'k': 2}:\n        y = 1", {"y"}),
         ("def g(*, a, b=1): ...\nglobal z", {"g"}),
         ("with a as v:\n    def w(): inner = 1", {"v", "w"}),
     ],
