@@ -117,8 +117,10 @@ def test_unawaited_answer_is_found(body):
     [
         'async def save():\n    return await use_ui_tool("save", {})\n',
         'def save():\n    return use_ui_tool("save", {})\n',
-        'async def save():\n    def inner():\n        return use_ui_tool("save", {})\n'
-        "    return await inner()\n",
+        (
+            'async def save():\n    def inner():\n        return use_ui_tool("save", {})\n'
+            "    return await inner()\n"
+        ),
         "def use_ui_tool(name): ...\n\n\nasync def save():\n    return use_ui_tool('save')\n",
     ],
 )
