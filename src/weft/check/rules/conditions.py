@@ -14,7 +14,7 @@ from weft.check.rule import rule
 from weft.check.rules.comparisons import TRUTHS, objections
 from weft.check.spelling import did_you_mean
 from weft.check.subject import Hit, Subject
-from weft.check.values import misfit, variable_types
+from weft.check.values import value_error, variable_types
 from weft.engine.defaults import may_route
 from weft.engine.variables.conditions import UNKNOWN
 from weft.errors import ExpressionError
@@ -22,10 +22,10 @@ from weft.findings import Json, Path
 from weft.ids import BUILT_IN_VARIABLES
 from weft.spec.agents import IN_WORDS, Handoff
 from weft.spec.condition_parser import mentions, parse_condition
-from weft.spec.conditions import And, Condition, Scalar, names, strict_violations
+from weft.spec.conditions import And, Condition, names, strict_violations
 from weft.spec.templates import references
 from weft.spec.type_meaning import validation_error
-from weft.spec.types import LiteralOf, TypeExpr
+from weft.spec.types import LiteralOf, LiteralValue, TypeExpr
 from weft.spec.types import Scalar as ScalarType
 from weft.spec.variables import ComputedSource, DerivedSource, StaticSource, Variable
 
@@ -229,14 +229,14 @@ def _state_types(subject: Subject) -> dict[str, TypeExpr]:
         type_ = subject.spec.variables[name].type
         values = [source.default, *(it.from_ for it in source.transitions)]
         values += [it.to for it in source.transitions]
-        states = [it for it in dict.fromkeys(filter(_is_scalar, values)) if it is not None]
-        if source.transitions and not any(misfit(type_, it, subject.models) for it in states):
-            found[name] = LiteralOf(tuple(states))
+        states = tuple(dict.fromkeys(filter(_is_literal, values)))
+        if source.transitions and not any(value_error(type_, it, subject.models) for it in states):
+            found[name] = LiteralOf(states)
     return found
 
 
-def _is_scalar(value: Json) -> TypeGuard[Scalar]:
-    return value is None or isinstance(value, str | int | bool)
+def _is_literal(value: Json) -> TypeGuard[LiteralValue]:
+    return isinstance(value, str | int)
 
 
 #: The values to try for each variable.
