@@ -19,10 +19,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.adapters.collections.chunks import Chunking, Passage, Text, passages
 from weft.adapters.collections.collection import EmbeddedCollection
 from weft.adapters.collections.file import Place
 from weft.adapters.collections.rows import Source
+from weft.adapters.collections.texts import Chunking, Passage, Text, passages
 from weft.app.embeddings import open_embedder
 from weft.environment import read_environment
 from weft.retrieval import open_collections

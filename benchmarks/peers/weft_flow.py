@@ -17,7 +17,7 @@ from flow_job import Play, Run, main, parcel_of, place_of, price_of
 from pydantic import BaseModel, ConfigDict
 
 from weft.app.flows import open_flow, until_rest
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.flow import Workflow
 from weft.runtime.host import Host
 

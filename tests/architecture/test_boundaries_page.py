@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from support.page_play import BASE, DOCS, Desk, chapter, open_desk, read_example, sections
 from support.retrieval_play import local_model
 from weft import Answer, Scope
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.app import main
 from weft.engine.events import ToolCalled
 from weft.errors import UsageError

@@ -13,7 +13,7 @@ import pytest
 from support.page_play import CONTEXT, DOCS, Desk, chapter, open_desk, read_example, sections
 from support.service_play import Service
 from weft import Answer, Context
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.app import main
 from weft.engine.events import ToolReturned
 from weft.engine.state import State

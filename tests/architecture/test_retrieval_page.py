@@ -11,7 +11,7 @@ import pytest
 import weft.retrieval
 from support.page_play import BLOCK, DOCS, chapter
 from support.retrieval_play import local_model
-from weft.adapters.collections.readers import kind_of
+from weft.adapters.collections.texts import kind_of
 from weft.cli.app import main
 from weft.cli.commands.table import COMMANDS
 

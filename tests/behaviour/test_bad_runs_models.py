@@ -10,8 +10,8 @@ from aiohttp import web
 
 from behaviour.bad_run_play import ADA, finished, play, spec
 from weft.adapters.memory import MemoryJournal
+from weft.adapters.models.limits import RetryPolicy
 from weft.adapters.models.registry import CallRules, ModelRegistry
-from weft.adapters.models.retry import RetryPolicy
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.system_clock import SystemClock
 from weft.engine.events import ModelFailed, ModelReplied, OutputRefused, ToolFailed, ToolReturned

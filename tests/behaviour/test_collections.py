@@ -431,9 +431,9 @@ def test_a_name_is_found_though_its_vector_is_not_near(tmp_path):
 
 
 def test_words_that_are_everywhere_and_words_that_are_forgotten(tmp_path, monkeypatch):
-    monkeypatch.setattr("weft.adapters.collections.dense._FEW_PASSAGES", 2)
-    monkeypatch.setattr("weft.adapters.collections.dense._MOST_PLACES", 0.1)
-    monkeypatch.setattr("weft.adapters.collections.dense._MOST_FILTERS", 1)
+    monkeypatch.setattr("weft.adapters.collections.vectors._FEW_PASSAGES", 2)
+    monkeypatch.setattr("weft.adapters.collections.vectors._MOST_PLACES", 0.1)
+    monkeypatch.setattr("weft.adapters.collections.vectors._MOST_FILTERS", 1)
 
     async def work():
         async with by_words(tmp_path) as collections:
@@ -711,8 +711,8 @@ def test_an_index_finds_almost_all_of_the_nearest_and_is_extended(tmp_path):
         return set(np.argsort(-(vectors[rows] @ vectors[number]))[:5].tolist())
 
     async def put(collections, start, end, group):
-        from weft.adapters.collections.chunks import Passage
         from weft.adapters.collections.rows import Source
+        from weft.adapters.collections.texts import Passage
 
         sources = [
             Source(f"s{it}", "", {"group": group}, [Passage(f"¶ {it}", {})])

@@ -16,11 +16,10 @@ from aiohttp import web
 from support.model_play import StillClock
 from support.retrieval_play import ROOT, local_model
 from support.service_play import Service
-from weft.adapters.embeddings import install as installing
-from weft.adapters.embeddings.install import SHA256, install
-from weft.adapters.embeddings.local import LocalEmbedder, is_installed
+from weft.adapters.embeddings import local as installing
+from weft.adapters.embeddings.local import SHA256, LocalEmbedder, install, is_installed
+from weft.adapters.models.limits import RetryPolicy
 from weft.adapters.models.registry import CallRules, ModelRegistry
-from weft.adapters.models.retry import RetryPolicy
 from weft.app.embeddings import install_model, model_folder, open_embedder
 from weft.app.settings import cache_folder
 from weft.errors import RetrievalError, SetupError, UsageError

@@ -5,7 +5,7 @@ import asyncio
 from pydantic import BaseModel
 
 from support.flow_options import waits
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.engine.events import ModelFailed, ToolReturned, TurnFailed
 from weft.errors import ModelError
 from weft.flow import (

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 import weft
 from support.flow_options import waits
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.app import main
 from weft.errors import CheckFailed, UsageError
 from weft.flow import Append, Merge, Workflow, agent, open_flow, run_flow

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field, model_validator
 
 from weft.app.flows import open_flow, run_flow
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.engine.events import ModelReplied
 from weft.errors import RunError
 from weft.flow import Append, Workflow, agent

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from support.flow_options import waits
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.board import Board, FilterConfig
 from weft.engine.events import ContextAssembled, ContextFetched
 from weft.flow import (

@@ -10,8 +10,8 @@ import pytest
 from benchmarks.mock_server import FAULTS, Answer, MockServer, error
 
 from support.model_play import StillClock, ask, run
+from weft.adapters.models.limits import RetryPolicy
 from weft.adapters.models.registry import CallRules, ModelRegistry
-from weft.adapters.models.retry import RetryPolicy
 from weft.engine.events import Event, ModelFailed, RunEnded
 from weft.errors import ModelError
 from weft.ports.model import Model

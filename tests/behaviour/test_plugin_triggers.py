@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from support.boundary_play import declared, derived, of
 from support.run_play import play
-from weft.app.plugins import PluginTriggers
+from weft.app.installation import PluginTriggers
 from weft.engine.events import ModelReplied, RunEnded, TurnEnded, VariableRefused, VariableSet
 from weft.engine.variables.trigger_kinds import Fires
 from weft.errors import CheckFailed, LinkError, SetupError

@@ -21,7 +21,7 @@ from weft.adapters.mcp.servers import McpToolServers
 from weft.adapters.services.http_services import HttpServices
 from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.app import main
 from weft.engine.events import ToolFailed, ToolReturned
 from weft.errors import UsageError

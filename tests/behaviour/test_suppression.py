@@ -11,8 +11,7 @@ import pytest
 from support.source_play import declared, desk, play, variable
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.app.hosts import LOCAL, open_host
-from weft.app.linking import linking_of
-from weft.app.profile import profile_of
+from weft.app.installation import linking_of, profile_of
 from weft.cli.app import main
 from weft.engine.events import RunStarted, ToolFailed, ToolReturned
 from weft.errors import CheckFailed, LinkError, UsageError

@@ -7,7 +7,7 @@ from pydantic_core import to_json
 
 from support.run_play import ADA, Seconds, play, read
 from weft.adapters.memory import MemoryJournal
-from weft.app.linking import linking_of
+from weft.app.installation import linking_of
 from weft.engine.events import RequestOpened, ToolFailed, ToolReturned, VariableSet
 from weft.errors import UsageError
 from weft.inspect.run import inspect_run

@@ -20,7 +20,7 @@ from seeds.seed_play import (
     variables,
     write_package,
 )
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.app import main
 from weft.engine.events import ContextFetched, ToolReturned, VariableSet
 from weft.ports.scope import Scope

@@ -12,9 +12,9 @@ import pytest
 
 from weft import UserMessage
 from weft.adapters.system_clock import SystemClock
-from weft.app.linking import linking_of
+from weft.app.folders import LOCAL
+from weft.app.installation import linking_of
 from weft.app.outside import open_outside
-from weft.app.places import LOCAL
 from weft.cli.app import main
 from weft.engine.state import State
 from weft.packages.reader import read_package

@@ -9,10 +9,9 @@ from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
 from weft.app.embeddings import find_embedder
-from weft.app.linking import linking_of
-from weft.app.models import ModelChoice
+from weft.app.installation import linking_of
+from weft.app.models import ModelChoice, open_registry
 from weft.app.outside import Adapters, open_outside, retrievers_of
-from weft.app.registries import open_registry
 from weft.app.settings import durability_of, tool_limits
 from weft.check.run import check
 from weft.check.subject import Subject

@@ -5,7 +5,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
 
-from weft.adapters.collections.chunks import Chunking
 from weft.adapters.collections.collection import EmbeddedCollection, Stats, require_numpy
 from weft.adapters.collections.file import (
     Place,
@@ -15,6 +14,7 @@ from weft.adapters.collections.file import (
     unknown_collection,
 )
 from weft.adapters.collections.ingest import Ingested, Ingestion, Progress, source_name
+from weft.adapters.collections.texts import Chunking
 from weft.app.embeddings import open_embedder
 from weft.app.folders import make_folder, refuse_package
 from weft.environment import read_environment

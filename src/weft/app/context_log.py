@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
-from weft.app.profile import TRUTHY
+from weft.app.installation import TRUTHY
 
 _log: Final = logging.getLogger("weft.context")
 

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, cast
 from weft.adapters.documents.requests import TENANT_FIELD, refuse_tenant_field
 from weft.adapters.documents.sqlite import SqliteDocuments
 from weft.app.folders import make_folder, refuse_package
-from weft.app.plugins import is_installed
+from weft.app.installation import is_installed
 from weft.errors import SetupError, UsageError
 from weft.findings import Json
 from weft.ports.documents import Collection, Document, Documents

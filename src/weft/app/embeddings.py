@@ -5,8 +5,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, cast
 
-from weft.adapters.embeddings.install import install
-from weft.adapters.embeddings.local import NAME, LocalEmbedder, is_installed
+from weft.adapters.embeddings.local import NAME, LocalEmbedder, install, is_installed
 from weft.adapters.models.registry import ModelRegistry
 from weft.adapters.system_clock import SystemClock
 from weft.app.settings import cache_folder, call_rules

@@ -11,9 +11,8 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from weft.app.code_hosts import open_code_host
-from weft.app.folders import make_folder
+from weft.app.folders import JOURNAL, LOCAL, make_folder
 from weft.app.outside import Adapters
-from weft.app.places import JOURNAL, LOCAL
 from weft.dsl.objects import LocalObjects, kept_objects
 from weft.engine.events import Event, Outcome
 from weft.engine.rows import RequestRow

@@ -1,9 +1,17 @@
 """The folder in which a workspace keeps its runs and documents."""
 
 from pathlib import Path
+from typing import Final
 
 from weft.errors import StoreError, UsageError
 from weft.packages.workspace import PACKAGES, is_package
+from weft.ports.scope import Scope
+
+#: Whose runs they are where nobody says so: one person on one machine.
+LOCAL: Final = Scope("local", "me")
+
+#: Where a workspace keeps its runs; the folder is not for version control.
+JOURNAL: Final = Path(".weft") / "journal.db"
 
 
 def refuse_package(folder: Path, what: str) -> None:

@@ -14,13 +14,10 @@ from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
 from weft.app.context_log import log_context
 from weft.app.flows import AnswerPerson, AnyFlow, FlowResult, run_flow, until_rest
-from weft.app.folders import make_folder, refuse_package
-from weft.app.linking import linking_of
-from weft.app.models import ModelChoice
+from weft.app.folders import JOURNAL, LOCAL, make_folder, refuse_package
+from weft.app.installation import linking_of, profile_of
+from weft.app.models import ModelChoice, open_registry
 from weft.app.outside import Adapters, open_outside
-from weft.app.places import JOURNAL, LOCAL
-from weft.app.profile import profile_of
-from weft.app.registries import open_registry
 from weft.app.settings import durability_of, tool_limits
 from weft.app.workflows import WorkspaceWorkflows
 from weft.engine.state import State

@@ -1,20 +1,25 @@
-"""Which model answers: the name that counts, and models that depend on the workflow or the run."""
+"""Models by name: the registry of the settings, fallbacks, models of a workflow or a run."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
+from random import Random
 from typing import Final, TypeAlias
 from weakref import WeakKeyDictionary
 
+from weft.adapters.models.limits import WithFallback
+from weft.adapters.models.person import Ask, PersonModel
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
 from weft.adapters.models.recorded import RecordedModel
 from weft.adapters.models.registry import ADDRESSES, ModelRegistry
-from weft.adapters.models.retry import WithFallback
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import steering_of
+from weft.adapters.models.usage import Price
+from weft.app.settings import ANY_MODEL, call_rules, fallbacks_of
 from weft.check.subject import Subject
 from weft.engine.events import Event
 from weft.errors import ModelError, ReplayMismatch, UsageError
 from weft.generator.steps import DESIGNER, is_generator
+from weft.ports.clock import Clock
 from weft.ports.model import Model, ModelReply, ModelRequest
 from weft.ports.scope import Scope
 from weft.runtime.workflow import Workflow, unpack
@@ -22,9 +27,6 @@ from weft.spec.workflow import WorkflowSpec
 
 #: The model of the command line where none is named: made-up replies, shown with a badge.
 SAMPLE: Final = "sample"
-
-#: Stands for every model of a provider that has no fallback of its own.
-ANY_MODEL: Final = "*"
 
 #: What no provider is asked for. A fallback stands in for it only where it is named itself: no
 #: other model speaks for a person or a recorded run because one is usually at hand.
@@ -180,3 +182,27 @@ class _Replaying:
             return await self._model.reply(request, on_text)
         except ReplayMismatch as error:
             raise ModelError(str(error)) from error
+
+
+def open_registry(
+    settings: Mapping[str, str],
+    clock: Clock,
+    *,
+    person: Ask | None = None,
+    prices: Mapping[str, Price] | None = None,
+) -> tuple[ModelRegistry, Mapping[str, str]]:
+    """Return what makes models, and the fallbacks by model; raises UsageError for wrong settings.
+
+    Nothing is asked and no connection is opened.
+    """
+    registry = ModelRegistry(
+        clock=clock,
+        random=Random(),  # noqa: S311 - spreads retries, nothing secret
+        settings=settings,
+        rules=call_rules(settings),
+        prices=prices,
+        factories={"you": lambda _: PersonModel(person)} if person else {},
+    )
+    fallbacks = fallbacks_of(settings)
+    refuse_unknown(fallbacks, registry)
+    return registry, fallbacks

@@ -17,8 +17,7 @@ from typing import Any, Final, cast
 
 from weft.app.folders import make_folder
 from weft.app.generation import read_plan
-from weft.app.linking import linking_of
-from weft.app.profile import profile_of
+from weft.app.installation import linking_of, profile_of
 from weft.environment import read_environment
 from weft.errors import PackageError, UsageError
 from weft.findings import Finding, is_error

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
 from weft.adapters.documents.requests import TENANT_FIELD
+from weft.adapters.models.limits import RETRIES, RetryPolicy
 from weft.adapters.models.registry import CallRules
-from weft.adapters.models.retry import RETRIES, RetryPolicy
 from weft.adapters.python_tools.calling import Limits
-from weft.app.models import ANY_MODEL
 from weft.errors import UsageError
 from weft.ports.journal import Durability
 
@@ -64,6 +63,9 @@ SETTINGS: Final = {
     ),
     "WEFT_CACHE": Setting("the folder of installed models", "the user's cache folder"),
 }
+
+#: Stands for every model of a provider that has no fallback of its own.
+ANY_MODEL: Final = "*"
 
 _HOST: Final = re.compile(
     r"(?:(?P<name>[a-z0-9_.-]+)|\[(?P<address>[^]]+)\])(?::(?P<port>[0-9]+))?"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast
 
 from cyclopts import Parameter
 
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.failure import not_found, usage
 from weft.cli.hosting import MOST_NAMED, find_run
 from weft.cli.starting import package_to_run

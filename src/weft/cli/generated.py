@@ -3,8 +3,8 @@
 from pathlib import Path
 from shlex import quote
 
+from weft.app.folders import LOCAL
 from weft.app.generation import APPROVALS, DOWNLOAD, Generation, parts_made, read_generation
-from weft.app.places import LOCAL
 from weft.app.promotion import Promotion, is_promoted, prepare, promote, stage
 from weft.cli.chat.conversation import Session
 from weft.cli.failure import CommandFailed, Exit, Failure, code_of

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
+from weft.app.folders import LOCAL
 from weft.app.generation import (
     APPROVALS,
     DOWNLOAD,
@@ -17,7 +18,6 @@ from weft.app.generation import (
     part_meant,
     read_generation,
 )
-from weft.app.places import LOCAL
 from weft.cli.chat.conversation import AtTerminal, Session, converse
 from weft.cli.chat.form import ask_form
 from weft.cli.chat.person import Person, stdin_is_terminal

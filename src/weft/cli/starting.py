@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Final, cast
 
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.failure import CommandFailed, not_found, usage
 from weft.cli.hosting import find_run
 from weft.cli.models import models_line

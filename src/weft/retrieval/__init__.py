@@ -7,9 +7,9 @@ async with open_collections() as collections:
     found = await collections.search(ResearchLibrary, "how do bees dance?")
 """
 
-from weft.adapters.collections.chunks import Chunking
 from weft.adapters.collections.collection import Stats
 from weft.adapters.collections.ingest import Ingested, Progress
+from weft.adapters.collections.texts import Chunking
 from weft.app.collections import Collections, open_collections
 from weft.ports.embeddings import Embedder
 from weft.ports.retriever import Collection, RetrievalResult, Retrievers, VectorSearchAdapter

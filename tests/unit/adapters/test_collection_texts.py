@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.adapters.collections.chunks import Chunking, Text, passages
-from weft.adapters.collections.readers import Unreadable, kind_of, read_text
+from weft.adapters.collections.texts import Chunking, Text, Unreadable, kind_of, passages, read_text
 from weft.errors import RetrievalError
 
 WORDS = st.text(alphabet="ab. \n\u3000é", max_size=400)

@@ -11,8 +11,7 @@ from bson.binary import Binary, UuidRepresentation
 from pymongo import MongoClient, errors
 
 from weft.adapters.documents.mongodb import MongoDocuments
-from weft.adapters.documents.mongodb_faults import fault_of
-from weft.adapters.documents.mongodb_values import as_json, as_key, key_forms
+from weft.adapters.documents.mongodb_values import as_json, as_key, fault_of, key_forms
 from weft.errors import SetupError, StoreConflict, StoreError, UsageError
 from weft.ports.documents import Collection
 from weft.ports.scope import Scope

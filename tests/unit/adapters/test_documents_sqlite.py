@@ -12,10 +12,10 @@ from contextlib import closing
 import pytest
 
 from weft.adapters.documents import sqlite, sqlite_rows
-from weft.adapters.documents.requests import Tenant, asked
+from weft.adapters.documents.requests import MOST_BYTES, Tenant, asked
 from weft.adapters.documents.sqlite import SqliteDocuments
 from weft.adapters.documents.sqlite_file import APPLICATION_ID
-from weft.adapters.documents.sqlite_search import (
+from weft.adapters.documents.sqlite_rows import (
     MOST_TESTS,
     MOST_VALUES,
     Search,
@@ -23,7 +23,6 @@ from weft.adapters.documents.sqlite_search import (
     search_for,
     statement,
 )
-from weft.adapters.documents.values import MOST_BYTES
 from weft.errors import StoreError, UsageError
 from weft.ports.documents import Collection
 from weft.ports.scope import Scope

@@ -10,9 +10,9 @@ import pytest
 from benchmarks.mock_server import FAULTS, Answer, MockServer
 
 from support.model_play import Canned, StillClock, ask, run
+from weft.adapters.models.limits import RetryPolicy
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY, Provider, base_url_of
 from weft.adapters.models.registry import CallRules, ModelRegistry
-from weft.adapters.models.retry import RetryPolicy
 from weft.errors import ModelError, SetupError, UsageError
 from weft.ports.model import ModelReply
 from weft.spec.model_settings import ModelSettings

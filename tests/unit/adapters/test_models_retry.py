@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.model_play import Canned, StillClock, ask, passing, run
-from weft.adapters.models.limits import Limited, TimeLimited
-from weft.adapters.models.retry import Retrying, RetryPolicy, WithFallback
+from weft.adapters.models.limits import Limited, Retrying, RetryPolicy, TimeLimited, WithFallback
 from weft.errors import ModelError
 from weft.ports.model import ModelReply
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.model_play import ask
-from weft.adapters.models.stream import StreamReader
+from weft.adapters.models.completion import StreamReader
 from weft.engine.events import ToolRequest, Usage
 from weft.errors import ModelError
 

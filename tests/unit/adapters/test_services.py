@@ -30,9 +30,8 @@ from support.service_play import (
     value,
     with_headers,
 )
-from weft.adapters.services import cache, connections, http_services
-from weft.adapters.services.cache import AnswerCache
-from weft.adapters.services.http_services import HttpServices
+from weft.adapters.services import connections, http_services
+from weft.adapters.services.http_services import AnswerCache, HttpServices
 from weft.app.settings import allowed_hosts
 from weft.errors import PortError, UsageError
 from weft.ports.scope import Scope
@@ -418,8 +417,8 @@ def test_a_call_nobody_waits_for_any_more_ends():
 
 
 def test_few_answers_are_kept_and_the_one_used_longest_ago_goes(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cache, "MOST_ANSWERS", 3)
-    monkeypatch.setattr(cache, "MOST_BYTES", 10)
+    monkeypatch.setattr(http_services, "MOST_ANSWERS", 3)
+    monkeypatch.setattr(http_services, "MOST_BYTES", 10)
 
     def there(kept: AnswerCache) -> str:
         return "".join(it for it in "abcde" if kept.get(it, now=5, ttl=9) is not None)

@@ -27,7 +27,7 @@ from support.service_play import (
     with_headers,
 )
 from weft.adapters.services import connections
-from weft.adapters.services.addresses import is_public
+from weft.adapters.services.connections import is_public
 from weft.adapters.services.http_services import HttpServices
 from weft.errors import PortError
 from weft.ports.services import ServiceAnswer, ServiceLogin

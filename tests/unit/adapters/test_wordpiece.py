@@ -3,9 +3,8 @@
 import pytest
 
 from support.retrieval_play import local_model
-from weft.adapters.embeddings import wordpiece
-from weft.adapters.embeddings.local import VOCABULARY
-from weft.adapters.embeddings.wordpiece import WordPiece, words
+from weft.adapters.embeddings import local
+from weft.adapters.embeddings.local import VOCABULARY, WordPiece, words
 from weft.app.embeddings import model_folder
 
 
@@ -54,6 +53,6 @@ def test_windows_have_a_begin_and_an_end(pieces):
 
 
 def test_words_are_not_remembered_for_ever(pieces, monkeypatch):
-    monkeypatch.setattr(wordpiece, "MOST_WORDS", 3)
+    monkeypatch.setattr(local, "MOST_WORDS", 3)
     again = WordPiece(["[UNK]", "[CLS]", "[SEP]", "a", "##b"])
     assert again.tokens("ab a b aab ab a") == [3, 4, 3, 0, 0, 3, 4, 3]

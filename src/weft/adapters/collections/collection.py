@@ -16,12 +16,12 @@ from weft.adapters.collections.file import (
     unknown_collection,
     unusable,
 )
-from weft.adapters.collections.keywords import keyword_search
 from weft.adapters.collections.rows import (
     About,
     Source,
     begin_vectors,
     delete_sources,
+    keyword_search,
     known_keys,
     known_sources,
     put_sources,
@@ -39,8 +39,7 @@ from weft.ports.embeddings import Embedder
 from weft.ports.retriever import MIN_RELEVANCE, TOP_K, RetrievalResult
 
 if TYPE_CHECKING:
-    from weft.adapters.collections.dense import Snapshot
-    from weft.adapters.collections.vectors import MappedVectors
+    from weft.adapters.collections.vectors import MappedVectors, Snapshot
     from weft.ports.embeddings import Vectors
 
 T = TypeVar("T")
@@ -223,8 +222,7 @@ class EmbeddedCollection:
         if known is not None and known.generation == about.generation:
             return known
         # They need numpy, which is there where something was embedded.
-        from weft.adapters.collections.dense import Snapshot  # noqa: PLC0415
-        from weft.adapters.collections.vectors import open_vectors  # noqa: PLC0415
+        from weft.adapters.collections.vectors import Snapshot, open_vectors  # noqa: PLC0415
 
         with transaction(connection):
             about = read_about(connection)

@@ -10,10 +10,17 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from weft.adapters.collections.chunks import Chunking, Passage, Text, passages
 from weft.adapters.collections.collection import EmbeddedCollection
-from weft.adapters.collections.readers import Unreadable, kind_of, read_text
 from weft.adapters.collections.rows import Source, require_unicode
+from weft.adapters.collections.texts import (
+    Chunking,
+    Passage,
+    Text,
+    Unreadable,
+    kind_of,
+    passages,
+    read_text,
+)
 from weft.errors import RetrievalError
 from weft.findings import Json
 

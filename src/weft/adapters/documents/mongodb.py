@@ -23,11 +23,12 @@ from weft.adapters.documents.requests import (
     TENANT_FIELD,
     Tenant,
     asked,
+    kept_paths,
+    overlap,
     refuse_name,
     refuse_tenant_field,
     written,
 )
-from weft.adapters.documents.values import kept_paths, overlap
 from weft.errors import SetupError, StoreConflict, StoreError, UsageError
 from weft.findings import Json
 from weft.ports.documents import Change, Collection, Document
@@ -41,13 +42,14 @@ try:
     from pymongo import AsyncMongoClient, ReturnDocument, errors
     from pymongo.asynchronous.collection import AsyncCollection
 
-    from weft.adapters.documents.mongodb_faults import fault_of, shown_address
     from weft.adapters.documents.mongodb_values import (
         after_key,
         as_filter,
         as_json,
         as_key,
+        fault_of,
         key_forms,
+        shown_address,
     )
 except ImportError as error:
     raise SetupError(

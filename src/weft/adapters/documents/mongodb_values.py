@@ -1,7 +1,7 @@
-"""JSON and what MongoDB has for it.
+"""Values and errors of MongoDB as JSON and as errors of the port; never with a password.
 
-Dates become text in ISO 8601, identities, binary values and everything else text, decimals numbers.
-A text in a query stands for all that is shown as it: itself, an identity, a date.
+Dates become ISO 8601 text, decimals numbers, and identifiers, binary values and everything else
+text. A text in a query matches everything that is shown as it: itself, an identifier, a date.
 """
 
 import json
@@ -15,7 +15,9 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from bson import Decimal128, ObjectId, Timestamp
+from pymongo import errors
 
+from weft.errors import StoreConflict, StoreError, UsageError
 from weft.findings import Json
 from weft.spec.queries import AnyOf, FieldTest, QueryPart
 
@@ -132,3 +134,41 @@ _CONVERT: Final[tuple[tuple[type, Callable[[Any], Json]], ...]] = (
     (Timestamp, lambda it: _date(it.as_datetime())),
     (bytes, lambda it: b64encode(it).decode()),
 )
+
+
+#: Codes of what is wrong with a document or a path, and of positions that cannot be gone on from.
+_UNFIT: Final = frozenset({2, 9, 28, 40, 52, 54, 55, 57, 66, 260, 10334, 17280, 17419})
+_REFUSED: Final = frozenset({13, 18, 8000})
+_FORGOTTEN: Final = frozenset({280, 286})
+
+#: Codes of a server that is about to stop, to begin, or to hand over.
+_PASSING: Final = frozenset({6, 7, 50, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436})
+
+
+def fault_of(
+    error: errors.PyMongoError, address: str, *, writing: bool = False
+) -> StoreError | UsageError:
+    """Say what is wrong, where, and what to do."""
+    said = re.split(r", (?:full error|Timeout): | \(configured timeouts", str(error))[0]
+    where = f"documents {address}: "
+    code = error.code if isinstance(error, errors.OperationFailure) else None
+    if isinstance(error, errors.DuplicateKeyError):
+        return StoreConflict(f"{where}a document with this key is there already; name another")
+    if code in _FORGOTTEN:
+        return StoreError(
+            f"{where}the changes after this position are gone; read the collection anew and "
+            "watch from now on"
+        )
+    if code in _REFUSED:
+        return StoreError(f"{where}user, password or rights are refused ({said})")
+    if code in _UNFIT or isinstance(error, errors.DocumentTooLarge):
+        return UsageError(f"MongoDB refuses this: {said}")
+    lost = isinstance(error, errors.ConnectionFailure)
+    passing = lost or code in _PASSING or error.has_error_label("RetryableWriteError")
+    return StoreError(f"{where}{said}", retryable=passing, uncertain=lost and writing)
+
+
+def shown_address(url: str) -> str:
+    """Return an address as it may be shown: without user, password and options."""
+    kind, _, rest = url.partition("://")
+    return f"{kind}://{re.split('[/?]', rest.rpartition('@')[2])[0]}"

@@ -17,6 +17,8 @@ from weft.adapters.documents.requests import (
     TENANT_FIELD,
     Tenant,
     asked,
+    kept_paths,
+    projected,
     refuse_name,
     refuse_tenant_field,
     written,
@@ -30,14 +32,16 @@ from weft.adapters.documents.sqlite_file import (
 )
 from weft.adapters.documents.sqlite_rows import (
     MOST_INDEXES,
+    Place,
+    as_document,
     changes_after,
     delete_document,
     last_change,
     make_index,
+    newest,
     put_document,
+    search_for,
 )
-from weft.adapters.documents.sqlite_search import Place, as_document, newest, search_for
-from weft.adapters.documents.values import kept_paths, projected
 from weft.errors import StoreError, UsageError
 from weft.findings import Json
 from weft.ports.documents import Change, Collection, Document

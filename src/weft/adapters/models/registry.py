@@ -7,7 +7,7 @@ from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from weft.adapters.models.limits import Limited, TimeLimited
+from weft.adapters.models.limits import RETRIES, Limited, Retrying, RetryPolicy, TimeLimited
 from weft.adapters.models.providers import (
     COMPATIBLE,
     THROUGH_LIBRARY,
@@ -17,7 +17,6 @@ from weft.adapters.models.providers import (
     read_address_keys,
     refuse_login,
 )
-from weft.adapters.models.retry import RETRIES, Retrying, RetryPolicy
 from weft.adapters.models.usage import Price, Priced, PriceList
 from weft.errors import SetupError, UsageError
 from weft.ids import nearest

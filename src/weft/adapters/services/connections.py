@@ -1,27 +1,132 @@
-"""Connections to services: one attempt to get an answer, wherever it is redirected to."""
+"""Connections to services: one request, its redirects, and its errors.
+
+No error quotes the library or the service: the quote could contain the whole address, with secrets
+in its query, or our login.
+"""
 
 import asyncio
 import re
 import socket
 from base64 import b64encode
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from math import isfinite
 from typing import Any, Final
 
 from aiohttp import (
+    ClientConnectorError,
     ClientError,
     ClientResponse,
     ClientSession,
+    ClientSSLError,
     ClientTimeout,
     DummyCookieJar,
     TCPConnector,
 )
 from yarl import URL
 
-from weft.adapters.services.addresses import is_public
-from weft.adapters.services.faults import PrivateAddress, connection_fault, status_fault
 from weft.engine.events.codec import read_json
 from weft.errors import PortError
 from weft.findings import Json
 from weft.ports.services import ServiceLogin, ServiceRequest
+
+#: Ranges that are not public whatever the standard library of this Python says: set aside for
+#: protocols, relays to other networks, and what a cloud tells its machines.
+_SET_ASIDE: Final = tuple(
+    map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "2002::/16"))
+)
+
+#: The only range from which public IPv6 addresses are given out.
+_GIVEN_OUT: Final = ip_network("2000::/3")
+
+#: IPv4 as seen from networks that have only IPv6: the last four bytes are the address.
+_TRANSLATED: Final = ip_network("64:ff9b::/96")
+
+
+def is_public(text: str) -> bool:
+    """Tell whether an address is one that anybody on the net may ask; what is no address is not.
+
+    >>> is_public("8.8.8.8"), is_public("10.0.0.1"), is_public("::ffff:127.0.0.1")
+    (True, False, False)
+    """
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return False
+    if isinstance(address, IPv6Address):
+        inner = _ipv4_inside(address)
+        if inner is None and address not in _GIVEN_OUT:
+            return False
+        address = inner or address
+    # Some groups that one can only broadcast to count as global.
+    return (
+        address.is_global
+        and not address.is_multicast
+        and not any(address in it for it in _SET_ASIDE)
+    )
+
+
+def _ipv4_inside(address: IPv6Address) -> IPv4Address | None:
+    if address in _TRANSLATED:
+        return IPv4Address(address.packed[-4:])
+    return address.ipv4_mapped
+
+
+_REMEDIES: Final = {
+    401: "Check its auth; a login is not sent on when a service redirects to another origin.",
+    403: "Check what the login may do; it is not sent on to another origin.",
+    404: "Check the url.",
+    429: "Ask less often: give the variable a cache.",
+}
+
+
+class PrivateAddress(OSError):
+    """An address that is not public and was not connected to."""
+
+
+def status_fault(status: int, headers: Mapping[str, str]) -> PortError:
+    passing = status == 429 or status >= 500
+    usual = "Try again later." if passing else "Check the url and what is asked for."
+    return PortError(
+        f"it answered {status}. {_REMEDIES.get(status, usual)}",
+        retryable=passing,
+        after_seconds=_retry_after(headers),
+    )
+
+
+def connection_fault(error: Exception, url: URL) -> PortError:
+    """Say why nothing came from a host."""
+    host = f"{url.host_subcomponent}:{url.port}"
+    if isinstance(error, ClientSSLError):
+        fact = "its certificate is not trusted here, or it speaks no https"
+        return PortError(f"no secure connection to {host}: {fact}. Check the url.")
+    if isinstance(error, ClientConnectorError):
+        if isinstance(error.os_error, PrivateAddress):
+            return PortError(
+                f"{host} has no public address, so it is not asked. If it is meant, let the "
+                f"operator add it to WEFT_ALLOW_HOSTS: {host}"
+            )
+        reason = error.os_error.strerror or "it cannot be reached"
+        return PortError(f"no connection to {host}: {reason}. Is it running?", retryable=True)
+    if isinstance(error, ValueError):
+        return PortError(f"{host} is no host that can be asked. Check the url.")
+    return PortError(f"the connection to {host} broke off. Try again later.", retryable=True)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds a service asks to wait; a date counts from the service's own."""
+    asked = headers.get("Retry-After", "")
+    try:
+        seconds = float(asked)
+    except ValueError:
+        try:
+            date = parsedate_to_datetime(headers.get("Date", ""))
+            seconds = (parsedate_to_datetime(asked) - date).total_seconds()
+        except (ValueError, TypeError):  # no dates, or one with and one without its zone
+            return None
+    return max(0.0, seconds) if isfinite(seconds) else None
+
 
 MOST_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})

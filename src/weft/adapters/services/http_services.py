@@ -1,12 +1,12 @@
-"""Services asked over HTTP: again after what may pass, and once for all who ask the same."""
+"""Services requested over HTTP, with retries, a cache and shared requests."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from weft.adapters.services.cache import AnswerCache
 from weft.engine.events.codec import read_json
 from weft.errors import PortError, SetupError
 from weft.ports.clock import Clock
@@ -15,6 +15,40 @@ from weft.ports.services import ServiceAnswer, ServiceRequest
 
 if TYPE_CHECKING:
     from weft.adapters.services.connections import Connections
+
+
+#: How many answers are kept, and how many bytes of them; the one used longest ago goes first.
+MOST_ANSWERS: Final = 1_000
+MOST_BYTES: Final = 50_000_000
+
+
+class AnswerCache:
+    """Keeps bytes, not values: whoever changes a value he was given changes nobody else's."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, tuple[int, bytes]] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: Hashable, *, now: int, ttl: float) -> bytes | None:
+        """Return an answer that came at most `ttl` seconds ago; the time is in milliseconds."""
+        at, raw = self._kept.get(key, (0, None))
+        # An answer from the future is one from before the clock was set back.
+        if raw is None or not 0 <= now - at < ttl * 1000:
+            return None
+        self._kept.move_to_end(key)
+        return raw
+
+    def put(self, key: Hashable, raw: bytes, *, now: int) -> None:
+        self._drop(key)
+        self._kept[key] = now, raw
+        self._size += len(raw)
+        while len(self._kept) > MOST_ANSWERS or self._size > MOST_BYTES:
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, key: Hashable) -> None:
+        _, raw = self._kept.pop(key, (0, b""))
+        self._size -= len(raw)
+
 
 #: The most seconds a service is waited for because it asks for it.
 LONGEST_ASKED: Final = 30.0

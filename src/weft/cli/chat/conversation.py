@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.chat.form import ask_form, shown_payload
 from weft.cli.chat.person import Person, UserLeft, stdin_is_terminal
 from weft.cli.chat.slash_commands import Inspecting, is_command, run_command, said

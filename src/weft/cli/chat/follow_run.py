@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
 
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.chat.conversation import AtTerminal, Session, converse, view_for
 from weft.cli.chat.human_model import HumanModel
 from weft.cli.chat.person import Person, UserLeft, stdin_is_terminal, with_person

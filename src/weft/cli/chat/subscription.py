@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from typing import TypeAlias, cast
 
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.engine.events import Event
 from weft.runtime.host import Host
 from weft.runtime.runs.live_stream import Delta

@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias
 
 from cyclopts import Parameter
 
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.boards import (
     ArtifactName,
     BoardName,

@@ -6,7 +6,7 @@ from typing import Annotated, Final, TypeAlias
 
 from cyclopts import Parameter
 
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.boards import (
     BoardName,
     find_board,

@@ -9,9 +9,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from cyclopts import Parameter
 
+from weft.app.installation import PluginTriggers, is_installed, profile_of, suppressed_sources
 from weft.app.models import known_providers
-from weft.app.plugins import PluginTriggers, is_installed
-from weft.app.profile import profile_of, suppressed_sources
 from weft.check.run import sort_findings
 from weft.check.subject import Profile
 from weft.cli.codes import CODES, meant_by

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
 
 from cyclopts import Parameter
 
-from weft.adapters.collections.chunks import OVERLAP, SIZE, Chunking
 from weft.adapters.collections.collection import Stats
 from weft.adapters.collections.ingest import Ingested, Progress
+from weft.adapters.collections.texts import OVERLAP, SIZE, Chunking
 from weft.app.collections import Collections, open_collections
 from weft.cli.failure import CommandFailed, Exit, not_found, usage
 from weft.cli.formats.documents import document

@@ -84,7 +84,7 @@ def _put_demo(folder: Path) -> Path | None:
     if read_environment().get("WEFT_DOCUMENTS"):
         return None
     # Deferred: whatever runs a workflow comes with it.
-    from weft.app.places import LOCAL  # noqa: PLC0415
+    from weft.app.folders import LOCAL  # noqa: PLC0415
 
     async def put_all() -> None:
         store = await open_documents(folder, {})

@@ -17,7 +17,7 @@ from weft.app.documents import (
     put_document,
     read_records,
 )
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.failure import CommandFailed, Exit, not_found, usage
 from weft.cli.formats.documents import document
 from weft.cli.streams import Streams

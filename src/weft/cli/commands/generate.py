@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, cast
 
 from cyclopts import Parameter
 
+from weft.app.folders import LOCAL
 from weft.app.generation import (
     GENERATOR,
     StepName,
@@ -15,7 +16,6 @@ from weft.app.generation import (
     plan_values,
     read_plan,
 )
-from weft.app.places import LOCAL
 from weft.cli.chat.conversation import Session
 from weft.cli.chat.follow_run import interactive_host, run_session
 from weft.cli.chat.person import Person, stdin_is_terminal

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from pydantic_core import to_jsonable_python
 
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.chat.conversation import Session, view_for
 from weft.cli.chat.follow_run import follow_run, interactive_host, run_session
 from weft.cli.chat.person import Person

@@ -6,8 +6,8 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from weft.app.folders import LOCAL
 from weft.app.generation import APPROVALS, Generation, PlanPart, Round, part_meant
-from weft.app.places import LOCAL
 from weft.cli.chat.conversation import Session
 from weft.cli.chat.follow_run import interactive_host, run_session
 from weft.cli.chat.person import Person

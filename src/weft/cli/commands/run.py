@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.chat.conversation import AtTerminal, Session, converse, view_for
 from weft.cli.chat.follow_run import follow_run, interactive_host, print_run, run_session
 from weft.cli.chat.person import MANY, Person, stdin_is_terminal, unread_lines

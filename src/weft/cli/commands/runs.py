@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from cyclopts import Parameter
 
+from weft.app.folders import LOCAL
 from weft.app.generation import read_generation
-from weft.app.places import LOCAL
 from weft.cli.chat.conversation import PATIENCE, not_moving
 from weft.cli.chat.person import read_line, stdin_is_terminal
 from weft.cli.chat.subscription import subscribed

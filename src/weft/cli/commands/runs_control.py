@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, cast
 
 from cyclopts import Parameter
 
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.chat.conversation import AtTerminal, Session
 from weft.cli.chat.follow_run import follow_from, interactive_host, run_session
 from weft.cli.chat.person import Person, stdin_is_terminal

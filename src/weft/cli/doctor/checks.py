@@ -16,10 +16,9 @@ import yaml
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
 from weft.adapters.system_clock import SystemClock
 from weft.app.embeddings import open_embedder
-from weft.app.linking import linking_of
-from weft.app.models import ANY_MODEL, SAMPLE
-from weft.app.registries import open_registry
-from weft.app.settings import allowed_hosts, durability_of, tool_limits
+from weft.app.installation import linking_of
+from weft.app.models import SAMPLE, open_registry
+from weft.app.settings import ANY_MODEL, allowed_hosts, durability_of, tool_limits
 from weft.cli.doctor import Diagnosis
 from weft.cli.failure import refusal, remedy
 from weft.cli.models import is_badged

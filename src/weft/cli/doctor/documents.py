@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import quote
 
 from weft.app.documents import documents_file, open_documents
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.doctor import Diagnosis
 from weft.cli.text import counted
 from weft.errors import StoreError, UsageError
@@ -54,6 +54,6 @@ def _remedy(error: StoreError, file: Path | None) -> str:
 
 def _address(settings: Mapping[str, str]) -> str:
     # Deferred: it needs a library that is not always installed; who comes here has it.
-    from weft.adapters.documents.mongodb_faults import shown_address  # noqa: PLC0415
+    from weft.adapters.documents.mongodb_values import shown_address  # noqa: PLC0415
 
     return shown_address(settings["WEFT_DOCUMENTS"])

@@ -4,7 +4,7 @@ from shlex import quote
 
 from weft.adapters.sqlite.errors import on_read_only_disk
 from weft.adapters.sqlite.health import Health, examine
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.doctor import Diagnosis
 from weft.cli.hosting import JournalLocation, is_stopped
 from weft.cli.text import counted

@@ -6,7 +6,7 @@ from functools import partial
 from shlex import quote
 from typing import Final, cast
 
-from weft.app.places import LOCAL
+from weft.app.folders import LOCAL
 from weft.cli.failure import CommandFailed, Exit, Failure, code_of
 from weft.cli.formats.documents import document_line
 from weft.cli.hosting import JournalLocation, how_to_resume, is_asked_of, is_stopped, short

@@ -1,0 +1,96 @@
+"""How packages run in this installation: its profile, its plug-ins, hidden variables."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from typing import Final
+
+from weft.check.subject import Profile
+from weft.engine.variables.suppression import IN_PRODUCTION, WITHOUT_SCHEMA
+from weft.engine.variables.trigger_kinds import TriggerKind
+from weft.errors import SetupError, UsageError
+from weft.runtime.workflow import Linking
+
+#: What counts as yes, and as no.
+TRUTHY: Final = frozenset({"1", "true", "yes", "on"})
+FALSY: Final = frozenset({"0", "false", "no", "off"})
+
+#: What an installation may be called. Only production hides variables, so staging does not.
+PROFILES: Final[Mapping[str, Profile]] = {
+    "production": "production",
+    "prod": "production",
+    "development": "development",
+    "dev": "development",
+    "test": "development",
+    "staging": "development",
+}
+
+
+def profile_of(settings: Mapping[str, str], production: bool | None = None) -> Profile:  # noqa: FBT001 - what was said, if anything
+    """Return whether this is production; what the program says goes first."""
+    if production is not None:
+        return "production" if production else "development"
+    said = settings.get("ENVIRONMENT", "").strip()
+    if said and said.lower() not in PROFILES:
+        raise UsageError(
+            f"ENVIRONMENT is one of {', '.join(PROFILES)}, not {said!r}",
+            hint="write production, or development; or leave it out",
+        )
+    return PROFILES[said.lower()] if said else "development"
+
+
+def suppressed_sources(
+    settings: Mapping[str, str],
+    production: bool | None = None,  # noqa: FBT001 - as above
+) -> frozenset[str]:
+    """Return the sources whose variables do not exist here."""
+    hidden = profile_of(settings, production) == "production"
+    included = settings.get("CONTEXT_INCLUDE_SCHEMA", "").strip().lower()
+    if included and included not in TRUTHY | FALSY:
+        raise UsageError(f"CONTEXT_INCLUDE_SCHEMA is 1 or 0, not {included!r}")
+    none = frozenset[str]()
+    return (IN_PRODUCTION if hidden else none) | (WITHOUT_SCHEMA if included in FALSY else none)
+
+
+#: The group of entry points whose names are kinds of triggers: `{"type": "x:NAME"}`.
+TRIGGERS: Final = "weft.triggers"
+
+
+def is_installed(module: str) -> bool:
+    """Tell whether a module can be imported here, by its first name alone: nothing is imported."""
+    try:
+        return find_spec(module.partition(".")[0]) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+class PluginTriggers(Mapping[str, TriggerKind]):
+    """The kinds of triggers that are installed; looked for when somebody asks."""
+
+    @cached_property
+    def _kinds(self) -> dict[str, TriggerKind]:
+        found: dict[str, TriggerKind] = {}
+        for point in entry_points(group=TRIGGERS):
+            try:
+                found[point.name] = point.load()()
+            except Exception as error:  # the plug-in is somebody else's code
+                raise SetupError(
+                    f"the trigger x:{point.name} of {point.value} cannot be loaded: {error}",
+                    hint="correct or uninstall the distribution that brings it",
+                ) from error
+        return found
+
+    def __getitem__(self, name: str) -> TriggerKind:
+        return self._kinds[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+
+def linking_of(settings: Mapping[str, str], production: bool | None = None) -> Linking:  # noqa: FBT001 - as there
+    """Return how packages run here: which variables do not exist, which triggers are known."""
+    return Linking(suppressed_sources(settings, production), PluginTriggers())
