@@ -31,10 +31,11 @@ from weft.engine.events.board import ArtifactPublished
 from weft.engine.events.codec import encode
 from weft.engine.state import State
 from weft.ports.scope import Scope
-from weft.runtime.board.calls import BoardCall, code_call
+from weft.ports.tools import Call
 from weft.runtime.board.code import LinkedHook
 from weft.runtime.board.preparing import prepared
 from weft.runtime.runs.decision import NewEvent, decide
+from weft.runtime.tools.code_call import CodeCall, CodePorts
 from weft.runtime.workflow import Linking, link
 from weft.spec.providers import FilterConfig
 from weft.spec.workflow import WorkflowSpec
@@ -319,15 +320,8 @@ async def given_to(journal, app, agent, provider, fallback):
         hooks={(agent, "pre_consume"): (LinkedHook("Filler.pre_consume", snapshot),)},
     )
     workflow = replace(workflow, board_code=code)
-    call = BoardCall(
-        store=journal,
-        clock=ManualClock(NOW),
-        workflow=workflow,
-        state=state,
-        active=state.active[fetch.turn],
-        call=code_call("c1", agent, "key"),
-        similarity=SIMILARITY,
-    )
+    ports = CodePorts(journal, ManualClock(NOW), SIMILARITY)
+    call = CodeCall(ports, workflow, state, Call("", key="key"), fetch.turn)
     given, fault = await prepared(call)
     for it in given.get("slices", ()):
         it.pop("ms")

@@ -15,7 +15,7 @@ from weft.adapters.python_tools.threads import Threads
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.state import State
 from weft.errors import LinkError
-from weft.ports.tools import AskPerson, ToolCall
+from weft.ports.tools import AskPerson, Call
 from weft.runtime.tools.context_variables import Context
 
 #: Short, so that a test of what hangs does not; and long, so that a busy machine is no failure.
@@ -121,18 +121,15 @@ def tool_call(
     variables: Context | None = None,
     ask: AskPerson = nobody,
     auto: bool = False,
-) -> ToolCall:
-    return ToolCall(
-        id="call-1",
-        run="run-1",
-        agent="A",
-        tool=tool,
+) -> Call:
+    return Call(
+        tool,
         key="run-1:7",
         arguments=arguments or {},
         variables=variables or context(tool=tool),
         ask=ask,
         show=to_nobody,
-        auto=auto,
+        from_reply=auto,
     )
 
 

@@ -1,6 +1,6 @@
 """Tools: the functions of a package, as the runtime calls them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -17,14 +17,6 @@ ShowPerson = Callable[[str, Json], Awaitable[None]]
 
 NO_HOOKS: Final[Mapping[str, tuple[str, str]]] = {}
 NOTHING_GIVEN: Final[Mapping[str, object]] = {}
-
-
-def _nothing() -> None:
-    """Do what there is to do where nobody was asked."""
-
-
-async def _no_surface(tool: str, payload: Json) -> None:  # noqa: ARG001 - the port's own names
-    raise ToolError(f"{tool} cannot be shown: nobody is there to see it")
 
 
 class VariableAccess(Protocol):
@@ -51,27 +43,57 @@ class VariableAccess(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """One call of a tool. `key` is the same when the call is repeated after a crash."""
+class _NoVariables:
+    """The variables of code that is called outside of an activation."""
 
-    id: str
-    run: str
-    agent: str
-    tool: str
-    key: str
-    arguments: Mapping[str, Json]
-    variables: VariableAccess
-    ask: AskPerson
-    show: ShowPerson = field(default=_no_surface)
-    #: What the function may take by name, where it is called at a boundary and not by a model.
-    given: Mapping[str, object] | None = None
-    #: Lets the next attempt have the answers that people gave to the one that failed.
-    answer_again: Callable[[], None] = _nothing
+    def get(self, key: str, default: Json = None) -> Json:  # noqa: ARG002 - as the protocol
+        return default
+
+    def set(self, key: str, value: Json) -> None:  # noqa: ARG002
+        raise ToolError(f"{key} cannot be set here")
+
+    def remove(self, key: str) -> None:
+        raise ToolError(f"{key} cannot be set here")
+
+    def restart(self) -> None: ...
+
+    def to_dict(self) -> dict[str, Json]:
+        return {}
+
+
+async def _no_answer(tool: str, payload: Json, seconds: float | None, otherwise: Json) -> Json:  # noqa: ARG001
+    raise ToolError(f"{tool} cannot be asked: this code is not called as a tool")
+
+
+async def _no_surface(tool: str, payload: Json) -> None:  # noqa: ARG001
+    raise ToolError(f"{tool} cannot be shown: this code is not called as a tool")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of user code: a tool, a hook, an engine, a step, or a function of a board."""
+
+    #: The tool; with a `function`, the name of the code in messages.
+    name: str
+    #: Identifies the call; the same when it is repeated after a crash.
+    key: str = ""
+    #: By parameter for a tool; in order for a `function`.
+    arguments: Mapping[str, Json] | Sequence[object] = ()
+    #: Code that is not a tool of the package; its result is returned unchanged.
+    function: Callable[..., object] | None = None
+    #: Set for hooks: the function takes from these the parameters it names.
+    offered: Mapping[str, object] | None = None
     #: Whether a structured reply makes the call: the tool gets the fields that it names.
-    auto: bool = False
-    #: What the log calls it where it is no tool, and which attempt it is.
-    logged_as: str = ""
+    from_reply: bool = False
+    variables: VariableAccess = field(default_factory=_NoVariables)
+    ask: AskPerson = _no_answer
+    show: ShowPerson = _no_surface
+    #: Lets the next attempt have the answers that people gave to the one that failed.
+    restart_questions: Callable[[], None] = _NoVariables().restart
+    #: Seconds, unless the function's own options say otherwise.
+    timeout: float | None = None
+    #: The name in the log of code that is not a tool, and which attempt of its step it is.
+    log_name: str = ""
     attempt: int = 0
 
 
@@ -86,19 +108,10 @@ class Tools(Protocol):
         """Say why a tool cannot be called with arguments, or None if it can; nothing is called."""
         ...
 
-    async def call(self, call: ToolCall) -> Json:
-        """Call a tool and return its result as JSON.
+    async def call(self, call: Call) -> object:
+        """Perform a call; the result of a tool or a hook is JSON.
 
         Raises ToolError for a failure, and the signals RetryModel and Refuse as they are.
-        """
-        ...
-
-    async def invoke(
-        self, call: ToolCall, function: Callable[..., object], *arguments: object
-    ) -> object:
-        """Call other code of a workflow as a tool is called, and return its result as it is.
-
-        Raises ToolError for a failure.
         """
         ...
 

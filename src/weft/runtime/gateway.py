@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from weft.context.similarity import Similarity
 from weft.engine.events import Event, RunStarted
 from weft.engine.reduce import fold
 from weft.engine.rows import RequestRow, RunRow
@@ -13,7 +12,6 @@ from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Journal, Pruned
-from weft.ports.retriever import Retrievers
 from weft.ports.scope import Scope
 from weft.runtime.arguments import (
     require_number,
@@ -41,6 +39,7 @@ from weft.runtime.signals import (
     refuse_answered,
     was_heard,
 )
+from weft.runtime.tools.code_call import CodePorts
 from weft.runtime.variables.secrets import SecretAnswers
 from weft.runtime.variables.values import fitting_text, start_values
 from weft.runtime.worker import Worker, is_text, no_run
@@ -68,8 +67,7 @@ class Gateway:
         speech: Speech,
         environment: Mapping[str, str],
         secret_answers: SecretAnswers,
-        similarity: Similarity | None,
-        retrievers: Retrievers | None = None,
+        code_ports: CodePorts,
     ) -> None:
         self._journal = journal
         self._models = models
@@ -81,8 +79,7 @@ class Gateway:
         self._speech = speech
         self._environment = environment
         self._secret_answers = secret_answers
-        self._similarity = similarity
-        self._retrievers = retrievers
+        self._code_ports = code_ports
 
     async def start(
         self,
@@ -115,7 +112,7 @@ class Gateway:
         await require_completed(self._journal, linked, scope)
         name = run or self._clock.new_id()
         self._require_models(linked, model, scope)
-        require_collections(linked, self._retrievers, scope.app)
+        require_collections(linked, self._code_ports.retrievers, scope.app)
         brought = start_input(linked, input)
         named = {**values_of_input(linked, brought or {}), **(values or {})}
         given = await self._start_values(linked, scope, named)
@@ -392,7 +389,7 @@ class Gateway:
             named.add("")
         for name in {model} if model else named:
             self._models(name, workflow, scope)
-        require_embeddings(workflow, self._similarity)
+        require_embeddings(workflow, self._code_ports.similarity)
 
 
 def _taken(run: str) -> UsageError:

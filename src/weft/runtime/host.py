@@ -25,6 +25,7 @@ from weft.runtime.runs.active import ActiveRun
 from weft.runtime.runs.holding import Holding
 from weft.runtime.runs.live_stream import Speech
 from weft.runtime.runs.writer import Batches
+from weft.runtime.tools.code_call import CodePorts
 from weft.runtime.variables.secrets import SecretAnswers
 from weft.runtime.worker import LEASE, Worker, is_alive
 from weft.runtime.workflow import LINKING, Linking
@@ -57,6 +58,7 @@ class Host(BoardGateway):
         # A tool is kept in memory for a person only where no other process could work on its run.
         holding = Holding() if dispatcher is None else Holding(seconds=0)
         similarity = None if reached.embedder is None else Similarity(reached.embedder)
+        code_ports = CodePorts(journal, clock, similarity, reached.retrievers)
         performer = Performer(
             journal,
             models,
@@ -64,7 +66,7 @@ class Host(BoardGateway):
             speech,
             reached,
             secret_answers,
-            similarity=similarity,
+            code_ports,
             holding=holding,
         )
         super().__init__(
@@ -85,8 +87,7 @@ class Host(BoardGateway):
             speech=speech,
             environment=environment or {},
             secret_answers=secret_answers,
-            similarity=similarity,
-            retrievers=reached.retrievers,
+            code_ports=code_ports,
         )
         self._loader = loader
         self._outside = reached

@@ -4,11 +4,10 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, cast
 
 from weft.context.assembly import Assembly, assemble
-from weft.context.similarity import Similarity
 from weft.context.user_code import user_code
 from weft.context.values import values_of
 from weft.engine.board.turn import BOARD
@@ -30,11 +29,11 @@ from weft.ports.clock import Clock
 from weft.ports.journal import Journal
 from weft.ports.model import ChatMessage, Model, ModelReply, ModelRequest, OutputSchema
 from weft.ports.scope import Scope
-from weft.runtime.board.calls import BoardCall, code_call
+from weft.ports.tools import Call
 from weft.runtime.board.preparing import prepared
 from weft.runtime.external_ports import Outside
+from weft.runtime.flow.calls import step_call
 from weft.runtime.flow.preparing import prepared as prepared_step
-from weft.runtime.flow.retrieval import SearchMemory
 from weft.runtime.models.comparing import compare
 from weft.runtime.models.consulting import (
     JUDGEMENT,
@@ -50,6 +49,7 @@ from weft.runtime.runs.holding import Holding
 from weft.runtime.runs.live_stream import ModelRetry, Speech
 from weft.runtime.runs.pacing import Pace
 from weft.runtime.tools.calls import ToolCaller
+from weft.runtime.tools.code_call import CodeCall, CodePorts
 from weft.runtime.tools.questions import CallingRun
 from weft.runtime.variables.fetching import fetch, hidden_settings, read_variable, without_secrets
 from weft.runtime.variables.masking import masked
@@ -95,30 +95,24 @@ class Performer:
     speech: Speech
     outside: Outside
     secret_answers: SecretAnswers
-    #: What compares the meanings of texts; None where there are no embeddings.
-    similarity: Similarity | None = None
+    code_ports: CodePorts
     #: Called when something was written to a run.
     tell: Callable[[Decision], None] = _nothing
     #: What all runs go on in, whoever has begun them.
     context: contextvars.Context = field(default_factory=contextvars.copy_context)
     pace: Pace = field(default_factory=Pace)
     holding: Holding = field(default_factory=Holding)
-    #: What runs have found in collections.
-    searches: SearchMemory = field(default_factory=SearchMemory)
     tools: ToolCaller = field(init=False)
 
     def __post_init__(self) -> None:
         """Put together what calls tools."""
         self.tools = ToolCaller(
-            journal=self.journal,
-            clock=self.clock,
+            ports=self.code_ports,
             outside=self.outside,
             consult=self.consult,
             secrets_of=self.secrets_of,
             tell=lambda run, told: self.speech.tell((run.scope.app, told.run), told),
             secret_answers=self.secret_answers,
-            similarity=self.similarity,
-            searches=self.searches,
         )
 
     def perform(
@@ -205,16 +199,8 @@ class Performer:
     async def _with_board(self, run: CallingRun, command: Fetch, read: EventData) -> EventData:
         """Add what providers and components of a board give to what was read."""
         active = run.state.active[command.turn]
-        call = BoardCall(
-            store=self.journal,
-            clock=self.clock,
-            workflow=run.workflow,
-            state=run.state,
-            active=active,
-            call=code_call(run.state.run, command.agent, _named_key(run, f"fetch-{active.name}")),
-            similarity=self.similarity,
-        )
-        given, fault = await prepared(call)
+        call = Call("", key=_named_key(run, f"fetch-{active.name}"))
+        given, fault = await prepared(self._code_call(run, command, call))
         fetched = cast("ContextFetched", read)
         faults = {**fetched.faults, BOARD: fault} if fault else fetched.faults
         return ContextFetched({**fetched.found, BOARD: given}, faults, fetched.tools)
@@ -223,15 +209,18 @@ class Performer:
         self, run: CallingRun, command: Fetch, read: Sequence[EventData]
     ) -> EventData:
         """Add what the step of a flow is shown to what was read."""
-        key = f"{run.scope.app}/{run.state.run}:{command.seq}"
-        call = code_call(run.state.run, command.agent, key)
+        call = Call("", key=f"{run.scope.app}/{run.state.run}:{command.seq}")
         fresh = {it.name: it.value for it in read if isinstance(it, VariableSet)}
-        given, fault = await prepared_step(self.tools.step_call(run, command.turn, call, fresh))
+        code = replace(self._code_call(run, command, call), fresh=fresh)
+        given, fault = await prepared_step(step_call(code))
         if fault:
             given, fault = await self._unsecret(run, given, fault)
         fetched = cast("ContextFetched", read[-1])
         faults = {**fetched.faults, FLOW: fault} if fault else fetched.faults
         return ContextFetched({**fetched.found, FLOW: given}, faults, fetched.tools)
+
+    def _code_call(self, run: CallingRun, command: Fetch, call: Call) -> CodeCall:
+        return CodeCall(self.code_ports, run.workflow, run.state, call, command.turn)
 
     async def _unsecret(
         self, run: CallingRun, given: dict[str, Json], fault: str
@@ -265,7 +254,7 @@ class Performer:
     async def judge(self, run: CallingRun, command: Judge) -> tuple[NewEvent, ...]:
         """Find out whether a condition in words holds: by a model, or by what it is nearest to."""
         if run.workflow.spec.handoffs[command.rule].condition_type == "nearest":
-            compared = await compare(self.similarity, run.workflow, run.state, command)
+            compared = await compare(self.code_ports.similarity, run.workflow, run.state, command)
             return (NewEvent(f"agent:{command.agent}", compared, command.seq),)
         messages = judge_messages(run.workflow, run.state, command)
         try:

@@ -324,7 +324,7 @@ class Worker:
         state = decision.state
         if state.status == "ended":
             self._performer.secret_answers.forget(state.app, f"{state.run}:")
-            self._performer.searches.forget(state.app, state.run)
+            self._performer.code_ports.searches.forget(state.app, state.run)
         if state.board is not None:
             self.on_written(state.app, decision.events)
         if state.timers or any(it.expires_at is not None for it in state.requests.values()):

@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from inspect import Parameter
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
-from weft.adapters.python_tools.failures import LOG, explained
+from weft.adapters.python_tools.failures import LOG, log_name, reporting_failures
 from weft.adapters.python_tools.schemas import Signature
 from weft.adapters.python_tools.threads import Job, Threads
 from weft.errors import Ask, Refuse, RetryModel, ToolError, UsageError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.ports.model import ToolSchema
-from weft.ports.tools import AskPerson, ToolCall
+from weft.ports.tools import AskPerson, Call
 from weft.runtime.asking import asking
 from weft.runtime.tools.options import ToolOptions, options_of
 from weft.runtime.variables.json_values import plain_json
@@ -43,6 +43,7 @@ class TimeLimit:
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
+        self.seconds: Final = seconds
         self._left = seconds
         self._questions = 0
         self._over = False
@@ -121,18 +122,13 @@ class LinkedTool:
     options: ToolOptions
     #: Whether it is awaited on the event loop; anything else may block and gets a thread.
     on_loop: bool
-    #: What the log calls it where it is no tool, and which attempt it is.
-    logged_as: str = ""
-    attempt: int = 0
-
-    @property
-    def in_log(self) -> str:
-        return self.logged_as or f"the tool {self.name}"
 
 
 def linked_hook(name: str, function: Callable[..., Any]) -> LinkedTool:
-    """Return a function that is called at boundaries, with what it takes by name."""
-    on_loop = inspect.iscoroutinefunction(function)
+    """Return a function that is not called by models."""
+    on_loop = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - an object may be called as well
+    )
     return LinkedTool(name, function, None, options_of(function), on_loop)
 
 
@@ -162,59 +158,41 @@ class PythonTools:
             return None
         return None
 
-    async def call(self, call: ToolCall) -> Json:
-        """Call a tool and return its result as JSON.
+    async def call(self, call: Call) -> object:
+        """Perform a call; the result of a tool or a hook is JSON.
 
         Raises RetryModel if the arguments do not fit; RetryModel and Refuse if the tool does; else
         ToolError. One whose cause is a TimeoutError says that the time was over.
         """
-        tool = self._find(call.tool)
+        if call.function is not None:
+            return await self._attempt(linked_hook(call.name, call.function), call)
+        tool = self._find(call.name)
         for attempt in range(tool.options.retries):
             with suppress(ToolError):
                 return await self._attempt(tool, call)
-            LOG.info("%s is called again", tool.in_log)
+            LOG.info("%s is called again", log_name(call))
             call.variables.restart()
-            call.answer_again()
+            call.restart_questions()
             await asyncio.sleep(self._limits.pause * 2**attempt)
         return await self._attempt(tool, call)
 
-    async def invoke(
-        self, call: ToolCall, function: Callable[..., object], *arguments: object
-    ) -> object:
-        async def on_loop() -> _Raw:
-            returned: Any = function(*arguments)
-            return _Raw(await returned)
-
-        def in_thread() -> object:
-            returned = function(*arguments)
-            return _raw(returned) if inspect.isawaitable(returned) else _Raw(returned)
-
-        awaited = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None)  # noqa: B004 - an object may be called as well
-        )
-        work: Callable[..., Any] = on_loop if awaited else in_thread
-        options = options_of(function)
-        tool = LinkedTool(call.tool, work, None, options, awaited, call.logged_as, call.attempt)
-        given = await self._perform(tool, work, call)
-        return cast("_Raw", given).value
-
-    async def _attempt(self, tool: LinkedTool, call: ToolCall) -> Json:
-        return await self._perform(tool, partial(tool.function, **_arguments(tool, call)), call)
-
-    async def _perform(self, tool: LinkedTool, work: Callable[[], Any], call: ToolCall) -> Json:
-        """Do the work of a call in time."""
-        with TimeLimit(self._timeout(tool)) as limit, asking(limit.pausing(call.ask), call.show):
+    async def _attempt(self, tool: LinkedTool, call: Call) -> object:
+        """Call the function once, within its time limit."""
+        positional, named = _arguments(tool, call)
+        work = partial(tool.function, *positional, **named)
+        seconds = tool.options.timeout or call.timeout or self._limits.timeout
+        with TimeLimit(seconds) as limit, asking(limit.pausing(call.ask), call.show):
             if tool.on_loop:
-                return await self._on_loop(tool, work, limit)
-            returned = await self._in_thread(tool, work, limit)
+                return await self._on_loop(call, work, limit)
+            returned = await self._in_thread(call, work, limit)
             if inspect.isawaitable(returned):
-                return await self._on_loop(tool, lambda: returned, limit)
+                return await self._on_loop(call, lambda: returned, limit)
             return returned
 
     async def _on_loop(
-        self, tool: LinkedTool, begin: Callable[[], Awaitable[object]], limit: TimeLimit
-    ) -> Json:
-        work = _awaited(tool, begin, limit)
+        self, call: Call, begin: Callable[[], Awaitable[object]], limit: TimeLimit
+    ) -> object:
+        work = _call_on_loop(call, begin, limit)
         task = asyncio.create_task(work)
         try:
             in_time = await limit.ended(task)
@@ -222,37 +200,37 @@ class PythonTools:
             if task.done():
                 _forget(task)
             else:
-                await self._stop(tool, work, task)
+                await self._stop(call, work, task)
         if not in_time:
-            raise self._too_slow(tool)
+            raise _too_slow(call, limit)
         if task.cancelled():
-            raise ToolError(f"{tool.name} cancelled itself and gave no result")
+            raise ToolError(f"{call.name} cancelled itself and gave no result")
         try:
             return task.result()
         except GeneratorExit as error:  # Nothing has closed it: the code raised it.
-            raise ToolError(f"{tool.name} raised GeneratorExit and gave no result") from error
+            raise ToolError(f"{call.name} raised GeneratorExit and gave no result") from error
 
     async def _stop(
-        self, tool: LinkedTool, work: Coroutine[Any, Any, Json], task: asyncio.Task[Json]
+        self, call: Call, work: Coroutine[Any, Any, object], task: asyncio.Task[object]
     ) -> None:
-        """Cancel a call; break it off if it pays no heed, so that it cannot hold anything up."""
+        """Cancel a call; one that ignores its cancellation is closed."""
         task.add_done_callback(_forget)
         task.cancel()
         try:
             await asyncio.wait({task}, timeout=self._limits.grace)
         finally:
             if not task.done():
-                LOG.warning("%s ignored its cancellation and was broken off", tool.in_log)
-                # It has failed already: what it says to being broken off is told to nobody.
+                LOG.warning("%s ignored its cancellation and was broken off", log_name(call))
+                # It has failed already: what it raises now is not reported again.
                 with suppress(ToolError, RetryModel, Refuse, Ask):
                     work.close()
                 task.cancel()
 
-    async def _in_thread(
-        self, tool: LinkedTool, work: Callable[[], object], limit: TimeLimit
-    ) -> object:
+    async def _in_thread(self, call: Call, work: Callable[[], object], limit: TimeLimit) -> object:
         """Call a function that may block; what it returns is JSON, or still to be awaited."""
-        job = self._threads.start(partial(copy_context().run, partial(_called, tool, work, limit)))
+        job = self._threads.start(
+            partial(copy_context().run, partial(_call_in_thread, call, work, limit))
+        )
         begun = True
         try:
             in_time = await limit.ended(job.result)
@@ -260,33 +238,20 @@ class PythonTools:
             if job.result.done():
                 _forget(job.result)
             else:
-                begun = self._leave(tool, job)
+                begun = self._leave(call, job)
         if in_time:
             return job.result.result()
-        raise self._too_slow(tool) if begun else self._too_busy(tool)
+        raise _too_slow(call, limit) if begun else _too_busy(call, limit)
 
-    def _leave(self, tool: LinkedTool, job: Job) -> bool:
+    def _leave(self, call: Call, job: Job) -> bool:
         running = self._threads.leave(job)
         if running:
             LOG.warning(
                 "%s is left behind in its thread (threads left behind: %d)",
-                tool.in_log,
+                log_name(call),
                 self._threads.left_behind,
             )
         return running
-
-    def _too_slow(self, tool: LinkedTool) -> ToolError:
-        return _late(f"{tool.name} took longer than {self._span(tool)} and was given up")
-
-    def _too_busy(self, tool: LinkedTool) -> ToolError:
-        return _late(f"{tool.name} found no free thread within {self._span(tool)}")
-
-    def _span(self, tool: LinkedTool) -> str:
-        seconds = self._timeout(tool)
-        return f"{seconds:g} second{'' if seconds == 1 else 's'}"
-
-    def _timeout(self, tool: LinkedTool) -> float:
-        return tool.options.timeout or self._limits.timeout
 
     def _find(self, tool: str) -> LinkedTool:
         found = self._tools.get(tool)
@@ -297,72 +262,79 @@ class PythonTools:
         return found
 
 
-def _arguments(tool: LinkedTool, call: ToolCall) -> dict[str, Any]:
+def _arguments(tool: LinkedTool, call: Call) -> tuple[Sequence[object], Mapping[str, object]]:
     """Return what a function is called with; raises RetryModel or ToolError if it does not fit."""
-    if tool.signature is not None and call.given is None:
-        signature = tool.signature
-        named = signature.named(call.arguments) if call.auto else call.arguments
-        arguments = signature.read(named)
-        arguments.update(dict.fromkeys(signature.injected, call.variables))
-        return arguments
-    given = call.given or {}
+    if call.function is not None:
+        return cast("Sequence[object]", call.arguments), {}
+    if tool.signature is None or call.offered is not None:
+        return (), _named_parameters(tool, call.offered or {})
+    signature, given = tool.signature, cast("Mapping[str, Json]", call.arguments)
+    named = signature.read(signature.named(given) if call.from_reply else given)
+    named.update(dict.fromkeys(signature.injected, call.variables))
+    return (), named
+
+
+def _named_parameters(tool: LinkedTool, offered: Mapping[str, object]) -> Mapping[str, object]:
+    """Return those of the offered values that a hook takes by name."""
     try:
         parameters = inspect.signature(tool.function).parameters.values()
     except (TypeError, ValueError) as error:
         raise ToolError(f"the parameters of {tool.name} cannot be read: {error}") from error
     if any(it.kind is Parameter.VAR_KEYWORD for it in parameters):
-        return dict(given)
+        return offered
     named = [it for it in parameters if it.kind in _BY_NAME]
-    missing = [it.name for it in named if it.name not in given and it.default is Parameter.empty]
+    missing = [it.name for it in named if it.name not in offered and it.default is Parameter.empty]
     if missing:
         raise ToolError(
             f"{tool.name} takes {', '.join(missing)}, which is not given here; "
-            f"available: {', '.join(given) or 'nothing'}"
+            f"available: {', '.join(offered) or 'nothing'}"
         )
-    return {it.name: given[it.name] for it in named if it.name in given}
+    return {it.name: offered[it.name] for it in named if it.name in offered}
 
 
-async def _awaited(
-    tool: LinkedTool, begin: Callable[[], Awaitable[object]], limit: TimeLimit
-) -> Json:
-    with explained(tool.name, tool.logged_as, tool.attempt):
+async def _call_on_loop(
+    call: Call, begin: Callable[[], Awaitable[object]], limit: TimeLimit
+) -> object:
+    with reporting_failures(call):
         try:
-            return _json(tool.name, await begin())
+            return _result(call, await begin())
         finally:
             limit.note_completion()
 
 
-def _called(tool: LinkedTool, work: Callable[[], object], limit: TimeLimit) -> object:
-    with explained(tool.name, tool.logged_as, tool.attempt):
+def _call_in_thread(call: Call, work: Callable[[], object], limit: TimeLimit) -> object:
+    with reporting_failures(call):
         try:
             returned = work()
-        except asyncio.CancelledError as error:  # in a thread nobody cancels it but itself
-            raise ToolError(f"{tool.name} cancelled itself and gave no result") from error
+        except asyncio.CancelledError as error:  # Nothing else cancels code in a thread.
+            raise ToolError(f"{call.name} cancelled itself and gave no result") from error
         except GeneratorExit as error:
-            raise ToolError(f"{tool.name} raised GeneratorExit and gave no result") from error
+            raise ToolError(f"{call.name} raised GeneratorExit and gave no result") from error
         finally:
             limit.note_completion()
-        return returned if inspect.isawaitable(returned) else _json(tool.name, returned)
+        return returned if inspect.isawaitable(returned) else _result(call, returned)
 
 
-@dataclass(frozen=True, slots=True)
-class _Raw:
-    """A result that is to be returned as it is."""
-
-    value: object
-
-
-async def _raw(returned: Awaitable[object]) -> _Raw:
-    return _Raw(await returned)
-
-
-def _json(tool: str, value: object) -> Json:
-    if isinstance(value, _Raw):
-        return cast("Json", value)
+def _result(call: Call, returned: object) -> object:
+    """Return the result of a tool or a hook as JSON, that of other code unchanged."""
+    if call.function is not None:
+        return returned
     try:
-        return plain_json(value)
+        return plain_json(returned)
     except ValueError as error:
-        raise ToolError(f"{tool} returned {error}") from error
+        raise ToolError(f"{call.name} returned {error}") from error
+
+
+def _too_slow(call: Call, limit: TimeLimit) -> ToolError:
+    return _late(f"{call.name} took longer than {_span(limit)} and was given up")
+
+
+def _too_busy(call: Call, limit: TimeLimit) -> ToolError:
+    return _late(f"{call.name} found no free thread within {_span(limit)}")
+
+
+def _span(limit: TimeLimit) -> str:
+    return f"{limit.seconds:g} second{'' if limit.seconds == 1 else 's'}"
 
 
 def _late(fact: str) -> ToolError:

@@ -9,6 +9,7 @@ from typing import Final
 
 from weft.adapters.python_tools.modules import ROOT
 from weft.errors import Ask, Refuse, RetryModel, ToolError
+from weft.ports.tools import Call
 
 LOG: Final = logging.getLogger("weft.tools")
 
@@ -17,17 +18,22 @@ _MOST_TOLD: Final = 2_000
 
 
 @contextmanager
-def explained(tool: str, logged_as: str = "", attempt: int = 0) -> Generator[None]:
-    """Turn whatever a tool raises into ToolError; its signals pass, and so does cancellation."""
+def reporting_failures(call: Call) -> Generator[None]:
+    """Log an exception and turn it into ToolError; the signals of tools pass, and cancellation."""
     try:
         yield
     except (RetryModel, Refuse, Ask, ToolError, CancelledError, GeneratorExit):
         raise
     except (SystemExit, KeyboardInterrupt) as error:
-        raise ToolError(f"{tool} tried to end the process, which no tool may do") from error
+        raise ToolError(f"{call.name} tried to end the process, which no tool may do") from error
     except BaseException as error:  # libraries in other languages raise what is no Exception
-        _report(logged_as or f"the tool {tool}", attempt, error)
-        raise ToolError(f"{tool} failed: {told(error, place=_place(error))}") from error
+        _report(call, error)
+        raise ToolError(f"{call.name} failed: {told(error, place=_place(error))}") from error
+
+
+def log_name(call: Call) -> str:
+    """Return the name of a call in the log."""
+    return call.log_name or (f"the tool {call.name}" if call.function is None else call.name)
 
 
 def told(error: BaseException, *, place: str = "") -> str:
@@ -51,14 +57,16 @@ def _place(error: BaseException) -> str:
     return place
 
 
-def _report(what: str, attempt: int, error: BaseException) -> None:
+def _report(call: Call, error: BaseException) -> None:
     # Messages of exceptions often quote arguments, so only the type and the places are logged.
-    place = _place(error)
+    place, kind = _place(error), type(error).__name__
     where = f" at {place}" if place else ""
-    which = f" (attempt {attempt})" if attempt else ""
-    LOG.warning("%s failed with %s%s%s", what, type(error).__name__, where, which)
-    if LOG.isEnabledFor(logging.DEBUG):
-        LOG.debug("%s failed in:\n%s", what, _frames(error))
+    which = f" (attempt {call.attempt})" if call.attempt else ""
+    if place:
+        LOG.warning("%s failed with %s%s%s", log_name(call), kind, where, which)
+        LOG.debug("%s failed in:\n%s", log_name(call), _frames(error))
+    else:  # Code of a program: only the traceback says where it is.
+        LOG.warning("%s failed with %s%s\n%s", log_name(call), kind, which, _frames(error))
 
 
 def _frames(error: BaseException) -> str:

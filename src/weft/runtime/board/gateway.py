@@ -164,12 +164,7 @@ class BoardGateway(Gateway):
 
     async def _event_of(self, workflow: Workflow, offer: Offer, scope: Scope) -> ArtifactPublished:
         return await event_of(
-            workflow,
-            offer,
-            app=scope.app,
-            user=scope.user or "",
-            clock=self._clock,
-            similarity=self._similarity,
+            workflow, offer, app=scope.app, user=scope.user or "", ports=self._code_ports
         )
 
     async def _board_start(
@@ -235,7 +230,7 @@ class BoardGateway(Gateway):
         require_scope(scope)
         require_user(scope)
         linked = await self._workflows.named(workflow)
-        require_embeddings(linked, self._similarity)
+        require_embeddings(linked, self._code_ports.similarity)
         await require_completed(self._journal, linked, scope)
         runs: list[str] = []
         for agent in linked.spec.board.agents if linked.spec.board else ():

@@ -13,32 +13,33 @@ from weft.engine.board.correlation import rules_of
 from weft.engine.board.turn import inputs_of
 from weft.errors import ToolError, WeftError
 from weft.findings import Json
-from weft.runtime.board.calls import BoardCall, envelopes, plain
+from weft.runtime.board.calls import code_of, envelopes, eval_context, plain
 from weft.runtime.board.code import LinkedHook
 from weft.runtime.board.evaluation import (
     EvalInputs,
     Verdict,
 )
 from weft.runtime.board.reading import hidden_ids
+from weft.runtime.tools.code_call import CodeCall
 from weft.runtime.variables.json_values import plain_json
 from weft.spec.board import HookName
 from weft.spec.providers import MAX_LIMIT
 
 
-async def prepared(board: BoardCall) -> tuple[dict[str, Json], str]:
+async def prepared(call: CodeCall) -> tuple[dict[str, Json], str]:
     """Ask components and providers before an agent works; return what they gave, or a fault."""
     state: dict[str, Any] = {}
-    inputs = envelopes(inputs_of(board.active), board)
+    inputs = envelopes(inputs_of(call.active), call)
     found: dict[str, Any] = {}
     try:
-        verdict = await _verdict(board, inputs, state)
+        verdict = await _verdict(call, inputs, state)
         if verdict.kind != "continue":
             return plain(
                 {"verdict": verdict.kind, "seconds": verdict.seconds, "detail": verdict.reason}
             ), ""
-        changed = await _inputs(board, "pre_consume", inputs, state)
-        slices, engines = await _slices(board, changed, state)
-        changed = await _inputs(board, "pre_evaluate", changed, state)
+        changed = await _inputs(call, "pre_consume", inputs, state)
+        slices, engines = await _slices(call, changed, state)
+        changed = await _inputs(call, "pre_evaluate", changed, state)
         if changed is not inputs:
             found["inputs"] = [_as_draft(it) for it in changed]
         if state:
@@ -49,10 +50,10 @@ async def prepared(board: BoardCall) -> tuple[dict[str, Json], str]:
         return {}, str(error)
 
 
-async def _verdict(board: BoardCall, inputs: Sequence[Envelope], state: dict[str, Any]) -> Verdict:
-    for hook in board.code.hooks_of(board.active.agent, "before_schedule"):
-        ctx = board.context(inputs, state)
-        given = await board.invoke(hook.name, hook.call, ctx, ctx.inputs)
+async def _verdict(call: CodeCall, inputs: Sequence[Envelope], state: dict[str, Any]) -> Verdict:
+    for hook in code_of(call).hooks_of(call.active.agent, "before_schedule"):
+        ctx = eval_context(call, inputs, state)
+        given = await call.invoke(hook.name, hook.call, ctx, ctx.inputs)
         verdict = given if isinstance(given, Verdict) else _named_verdict(hook, given)
         if verdict.kind != "continue":
             return replace(verdict, reason=verdict.reason or f"by {hook.name}")
@@ -68,14 +69,14 @@ def _named_verdict(hook: LinkedHook, given: object) -> Verdict:
 
 
 async def _inputs(
-    board: BoardCall,
+    call: CodeCall,
     hook: HookName,
     inputs: Sequence[Envelope],
     state: dict[str, Any],
 ) -> Sequence[Envelope]:
-    for it in board.code.hooks_of(board.active.agent, hook):
-        ctx = board.context(inputs, state)
-        given = await board.invoke(it.name, it.call, ctx, ctx.inputs)
+    for it in code_of(call).hooks_of(call.active.agent, hook):
+        ctx = eval_context(call, inputs, state)
+        given = await call.invoke(it.name, it.call, ctx, ctx.inputs)
         if given is None:
             continue
         if isinstance(given, EvalInputs):
@@ -89,12 +90,12 @@ async def _inputs(
 
 
 async def _slices(
-    board: BoardCall, inputs: Sequence[Envelope], state: dict[str, Any]
+    call: CodeCall, inputs: Sequence[Envelope], state: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], list[int]]:
     """Ask each provider that is needed once; say which engine gets which slice."""
-    code, agent = board.code, board.active.agent
-    count = len(rules_of(board.workflow.compiled).agents[agent].engines)
-    own = code.subscription_contexts.get(board.active.step)
+    code, agent = code_of(call), call.active.agent
+    count = len(rules_of(call.workflow.compiled).agents[agent].engines)
+    own = code.subscription_contexts.get(call.active.step)
     wanted = [
         own or code.engine_contexts.get((agent, it)) or code.contexts[agent] for it in range(count)
     ]
@@ -105,27 +106,27 @@ async def _slices(
         if place == len(asked):
             asked.append(provider)
         places.append(place)
-    return [await _slice(board, it, inputs, state) for it in asked], places
+    return [await _slice(call, it, inputs, state) for it in asked], places
 
 
 async def _slice(
-    board: BoardCall,
+    call: CodeCall,
     provider: ContextProvider,
     inputs: Sequence[Envelope],
     state: dict[str, Any],
 ) -> dict[str, Any]:
-    fallback = board.code.fallbacks.get(board.active.agent)
+    fallback = code_of(call).fallbacks.get(call.active.agent)
     try:
-        return await _asked(board, provider, inputs, state)
+        return await _asked(call, provider, inputs, state)
     except ToolError as error:
         if fallback is None or provider is fallback:
             raise
-        told = await _asked(board, fallback, inputs, state)
+        told = await _asked(call, fallback, inputs, state)
         return {**told, "instead_of": name_of(provider), "error": str(error)}
 
 
 async def _asked(
-    board: BoardCall,
+    call: CodeCall,
     provider: ContextProvider,
     inputs: Sequence[Envelope],
     state: dict[str, Any],
@@ -134,11 +135,11 @@ async def _asked(
     served: set[str] = set()
     # Copies: what a provider does with them changes nothing for others.
     own_inputs = [replace(it, payload=deepcopy(it.payload)) for it in inputs]
-    ctx = board.context(own_inputs, deepcopy(state), served=served)
+    ctx = eval_context(call, own_inputs, deepcopy(state), served=served)
     request = ContextRequest(
-        ctx.agent, ctx, ctx.inputs, ctx.board, ctx.correlation_id, similarity=board.similarity
+        ctx.agent, ctx, ctx.inputs, ctx.board, ctx.correlation_id, similarity=call.ports.similarity
     )
-    name, begun, clock = name_of(provider), time.perf_counter(), board.clock.now()
+    name, begun, clock = name_of(provider), time.perf_counter(), call.ports.clock.now()
     limit = asyncio.timeout(PROVIDER_SECONDS)
     try:
         async with limit:
@@ -151,7 +152,7 @@ async def _asked(
             told = f"the provider {name} took longer than {PROVIDER_SECONDS:g} seconds"
             raise ToolError(told) from error
         raise ToolError(f"the provider {name} failed: {type(error).__name__}: {error}") from error
-    foreign = await _foreign(board, items, served)
+    foreign = await _foreign(call, items, served)
     own = [it for it in items if str(it.get("id")) not in foreign]
     bounded = own[:MAX_LIMIT]
     return {
@@ -176,17 +177,17 @@ def _plain_slice(given: ContextSlice) -> tuple[list[Item], dict[str, Any]]:
     return cast("tuple[list[Item], dict[str, Any]]", (items, metadata))
 
 
-async def _foreign(board: BoardCall, items: Sequence[Item], served: set[str]) -> set[str]:
+async def _foreign(call: CodeCall, items: Sequence[Item], served: set[str]) -> set[str]:
     """Return the ids of items that did not come from the reader and that the agent may not see."""
     strange = [str(it["id"]) for it in items if it.get("id") is not None]
-    rules = rules_of(board.workflow.compiled)
+    rules = rules_of(call.workflow.compiled)
     return await hidden_ids(
-        board.store,
+        call.ports.store,
         (it for it in strange if it not in served),
-        app=board.state.app,
+        app=call.state.app,
         board=rules.name,
-        reader=rules.identity(board.active.agent, board.state.app),
-        now=board.clock.now(),
+        reader=rules.identity(call.active.agent, call.state.app),
+        now=call.ports.clock.now(),
     )
 
 

@@ -5,15 +5,16 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from weft.context.similarity import Similarity
 from weft.engine.board.correlation import rules_of
 from weft.engine.board.publishing import VISIBILITY, JsonDraft, published, read_draft
 from weft.engine.events import ArtifactPublished
+from weft.engine.state import State
 from weft.errors import ToolError, UsageError
 from weft.findings import Json
 from weft.ids import nearest
-from weft.ports.clock import Clock
-from weft.runtime.board.calls import OutsideCall, code_call, consulted
+from weft.ports.tools import Call
+from weft.runtime.board.calls import consulted
+from weft.runtime.tools.code_call import CodeCall, CodePorts
 from weft.runtime.variables.json_values import plain_json
 from weft.runtime.workflow import Workflow
 from weft.spec.part import name_list
@@ -149,12 +150,11 @@ async def event_of(
     *,
     app: str,
     user: str,
-    clock: Clock,
-    similarity: Similarity | None,
+    ports: CodePorts,
 ) -> ArtifactPublished:
     """Return the event of what is published. Raises UsageError if it may not be."""
     draft = judged(workflow, offer)
-    call = OutsideCall(workflow, code_call("", "", ""), clock, app, similarity)
+    call = CodeCall(ports, workflow, State("", app=app), Call(""))
     try:
         draft = await consulted(call, "", draft)
     except ToolError as error:

@@ -1,9 +1,8 @@
 """Calling the code of a flow: the functions of steps, and what agents' steps make of replies."""
 
 import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from pydantic import BaseModel, ValidationError
@@ -25,155 +24,147 @@ from weft.engine.events import Usage
 from weft.engine.flow.reading import failure_of, paths_of, step_of, undone_of, work_of
 from weft.engine.flow.state import StepRun
 from weft.engine.flow.turn import STEP
-from weft.engine.state import Activation, State
 from weft.errors import ToolError, WeftError
 from weft.findings import Json
-from weft.ports.board import BoardStore
-from weft.ports.clock import Clock
-from weft.ports.tools import ToolCall
 from weft.runtime.board.reading import reader_for
 from weft.runtime.flow.code import FlowCode, LinkedFunction
-from weft.runtime.flow.retrieval import RunSearches
 from weft.runtime.flow.states import GivenState, given_state, said
-from weft.runtime.tools.options import options_of, tool
-from weft.runtime.workflow import Workflow
+from weft.runtime.tools.code_call import CodeCall
 from weft.spec.flow import AgentWork, FunctionWork, Step, Work
 
 #: How much of a traceback is kept: its end, where the error is.
 MOST_STACK: Final = 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class FlowCall:
-    """One activation while its code is called."""
-
-    store: BoardStore
-    clock: Clock
-    searches: RunSearches
-    workflow: Workflow
-    state: State
-    active: Activation
-    call: ToolCall
-    #: Variables that were read just now and that the state does not have yet.
-    fresh: Mapping[str, Json] = field(default_factory=dict[str, Json])
-
-    @property
-    def code(self) -> FlowCode:
-        return cast("FlowCode", self.workflow.flow_code)
-
-    @property
-    def run(self) -> StepRun:
-        return cast("StepRun", self.active.flow)
-
-    @property
-    def step(self) -> Step:
-        return step_of(self.workflow.compiled, self.active)
-
-    @property
-    def work(self) -> Work:
-        return work_of(self.workflow.compiled, self.active)
-
-    @property
-    def agent(self) -> str:
-        """As whom variables and boards are read."""
-        work = self.work
-        return work.agent if isinstance(work, AgentWork) else self.step.name
-
-    def given(self) -> GivenState:
-        """Return the state as the step sees it."""
-        values = {**self.state.values_of(self.active.number), **self.fresh}
-        return self._given(values)
-
-    def _given(self, values: Mapping[str, Json]) -> GivenState:
-        return given_state(self.workflow.compiled, self.code.state, values)
-
-    async def invoke(self, name: str, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - whatever it returns
-        """Call code in time; raises ToolError with its name."""
-        seconds = self.step.timeout_seconds
-        if seconds and options_of(function).timeout is None:
-            function = tool(timeout=seconds)(partial(function))
-        step, attempt = f"step {self.step.name}", self.run.attempt
-        call = replace(self.call, tool=name, logged_as=step, attempt=attempt)
-        return await self.workflow.tools.invoke(call, function, *arguments)
-
-    def context(self, assembly: AssembledContext | None = None) -> StepContext:
-        """Return what the step is given beside its state."""
-        if assembly is None:
-            assembly = from_record(cast("Any", (self.active.fetched or {}).get("context")))
-        paths = paths_of(self.workflow.compiled, self.state, self.active)
-        return StepContext(
-            run=self.state.run,
-            step=self.step.name,
-            attempt=self.run.attempt,
-            key=self.call.key,
-            failure=self._failure(failure_of(self.state, self.active)),
-            paths={
-                name: PathResult(cast("Any", it["status"]), self._failure(it.get("failure")))
-                for name, it in paths.items()
-            },
-            undoes=self._undone(),
-            assembly=assembly,
-            variables=self._variables(),
-        )
-
-    def _undone(self) -> Undone | None:
-        found = cast("Mapping[str, Any] | None", undone_of(self.state, self.active))
-        if found is None:
-            return None
-        return Undone(found["step"], found["turn"], self._given(found["state"]).state)
-
-    def _failure(self, given: Any) -> Failure | None:  # noqa: ANN401 - as it was recorded
-        if given is None or "step" not in given:  # What was stopped has not failed.
-            return None
-        return Failure(
-            step=given["step"],
-            attempt=given["attempt"],
-            type=given["type"],
-            message=given["message"],
-            stack=given.get("stack") or "",
-            # What no attempt has failed with, such as a branch without a case, has no time yet.
-            at=utc(given.get("at") or self.clock.now()),
-            input=given.get("input") or "",
-        )
-
-    def _variables(self) -> dict[str, Json]:
-        values = {**values_of(self.state, self.active.number), **self.fresh}
-        spec, agent = self.workflow.spec, self.agent
-        return {name: it for name, it in values.items() if is_visible(spec, agent, name)}
-
-    def board(self, name: str) -> BoardReader:
-        """Return a board of the tenant as the step's agent sees it."""
-        return reader_for(
-            self.store,
-            app=self.state.app,
-            board=name,
-            reader=Identity(self.agent, frozenset(), self.state.app),
-            now=self.clock.now(),
-        )
+def step_call(call: CodeCall) -> CodeCall:
+    """Return a call with the time limit of its step, and its name and attempt for the log."""
+    step = current_step(call)
+    limited = replace(
+        call.call,
+        timeout=step.timeout_seconds,
+        log_name=f"step {step.name}",
+        attempt=step_run(call).attempt,
+    )
+    return replace(call, call=limited)
 
 
-async def called(call: FlowCall, point: str) -> Json:
+def code_of(call: CodeCall) -> FlowCode:
+    """Return the linked code of the flow."""
+    return cast("FlowCode", call.workflow.flow_code)
+
+
+def step_run(call: CodeCall) -> StepRun:
+    """Return the attempt of the step that is running."""
+    return cast("StepRun", call.active.flow)
+
+
+def current_step(call: CodeCall) -> Step:
+    """Return the step as it is declared."""
+    return step_of(call.workflow.compiled, call.active)
+
+
+def current_work(call: CodeCall) -> Work:
+    """Return what the step does: a function or an agent."""
+    return work_of(call.workflow.compiled, call.active)
+
+
+def reader_of(call: CodeCall) -> str:
+    """Return the agent in whose name variables and boards are read."""
+    work = current_work(call)
+    return work.agent if isinstance(work, AgentWork) else current_step(call).name
+
+
+def state_for_step(call: CodeCall) -> GivenState:
+    """Return the state as the step sees it."""
+    return _state_from(call, {**call.state.values_of(call.turn), **call.fresh})
+
+
+def _state_from(call: CodeCall, values: Mapping[str, Json]) -> GivenState:
+    return given_state(call.workflow.compiled, code_of(call).state, values)
+
+
+def step_context(call: CodeCall, assembly: AssembledContext | None = None) -> StepContext:
+    """Return what the step is given beside its state."""
+    if assembly is None:
+        assembly = from_record(cast("Any", (call.active.fetched or {}).get("context")))
+    paths = paths_of(call.workflow.compiled, call.state, call.active)
+    return StepContext(
+        run=call.state.run,
+        step=current_step(call).name,
+        attempt=step_run(call).attempt,
+        key=call.call.key,
+        failure=_failure(call, failure_of(call.state, call.active)),
+        paths={
+            name: PathResult(cast("Any", it["status"]), _failure(call, it.get("failure")))
+            for name, it in paths.items()
+        },
+        undoes=_undone(call),
+        assembly=assembly,
+        variables=_variables(call),
+    )
+
+
+def _undone(call: CodeCall) -> Undone | None:
+    found = cast("Mapping[str, Any] | None", undone_of(call.state, call.active))
+    if found is None:
+        return None
+    return Undone(found["step"], found["turn"], _state_from(call, found["state"]).state)
+
+
+def _failure(call: CodeCall, given: Any) -> Failure | None:  # noqa: ANN401 - as it was recorded
+    if given is None or "step" not in given:  # What was stopped has not failed.
+        return None
+    return Failure(
+        step=given["step"],
+        attempt=given["attempt"],
+        type=given["type"],
+        message=given["message"],
+        stack=given.get("stack") or "",
+        # What no attempt has failed with, such as a branch without a case, has no time yet.
+        at=utc(given.get("at") or call.ports.clock.now()),
+        input=given.get("input") or "",
+    )
+
+
+def _variables(call: CodeCall) -> dict[str, Json]:
+    values = {**values_of(call.state, call.turn), **call.fresh}
+    spec, agent = call.workflow.spec, reader_of(call)
+    return {name: it for name, it in values.items() if is_visible(spec, agent, name)}
+
+
+def board_for_step(call: CodeCall, name: str) -> BoardReader:
+    """Return a board of the tenant as the step's agent sees it."""
+    return reader_for(
+        call.ports.store,
+        app=call.state.app,
+        board=name,
+        reader=Identity(reader_of(call), frozenset(), call.state.app),
+        now=call.ports.clock.now(),
+    )
+
+
+async def called(call: CodeCall, point: str) -> Json:
     """Call the code of a point of an activation, and return what its event says."""
-    given, work = call.given(), call.work
+    given, work = state_for_step(call), current_work(call)
     if point == STEP:
-        function = call.code.function(cast("FunctionWork", work))
-        arguments = [given.state] if function.alone else [given.state, call.context()]
+        function = code_of(call).function(cast("FunctionWork", work))
+        arguments = [given.state] if function.alone else [given.state, step_context(call)]
         name = _named(call, function)
         returned = await call.invoke(name, function.call, *arguments)
         return _result(name, given, returned)
-    step = call.code.agent(cast("AgentWork", work))
+    step = code_of(call).agent(cast("AgentWork", work))
     name, reply = f"{type(step).__name__}.apply", cast("Mapping[str, Any]", call.active.result)
     response = _response(step.output_type, reply)
-    assembly = call.context().assembly
+    assembly = step_context(call).assembly
     returned = await call.invoke(name, step.apply, given.state, response, assembly)
     return _result(name, given, returned, _confidence(reply.get("output")))
 
 
-def _named(call: FlowCall, function: LinkedFunction) -> str:
+def _named(call: CodeCall, function: LinkedFunction) -> str:
     """Return what messages call the code of a step: the step, as its author knows it."""
     if undone_of(call.state, call.active) is None:
-        return call.step.name
-    return function.name if function.is_named else f"{call.step.name}.compensate"
+        return current_step(call).name
+    return function.name if function.is_named else f"{current_step(call).name}.compensate"
 
 
 def _response(kind: type[BaseModel] | None, reply: Mapping[str, Any]) -> Response:

@@ -25,8 +25,19 @@ from weft.context.assembled import (
 from weft.errors import ToolError, WeftError
 from weft.findings import Json
 from weft.ports.model import ChatMessage
-from weft.runtime.flow.calls import FlowCall, exception_of
+from weft.runtime.flow.calls import (
+    board_for_step,
+    code_of,
+    current_step,
+    current_work,
+    exception_of,
+    state_for_step,
+    step_context,
+    step_run,
+)
 from weft.runtime.flow.code import FindAdapter
+from weft.runtime.flow.retrieval import RunSearches
+from weft.runtime.tools.code_call import CodeCall
 from weft.runtime.variables.json_values import plain_json
 from weft.spec.flow import (
     AgentWork,
@@ -44,11 +55,11 @@ _ROLES: Final = ("system", "user", "assistant")
 _MOST_MESSAGES: Final = 1_000
 
 
-async def prepared(call: FlowCall) -> tuple[dict[str, Json], str]:
+async def prepared(call: CodeCall) -> tuple[dict[str, Json], str]:
     """Put together what a step is shown; return it, or what is known of the error, and a fault."""
     begun = time.perf_counter()
     try:
-        given = call.given().state
+        given = state_for_step(call).state
         assembly, context = await _assembled(call, given)
         messages = await _messages(call, given, assembly)
         found = {"messages": messages, "context": context}
@@ -67,18 +78,23 @@ def _raised(error: Exception) -> dict[str, Json]:
 
 
 async def _assembled(
-    call: FlowCall, state: object
+    call: CodeCall, state: object
 ) -> tuple[AssembledContext, dict[str, Any] | None]:
     """Return the context of a step as code gets it, and as it is recorded."""
-    declared = call.step.context
-    if declared is None or call.run.undoes:
+    declared = current_step(call).context
+    if declared is None or step_run(call).undoes:
         return AssembledContext.empty(), None
-    context = replace(call.context(AssembledContext.empty()), board=call.board)
-    linked = call.code.assembler(declared)
+    context = replace(
+        step_context(call, AssembledContext.empty()), board=partial(board_for_step, call)
+    )
+    searches = RunSearches(
+        call.state.app, call.state.run, call.ports.retrievers, call.ports.searches
+    )
+    linked = code_of(call).assembler(declared)
     if linked is None:
-        whole = await interpreted(declared.sources, state, context, call.searches.adapter)
+        whole = await interpreted(declared.sources, state, context, searches.adapter)
     else:
-        made = linked.instance(call.searches.adapter)
+        made = linked.instance(searches.adapter)
         name = f"{linked.name}.assemble"
         whole = await call.invoke(name, made.assemble, state, context)
         _refuse_nonsense(name, whole)
@@ -155,17 +171,17 @@ def _wanted(it: RetrievalFilter, state: object) -> Json:
 
 
 async def _messages(
-    call: FlowCall, state: object, assembly: AssembledContext
+    call: CodeCall, state: object, assembly: AssembledContext
 ) -> list[ChatMessage] | None:
     """Return what the step of an agent sends; None where no class writes that."""
-    work = call.work
+    work = current_work(call)
     if not isinstance(work, AgentWork) or work.step is None:
         return None
-    step = call.code.agent(work)
+    step = code_of(call).agent(work)
     name = f"{type(step).__name__}.build_messages"
     awaited = iscoroutinefunction(step.build_messages)
     build = step.build_messages if awaited else partial(_listed, step.build_messages)
-    given = await call.invoke(name, build, state, assembly, call.context(assembly))
+    given = await call.invoke(name, build, state, assembly, step_context(call, assembly))
     return _checked(name, given)
 
 

@@ -42,8 +42,8 @@ class HookAgent:
         self.changed = True
 
 
-class HookCall:
-    """One call at a boundary: what the function is given, and what comes of it."""
+class HookInput:
+    """What a hook is given at a boundary, and what it changes by its result."""
 
     def __init__(
         self, workflow: Workflow, state: State, command: CallTool, context: Context
@@ -51,9 +51,9 @@ class HookCall:
         self._point = command.point
         self._messages: list[ChatMessage] = []
         self._agent: HookAgent | None = None
-        self.given = self._given(workflow, state, command, context)
+        self.arguments = self._arguments(workflow, state, command, context)
 
-    def _given(
+    def _arguments(
         self, workflow: Workflow, state: State, command: CallTool, context: Context
     ) -> dict[str, object]:
         if self._point.startswith(COMPUTED):
@@ -95,8 +95,8 @@ class HookCall:
             return {**given, "message": said, "content": said}
         return given
 
-    def result(self, returned: Json) -> Json:
-        """Return what is put down of a call: what it has changed, or None.
+    def changes(self, returned: Json) -> Json:
+        """Return what the hook has changed, or None; the result itself of a computing function.
 
         Raises ToolError if it returned what it should not have.
         """
@@ -114,7 +114,7 @@ class HookCall:
                 if returned is not None:
                     changes |= self._of_last(returned)
             case _ if self._point == SEND_HOOK:
-                if returned is not None and returned != self.given["message"]:
+                if returned is not None and returned != self.arguments["message"]:
                     changes["message"] = _text(returned)
             case _:
                 pass

@@ -1,6 +1,6 @@
 """A workflow: a package that was checked and linked, ready to run, shared by all its runs."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Final
@@ -22,7 +22,7 @@ from weft.errors import LinkError, StoreError
 from weft.findings import Finding, Json, Place
 from weft.ids import TERMINATE, USER
 from weft.ports.model import OutputSchema, ToolSchema
-from weft.ports.tools import ToolCall, ToolLoader, Tools
+from weft.ports.tools import Call, ToolLoader, Tools
 from weft.runtime.board.code import BoardCode, link_board
 from weft.runtime.board.types import NO_TYPES, ArtifactTypes, artifact_types
 from weft.runtime.flow.code import FlowCode, link_flow
@@ -113,15 +113,7 @@ class NoTools:
     def validation_error(self, tool: str, arguments: Mapping[str, Json]) -> str | None:  # noqa: ARG002 - nothing is known
         return None
 
-    async def call(self, call: ToolCall) -> Json:  # noqa: ARG002 - whichever it is
-        raise self._why
-
-    async def invoke(
-        self,
-        call: ToolCall,  # noqa: ARG002 - whichever it is
-        function: Callable[..., object],  # noqa: ARG002
-        *arguments: object,  # noqa: ARG002
-    ) -> object:
+    async def call(self, call: Call) -> object:  # noqa: ARG002 - whichever it is
         raise self._why
 
 
