@@ -170,8 +170,14 @@ def test_what_an_engine_may_return(result):
 @pytest.mark.parametrize(
     ("result", "told"),
     [
-        (Receipt(text="x"), "does not publish Receipt; it declares: Note"),
-        (Stranger(text="x"), "Stranger is no type of the board"),
+        (
+            Receipt(text="x"),
+            "agent worker published Receipt, which it does not declare: add .publishes(Receipt)",
+        ),
+        (
+            Stranger(text="x"),
+            "agent worker published Stranger, which it does not declare: add .publishes(",
+        ),
         ({"type": "Note", "payload": {}}, "'text' is a required property"),
         (17, "a value of type int is no artifact"),
         ([Note(text="a"), Note(text="b")], "gave 2 artifacts of the type Note; fan_out is 1"),
@@ -204,6 +210,29 @@ def test_what_an_engine_may_not_do_is_a_dead_letter_and_the_next_works(result, t
         assert await texts(board) == ["fine"]
 
     play(test)
+
+
+def test_undeclared_type_and_raising_engine_are_logged_with_agent_and_traceback(caplog):
+    async def test(board, clock):
+        def work(inputs):
+            if inputs.first_as(Order).number == 2:
+                raise ZeroDivisionError("4111")
+            return Receipt(text="x")
+
+        board.types(Receipt)
+        agent(board, work, Note)
+        for number in (1, 2):
+            await board.publish(Order(number=number))
+            await board.run_until_idle()
+
+    play(test)
+    undeclared, raised = [it.getMessage() for it in caplog.records if it.levelname == "WARNING"]
+    assert undeclared == (
+        "agent worker published Receipt, which it does not declare: add .publishes(Receipt)"
+    )
+    assert raised.startswith("work of agent worker failed with ZeroDivisionError\n")
+    assert 'raise ZeroDivisionError("4111")' in raised
+    assert __file__ in raised
 
 
 def test_fan_out_where_and_tags():

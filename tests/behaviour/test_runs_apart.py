@@ -10,7 +10,7 @@ from weft.app.workflows import WorkspaceWorkflows
 from weft.packages.shipped import shipped_folder
 from weft.ports.scope import Scope
 from weft.runtime.runs import live_stream as deltas
-from weft.runtime.workflow.registry import WorkflowCache
+from weft.runtime.workflow_cache import WorkflowCache
 from weft.spec.workflow import WorkflowSpec
 from weft.testing import FunctionModel, host_for
 

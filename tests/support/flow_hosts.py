@@ -11,9 +11,9 @@ from weft.engine.state import State
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
 from weft.runtime.external_ports import Outside
+from weft.runtime.flow.retrieval import RetrieverRegistry
 from weft.runtime.host import Host
 from weft.runtime.workflow import Linking
-from weft.runtime.workflow.retrievers import RetrieverRegistry
 from weft.spec.workflow import WorkflowSpec
 from weft.testing import ScriptedModel, host_for
 

@@ -20,7 +20,7 @@ from weft.ports.documents import Change, Collection, Document, Documents
 from weft.ports.retriever import Retrievers, VectorSearchAdapter
 from weft.ports.scope import Scope
 from weft.runtime.external_ports import Outside
-from weft.runtime.workflow.retrievers import RetrieverRegistry
+from weft.runtime.flow.retrieval import RetrieverRegistry
 
 #: What searches which collection, by its class or its name.
 Adapters: TypeAlias = Mapping[type[searched.Collection] | str, VectorSearchAdapter[Any]]

@@ -13,7 +13,7 @@ from weft.adapters.collections.texts import Chunking
 from weft.app.collections import Collections, open_collections
 from weft.ports.embeddings import Embedder
 from weft.ports.retriever import Collection, RetrievalResult, Retrievers, VectorSearchAdapter
-from weft.runtime.workflow.retrievers import RetrieverRegistry
+from weft.runtime.flow.retrieval import RetrieverRegistry
 
 __all__ = [
     "Chunking",

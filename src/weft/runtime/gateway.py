@@ -44,8 +44,7 @@ from weft.runtime.variables.secrets import SecretAnswers
 from weft.runtime.variables.values import fitting_text, start_values
 from weft.runtime.worker import Worker, is_text, no_run
 from weft.runtime.workflow import Workflow
-from weft.runtime.workflow.dependencies import require_completed
-from weft.runtime.workflow.registry import WorkflowCache
+from weft.runtime.workflow_cache import WorkflowCache, require_completed
 
 #: A run to which something is written: worked on here, or only written to.
 OpenRun: TypeAlias = ActiveRun | RunWriter

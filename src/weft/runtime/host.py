@@ -29,7 +29,7 @@ from weft.runtime.tools.code_call import CodePorts
 from weft.runtime.variables.secrets import SecretAnswers
 from weft.runtime.worker import LEASE, Worker, is_alive
 from weft.runtime.workflow import LINKING, Linking
-from weft.runtime.workflow.registry import FindWorkflow, WorkflowCache
+from weft.runtime.workflow_cache import FindWorkflow, WorkflowCache
 
 
 class Host(BoardGateway):

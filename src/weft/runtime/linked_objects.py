@@ -46,6 +46,12 @@ def unusable(name: str, told: str, hint: str) -> LinkError:
     return LinkError(message, (Finding("LINK004", "error", message, Place(name), hint=(hint,)),))
 
 
+def display_name(reference: str, found: object) -> str:
+    """Return the author's name for a function or an object, for messages."""
+    own = getattr(found, "__name__", None) or type(found).__name__
+    return own if own.isidentifier() else reference.rpartition(":")[2]
+
+
 class ObjectMaker:
     """Makes objects from what is declared; one that is declared twice is made once."""
 

@@ -23,7 +23,7 @@ from weft.runtime.runs.due import DueWatch
 from weft.runtime.runs.writer import Batches, RunWriter
 from weft.runtime.signals import expiry_of
 from weft.runtime.workflow import Workflow
-from weft.runtime.workflow.registry import WorkflowCache
+from weft.runtime.workflow_cache import WorkflowCache
 
 _log: Final = logging.getLogger("weft.runtime")
 

@@ -183,6 +183,11 @@ def _several(it: Publication, schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": schema, "minItems": it.fan_out, "maxItems": it.fan_out}
 
 
+def undeclared(agent: str, type_: str) -> str:
+    """Return the message for an artifact of a type that its agent does not declare."""
+    return f"agent {agent} published {type_}, which it does not declare: add .publishes({type_})"
+
+
 def reviewed(agent: BoardAgent, drafts: Sequence[JsonDraft], answers: Answers) -> list[JsonDraft]:
     """Return the drafts that are published, as the agent's publications say.
 
@@ -192,8 +197,7 @@ def reviewed(agent: BoardAgent, drafts: Sequence[JsonDraft], answers: Answers) -
     counts = Counter(str(it["type"]) for it in drafts)
     for type_, count in counts.items():
         if type_ not in declared:
-            known = ", ".join(declared) or "nothing"
-            raise Unpublishable(f"{agent.agent} does not publish {type_}; it declares: {known}")
+            raise Unpublishable(undeclared(agent.agent, type_))
         if count > declared[type_].fan_out:
             most = declared[type_].fan_out
             raise Unpublishable(

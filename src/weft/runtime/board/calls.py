@@ -1,7 +1,8 @@
 """Calling the code of a board: before an agent works, its engines, and around what it publishes."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from pydantic import ValidationError
 
@@ -15,6 +16,7 @@ from weft.engine.board.publishing import (
     dumped,
     fulfils,
     reviewed,
+    undeclared,
 )
 from weft.engine.board.rules import SubscriptionRules, test_of
 from weft.engine.board.turn import AFTER, ENGINE, PUBLISH, inputs_of, spec_of
@@ -28,13 +30,17 @@ from weft.runtime.board.evaluation import (
     EvalInputs,
     EvalResult,
     Output,
+    UnknownArtifactType,
     Verdict,
     drafts_of,
 )
 from weft.runtime.board.reading import reader_for
+from weft.runtime.linked_objects import display_name
 from weft.runtime.tools.code_call import CodeCall
 from weft.runtime.variables.json_values import own_copy, plain_json
 from weft.spec.visibility import PUBLIC
+
+_log: Final = logging.getLogger("weft.runtime")
 
 
 def code_of(call: CodeCall) -> BoardCode:
@@ -124,7 +130,7 @@ async def _evaluated(call: CodeCall) -> dict[str, Json]:
     function = code_of(call).engines[agent, at]
     state = _state_of(call)
     inputs = envelopes(inputs_of(call.active), call)
-    name = call.call.name
+    name = display_name(call.call.name, function)
     evaluate = getattr(function, "evaluate", None)
     if evaluate is None and (agent, at) in code_of(call).alone:
         returned = await call.invoke(name, function, EvalInputs(inputs, state))
@@ -134,8 +140,15 @@ async def _evaluated(call: CodeCall) -> dict[str, Json]:
             returned = await call.invoke(name, evaluate, ctx, ctx.inputs)
         else:
             returned = await call.invoke(name, function, ctx.inputs, ctx)
-    publishes = rules_of(call.workflow.compiled).agents[agent].publishes
-    drafts, added = drafts_of(returned, call.workflow.types, publishes)
+    rules = rules_of(call.workflow.compiled).agents[agent]
+    try:
+        drafts, added = drafts_of(returned, call.workflow.types, rules.publishes)
+    except UnknownArtifactType as error:
+        _log.warning(undeclared(agent, error.type))
+        raise ToolError(undeclared(agent, error.type)) from error
+    if at == len(rules.engines) - 1:  # The engines before it may make anything.
+        for type_ in {str(draft["type"]) for draft in drafts}.difference(rules.publishes):
+            _log.warning(undeclared(agent, type_))
     state.update(added)
     return plain({"artifacts": drafts, "state": state})
 

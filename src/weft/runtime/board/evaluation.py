@@ -167,6 +167,14 @@ class Component:
     priority: int = 0
 
 
+class UnknownArtifactType(ToolError):
+    """An engine returned an object whose class is not a type of the board."""
+
+    def __init__(self, type_: str) -> None:
+        super().__init__(f"{type_} is no type of the board")
+        self.type = type_
+
+
 def drafts_of(
     returned: object, types: ArtifactTypes, publishes: Sequence[str]
 ) -> tuple[list[JsonDraft], dict[str, Any]]:
@@ -242,4 +250,4 @@ def type_name(it: BaseModel, types: ArtifactTypes) -> str:
     for name in (qualified_name(kind), kind.__name__):
         if name in types.schemas:
             return name
-    raise ToolError(f"{kind.__name__} is no type of the board")
+    raise UnknownArtifactType(kind.__name__)

@@ -26,7 +26,7 @@ from weft.runtime.models.comparing import require_embeddings
 from weft.runtime.runs.decision import NewEvent
 from weft.runtime.signals import Stop
 from weft.runtime.workflow import Workflow
-from weft.runtime.workflow.dependencies import require_completed
+from weft.runtime.workflow_cache import require_completed
 from weft.spec.providers import FilterConfig
 from weft.spec.visibility import Visibility
 

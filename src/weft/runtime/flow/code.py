@@ -13,7 +13,7 @@ from weft.engine.flow.plan import steps_of, works_of
 from weft.ports.retriever import Collection, VectorSearchAdapter
 from weft.ports.tools import ToolLoader
 from weft.runtime.flow.lost_fields import lost_fields
-from weft.runtime.linked_objects import ObjectMaker, find_objects, unusable
+from weft.runtime.linked_objects import ObjectMaker, display_name, find_objects, unusable
 from weft.spec.flow import AgentWork, Flow, FunctionWork, RetrievalIngredient, StepContext
 from weft.spec.part import JsonMap
 
@@ -148,13 +148,7 @@ def _function(maker: ObjectMaker, work: FunctionWork) -> LinkedFunction:
             "let it take the state, and a StepContext if it wants one",
         )
     is_named = getattr(made, "__name__", "") != "<lambda>"
-    return LinkedFunction(_called(made, work.function), call, count == 1, is_named)
-
-
-def _called(made: object, name: str) -> str:
-    """Return what an author calls a function or an object, for messages."""
-    own = getattr(made, "__name__", None) or type(made).__name__
-    return own if own.isidentifier() else name.rpartition(":")[2]
+    return LinkedFunction(display_name(work.function, made), call, count == 1, is_named)
 
 
 def _taken(call: Callable[..., Any]) -> int:
@@ -187,7 +181,7 @@ def _assembler(maker: ObjectMaker, name: str, options: JsonMap) -> LinkedAssembl
         raise unusable(
             name, "assembles no context", "give it `async def assemble(self, state, context)`"
         )
-    return LinkedAssembler(_called(made, name), made, options, adapters)
+    return LinkedAssembler(display_name(name, made), made, options, adapters)
 
 
 def _adapters(kind: type) -> Iterator[tuple[str, str]]:

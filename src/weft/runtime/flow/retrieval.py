@@ -5,7 +5,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from weft.context.user_code import user_code
 from weft.errors import RetrievalError, ToolError
@@ -13,6 +13,7 @@ from weft.findings import Json
 from weft.ports.retriever import (
     MIN_RELEVANCE,
     TOP_K,
+    Collection,
     RetrievalResult,
     Retrievers,
     VectorSearchAdapter,
@@ -25,6 +26,8 @@ SEARCH_SECONDS: Final = 30.0
 #: Of how many runs searches are remembered, and how many of each; the oldest go first.
 MOST_RUNS: Final = 500
 MOST_SEARCHES: Final = 100
+
+C = TypeVar("C", bound=Collection)
 
 _Found: TypeAlias = tuple[RetrievalResult, ...]
 
@@ -135,3 +138,45 @@ def _results(found: object) -> tuple[RetrievalResult, ...]:
         if not isinstance(it.content, str) or not isinstance(it.score, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError("its adapter returned a passage without a text or a score")
     return tuple(given)
+
+
+class RetrieverRegistry:
+    """Adapters by collection; what is not registered is looked for in `others`."""
+
+    def __init__(self, others: Retrievers | None = None) -> None:
+        self._others = others
+        self._adapters: dict[tuple[str | None, str], VectorSearchAdapter[Any]] = {}
+
+    def register(
+        self,
+        collection: type[C] | str,
+        adapter: VectorSearchAdapter[C],
+        *,
+        app: str | None = None,
+    ) -> None:
+        """Let an adapter search a collection from now on, in place of the one before.
+
+        Without a tenant it is that of all tenants who have none of their own.
+        """
+        name = collection if isinstance(collection, str) else collection.collection_name()
+        self._adapters[app, name] = adapter
+
+    def adapter(self, app: str, collection: str) -> VectorSearchAdapter[Any] | None:
+        """Return what searches a collection of a tenant; None if there is no such collection."""
+        found = self._adapters.get((app, collection))
+        if found is None:  # One that is empty may count as false, and is one all the same.
+            found = self._adapters.get((None, collection))
+        if found is None and self._others is not None:
+            return self._others.adapter(app, collection)
+        return found
+
+    def names(self, app: str) -> list[str]:
+        """Return the collections of a tenant."""
+        own = (name for of, name in self._adapters if of in (None, app))
+        others = () if self._others is None else self._others.names(app)
+        return sorted({*own, *others})
+
+    async def close(self) -> None:
+        """Close the others; what was registered is for those to close who have made it."""
+        if self._others is not None:
+            await self._others.close()

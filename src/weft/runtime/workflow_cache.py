@@ -7,6 +7,7 @@ from weakref import WeakValueDictionary
 
 from weft.errors import StoreError
 from weft.ports.journal import Journal
+from weft.ports.scope import Scope
 from weft.ports.tools import ToolLoader
 from weft.runtime.workflow import LINKING, Linking, Workflow, link, unpack
 
@@ -68,3 +69,21 @@ class WorkflowCache:
 
     def _kept(self, workflow: Workflow) -> Workflow:
         return self._linked.setdefault(workflow.digest, workflow)
+
+
+async def require_completed(journal: Journal, workflow: Workflow, scope: Scope) -> None:
+    """Raise UsageError if the user has not yet completed every workflow that one requires."""
+    required = workflow.spec.orchestrator.workflow_dependencies.required_workflows
+    if not required:
+        return
+    completed = await journal.completed(scope, required)
+    missing = [name for name in required if name not in completed]
+    if missing:
+        are = "is" if len(missing) == 1 else "are"
+        which = "it is" if len(missing) == 1 else "they are"
+        raise UsageError(
+            f"{workflow.name} starts after {' and '.join(missing)} {are} completed, "
+            f"which {which} not for {scope.user}",
+            hint=f"run {'it' if len(missing) == 1 else 'them'} first: "
+            + ", ".join(f"weft run {name}" for name in missing),
+        )
