@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
-from weft.errors import StoreError
+from weft.errors import StoreError, UsageError
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
 from weft.ports.tools import ToolLoader
