@@ -13,7 +13,7 @@ import pytest
 
 from weft.app.hosts import LOCAL, open_host
 from weft.engine.reduce import pending
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 from weft.testing.models import ScriptedModel, call
 
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"

@@ -17,9 +17,8 @@ from weft.cli.app import main
 from weft.engine.events.board import MissedReason
 from weft.packages.reader import read_package
 from weft.packages.review import refuse_errors
-from weft.spec.board import HookName
+from weft.spec.board import HookName, Visibility
 from weft.spec.providers import FilterConfig, Provider, TagFilter
-from weft.spec.visibility import Visibility
 from weft.spec.workflow import WorkflowSpec
 
 PAGE = (DOCS / "board.md").read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from weft.cli.app import main
 from weft.engine.events import ToolCalled
 from weft.errors import UsageError
 from weft.runtime.host import Host
-from weft.spec.starts import Start
+from weft.spec.orchestrator import Start
 from weft.spec.tools import Hook, HookType, LifecycleTool, McpServer
 from weft.spec.workflow import WorkflowSpec
 from weft.testing import call

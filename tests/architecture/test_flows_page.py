@@ -18,7 +18,7 @@ from weft.flow import ApprovalBuilder, ContextBuilder, ContextFormatOptions, Ste
 from weft.packages.reader import read_package
 from weft.packages.review import refuse_errors
 from weft.runtime.flow import calls, preparing, retrieval
-from weft.spec.canonical import digest
+from weft.spec.workflow import digest
 
 PAGE = (DOCS / "flows.md").read_text(encoding="utf-8")
 README = (DOCS.parent / "README.md").read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ from weft.generator.designer.words import DOMAINS
 from weft.generator.enrich.allowed import LIBRARIES
 from weft.generator.steps import APPROVAL, STEPS
 from weft.packages.reader import read_package
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 from weft.spec import plan
 from weft.spec.part import Part
 

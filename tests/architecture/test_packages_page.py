@@ -20,14 +20,14 @@ from weft.spec.orchestrator import (
     Orchestrator,
     ParallelGroup,
     RuntimeExtension,
+    Start,
     StartupMode,
 )
-from weft.spec.outputs import OutputModel
 from weft.spec.part import Part
 from weft.spec.patterns import PATTERNS
-from weft.spec.starts import Start
 from weft.spec.tools import AgentTool, Hook, LifecycleTool, Tool, UiTool
 from weft.spec.triggers import CUSTOM, Match, Trigger
+from weft.spec.type_field import OutputModel
 from weft.spec.type_parser import parse_type
 from weft.spec.variables import DerivedSource, Source, Variable
 from weft.spec.workflow import WorkflowSpec

@@ -12,7 +12,7 @@ import weft.testing
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.app.settings import SETTINGS, Setting
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 
 PAGE = Path(__file__).parents[2] / "docs" / "running.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

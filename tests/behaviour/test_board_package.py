@@ -33,7 +33,7 @@ from weft.engine.events import ContextFetched, DeliveryMissed
 from weft.errors import UsageError
 from weft.packages.reader import read_package
 from weft.ports.scope import Scope
-from weft.spec.canonical import digest
+from weft.spec.workflow import digest
 from weft.testing import FunctionModel, ScriptedModel, host_for
 
 
@@ -232,7 +232,7 @@ def test_a_board_from_files_runs_the_same(tmp_path):
 
 def test_the_shipped_board_runs_from_a_lead_to_an_edition(tmp_path):
     from weft.adapters.models.sample import SampleModel
-    from weft.packages.shipped import shipped_folder
+    from weft.packages.workspace import shipped_folder
 
     package = read_package(shipped_folder() / "NewsDesk")
     scope = Scope("shop", "ann")

@@ -17,8 +17,7 @@ from weft.packages.reader import read_package
 from weft.packages.review import refuse_errors
 from weft.packages.writer import write_package
 from weft.runtime.signals import Answer
-from weft.spec.canonical import digest
-from weft.spec.workflow import WorkflowSpec
+from weft.spec.workflow import WorkflowSpec, digest
 from weft.testing import ScriptedModel
 
 

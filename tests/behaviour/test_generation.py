@@ -15,7 +15,7 @@ from weft.app.promotion import prepare, promote, stage
 from weft.cli.app import main
 from weft.errors import PackageError, UsageError
 from weft.packages.folder import read_files
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 
 BRIEF = (
     "A claims desk: a clerk takes the claim, an assessor checks it, then a manager approves the "

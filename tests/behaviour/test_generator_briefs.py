@@ -20,7 +20,7 @@ from weft.generator.plan import plan_hash
 from weft.generator.rules import plan_faults
 from weft.packages.reader import read_package
 from weft.packages.review import review
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 from weft.ports.scope import Scope
 from weft.runtime.signals import Answer
 from weft.spec.patterns import PATTERNS

@@ -16,7 +16,7 @@ from weft.generator.compile.compiler import compile_spec
 from weft.generator.designer.model import DesignerModel
 from weft.generator.split import pack_of, workflow_plans
 from weft.packages.reader import read_package
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 from weft.ports.model import ModelReply, ModelRequest
 from weft.ports.scope import Scope
 from weft.runtime.signals import Answer

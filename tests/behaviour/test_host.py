@@ -10,7 +10,7 @@ from weft.adapters.sqlite import SqliteJournal
 from weft.engine.events import Event
 from weft.errors import AccessDenied, UsageError
 from weft.packages.reader import read_package
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 from weft.ports.model import ModelReply
 from weft.ports.scope import Scope
 from weft.runtime.runs.live_stream import TextDelta

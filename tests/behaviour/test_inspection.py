@@ -37,10 +37,9 @@ from weft.engine.events import (
 from weft.engine.spent import Spent
 from weft.engine.state import State
 from weft.errors import UsageError
-from weft.inspect.comparison import compare_turns
 from weft.inspect.run import inspect_run, spending
 from weft.inspect.steps import waited_seconds
-from weft.inspect.turn import inspect_turn
+from weft.inspect.turn import compare_turns, inspect_turn
 from weft.inspect.variables import causes
 from weft.ports.model import ModelReply
 from weft.runtime.runs.decision import NewEvent, decide

@@ -21,10 +21,9 @@ from weft.engine.events import (
     TurnFailed,
 )
 from weft.errors import ModelError, UsageError
-from weft.inspect.comparison import compare_turns
 from weft.inspect.replay import check_replay
 from weft.inspect.run import inspect_run
-from weft.inspect.turn import inspect_turn
+from weft.inspect.turn import compare_turns, inspect_turn
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, call
 

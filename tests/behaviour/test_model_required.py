@@ -10,7 +10,7 @@ import weft
 from weft.board import Board, FunctionEngine, ModelEngine
 from weft.errors import UsageError
 from weft.flow import Workflow, agent
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 
 
 class Order(BaseModel):

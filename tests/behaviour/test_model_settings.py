@@ -16,7 +16,7 @@ from weft.inspect.turn import inspect_turn
 from weft.packages.reader import read_package
 from weft.runtime.models.settings import cache_seed
 from weft.runtime.signals import UserMessage
-from weft.spec.model_settings import RESERVED, ModelSettings
+from weft.spec.agents import RESERVED, ModelSettings
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, ScriptedModel

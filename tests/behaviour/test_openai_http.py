@@ -21,7 +21,7 @@ from weft.adapters.models.openai_http import MOST_TAILS, ChatModel, Connections,
 from weft.engine.events import NO_USAGE, ToolRequest, Usage
 from weft.errors import ModelError, UsageError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema, ToolSchema
-from weft.spec.model_settings import ModelSettings
+from weft.spec.agents import ModelSettings
 
 KEY = "sk-secret-123"
 

@@ -11,7 +11,7 @@ from weft.adapters.sqlite import SqliteJournal
 from weft.app.hosts import LOCAL, open_host
 from weft.engine.events import Event, ModelReplied
 from weft.errors import CheckFailed, LinkError, ModelError, SetupError, StoreError, UsageError
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 from weft.ports.model import ModelReply
 from weft.runtime.signals import Answer, Stop
 

@@ -9,7 +9,7 @@ import pytest
 import weft
 from weft.app.hosts import LOCAL, open_host
 from weft.errors import UsageError
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 
 
 @pytest.fixture

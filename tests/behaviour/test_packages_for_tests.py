@@ -7,7 +7,7 @@ import traceback
 import pytest
 
 from weft.errors import CheckFailed, UsageError
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 from weft.ports.scope import Scope
 from weft.testing import ScriptedModel, host_for, read_package
 

@@ -24,7 +24,7 @@ from weft.engine.events import (
 )
 from weft.errors import ModelError
 from weft.inspect.replay import check_replay
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 from weft.runtime.runs.live_stream import TextDelta
 from weft.runtime.signals import Answer, Stop, UserMessage
 from weft.testing.clock import ManualClock

@@ -20,7 +20,7 @@ from weft.inspect.replay import check_replay
 from weft.packages.reader import read_package
 from weft.packages.review import refuse_errors
 from weft.runtime.workflow import Linking
-from weft.spec.canonical import digest
+from weft.spec.workflow import digest
 from weft.testing.models import ScriptedModel
 
 PIPELINE = {"orchestration_pattern": "Pipeline", "human_in_the_loop": False}

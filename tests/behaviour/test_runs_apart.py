@@ -7,7 +7,7 @@ from behaviour.bad_run_play import ADA, play
 from support.run_play import Seconds
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.app.workflows import WorkspaceWorkflows
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 from weft.ports.scope import Scope
 from weft.runtime.runs import live_stream as deltas
 from weft.runtime.workflow_cache import WorkflowCache

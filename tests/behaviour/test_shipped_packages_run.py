@@ -21,9 +21,8 @@ from weft.engine.events import (
     ToolReturned,
 )
 from weft.engine.state import State
-from weft.packages.package import Package
-from weft.packages.reader import read_package
-from weft.packages.shipped import BOARDS, EVERYWHERE, FLOWS, shipped_folder
+from weft.packages.reader import Package, read_package
+from weft.packages.workspace import BOARDS, EVERYWHERE, FLOWS, shipped_folder
 from weft.ports.scope import Scope
 from weft.runtime.signals import Answer, UserMessage
 from weft.testing.clock import ManualClock

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from support.terminal_play import Terminal
-from weft.packages.shipped import example_files
+from weft.packages.workspace import example_files
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from weft.cli.commands import create
 from weft.errors import PackageError
-from weft.packages.shipped import EXAMPLES
+from weft.packages.workspace import EXAMPLES
 from weft.packages.writer import SCHEMA_NAMES, schema_files
 from weft.spec.patterns import PATTERNS
 

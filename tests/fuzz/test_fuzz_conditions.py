@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import mentions, parse_condition
-from weft.spec.condition_printer import print_condition
-from weft.spec.conditions import Condition, names
+from weft.spec.conditions import Condition, names, print_condition
 
 VALID = [
     "When interview_complete is true AND mode is not 'fast'.",

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from weft.findings import is_error
 from weft.packages.text import yaml_text
-from weft.packages.text.documents import MAX_BYTES, Document, read
-from weft.packages.text.dumping import dump
+from weft.packages.text.documents import MAX_BYTES, Document, dump, read
 from weft.packages.text.index import MAX_DEPTH, MAX_NODES, children_of
 
 # Time is no part of what is tested here, and other work may run beside the tests.

@@ -24,7 +24,7 @@ from weft.generator.output_models import (
 )
 from weft.generator.steps import STEP_OF
 from weft.packages.reader import read_package
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 from weft.spec.plan import ActionPlan
 from weft.spec.type_meaning import validation_error
 from weft.spec.types import Ref

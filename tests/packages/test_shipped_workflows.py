@@ -11,10 +11,9 @@ from weft.check.explore import explore
 from weft.check.subject import Subject
 from weft.engine.flow.plan import nodes_of
 from weft.engine.unsupported import not_performed
-from weft.packages.package import Package
-from weft.packages.reader import read_package
+from weft.packages.reader import Package, read_package
 from weft.packages.review import review
-from weft.packages.shipped import (
+from weft.packages.workspace import (
     BOARDS,
     EVERYWHERE,
     EXAMPLES,

@@ -9,9 +9,8 @@ from typing import get_args
 import pytest
 
 from weft.spec import plan
-from weft.spec.packs import Pack
 from weft.spec.part import Part
-from weft.spec.workflow import WorkflowSpec
+from weft.spec.workflow import Pack, WorkflowSpec
 
 ROOT = Path(__file__).parents[2]
 TABLE = tomllib.loads((ROOT / "tests/parity/fields.toml").read_text())

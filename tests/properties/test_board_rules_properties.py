@@ -10,8 +10,7 @@ from weft.check.rule import rules_of
 from weft.check.rules import board, board_waiting
 from weft.check.run import check
 from weft.check.subject import Subject
-from weft.spec.canonical import plain
-from weft.spec.workflow import WorkflowSpec
+from weft.spec.workflow import WorkflowSpec, plain
 
 OF_BOARDS = rules_of(board, board_waiting)
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]

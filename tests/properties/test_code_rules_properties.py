@@ -8,7 +8,7 @@ from unit.check.builders_code import RULES, codes, derived, subject, ui_tool
 from weft.catalogue import CATALOGUE
 from weft.check.subject import Subject
 from weft.findings import AppendItem, Path, SetValue
-from weft.spec.canonical import plain
+from weft.spec.workflow import plain
 
 CODE = st.dictionaries(
     st.sampled_from(["tools/a.py", "tools/b.py", "hooks/a.py", "tools/Card.jsx", "c.py"]),

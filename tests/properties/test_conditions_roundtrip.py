@@ -8,8 +8,18 @@ from hypothesis import strategies as st
 from weft.engine.variables.conditions import UNKNOWN, decide, evaluate, same
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import mentions, parse_condition
-from weft.spec.condition_printer import print_condition
-from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Value, names
+from weft.spec.conditions import (
+    And,
+    Compare,
+    Condition,
+    ListOf,
+    Name,
+    Not,
+    Or,
+    Value,
+    names,
+    print_condition,
+)
 
 ORDERS = ["==", "!=", "<", "<=", ">", ">="]
 NAMES = ["a", "b", "_c1", "And", "not", "when", "TRUE", "none"]

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from weft.findings import AppendItem, Remove, RenameKey, SetValue
 from weft.packages.edit.edits import apply
 from weft.packages.text import json_text
-from weft.packages.text.documents import read_text
-from weft.packages.text.dumping import dump
+from weft.packages.text.documents import dump, read_text
 
 TRICKY = [
     "",

@@ -9,14 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support.strategies import specs
-from weft.packages.dialect.migration import carry_out, plan_migration
+from weft.packages.edit.migration import carry_out, plan_migration
 from weft.packages.layout import FILE_KINDS
 from weft.packages.reader import read_package
-from weft.packages.text.dumping import dump
+from weft.packages.text.documents import dump
 from weft.packages.writer import file_data, file_texts, write_package
-from weft.spec.canonical import digest, plain
 from weft.spec.orchestrator import Orchestrator
-from weft.spec.workflow import WorkflowSpec
+from weft.spec.workflow import WorkflowSpec, digest, plain
 
 FORMATS = st.fixed_dictionaries({stem: st.sampled_from(["json", "yaml"]) for stem in FILE_KINDS})
 CODE = st.dictionaries(

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from weft.spec.type_field import read_type
-from weft.spec.type_meaning import finite_values, references, validation_error
+from weft.spec.type_meaning import finite_values, json_schema, references, validation_error
 from weft.spec.type_parser import parse_type
-from weft.spec.type_schema import json_schema
 from weft.spec.types import (
     ANY,
     DictOf,

@@ -25,9 +25,8 @@ from weft.engine.compiled import compile_workflow
 from weft.engine.events import Event, Usage
 from weft.engine.state import State
 from weft.errors import ModelError
-from weft.packages.package import Package
-from weft.packages.reader import read_package
-from weft.packages.shipped import shipped_folder
+from weft.packages.reader import Package, read_package
+from weft.packages.workspace import shipped_folder
 from weft.ports.model import Model, ModelReply
 from weft.ports.scope import Scope
 from weft.runtime.host import Host

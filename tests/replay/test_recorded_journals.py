@@ -15,7 +15,7 @@ from weft.engine.reduce import reduce
 from weft.engine.state import State
 from weft.inspect.replay import check_replay
 from weft.runtime.workflow import unpack
-from weft.spec.canonical import digest
+from weft.spec.workflow import digest
 
 FOLDERS = sorted(it for it in Path(__file__).parent.iterdir() if (it / "journal.jsonl").exists())
 

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from weft.packages.shipped import EXAMPLES, shipped_folder
+from weft.packages.workspace import EXAMPLES, shipped_folder
 
 TOOL = '''
 from weft import Refuse, use_ui_tool

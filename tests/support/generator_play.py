@@ -18,7 +18,7 @@ from weft.generator.assisted import AssistedModel
 from weft.generator.designer.model import DesignerModel
 from weft.generator.simulation import Simulation
 from weft.packages.archive.staging import create_folder
-from weft.packages.package import Package
+from weft.packages.reader import Package
 from weft.packages.review import review
 from weft.ports.model import ModelRequest
 from weft.ports.scope import Scope

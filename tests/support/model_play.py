@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from weft.errors import ModelError
 from weft.ports.model import ChatMessage, ModelReply, ModelRequest, OutputSchema, ToolSchema
-from weft.spec.model_settings import ModelSettings
+from weft.spec.agents import ModelSettings
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from weft.spec.type_schema import json_schema
+from weft.spec.type_meaning import json_schema
 from weft.spec.types import DictOf, ListOf, LiteralOf, OptionalOf, Ref, Scalar, TypeExpr, UnionOf
 
 _SCALARS = st.sampled_from(["str", "int", "float", "bool", "any"]).map(Scalar)

@@ -7,9 +7,9 @@ from typing import Final
 from weft.check.secrets import is_secret_file
 from weft.errors import PortError
 from weft.findings import Finding
+from weft.ids import name_error
 from weft.packages.folder import read_start
 from weft.packages.workspace import find_packages
-from weft.spec.file_names import name_error
 
 MOST_BYTES: Final = 1_000_000
 

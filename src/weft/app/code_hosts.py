@@ -24,8 +24,7 @@ from weft.ports.model import Model
 from weft.runtime.external_ports import Outside
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow, link
-from weft.spec.canonical import digest
-from weft.spec.workflow import WorkflowSpec
+from weft.spec.workflow import WorkflowSpec, digest
 from weft.testing.hosts import OneModel
 
 

@@ -25,10 +25,9 @@ from weft.ports.services import ServiceAnswer, ServiceRequest
 from weft.ports.tool_servers import OfferedTool, ToolServer
 from weft.runtime.external_ports import Outside
 from weft.spec.condition_parser import parse_condition
-from weft.spec.starts import DatabaseStart, FormStart, WebhookStart
+from weft.spec.orchestrator import DatabaseStart, FormStart, WebhookStart
 from weft.spec.tools import SecretRef
-from weft.spec.type_meaning import validation_error
-from weft.spec.type_schema import json_schema
+from weft.spec.type_meaning import json_schema, validation_error
 from weft.spec.types import ANY, OptionalOf, Ref
 from weft.spec.variables import (
     DatabaseSource,

@@ -24,14 +24,13 @@ from weft.findings import Finding, is_error
 from weft.generator.bundle import PLAN_FILE, TRACE_FILE, make_bundle, plain_drafts
 from weft.generator.merge import merge_files
 from weft.generator.plan import plan_hash
-from weft.ids import AGENT_NAME
+from weft.ids import AGENT_NAME, name_error, segment_error
 from weft.packages.archive.importing import Comparison, compare
 from weft.packages.archive.staging import create_folder, replace_all, replace_folder
 from weft.packages.folder import read_files
 from weft.packages.reader import read_package
 from weft.packages.review import review_package
 from weft.packages.workspace import PACKAGES, PACKS
-from weft.spec.file_names import name_error, segment_error
 
 #: The folder of a workspace for its own things, and where in it generations are.
 _OWN: Final = ".weft"

@@ -11,8 +11,7 @@ from weft.errors import UsageError
 from weft.ids import nearest
 from weft.packages.reader import read_package
 from weft.packages.review import refuse_errors
-from weft.packages.shipped import EVERYWHERE, shipped_folder
-from weft.packages.workspace import find_packages
+from weft.packages.workspace import EVERYWHERE, find_packages, shipped_folder
 from weft.ports.tools import ToolLoader
 from weft.runtime.workflow import LINKING, Linking, Workflow, link
 

@@ -30,7 +30,7 @@ from weft.context.slices import (
 )
 from weft.dsl.board import AgentBuilder
 from weft.dsl.board_parts import BatchSpec, FunctionEngine, JoinSpec, ModelEngine, artifact
-from weft.inspect.spans import Span
+from weft.inspect.steps import Span
 from weft.runtime.board.evaluation import (
     BLOCK,
     CONTINUE,
@@ -45,8 +45,7 @@ from weft.runtime.board.evaluation import (
     Verdict,
 )
 from weft.runtime.board.publish import Publication
-from weft.spec.providers import FilterConfig, TagFilter
-from weft.spec.visibility import (
+from weft.spec.board import (
     AfterVisibility,
     LabelledVisibility,
     PrivateVisibility,
@@ -54,6 +53,7 @@ from weft.spec.visibility import (
     TenantVisibility,
     Visibility,
 )
+from weft.spec.providers import FilterConfig, TagFilter
 
 __all__ = [
     "BLOCK",

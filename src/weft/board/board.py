@@ -23,7 +23,7 @@ from weft.dsl.board import AgentBuilder, BoardBuilder
 from weft.dsl.board_parts import ARTIFACT_MARK
 from weft.engine.events import DeliveryMissed
 from weft.errors import UsageError
-from weft.inspect.spans import Span, spans_of
+from weft.inspect.steps import Span, spans_of
 from weft.packages.writer import write_package
 from weft.ports.board import Consumption
 from weft.ports.clock import Clock
@@ -33,8 +33,8 @@ from weft.ports.model import Model
 from weft.ports.scope import Scope
 from weft.runtime.board.publish import Publication
 from weft.runtime.host import Host
+from weft.spec.board import Visibility
 from weft.spec.providers import FilterConfig
-from weft.spec.visibility import Visibility
 from weft.spec.workflow import WorkflowSpec
 
 #: How many runs are listed at once.

@@ -11,7 +11,16 @@ from weft.engine.board.rules import types_of
 from weft.errors import ExpressionError
 from weft.findings import Path
 from weft.ids import OBJECT_REF
-from weft.spec.board import Board, BoardAgent, Component, FunctionEngine, Publication, Subscription
+from weft.spec.board import (
+    AfterVisibility,
+    Board,
+    BoardAgent,
+    Component,
+    FunctionEngine,
+    Publication,
+    Subscription,
+    Visibility,
+)
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition
 from weft.spec.part import JsonMap
@@ -22,9 +31,8 @@ from weft.spec.providers import (
     RedactingProvider,
     SummaryProvider,
 )
-from weft.spec.type_schema import json_schema
+from weft.spec.type_meaning import json_schema
 from weft.spec.types import Ref
-from weft.spec.visibility import AfterVisibility, Visibility
 
 NO_BOARD: Final = Board(artifacts=())
 

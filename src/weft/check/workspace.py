@@ -10,8 +10,7 @@ from weft.check.spelling import did_you_mean
 from weft.check.subject import Hit, find_cycles
 from weft.findings import Finding
 from weft.ids import nearest
-from weft.spec.packs import Pack
-from weft.spec.workflow import WorkflowSpec
+from weft.spec.workflow import Pack, WorkflowSpec
 
 #: Finding the nearest of many names takes long; beyond this many unknown ones nothing is suggested.
 _MOST_SUGGESTIONS: Final = 20

@@ -5,8 +5,7 @@ from shlex import quote
 
 from weft.cli.failure import CommandFailed, Exit, Failure, not_found, usage
 from weft.ids import nearest
-from weft.packages.shipped import EVERYWHERE, shipped_folder
-from weft.packages.workspace import find_packages, is_package, left_out
+from weft.packages.workspace import EVERYWHERE, find_packages, is_package, left_out, shipped_folder
 
 
 def locate(name: str, workspace: Path) -> Path:

@@ -21,12 +21,11 @@ from weft.errors import ExpressionError, LinkError
 from weft.findings import Finding, Json
 from weft.ids import nearest
 from weft.packages.reader import read_package
-from weft.packages.shipped import EVERYWHERE
-from weft.packages.workspace import find_packages
+from weft.packages.workspace import EVERYWHERE, find_packages
 from weft.runtime.host import Host
-from weft.spec.canonical import digest
 from weft.spec.type_meaning import coerce_text
 from weft.spec.types import LiteralOf, OptionalOf, TypeExpr, print_type
+from weft.spec.workflow import digest
 
 #: How much of a digest is shown.
 _SHORT: Final = 8

@@ -13,8 +13,8 @@ from weft.context.values import shown
 from weft.errors import ToolError
 from weft.findings import Json
 from weft.ports.retriever import Collection, RetrievalResult
+from weft.spec.agents import estimate
 from weft.spec.flow import ContextFormat
-from weft.spec.ingredients import estimate
 
 #: How a context becomes text; the same that a step may declare as its `format`.
 ContextFormatOptions: TypeAlias = ContextFormat

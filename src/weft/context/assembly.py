@@ -25,7 +25,7 @@ from weft.engine.state import Activation, State
 from weft.engine.turn.offered import offered_tools
 from weft.findings import Json
 from weft.ports.model import ChatMessage, ToolSchema
-from weft.spec.ingredients import estimate
+from weft.spec.agents import estimate
 
 _VARIABLES_HEADING: Final = "[CONTEXT VARIABLES]"
 _BOARD_HEADING: Final = "[CONTEXT]"

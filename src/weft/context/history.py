@@ -11,7 +11,7 @@ from weft.engine.log import Log
 from weft.engine.state import Message
 from weft.findings import Json
 from weft.ports.model import ChatMessage, ChatToolCall
-from weft.spec.ingredients import estimate
+from weft.spec.agents import estimate
 
 
 @dataclass(frozen=True, slots=True)

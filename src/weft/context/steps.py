@@ -11,7 +11,7 @@ from weft.engine.flow.lanes import lane_of
 from weft.engine.state import Activation, State
 from weft.findings import Json
 from weft.ports.model import ChatMessage
-from weft.spec.ingredients import estimate
+from weft.spec.agents import estimate
 
 #: What stands before a context where it is a message of its own.
 _CONTEXT: Final = "Context:\n"

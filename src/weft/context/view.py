@@ -12,19 +12,20 @@ from weft.engine.compiled import servers_of
 from weft.engine.flow.plan import role_of
 from weft.engine.variables.access import may_read
 from weft.ports.model import OutputSchema, ToolSchema
-from weft.spec.agents import Agent, PromptSection
-from weft.spec.flow import AgentWork, Step
-from weft.spec.ingredients import (
+from weft.spec.agents import (
+    Agent,
     BoardIngredient,
     HistoryIngredient,
     Ingredient,
     LiteralIngredient,
+    PromptSection,
     VariablesIngredient,
     estimate,
 )
-from weft.spec.outputs import OutputModel
+from weft.spec.flow import AgentWork, Step
 from weft.spec.templates import Reference, parse_template
-from weft.spec.type_schema import json_schema
+from weft.spec.type_field import OutputModel
+from weft.spec.type_meaning import json_schema
 from weft.spec.types import Ref
 from weft.spec.workflow import WorkflowSpec
 

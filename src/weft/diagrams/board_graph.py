@@ -4,8 +4,18 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from weft.diagrams.nodes import START_KEY, Edge, Graph, Node, agent_key, notes_of
-from weft.diagrams.wording import NAME_LENGTH, WORKFLOW_LENGTH, described, shown
+from weft.diagrams.nodes import (
+    NAME_LENGTH,
+    START_KEY,
+    WORKFLOW_LENGTH,
+    Edge,
+    Graph,
+    Node,
+    agent_key,
+    described,
+    notes_of,
+    shown,
+)
 from weft.engine.board.visibility import Identity, audience, may_see
 from weft.spec.board import Board, BoardAgent, Join, Publication, Schedule, Subscription
 from weft.spec.workflow import WorkflowSpec

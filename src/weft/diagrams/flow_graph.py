@@ -7,8 +7,20 @@ conditions do not parse or whose names are given twice.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from weft.diagrams.nodes import END_KEY, START_KEY, Edge, EdgeKind, Graph, Node, NodeKind, reached
-from weft.diagrams.wording import NAME_LENGTH, WORKFLOW_LENGTH, described, shown
+from weft.diagrams.nodes import (
+    END_KEY,
+    NAME_LENGTH,
+    START_KEY,
+    WORKFLOW_LENGTH,
+    Edge,
+    EdgeKind,
+    Graph,
+    Node,
+    NodeKind,
+    described,
+    reached,
+    shown,
+)
 from weft.spec import flow as declared
 from weft.spec.flow import AgentWork, Approval, Branch, Flow, Fork, Path, Repeat, Step, Work
 from weft.spec.part import JsonValue

@@ -8,19 +8,17 @@ from weft.diagrams.board_graph import board_graph
 from weft.diagrams.flow_graph import flow_graph
 from weft.diagrams.nodes import (
     END_KEY,
+    NAME_LENGTH,
     START_KEY,
     USER_KEY,
+    WORKFLOW_LENGTH,
     Edge,
     Graph,
     Node,
     agent_key,
-    notes_of,
-)
-from weft.diagrams.wording import (
-    NAME_LENGTH,
-    WORKFLOW_LENGTH,
     condition_words,
     described,
+    notes_of,
     shown,
     start_words,
 )

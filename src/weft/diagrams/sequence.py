@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from weft.diagrams.graph import SIDE_BY_SIDE, graph
-from weft.diagrams.nodes import END_KEY, START_KEY, USER_KEY, Edge, Graph, Node, NodeKind
-from weft.diagrams.wording import shown
+from weft.diagrams.nodes import END_KEY, START_KEY, USER_KEY, Edge, Graph, Node, NodeKind, shown
 from weft.errors import UsageError
 from weft.spec.workflow import WorkflowSpec
 

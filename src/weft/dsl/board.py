@@ -24,10 +24,10 @@ from weft.errors import UsageError
 from weft.spec import board as spec
 from weft.spec import providers
 from weft.spec.agents import Agent, PromptSection
+from weft.spec.board import PUBLIC, Visibility
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.providers import FilterConfig, Provider
 from weft.spec.tools import AgentTool
-from weft.spec.visibility import PUBLIC, Visibility
 from weft.spec.workflow import WorkflowSpec
 
 #: A condition as text, or a function of the payload.

@@ -15,8 +15,8 @@ from weft.findings import Finding, is_error
 from weft.spec import flow as spec
 from weft.spec.agents import Agent
 from weft.spec.orchestrator import Orchestrator
-from weft.spec.outputs import OutputBinding
 from weft.spec.templates import references
+from weft.spec.type_field import OutputBinding
 from weft.spec.variables import Variable
 from weft.spec.workflow import WorkflowSpec
 

@@ -7,7 +7,7 @@ from weft.dsl.flow_work import Shared
 from weft.dsl.refusals import made, refusal, require_function
 from weft.dsl.selectors import Selector, path_of
 from weft.spec import flow as spec
-from weft.spec.ingredients import HistoryIngredient, LiteralIngredient
+from weft.spec.agents import HistoryIngredient, LiteralIngredient
 from weft.spec.providers import FilterConfig
 
 S = TypeVar("S")

@@ -6,8 +6,18 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
 
 from weft.dsl.refusals import refusal
 from weft.errors import CheckFailed, ExpressionError
-from weft.spec.condition_printer import print_condition
-from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Operator, Or, Value
+from weft.spec.conditions import (
+    And,
+    Compare,
+    Condition,
+    ListOf,
+    Name,
+    Not,
+    Operator,
+    Or,
+    Value,
+    print_condition,
+)
 
 S = TypeVar("S")
 

@@ -14,7 +14,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from weft.check.spelling import pascal_case
 from weft.dsl.refusals import made, refusal
 from weft.spec import variables as spec
-from weft.spec.outputs import ModelField, OutputModel
+from weft.spec.type_field import ModelField, OutputModel
 from weft.spec.types import is_model_name
 
 _SCALARS: Final = {

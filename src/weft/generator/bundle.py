@@ -24,7 +24,7 @@ from weft.generator.split import pack_of, workflow_plans
 from weft.generator.steps import STEPS
 from weft.generator.traceability import traceability
 from weft.generator.workflow_plan import WorkflowPlan
-from weft.packages.text.dumping import dump
+from weft.packages.text.documents import dump
 from weft.packages.writer import file_texts
 from weft.spec.plan import ActionPlan
 

@@ -7,10 +7,9 @@ from typing import Final, TypeAlias
 
 from weft.diagrams.ascii import ascii_sequence
 from weft.diagrams.mermaid import mermaid_sequence
-from weft.diagrams.nodes import USER_KEY, agent_key
+from weft.diagrams.nodes import NAME_LENGTH, USER_KEY, WORKFLOW_LENGTH, agent_key, shown
 from weft.diagrams.sequence import Block, Branch, Message, Note, Participant, Step
 from weft.diagrams.sequence import Sequence as Story
-from weft.diagrams.wording import NAME_LENGTH, WORKFLOW_LENGTH, shown
 from weft.generator.rules import module_of
 from weft.spec.patterns import PATTERN_BY_ID
 from weft.spec.plan import (

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import ValidationError
 
-from weft.diagrams.wording import shown
+from weft.diagrams.nodes import shown
 from weft.findings import Path
 from weft.generator.names import pascal_case, snake_case
 from weft.ids import AGENT_NAME, SNAKE_NAME

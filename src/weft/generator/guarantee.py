@@ -15,12 +15,11 @@ from weft.catalogue import CATALOGUE
 from weft.errors import UsageError
 from weft.findings import Finding, Json, Place, is_error
 from weft.generator.simulation import Simulate, Simulation
+from weft.ids import name_error
 from weft.packages.archive.staging import staged_folder
-from weft.packages.package import Package
-from weft.packages.reader import read_package
+from weft.packages.reader import Package, read_package
 from weft.packages.review import review
 from weft.packages.workspace import PACKAGES, PACKS
-from weft.spec.file_names import name_error
 from weft.spec.tools import UiTool, is_built_in, is_elsewhere
 from weft.wire.findings import finding_data
 

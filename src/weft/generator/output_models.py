@@ -6,12 +6,11 @@ from pydantic import Field, StringConstraints
 
 from weft.spec.agents import ConditionScope, PromptSection
 from weft.spec.orchestrator import RuntimeExtension, StartupMode
-from weft.spec.outputs import ModelField, OutputBinding, OutputModel
 from weft.spec.part import JsonMap, JsonValue, Name, Part, Text
 from weft.spec.patterns import PatternOrDefault
 from weft.spec.tools import HookType, Surface
 from weft.spec.triggers import LifecyclePoint, Trigger
-from weft.spec.type_field import TypeField
+from weft.spec.type_field import ModelField, OutputBinding, OutputModel, TypeField
 from weft.spec.variables import (
     RefreshStrategy,
     ServiceAuth,

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, TypeAlias, cast
 
-from weft.diagrams.wording import shown
+from weft.diagrams.nodes import shown
 from weft.generator.diagram import plan_diagram
 from weft.generator.names import unique
 from weft.generator.rules import module_of
-from weft.spec.canonical import plain
 from weft.spec.part import JsonValue
 from weft.spec.plan import (
     ActionPlan,
@@ -23,6 +22,7 @@ from weft.spec.plan import (
     TechnicalBlueprint,
     WorkflowStrategy,
 )
+from weft.spec.workflow import plain
 
 _Fields: TypeAlias = dict[str, JsonValue]
 

@@ -8,8 +8,7 @@ from weft.generator.names import pascal_case, snake_case, unique
 from weft.generator.workflow_plan import PlannedModule, WorkflowPlan
 from weft.ids import BUILT_IN_VARIABLES, TERMINATE, USER
 from weft.spec.agents import REPLY_LIMITS
-from weft.spec.condition_tokens import KEYWORDS
-from weft.spec.packs import Journey, Pack, PackMember
+from weft.spec.conditions import KEYWORDS
 from weft.spec.patterns import PATTERN_BY_ID
 from weft.spec.plan import (
     ActionPlan,
@@ -20,6 +19,7 @@ from weft.spec.plan import (
     StrategyModule,
     TechnicalBlueprint,
 )
+from weft.spec.workflow import Journey, Pack, PackMember
 
 #: What no agent is called: the targets of handoffs that are no agents.
 _TARGETS: Final = frozenset({USER.capitalize(), TERMINATE.capitalize()})

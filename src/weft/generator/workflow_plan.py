@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from weft.spec.packs import PackRole
 from weft.spec.patterns import Pattern
 from weft.spec.plan import PlannedAgent, TechnicalBlueprint, WorkflowStrategy
+from weft.spec.workflow import PackRole
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ from weft.findings import Json
 from weft.inspect.steps import Step
 from weft.inspect.variables import UNSHOWN, ValueSet, value_set
 from weft.runtime.workflow import Workflow
+from weft.spec.agents import estimate
 from weft.spec.flow import Flow, Fork
-from weft.spec.ingredients import estimate
 from weft.spec.variables import DerivedSource
 
 StepKind: TypeAlias = Literal["step", "approval", "compensation"]

@@ -29,11 +29,19 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.inspect.board import BoardNotes
-from weft.inspect.fetched import DocumentRecord, FetchRecord, fetch_records
+from weft.inspect.calls import (
+    DocumentRecord,
+    FetchRecord,
+    ToolUse,
+    consultation,
+    edits_of,
+    fetch_records,
+    goes_on,
+    surface,
+)
 from weft.inspect.flow import StepNotes
 from weft.inspect.handoffs import HandoffRecord, Judgement
 from weft.inspect.steps import Step, waited_seconds
-from weft.inspect.tool_uses import ToolUse, consultation, edits_of, goes_on, surface
 from weft.runtime.workflow import Workflow
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 from weft.engine.flow.plan import steps_of
 from weft.errors import UsageError
+from weft.spec.agents import LiteralIngredient
 from weft.spec.flow import (
     ArtifactsIngredient,
     ContextFormat,
@@ -21,7 +22,6 @@ from weft.spec.flow import (
     StepIngredient,
     VariableIngredient,
 )
-from weft.spec.ingredients import LiteralIngredient
 from weft.spec.tools import LOCAL
 from weft.spec.workflow import WorkflowSpec
 

@@ -14,10 +14,13 @@ from tokenize import detect_encoding
 from typing import Final
 
 from weft.findings import Finding, Place
-from weft.packages.archive.names import MAX_FILES, MAX_TOTAL
+from weft.ids import MAX_FOLDERS, is_passed_over
 from weft.packages.layout import CODE_FOLDERS, FILE_KINDS, ROOT_CODE, SUFFIXES
 from weft.packages.text.documents import MAX_BYTES
-from weft.spec.file_names import MAX_DEPTH, is_passed_over
+
+#: Most files of a package, and their size in all.
+MAX_FILES: Final = 2_000
+MAX_TOTAL: Final = 64 * 1024 * 1024
 
 #: Made anew by Python at every run, so not even kept.
 _NEVER: Final = "__pycache__"
@@ -70,8 +73,8 @@ class FolderWalk:
         if inside and leads_out(here, self.folder):
             self.findings.append(unreadable(here, _LINK, _UNLINK))
             return []
-        if inside.count("/") >= MAX_DEPTH:
-            fact = f"is nested more than {MAX_DEPTH} folders deep"
+        if inside.count("/") >= MAX_FOLDERS:
+            fact = f"is nested more than {MAX_FOLDERS} folders deep"
             self.findings.append(unreadable(here, fact, "flatten the folders"))
             return []
         try:

@@ -11,9 +11,9 @@ from weft.spec.agents import Agent, Handoff
 from weft.spec.board import Board
 from weft.spec.flow import Flow
 from weft.spec.orchestrator import Orchestrator
-from weft.spec.outputs import OutputBinding, OutputModel
 from weft.spec.part import Name, Part
 from weft.spec.tools import Hook, LifecycleTool, McpServer, Tool
+from weft.spec.type_field import OutputBinding, OutputModel
 from weft.spec.variables import Variable
 
 #: Every file may have any of these endings; the first is the one written by default.

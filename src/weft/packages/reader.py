@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from functools import reduce
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,16 +14,66 @@ from weft.catalogue import CATALOGUE
 from weft.findings import Finding, Fix, Place, RenameKey
 from weft.findings import Path as SpecPath
 from weft.ids import slug
-from weft.packages.dialect.spellings import DIALECTS
 from weft.packages.edit.rewrite import Rewrite, child, is_list, is_map
+from weft.packages.edit.spellings import DIALECTS
 from weft.packages.folder import Contents, read_bytes, read_folder
-from weft.packages.layout import FILE_KINDS, SUFFIXES, AgentExposure, FileKind, meant_kind
-from weft.packages.package import DeclaredFile, Package
+from weft.packages.layout import (
+    FILE_KINDS,
+    SUFFIXES,
+    AgentExposure,
+    FileKind,
+    file_path,
+    meant_kind,
+)
 from weft.packages.problems import Problem, problems
 from weft.packages.text import documents
+from weft.packages.text.documents import Document
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.part import Part
-from weft.spec.workflow import WorkflowSpec
+from weft.spec.workflow import WorkflowSpec, digest
+
+
+@dataclass(frozen=True)
+class DeclaredFile:
+    """One declared file: as the author wrote it, and as it was understood."""
+
+    name: str
+    document: Document
+    rewrite: Rewrite
+
+
+@dataclass(frozen=True)
+class Package:
+    """A folder that was read. Where a file was refused, `spec` lacks what stands in it.
+
+    With nothing but unknown keys a file is read without them, or as what they were meant to be.
+    """
+
+    folder: Path
+    spec: WorkflowSpec
+    files: Mapping[str, DeclaredFile]
+    code: Mapping[str, bytes]
+    findings: tuple[Finding, ...] = ()
+    #: Fields of the spec whose file was refused.
+    broken: frozenset[str] = field(default_factory=frozenset[str])
+
+    @property
+    def name(self) -> str:
+        return self.spec.orchestrator.workflow_name
+
+    @cached_property
+    def digest(self) -> str:
+        """The content of the package as one number: spec and code, however they are written."""
+        return digest(self.spec, self.code)
+
+    def locate(self, path: SpecPath, *, at_key: bool = False, offset: int | None = None) -> Place:
+        """Return where in the author's files a value of the spec stands."""
+        kind, inner = file_path(path, entry=at_key)
+        declared = self.files.get(kind.stem)
+        if declared is None:
+            return Place(str(self.folder / f"{kind.stem}.json"))
+        return declared.document.place(declared.rewrite.came_from(inner), key=at_key, offset=offset)
+
 
 _P = TypeVar("_P", bound=Part)
 
@@ -231,8 +282,8 @@ def _assemble(folder: Path, parts: Mapping[str, Part]) -> WorkflowSpec:
     stand_in = Orchestrator(workflow_name=name, initial_agent="?")
     fields: dict[str, Any] = {"orchestrator": stand_in}
     for stem, part in parts.items():
-        for field, inner in FILE_KINDS[stem].holds.items():
-            fields[field] = reduce(getattr, [str(step) for step in inner], part)
+        for name, inner in FILE_KINDS[stem].holds.items():
+            fields[name] = reduce(getattr, [str(step) for step in inner], part)
     exposure: dict[str, AgentExposure] = fields.get("exposure", {})
     fields["exposure"] = {agent: entry.variables for agent, entry in exposure.items()}
     return WorkflowSpec(**fields)

@@ -13,8 +13,7 @@ from weft.engine.variables.trigger_kinds import NO_KINDS, TriggerKinds
 from weft.errors import CheckFailed
 from weft.findings import Finding, Place, is_error
 from weft.findings import Path as SpecPath
-from weft.packages.package import Package
-from weft.packages.reader import read_package
+from weft.packages.reader import Package, read_package
 from weft.packages.workspace import PackFile, find_packages, is_package, left_out, read_packs
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.variables import FileSource

@@ -6,13 +6,10 @@ from typing import Any, Final
 
 from weft.packages.archive.staging import create_folder
 from weft.packages.layout import FILE_KINDS, FileKind
-from weft.packages.text.documents import Format
-from weft.packages.text.dumping import dump
-from weft.spec.canonical import plain
-from weft.spec.packs import Pack
+from weft.packages.text.documents import Format, dump
 from weft.spec.part import JsonValue, Part
 from weft.spec.plan import ActionPlan
-from weft.spec.workflow import WorkflowSpec
+from weft.spec.workflow import Pack, WorkflowSpec, plain
 
 #: From a package in `workflows/` of a workspace to the schemas beside that folder.
 _SCHEMAS: Final = "../../schemas"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NotRequired, Protocol, TypedDict
 
 from weft.engine.events import NO_USAGE, Answerer, ToolRequest, Usage
-from weft.spec.model_settings import ModelSettings
+from weft.spec.agents import ModelSettings
 
 
 class ChatFunction(TypedDict):

@@ -56,7 +56,7 @@ from weft.runtime.variables.masking import masked
 from weft.runtime.variables.secrets import SecretAnswers, secret_values
 from weft.runtime.variables.sources import write_entity
 from weft.runtime.workflow import Workflow
-from weft.spec.model_settings import ModelSettings
+from weft.spec.agents import ModelSettings
 from weft.spec.variables import EntitySource
 
 #: How much of the name of a turn stands in the id of a tool call: no provider takes long ones.

@@ -28,16 +28,14 @@ from weft.runtime.board.types import NO_TYPES, ArtifactTypes, artifact_types
 from weft.runtime.flow.code import FlowCode, link_flow
 from weft.runtime.models.settings import settings_by_agent
 from weft.runtime.tools.forms import Form, Validator, make_forms, validator_for
-from weft.spec.agents import IN_WORDS, Handoff
+from weft.spec.agents import IN_WORDS, Handoff, ModelSettings
 from weft.spec.board import BoardAgent, ModelEngine
-from weft.spec.canonical import digest, plain
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import names
-from weft.spec.model_settings import ModelSettings
 from weft.spec.templates import references
 from weft.spec.tools import Tool, is_elsewhere
 from weft.spec.variables import ComputedSource, ExternalSource
-from weft.spec.workflow import WorkflowSpec
+from weft.spec.workflow import WorkflowSpec, digest, plain
 
 #: What is said of the tools that hand off to nobody's agent.
 _HANDOFFS: Final = {

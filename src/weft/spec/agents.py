@@ -1,12 +1,124 @@
-"""Agents: who takes part, what each is told, how far it may go alone, and to whom it hands off."""
+"""Agents: their instructions, context, model settings, limits and handoffs."""
 
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic_core import PydanticCustomError
 
-from weft.spec.ingredients import Ingredient
-from weft.spec.model_settings import ModelSettings
-from weft.spec.part import Name, Nearness, Part, Text, Words
+from weft.spec.part import JsonMap, Name, Nearness, Part, Text, Words
+
+#: Characters that make one token, roughly, in any language; used where nobody counts exactly.
+CHARACTERS_PER_TOKEN: Final = 4
+
+
+class VariablesIngredient(Part):
+    """The variables exposed to the agent, or some of them."""
+
+    kind: Literal["variables"] = "variables"
+    names: tuple[Name, ...] = Field(default=(), description="Which ones; empty means all exposed.")
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="What does not fit is left out, from the end of the list."
+    )
+
+
+class HistoryIngredient(Part):
+    """The conversation so far."""
+
+    kind: Literal["history"] = "history"
+    max_messages: int | None = Field(default=None, ge=1, description="Keep only the newest ones.")
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="Keep only the newest that fit; null means 16,000."
+    )
+
+
+class LiteralIngredient(Part):
+    """A fixed text."""
+
+    kind: Literal["literal"] = "literal"
+    text: Text
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="A longer text is refused when the package is checked."
+    )
+
+
+class BoardIngredient(Part):
+    """What the provider of an agent of a board gives it."""
+
+    kind: Literal["board"] = "board"
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="What does not fit is left out, from the end."
+    )
+
+
+Ingredient: TypeAlias = Annotated[
+    VariablesIngredient | HistoryIngredient | LiteralIngredient | BoardIngredient,
+    Field(discriminator="kind"),
+]
+
+
+def estimate(text: str) -> int:
+    """Return about how many tokens a text takes."""
+    return (len(text) + CHARACTERS_PER_TOKEN - 1) // CHARACTERS_PER_TOKEN
+
+
+#: Says that the seed is to be one number for all of a chat.
+CACHE_SEED: Final = "cache_seed"
+
+
+def _seed(value: object) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return "number"
+    return "word" if value == CACHE_SEED else None
+
+
+#: Told apart by their form, so that what is neither is refused once.
+Seed: TypeAlias = Annotated[
+    Annotated[int, Tag("number")] | Annotated[Literal["cache_seed"], Tag("word")],
+    Discriminator(
+        _seed,
+        custom_error_type="seed",
+        custom_error_message='a seed is a whole number, or "cache_seed"',
+    ),
+]
+
+#: What a call consists of. Another value for it would be another call than the one recorded.
+RESERVED: Final = frozenset(
+    {"model", "messages", "tools", "tool_choice", "response_format", "stream", "stream_options"}
+)
+
+
+def _beside_the_call(extra: JsonMap) -> JsonMap:
+    taken = sorted(RESERVED.intersection(extra))
+    if taken:
+        raise PydanticCustomError(
+            "reserved_keys",
+            "extra_body cannot hold {keys}, which Weft sends itself: take it out",
+            {"keys": ", ".join(taken)},
+        )
+    return extra
+
+
+class ModelSettings(Part):
+    """What is sent with every call; null leaves it to the provider."""
+
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    seed: Seed | None = Field(
+        default=None,
+        description="cache_seed: a number that follows from app, workflow and chat, the same when "
+        "a run is resumed.",
+    )
+    stop: Annotated[tuple[Words, ...], Field(max_length=16)] | None = Field(
+        default=None, description="A reply ends where one of these texts would begin."
+    )
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
+    extra_body: Annotated[JsonMap, AfterValidator(_beside_the_call)] | None = Field(
+        default=None,
+        description="Keys that are sent as they are, for what a provider has beside; they win "
+        "over the settings above.",
+    )
+
 
 AgentType: TypeAlias = Literal[
     "intake", "router", "worker", "evaluator", "orchestrator", "generator"

@@ -1,10 +1,11 @@
-"""The board: typed artifacts, the agents they wake, and what these publish in turn."""
+"""The board: typed artifacts, who may see them, and the agents that consume and publish them."""
 
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AwareDatetime, Field, StringConstraints, Tag
 
 from weft.spec.part import (
+    READ_NAMES,
     TEXT_OR_OBJECT,
     JsonMap,
     Name,
@@ -16,7 +17,50 @@ from weft.spec.part import (
     Words,
 )
 from weft.spec.providers import Provider
-from weft.spec.visibility import PUBLIC, Visibility
+
+
+class PublicVisibility(Part):
+    """Every agent of the board sees it."""
+
+    kind: Literal["public"] = "public"
+
+
+class PrivateVisibility(Part):
+    """Only the named agents see it."""
+
+    kind: Literal["private"] = "private"
+    agents: Annotated[tuple[Name, ...], Field(min_length=1, max_length=100), READ_NAMES]
+
+
+class LabelledVisibility(Part):
+    """Only agents that have all of the labels see it."""
+
+    kind: Literal["labelled"] = "labelled"
+    labels: Annotated[tuple[Name, ...], Field(min_length=1, max_length=100), READ_NAMES]
+
+
+class TenantVisibility(Part):
+    """Only agents that work for the tenant see it; null is the tenant it was published in."""
+
+    kind: Literal["tenant"] = "tenant"
+    tenant: Name | None = None
+
+
+class AfterVisibility(Part):
+    """Nobody sees it until some time after it was published; then as `then` says."""
+
+    kind: Literal["after"] = "after"
+    seconds: float = Field(ge=0, le=3_153_600_000, allow_inf_nan=False)
+    then: "Visibility" = PublicVisibility()
+
+
+Visibility: TypeAlias = Annotated[
+    PublicVisibility | PrivateVisibility | LabelledVisibility | TenantVisibility | AfterVisibility,
+    Field(discriminator="kind"),
+]
+
+PUBLIC = PublicVisibility()
+
 
 #: The type of what a schedule publishes.
 TICK: Final = "Tick"

@@ -22,8 +22,19 @@ from functools import lru_cache
 from typing import Final
 
 from weft.errors import ExpressionError
-from weft.spec.condition_tokens import CONSTANTS, Token, number_of, string_of, tokens
-from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Operator, Or, Value
+from weft.spec.condition_tokens import Token, number_of, string_of, tokens
+from weft.spec.conditions import (
+    CONSTANTS,
+    And,
+    Compare,
+    Condition,
+    ListOf,
+    Name,
+    Not,
+    Operator,
+    Or,
+    Value,
+)
 
 #: Longest text and deepest nesting of parentheses and `not` that are read.
 MAX_LENGTH: Final = 4000

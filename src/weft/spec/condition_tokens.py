@@ -6,20 +6,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from weft.errors import ExpressionError
-from weft.spec.conditions import MAX_DIGITS
+from weft.spec.conditions import KEYWORDS, MAX_DIGITS
 
 Kind: TypeAlias = Literal["braced", "word", "keyword", "number", "string", "sign", "end"]
-
-#: Words with a value of their own.
-CONSTANTS: Final[dict[str, bool | None]] = {
-    "true": True,
-    "false": False,
-    "null": None,
-    "none": None,
-}
-
-#: Words with a meaning of their own, in any case. A variable of such a name is written `${name}`.
-KEYWORDS: Final = frozenset({"and", "or", "not", "in", "is", "equals", "when", *CONSTANTS})
 
 _SHAPES: Final = re.compile(
     r"""

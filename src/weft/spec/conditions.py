@@ -1,8 +1,10 @@
-"""Conditions as data: the tree a condition's text is parsed to, and the strict profile.
+"""Conditions as data: the tree of a condition, its text, and the strict profile.
 
 A tree holds no positions, so two texts that say the same compare equal. Every tree that can be
 built can be written as text and read back (`weft.spec.condition_parser`), within the reader's
-limits on length and depth. What could not be written is refused here, when the node is built.
+limits on length and depth: `parse_condition(print_condition(c)) == c`. What could not be written is
+refused here, when the node is built. A group that the author wrote inside one of its own kind, such
+as `(a and b) and c`, keeps its parentheses.
 """
 
 import math
@@ -15,6 +17,17 @@ from weft.errors import ExpressionError
 
 Operator: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
 Scalar: TypeAlias = str | int | float | bool | None
+
+#: Words with a value of their own.
+CONSTANTS: Final[dict[str, bool | None]] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "none": None,
+}
+
+#: Words with a meaning of their own, in any case. A variable of such a name is written `${name}`.
+KEYWORDS: Final = frozenset({"and", "or", "not", "in", "is", "equals", "when", *CONSTANTS})
 
 #: Longest whole number, in digits: far beyond any use, and cheap to read and print.
 MAX_DIGITS: Final = 100
@@ -205,3 +218,50 @@ def _count_and(condition: Condition) -> int:
             return _count_and(operand)
         case _:
             return 0
+
+
+def print_condition(condition: Condition) -> str:
+    """Write a condition as text with the fewest parentheses that keep its tree."""
+    match condition:
+        case Name():
+            return _printed(condition)
+        case Compare(op, left, right):
+            return f"{_printed(left)} {op} {_printed(right)}"
+        case Not(operand):
+            return f"not {_grouped(operand, (And, Or))}"
+        case And(operands):
+            return " and ".join(_grouped(operand, (And, Or)) for operand in operands)
+        case _:
+            return " or ".join(_grouped(operand, (Or,)) for operand in condition.operands)
+
+
+def _grouped(condition: Condition, looser: tuple[type, ...]) -> str:
+    text = print_condition(condition)
+    return f"({text})" if isinstance(condition, looser) else text
+
+
+def _printed(operand: Name | Value | ListOf) -> str:
+    match operand:
+        case Name(name):
+            return f"${{{name}}}" if name.lower() in KEYWORDS else name
+        case ListOf(items):
+            return f"[{', '.join(map(_printed, items))}]"
+        case Value(None):
+            return "null"
+        case Value(bool() as value):
+            return "true" if value else "false"
+        case Value(str() as value):
+            return _quoted(value)
+        case _:
+            return repr(operand.value)
+
+
+def _quoted(text: str) -> str:
+    quote = "'" if '"' in text and "'" not in text else '"'
+    escapes = {"\\": "\\\\", quote: f"\\{quote}", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    return quote + "".join(escapes.get(char) or _visible(char) for char in text) + quote
+
+
+def _visible(char: str) -> str:
+    # An escape has four hexadecimal digits; the rare invisible characters beyond stay as they are.
+    return char if char.isprintable() or char > "\uffff" else f"\\u{ord(char):04x}"

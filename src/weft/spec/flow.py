@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from weft.spec.ingredients import HistoryIngredient, LiteralIngredient
+from weft.spec.agents import HistoryIngredient, LiteralIngredient
 from weft.spec.part import JsonMap, JsonValue, Name, ObjectRef, Part, Text, Words
 from weft.spec.providers import FilterConfig
 

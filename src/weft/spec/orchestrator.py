@@ -1,13 +1,58 @@
-"""The orchestrator: how the team works together as a whole, and what a run may use."""
+"""The orchestrator: settings of the whole workflow, how runs start, and what a run may use."""
 
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from weft.spec.model_settings import ModelSettings
+from weft.spec.agents import ModelSettings
 from weft.spec.part import FunctionRef, Name, Part, Text
 from weft.spec.patterns import PatternOrDefault
-from weft.spec.starts import ChatStart, InitiatedBy, Start
+
+InitiatedBy: TypeAlias = Literal["user", "system", "external_event"]
+
+
+class ChatStart(Part):
+    """A person opens a chat."""
+
+    type: Literal["chat"] = "chat"
+
+
+class FormStart(Part):
+    """A person submits a form."""
+
+    type: Literal["form_submit"] = "form_submit"
+    form: Name | None = Field(default=None, description="Model the submitted values fit.")
+
+
+class ScheduleStart(Part):
+    """The clock."""
+
+    type: Literal["schedule"] = "schedule"
+    cron: Name = Field(description="Five fields: minute hour day month weekday.")
+    timezone: Name = "UTC"
+
+
+class DatabaseStart(Part):
+    """A document begins to fit a condition."""
+
+    type: Literal["database_condition"] = "database_condition"
+    database: Name | None = Field(default=None, description="null takes the workspace's database.")
+    collection: Name
+    condition: Text = Field(description="Condition over the fields of the changed document.")
+
+
+class WebhookStart(Part):
+    """Another system posts to us."""
+
+    type: Literal["webhook"] = "webhook"
+    path: Name | None = Field(default=None, description="null takes the workflow's name.")
+
+
+Start: TypeAlias = Annotated[
+    ChatStart | FormStart | ScheduleStart | DatabaseStart | WebhookStart,
+    Field(discriminator="type"),
+]
+
 
 StartupMode: TypeAlias = Literal["AgentDriven", "UserDriven", "BackendOnly"]
 Merge: TypeAlias = Literal["concatenate", "first", "majority", "collect", "custom"]

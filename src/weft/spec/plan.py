@@ -10,13 +10,12 @@ from pydantic import AliasChoices, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from weft.spec.agents import AgentType, HumanInteraction
-from weft.spec.orchestrator import WorkflowDependencies
-from weft.spec.packs import PackRole
+from weft.spec.orchestrator import InitiatedBy, WorkflowDependencies
 from weft.spec.part import Name, Part, Text
 from weft.spec.patterns import PATTERN_BY_ID, PatternName, PatternTitle
-from weft.spec.starts import InitiatedBy
 from weft.spec.tools import Surface
 from weft.spec.triggers import LifecyclePoint
+from weft.spec.workflow import PackRole
 
 Trigger: TypeAlias = Literal["chat", "form_submit", "schedule", "database_condition", "webhook"]
 SourceKind: TypeAlias = Literal[

@@ -1,24 +1,26 @@
-"""Types as they stand in files: text, the object forms of older packages, and a pydantic field."""
+"""Types in files: their text, the object forms of older packages, and models made of fields."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Annotated, Final, Literal, TypeAlias, cast
 
-from pydantic import GetPydanticSchema, WithJsonSchema
+from pydantic import Field, GetPydanticSchema, WithJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
 from weft.errors import ExpressionError
-from weft.spec.type_normal import (
+from weft.spec.part import Name, Part
+from weft.spec.type_parser import (
     Member,
     Null,
     hold,
     join,
     literal,
+    parse_member,
+    parse_type,
     shortened,
     sized,
     solid,
     too_deep,
 )
-from weft.spec.type_parser import parse_member, parse_type
 from weft.spec.types import MAX_DEPTH, SPELLINGS, TypeExpr, print_type
 
 #: The keys, one at a time, under which an object form holds its inner types or values.
@@ -122,3 +124,26 @@ def _read_object(form: Mapping[object, object], level: int) -> Member:
     if word == "literal":
         return literal((item, 0) for _, item in items)
     return join([_read_under(f"{key}[{index}]", item, level + 1) for index, item in items])
+
+
+class ModelField(Part):
+    """One field of a model."""
+
+    type: TypeField
+    description: str = ""
+
+
+class OutputModel(Part):
+    """A named record type."""
+
+    name: Name = Field(description="PascalCase; types refer to the model by it.")
+    type: Literal["model"] = "model"
+    description: str = ""
+    fields: dict[Name, ModelField]
+
+
+class OutputBinding(Part):
+    """Which model an agent's replies fit; null means free text."""
+
+    agent: Name
+    model: Name | None

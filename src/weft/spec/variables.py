@@ -4,11 +4,10 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from weft.spec.outputs import ModelField
 from weft.spec.part import JsonMap, JsonValue, Name, Part, Text
 from weft.spec.templates import read_foreign_placeholders
 from weft.spec.triggers import Trigger
-from weft.spec.type_field import TypeField
+from weft.spec.type_field import ModelField, TypeField
 
 RefreshStrategy: TypeAlias = Literal["once", "per_phase", "on_demand"]
 WriteStrategy: TypeAlias = Literal["immediate", "on_phase_transition", "on_workflow_end"]

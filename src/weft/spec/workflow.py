@@ -1,14 +1,28 @@
-"""The root: everything one workflow declares, whichever way it was written."""
+"""The root: everything one workflow declares, its plain JSON form, and packs of workflows.
+
+In the plain form what equals its default is left out, so that a field added in a later version of
+Weft changes neither the files of older packages nor their digests.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Literal, TypeAlias, cast, get_args, get_origin
 
 from pydantic import Field
+from pydantic.fields import FieldInfo
 
 from weft.spec.agents import Agent, Handoff
 from weft.spec.board import Board
 from weft.spec.flow import Flow
 from weft.spec.orchestrator import Orchestrator
-from weft.spec.outputs import OutputBinding, OutputModel
-from weft.spec.part import Name, Part
+from weft.spec.part import JsonValue, Name, Part, Text
 from weft.spec.tools import Hook, LifecycleTool, McpServer, Tool
+from weft.spec.type_field import OutputBinding, OutputModel
+from weft.spec.types import TypeExpr, print_type
 from weft.spec.variables import Variable
 
 
@@ -32,3 +46,110 @@ class WorkflowSpec(Part):
     registry: tuple[OutputBinding, ...] = ()
     flow: Flow | None = None
     board: Board | None = None
+
+
+#: What stands in a field: a part, a type, a time, JSON, or containers of these.
+_Declared: TypeAlias = (
+    Part
+    | TypeExpr
+    | datetime
+    | tuple["_Declared", ...]
+    | list["_Declared"]
+    | dict[str, "_Declared"]
+    | JsonValue
+)
+
+
+def plain(part: Part) -> dict[str, JsonValue]:
+    """Return the data an author would write for `part`: file keys, defaults left out."""
+    data: dict[str, JsonValue] = {}
+    for slot in _slots(type(part)):
+        value = cast("_Declared", getattr(part, slot.attribute))
+        if slot.always or not _same(value, slot.default):
+            data[slot.key] = _data(value)
+    return data
+
+
+def digest(spec: WorkflowSpec, code: Mapping[str, bytes]) -> str:
+    """Name a workflow by its content: the spec and the code files, by relative path."""
+    content = {
+        "spec": plain(spec),
+        "code": {path: hashlib.sha256(raw).hexdigest() for path, raw in code.items()},
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """A field as the writer sees it."""
+
+    attribute: str
+    key: str
+    default: object
+    always: bool
+
+
+@cache
+def _slots(model: type[Part]) -> tuple[_Slot, ...]:
+    return tuple(
+        _Slot(
+            attribute=name,
+            key=field.alias or name,
+            default=field.default,
+            always=field.is_required() or _is_tag(field),
+        )
+        for name, field in model.model_fields.items()
+    )
+
+
+def _is_tag(field: FieldInfo) -> bool:
+    """A field with one possible value tells which member of a union this is: always written."""
+    return get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1
+
+
+def _same(value: object, default: object) -> bool:
+    """Equality that keeps true apart from 1 and 1 from 1.0, as JSON does."""
+    return type(value) is type(default) and value == default
+
+
+def _data(value: _Declared) -> JsonValue:
+    match value:
+        case Part():
+            return cast("JsonValue", plain(value))
+        case tuple() | list():
+            return [_data(item) for item in value]
+        case dict():
+            return {key: _data(item) for key, item in value.items()}
+        case None | str() | int() | float():
+            return value
+        case datetime():
+            return value.isoformat()
+        case _:
+            return print_type(value)
+
+
+PackRole: TypeAlias = Literal["primary", "dependent", "independent"]
+
+
+class PackMember(Part):
+    """One workflow of the pack and what it is to the others."""
+
+    name: Name
+    role: PackRole
+    description: Text = ""
+
+
+class Journey(Part):
+    """Workflows a user goes through one after the other; those of one step run side by side."""
+
+    name: Name
+    steps: tuple[tuple[Name, ...], ...] = Field(min_length=1)
+
+
+class Pack(Part):
+    """The packages of a pack and the order users meet them in."""
+
+    pack_name: Name
+    workflows: tuple[PackMember, ...]
+    journeys: tuple[Journey, ...] = ()

@@ -9,7 +9,7 @@ from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.system_clock import SystemClock
 from weft.errors import UsageError
 from weft.packages import reader
-from weft.packages.package import Package
+from weft.packages.reader import Package
 from weft.packages.review import refuse_errors
 from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher

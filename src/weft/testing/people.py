@@ -11,7 +11,7 @@ from weft.engine.compiled import CompiledWorkflow
 from weft.findings import Json
 from weft.spec.part import JsonMap
 from weft.spec.tools import AgentTool, UiTool
-from weft.spec.type_schema import json_schema
+from weft.spec.type_meaning import json_schema
 
 #: How likely an answer is one that leads on.
 _LEADING: Final = 0.5

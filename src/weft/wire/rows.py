@@ -1,10 +1,14 @@
-"""Runs and open requests as JSON: what is known of them without reading their events."""
+"""Runs, open requests and artifacts as JSON, without the events of the runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from weft.context.slices import Envelope
 from weft.engine.rows import RequestRow, RunRow
+from weft.ports.board import Consumption, StoredArtifact
+from weft.runtime.board.reading import envelope
 from weft.spec.part import JsonMap
+from weft.spec.providers import milliseconds
 
 #: The schemas of answers, by request.
 Schemas: TypeAlias = Mapping[str, JsonMap | None]
@@ -42,3 +46,34 @@ def runs_data(
     for request in requests:
         of_run.setdefault(request.run, []).append(request)
     return [run_data(row, of_run.get(row.run, ()), schemas) for row in rows]
+
+
+def artifact_data(it: Envelope) -> dict[str, Any]:
+    """Return an artifact; times are milliseconds, as everywhere."""
+    return {
+        "id": it.id,
+        "type": it.type,
+        "payload": it.payload,
+        "produced_by": it.produced_by,
+        "correlation_id": it.correlation_id,
+        "partition_key": it.partition_key,
+        "tags": list(it.tags),
+        "created_at": milliseconds(it.created_at),
+        "version": it.version,
+    }
+
+
+def whole_artifact_data(found: StoredArtifact, consumed: Iterable[Consumption]) -> dict[str, Any]:
+    """Return an artifact with who may see it, where it stands, and whom it has woken."""
+    seen = found.audience
+    return {
+        **artifact_data(envelope(found)),
+        "visibility": {
+            "policy": seen.policy,
+            "names": list(seen.names),
+            "visible_at": seen.visible_at,
+        },
+        "run": found.run,
+        "seq": found.seq,
+        "consumed": [it._asdict() for it in consumed],
+    }

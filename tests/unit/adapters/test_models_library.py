@@ -30,7 +30,7 @@ from weft.adapters.models.registry import ModelRegistry, open_library
 from weft.engine.events import NO_USAGE, ToolRequest, Usage
 from weft.errors import ModelError, UsageError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema
-from weft.spec.model_settings import ModelSettings
+from weft.spec.agents import ModelSettings
 
 VERDICT = OutputSchema(
     "Verdict",

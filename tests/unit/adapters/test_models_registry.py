@@ -15,7 +15,7 @@ from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY, Provider
 from weft.adapters.models.registry import CallRules, ModelRegistry
 from weft.errors import ModelError, SetupError, UsageError
 from weft.ports.model import ModelReply
-from weft.spec.model_settings import ModelSettings
+from weft.spec.agents import ModelSettings
 
 
 def registry(settings: dict[str, str] | None = None, **rest: Any) -> ModelRegistry:

@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 from support.schema_play import schemas
 from weft.adapters.models.sample_values import sample_value
 from weft.adapters.models.strict_schema import strict_schema
+from weft.spec.type_meaning import json_schema
 from weft.spec.type_parser import parse_type
-from weft.spec.type_schema import json_schema
 from weft.spec.types import Ref
 
 

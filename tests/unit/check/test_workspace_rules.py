@@ -5,8 +5,7 @@ import pytest
 from weft.catalogue import CATALOGUE
 from weft.check.workspace import WORKSPACE_RULES, WorkspaceSubject, check_workspace
 from weft.findings import Place
-from weft.spec.packs import Pack
-from weft.spec.workflow import WorkflowSpec
+from weft.spec.workflow import Pack, WorkflowSpec
 
 
 def workflow(name, *required):

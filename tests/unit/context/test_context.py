@@ -13,7 +13,7 @@ from weft.engine.events import ToolRequest
 from weft.engine.log import Log
 from weft.engine.state import Message, State
 from weft.ports.model import ToolSchema
-from weft.spec.ingredients import estimate
+from weft.spec.agents import estimate
 from weft.spec.workflow import WorkflowSpec
 
 SPEC = WorkflowSpec.model_validate(

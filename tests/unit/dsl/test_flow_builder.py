@@ -22,11 +22,10 @@ from weft.errors import CheckFailed, UsageError
 from weft.flow import ContextFormatOptions, Workflow, agent
 from weft.packages.reader import read_package
 from weft.packages.review import review
-from weft.spec.canonical import digest
 from weft.spec.flow import Flow
 from weft.spec.providers import FilterConfig
 from weft.spec.variables import StaticSource, Variable
-from weft.spec.workflow import WorkflowSpec
+from weft.spec.workflow import WorkflowSpec, digest
 
 WRITE = {"kind": "function", "function": "support.flows:write"}
 CHECK = {"kind": "function", "function": "support.flows:check"}

@@ -5,8 +5,7 @@ import pytest
 from weft.engine.variables.conditions import UNKNOWN, decide, evaluate, value_at
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import mentions, parse_condition
-from weft.spec.condition_printer import print_condition
-from weft.spec.conditions import Name
+from weft.spec.conditions import Name, print_condition
 
 VALUES = {"document": {"score": 5, "author": {"name": "Ada"}, "editor": None}, "total": 3}
 

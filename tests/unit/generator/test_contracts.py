@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support import contracts
-from weft.packages.shipped import BOARDS, FLOWS, shipped_folder
+from weft.packages.workspace import BOARDS, FLOWS, shipped_folder
 
 PACKAGES = sorted(it for it in shipped_folder().iterdir() if it.name not in (*BOARDS, *FLOWS))
 

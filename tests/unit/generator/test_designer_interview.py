@@ -10,7 +10,7 @@ from weft.generator.designer.brief import read_brief
 from weft.generator.designer.interview import defaults
 from weft.generator.designer.text import LONGEST_TEXT, Wording, plain_line
 from weft.packages.reader import read_package
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 
 FIELDS = ["goal", "started_by", "approver", "data", "integrations", "specialists", "risks"]
 

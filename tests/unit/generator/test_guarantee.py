@@ -13,7 +13,7 @@ from weft.findings import Finding, Place
 from weft.generator.guarantee import PackageVerdict, verify
 from weft.generator.simulation import SimulatedRun, Simulation
 from weft.packages.reader import read_package
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 
 NAME = "Escalation"
 

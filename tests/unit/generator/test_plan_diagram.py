@@ -19,13 +19,12 @@ from support.plan_play import (
 )
 from weft.diagrams import draw
 from weft.diagrams.mermaid import mermaid_graph, mermaid_sequence
-from weft.diagrams.nodes import Edge, Graph, Node, NodeKind
+from weft.diagrams.nodes import Edge, Graph, Node, NodeKind, shown
 from weft.diagrams.sequence import Block, Branch, Message, Note, Participant, Sequence
-from weft.diagrams.wording import shown
 from weft.errors import UsageError
 from weft.generator.diagram import plan_drawing
 from weft.packages.reader import read_package
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 from weft.spec.patterns import PATTERNS
 
 HOSTILE = [

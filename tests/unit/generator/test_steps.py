@@ -5,7 +5,7 @@ import pytest
 from weft.errors import UsageError
 from weft.generator.steps import STEPS, Step, is_generator, ordered
 from weft.packages.reader import read_package
-from weft.packages.shipped import shipped_folder
+from weft.packages.workspace import shipped_folder
 
 GENERATOR = read_package(shipped_folder() / "Generator").spec
 

@@ -6,14 +6,12 @@ from zipfile import ZipFile
 import pytest
 
 from weft.errors import DeclarationError, PackageError
+from weft.ids import is_passed_over, name_error, segment_error
 from weft.packages import folder as folder_walk
-from weft.packages.archive.exporting import export_package
+from weft.packages.archive.exporting import RECORD, backup_of, clash, export_package
 from weft.packages.archive.importing import compare, import_package
-from weft.packages.archive.manifest import RECORD, backup_of
-from weft.packages.archive.names import MAX_FILES, clash
-from weft.packages.folder import read_files
+from weft.packages.folder import MAX_FILES, read_files
 from weft.packages.reader import read_package
-from weft.spec.file_names import is_passed_over, name_error, segment_error
 
 ORCHESTRATOR = {"workflow_name": "Desk", "initial_agent": "Clerk"}
 AGENTS = {"agents": [{"agent_name": "Clerk"}]}

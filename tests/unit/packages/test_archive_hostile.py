@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from weft.errors import PackageError
 from weft.packages.archive.exporting import export_package
-from weft.packages.archive.importing import import_package
-from weft.packages.archive.unpacking import unpack
+from weft.packages.archive.importing import import_package, unpack
 
 FILES = {
     "orchestrator.json": b'{"workflow_name": "Desk", "initial_agent": "Clerk"}',

@@ -8,8 +8,7 @@ import pytest
 
 from weft.packages.reader import read_package
 from weft.packages.writer import file_texts
-from weft.spec.canonical import digest, plain
-from weft.spec.workflow import WorkflowSpec
+from weft.spec.workflow import WorkflowSpec, digest, plain
 
 BOARD = {
     "artifacts": ["News", {"name": "Note", "schema": {"type": "object"}}],

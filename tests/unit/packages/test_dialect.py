@@ -2,10 +2,9 @@
 
 import pytest
 
-from weft.packages.dialect.spellings import DIALECTS
+from weft.packages.edit.spellings import DIALECTS
 from weft.packages.reader import open_document
-from weft.packages.text.documents import read_text
-from weft.packages.text.dumping import dump
+from weft.packages.text.documents import dump, read_text
 
 #: What is said of variables without the wrapper around them.
 BARE = "everything now stands under context_variables"

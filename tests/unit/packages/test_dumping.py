@@ -3,8 +3,7 @@ from textwrap import dedent
 
 import pytest
 
-from weft.packages.text.documents import read_text
-from weft.packages.text.dumping import compact, dump
+from weft.packages.text.documents import compact, dump, read_text
 
 
 def test_json_is_written_in_one_way():

@@ -8,11 +8,9 @@ from support import seed_examples as seed
 from weft.errors import PackageError
 from weft.findings import SetValue
 from weft.packages.archive.staging import replace_files
-from weft.packages.dialect.migration import carry_out, plan_migration
-from weft.packages.dialect.respelling import respelling_edits
+from weft.packages.edit.migration import carry_out, plan_migration, respelling_edits
 from weft.packages.reader import open_document, read_package
-from weft.packages.text.documents import read_text
-from weft.packages.text.dumping import dump
+from weft.packages.text.documents import dump, read_text
 
 
 @pytest.fixture

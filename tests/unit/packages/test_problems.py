@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from weft.packages.edit.rewrite import Rewrite
 from weft.packages.problems import problems
 from weft.packages.reader import without_unknown
-from weft.spec.model_settings import ModelSettings
+from weft.spec.agents import ModelSettings
 from weft.spec.part import Part
 from weft.spec.tools import LifecycleTool, McpServer
 

@@ -6,10 +6,10 @@ import os
 import pytest
 
 from weft.findings import Place, RenameKey
-from weft.packages.archive.names import MAX_FILES
+from weft.ids import MAX_FOLDERS
+from weft.packages.folder import MAX_FILES
 from weft.packages.reader import read_package
 from weft.packages.review import review_package
-from weft.spec.file_names import MAX_DEPTH
 
 ORCHESTRATOR = {"workflow_name": "W", "initial_agent": "A"}
 AGENTS = {"agents": [{"agent_name": "A"}]}
@@ -482,7 +482,7 @@ def test_what_cannot_be_told_from_a_folder_is_read_as_a_file(folder, monkeypatch
 
 
 def test_code_folders_nested_too_deep(folder):
-    write(folder, "tools/" + "d/" * (MAX_DEPTH + 1) + "t.py", "")
+    write(folder, "tools/" + "d/" * (MAX_FOLDERS + 1) + "t.py", "")
     ((code, message),) = said(folder)
     assert code == "SCHEMA001"
     assert "deep" in message

@@ -3,7 +3,7 @@
 import pytest
 
 from weft.errors import UsageError
-from weft.packages.shipped import template_files
+from weft.packages.workspace import template_files
 from weft.spec.patterns import PATTERNS, find_pattern
 
 

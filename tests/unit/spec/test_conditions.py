@@ -6,7 +6,6 @@ import pytest
 
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import MAX_DEPTH, MAX_LENGTH, mentions, parse_condition
-from weft.spec.condition_printer import print_condition
 from weft.spec.conditions import (
     And,
     Compare,
@@ -17,6 +16,7 @@ from weft.spec.conditions import (
     Or,
     Value,
     names,
+    print_condition,
     strict_violations,
 )
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from weft.errors import ExpressionError
+from weft.spec.type_meaning import json_schema
 from weft.spec.type_parser import parse_type
-from weft.spec.type_schema import json_schema
 
 MODELS = {
     "Item": {"name": parse_type("str"), "count": parse_type("int")},

@@ -9,9 +9,9 @@ from support.board_play import ARTIFACTS, PEOPLE, function, news, play_board
 from weft.context.slices import Envelope
 from weft.engine.events import KIND_NAMES, ArtifactPublished
 from weft.testing.journal.kinds import EVERY_KIND
-from weft.wire.artifacts import artifact_data
 from weft.wire.audience import Audience
 from weft.wire.events import USER_FIELDS, event_data, user_event_data
+from weft.wire.rows import artifact_data
 
 BOARD_KINDS = {
     "ArtifactPublished", "ArtifactArrived", "DeliveryMissed", "DeliveryDeferred", "BatchesFlushed",

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from weft.engine.rows import RequestRow, RunRow
 from weft.findings import Finding, Place
-from weft.wire.failures import Problem, problem_data
+from weft.wire.findings import Problem, problem_data
 from weft.wire.rows import request_data, run_data, runs_data
 
 ROW = RunRow(

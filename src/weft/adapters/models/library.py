@@ -32,7 +32,7 @@ from weft.adapters.models.strict_schema import strict_schema
 from weft.engine.events import NO_USAGE, Usage
 from weft.errors import ModelError
 from weft.ports.model import ChatMessage, ModelReply, ModelRequest
-from weft.spec.model_settings import ModelSettings
+from weft.spec.agents import ModelSettings
 
 #: How the library calls what has another name here.
 _NAMES: Final = {"stop": "stop_sequences", "reasoning_effort": "thinking"}

@@ -32,7 +32,7 @@ from weft.adapters.models.faults import provider_fault, status_fault
 from weft.adapters.models.strict_schema import strict_schema
 from weft.errors import ModelError, UsageError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema, ToolSchema
-from weft.spec.model_settings import ModelSettings
+from weft.spec.agents import ModelSettings
 
 #: A reply longer than this is not a reply.
 MOST_BYTES: Final = 32 * 1024 * 1024

@@ -21,11 +21,10 @@ from weft.check.spelling import did_you_mean, listed, unknown_name
 from weft.check.subject import Hit, Subject
 from weft.findings import Path
 from weft.ids import OUTSIDE, nearest
-from weft.spec.board import TICK, BoardAgent, ModelEngine
-from weft.spec.ingredients import BoardIngredient
+from weft.spec.agents import BoardIngredient
+from weft.spec.board import TICK, BoardAgent, LabelledVisibility, ModelEngine, PrivateVisibility
 from weft.spec.part import JsonMap, Part
 from weft.spec.providers import FilteredProvider, SemanticProvider, SummaryProvider
-from weft.spec.visibility import LabelledVisibility, PrivateVisibility
 
 #: What only a conversation has, of the workflow and of its agents.
 _OF_WORKFLOW: Final = (

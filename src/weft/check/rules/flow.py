@@ -12,7 +12,7 @@ from weft.check.spelling import did_you_mean, listed
 from weft.check.subject import Hit, Subject
 from weft.findings import Path
 from weft.spec import flow as spec
-from weft.spec.ingredients import HistoryIngredient
+from weft.spec.agents import HistoryIngredient
 from weft.spec.tools import ADDRESSEE
 
 #: What only a conversation has, of the workflow and of its agents.

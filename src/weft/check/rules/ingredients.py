@@ -8,7 +8,7 @@ from weft.check.rules.exposure import shown_to
 from weft.check.spelling import did_you_mean
 from weft.check.subject import Hit, Subject
 from weft.findings import Fix, Path, Remove
-from weft.spec.ingredients import (
+from weft.spec.agents import (
     BoardIngredient,
     HistoryIngredient,
     Ingredient,

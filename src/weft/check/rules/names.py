@@ -10,7 +10,7 @@ from weft.check.spelling import pascal_case, snake_case
 from weft.check.subject import Hit, Subject
 from weft.findings import Fix, Path, Remove
 from weft.ids import AGENT_NAME, SNAKE_NAME, TERMINATE, USER
-from weft.spec.condition_tokens import KEYWORDS
+from weft.spec.conditions import KEYWORDS
 from weft.spec.types import ListOf, Ref, TypeExpr, is_model_name
 
 

@@ -12,7 +12,7 @@ from weft.check.subject import Hit, Subject, find_cycles
 from weft.findings import Fix, Path, Remove
 from weft.ids import nearest
 from weft.spec.agents import Agent
-from weft.spec.starts import FormStart
+from weft.spec.orchestrator import FormStart
 from weft.spec.type_meaning import Models, references
 from weft.spec.types import Ref, TypeExpr, UnionOf
 from weft.spec.variables import EntitySource

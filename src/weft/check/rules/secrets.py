@@ -9,8 +9,8 @@ from weft.check.secrets import is_secret_file, secret_in
 from weft.check.subject import Hit, Subject
 from weft.check.values import declared_values, is_open_secret, label_of, texts_in
 from weft.findings import Path
-from weft.spec.file_names import name_error
-from weft.spec.ingredients import LiteralIngredient
+from weft.ids import name_error
+from weft.spec.agents import LiteralIngredient
 from weft.spec.tools import McpServer
 from weft.spec.variables import EnvironmentSource, ExternalSource, FileSource
 

@@ -11,8 +11,7 @@ from weft.check.subject import Hit, Subject
 from weft.engine.unsupported import not_performed, refusal
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import parse_condition
-from weft.spec.orchestrator import Budget, Orchestrator
-from weft.spec.starts import DatabaseStart, ScheduleStart, WebhookStart
+from weft.spec.orchestrator import Budget, DatabaseStart, Orchestrator, ScheduleStart, WebhookStart
 
 _PATH: Final = ("orchestrator", "trigger")
 _MONTHS: Final = [

@@ -16,10 +16,10 @@ from weft.check.spelling import variable_meant
 from weft.check.subject import Hit, Subject
 from weft.engine.variables.access import may_read
 from weft.errors import ExpressionError
+from weft.spec.agents import VariablesIngredient
 from weft.spec.conditions import names
 from weft.spec.flow import VariableIngredient
-from weft.spec.ingredients import VariablesIngredient
-from weft.spec.starts import DatabaseStart, FormStart, WebhookStart
+from weft.spec.orchestrator import DatabaseStart, FormStart, WebhookStart
 from weft.spec.templates import references
 from weft.spec.tools import UiTool, is_built_in
 from weft.spec.triggers import FunctionTrigger

@@ -30,7 +30,7 @@ from weft.errors import ExpressionError
 from weft.findings import Json, Path
 from weft.ids import BUILT_IN_VARIABLES, FUNCTION_REF
 from weft.spec.condition_parser import parse_condition
-from weft.spec.condition_tokens import KEYWORDS
+from weft.spec.conditions import KEYWORDS
 from weft.spec.triggers import ToolCallTrigger
 from weft.spec.types import print_type
 from weft.spec.variables import (

@@ -33,7 +33,7 @@ from weft.findings import Json
 from weft.inspect.board import MissedRecord, missed_record
 from weft.spec.providers import MAX_LIMIT, MAX_OFFSET, FilterConfig, TagFilter
 from weft.spec.providers import milliseconds as time_of
-from weft.wire.artifacts import artifact_data, whole_artifact_data
+from weft.wire.rows import artifact_data, whole_artifact_data
 
 #: How much of a payload a line shows at least.
 _LEAST: Final = 16

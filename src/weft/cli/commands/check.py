@@ -30,8 +30,7 @@ from weft.cli.streams import Streams
 from weft.cli.text import clean
 from weft.environment import read_environment
 from weft.findings import Finding, Fix
-from weft.packages.package import Package
-from weft.packages.reader import read_package
+from weft.packages.reader import Package, read_package
 from weft.packages.review import review, review_package
 
 #: A round applies one fix to a file at most; no package has use for more rounds than this.

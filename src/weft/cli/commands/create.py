@@ -28,7 +28,7 @@ from weft.environment import read_environment
 from weft.errors import PackageError
 from weft.ids import AGENT_NAME
 from weft.packages.archive.staging import create_folder, replace_files
-from weft.packages.shipped import EXAMPLES, example_files, template_files
+from weft.packages.workspace import EXAMPLES, example_files, template_files
 from weft.packages.writer import schema_files
 from weft.spec.patterns import PATTERNS, Pattern, find_pattern, nearest_pattern
 

@@ -11,7 +11,7 @@ from weft.cli.formats.documents import document
 from weft.cli.paths import locate_package
 from weft.cli.streams import Streams, write_file
 from weft.cli.text import clean
-from weft.diagrams.drawing import Form, Kind, draw
+from weft.diagrams import Form, Kind, draw
 from weft.errors import PackageError
 from weft.findings import is_error
 from weft.packages.reader import read_package

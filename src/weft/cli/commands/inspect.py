@@ -24,10 +24,9 @@ from weft.cli.streams import Streams
 from weft.cli.text import clean, counted
 from weft.engine.events import Event, RunForked
 from weft.findings import Json
-from weft.inspect.comparison import compare_turns
 from weft.inspect.replay import Mismatch, check_replay
 from weft.inspect.run import inspect_run
-from weft.inspect.turn import inspect_turn
+from weft.inspect.turn import compare_turns, inspect_turn
 from weft.runtime.host import Host
 from weft.runtime.workflow import NoTools, Workflow
 

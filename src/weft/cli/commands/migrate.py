@@ -12,7 +12,7 @@ from weft.cli.streams import Streams
 from weft.cli.text import clean, counted
 from weft.errors import PackageError
 from weft.findings import Finding
-from weft.packages.dialect.migration import Migration, carry_out, plan_migration
+from weft.packages.edit.migration import Migration, carry_out, plan_migration
 
 
 def migrate(

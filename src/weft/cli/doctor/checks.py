@@ -28,8 +28,7 @@ from weft.environment import read_environment
 from weft.errors import UsageError
 from weft.findings import is_error
 from weft.packages.review import review
-from weft.packages.shipped import EXAMPLES, shipped_folder
-from weft.packages.workspace import is_package
+from weft.packages.workspace import EXAMPLES, is_package, shipped_folder
 from weft.packages.writer import schema_files
 from weft.spec.patterns import PATTERNS
 

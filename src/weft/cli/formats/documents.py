@@ -6,8 +6,7 @@ from typing import Final
 from weft.cli.failure import Failure
 from weft.cli.formats.report import Report
 from weft.findings import Finding, Json
-from weft.wire.failures import Problem, problem_data
-from weft.wire.findings import finding_data
+from weft.wire.findings import Problem, finding_data, problem_data
 
 #: The number of the shape of every JSON document; it changes when a key changes its meaning.
 SCHEMA_VERSION: Final = 1

@@ -12,8 +12,7 @@ import weft
 from weft.cli.codes import CODES
 from weft.findings import Finding, Json, Rule
 from weft.packages.edit.fixes import fixed_texts
-from weft.packages.package import Package
-from weft.packages.reader import read_package
+from weft.packages.reader import Package, read_package
 from weft.packages.text.index import line_column
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -21,7 +21,7 @@ from weft.engine.flow.turn import FLOW
 from weft.engine.turn.hook_points import COMPUTED, HANDOFF, TRIGGER
 from weft.findings import Json
 from weft.inspect.board import slice_records
-from weft.inspect.fetched import FetchRecord, fetch_records
+from weft.inspect.calls import FetchRecord, fetch_records
 from weft.inspect.handoffs import HandoffRecord, Judgement, condition_of, judgement
 from weft.inspect.variables import UNSHOWN, is_secret
 from weft.runtime.workflow import Workflow

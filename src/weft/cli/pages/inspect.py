@@ -25,13 +25,11 @@ from weft.context.segment import LeftOut, Segment
 from weft.engine.board.turn import POINTS
 from weft.engine.flow.turn import POINTS as FLOW_POINTS
 from weft.findings import Json
-from weft.inspect.comparison import TurnComparison
+from weft.inspect.calls import Edit, ToolUse
 from weft.inspect.handoffs import HandoffRecord, RuleAsked
-from weft.inspect.run import RunInspection
-from weft.inspect.tool_uses import Edit, ToolUse
-from weft.inspect.turn import Prompt, TurnInspection
+from weft.inspect.run import RunInspection, TurnRecord
+from weft.inspect.turn import Prompt, TurnComparison, TurnInspection
 from weft.inspect.turn_notes import ModelCall
-from weft.inspect.turn_records import TurnRecord
 from weft.inspect.variables import Cause, VariableRecord
 
 #: Events that only stand between a cause and what it leads to.

@@ -13,8 +13,7 @@ from weft.engine.board.visibility import audience, may_see
 from weft.engine.events.board import ArtifactPublished
 from weft.engine.variables.triggers import dig
 from weft.findings import Json
-from weft.spec.board import BoardAgent, Publication
-from weft.spec.visibility import PUBLIC, Visibility
+from weft.spec.board import PUBLIC, BoardAgent, Publication, Visibility
 
 #: What subscriptions say to an artifact that only code or a comparison of meanings can answer:
 #: whether they want it; a text says why they cannot tell.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from weft.findings import Json
-from weft.spec.visibility import (
+from weft.spec.board import (
     AfterVisibility,
     LabelledVisibility,
     PrivateVisibility,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from weft.findings import Json
+from weft.spec.agents import HistoryIngredient
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition
 from weft.spec.flow import (
@@ -19,7 +20,6 @@ from weft.spec.flow import (
     Step,
     Work,
 )
-from weft.spec.ingredients import HistoryIngredient
 
 #: Where lines of steps end: the run is completed; a path of a fork is at its end; so is a failure
 #: path; so is the failure path of the workflow. No node is called so.

@@ -11,8 +11,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from weft.errors import ExpressionError
 from weft.ids import nearest
-from weft.spec.condition_printer import print_condition
-from weft.spec.conditions import Compare, Condition, ListOf, Name, Not, Or, Value
+from weft.spec.conditions import Compare, Condition, ListOf, Name, Not, Or, Value, print_condition
 
 
 class Unknown(Enum):

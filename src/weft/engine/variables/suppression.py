@@ -7,8 +7,7 @@ even as null, and cannot be routed on, set or given.
 from collections.abc import Collection
 from typing import Final
 
-from weft.spec.agents import Agent, PromptSection
-from weft.spec.ingredients import VariablesIngredient
+from weft.spec.agents import Agent, PromptSection, VariablesIngredient
 from weft.spec.templates import references
 from weft.spec.workflow import WorkflowSpec
 

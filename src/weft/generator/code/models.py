@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from weft.generator.code.python_text import Piece, doc_text, hint, string, type_of, typing_imports
 from weft.generator.names import pascal_case, unique
 from weft.generator.shapes import FieldShape
-from weft.spec.outputs import OutputModel
+from weft.spec.type_field import OutputModel
 from weft.spec.type_meaning import references
 from weft.spec.types import OptionalOf, print_type
 

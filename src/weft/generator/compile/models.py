@@ -6,7 +6,7 @@ from weft.generator.compile.sources import record_fields
 from weft.generator.names import unique
 from weft.generator.shapes import ToolShape
 from weft.generator.workflow_plan import WorkflowPlan
-from weft.spec.outputs import ModelField, OutputBinding, OutputModel
+from weft.spec.type_field import ModelField, OutputBinding, OutputModel
 from weft.spec.type_meaning import references
 from weft.spec.type_parser import parse_type
 from weft.spec.variables import EntitySource, Variable

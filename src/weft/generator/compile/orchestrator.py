@@ -7,10 +7,9 @@ from weft.generator.compile.texts import line, plain, words_of
 from weft.generator.compile.wires import Wiring
 from weft.generator.workflow_plan import WorkflowPlan
 from weft.ids import TERMINATE
-from weft.spec.orchestrator import Orchestrator, StartupMode, WorkflowDependencies
+from weft.spec.orchestrator import InitiatedBy, Orchestrator, StartupMode, WorkflowDependencies
 from weft.spec.patterns import PatternOrDefault
 from weft.spec.plan import Trigger
-from weft.spec.starts import InitiatedBy
 
 #: The turns each agent may take on average, and the least and the most of a run.
 _TURNS_EACH: Final = 10

@@ -12,7 +12,6 @@ from weft.generator.names import pascal_case, snake_case
 from weft.generator.quantities import AMOUNTS, computation_of, quantity_of
 from weft.generator.shapes import ToolShape
 from weft.generator.workflow_plan import WorkflowPlan
-from weft.spec.outputs import ModelField
 from weft.spec.part import JsonValue
 from weft.spec.plan import PlannedVariable
 from weft.spec.triggers import (
@@ -22,6 +21,7 @@ from weft.spec.triggers import (
     Trigger,
     UiResponseTrigger,
 )
+from weft.spec.type_field import ModelField
 from weft.spec.type_parser import parse_type
 from weft.spec.types import LiteralOf, Scalar
 from weft.spec.variables import (

@@ -8,7 +8,7 @@ from weft.generator.compile.models import form_name
 from weft.generator.compile.sources import collection_of
 from weft.generator.compile.texts import words_of
 from weft.generator.workflow_plan import WorkflowPlan
-from weft.spec.starts import (
+from weft.spec.orchestrator import (
     ChatStart,
     DatabaseStart,
     FormStart,

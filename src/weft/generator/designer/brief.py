@@ -17,9 +17,9 @@ from weft.generator.designer.interview import (
 from weft.generator.designer.text import LONGEST_TEXT, Wording, fold, plain_line
 from weft.generator.designer.words import MESSENGERS, Domain, find_domain, usual_team
 from weft.generator.names import pascal_case
+from weft.spec.orchestrator import InitiatedBy
 from weft.spec.patterns import Pattern, find_pattern
 from weft.spec.plan import Trigger
-from weft.spec.starts import InitiatedBy
 
 _INITIATED_BY: Final[dict[Trigger, InitiatedBy]] = {
     "chat": "user",

@@ -9,9 +9,9 @@ from weft.generator.designer.team import words_of
 from weft.generator.designer.text import Wording, fold, plain_line
 from weft.generator.designer.titles import title_of
 from weft.generator.names import pascal_case, unique
-from weft.spec.packs import PackRole
 from weft.spec.patterns import PATTERN_BY_ID, PATTERNS, Pattern
 from weft.spec.plan import PatternSelection, PlannedWorkflow
+from weft.spec.workflow import PackRole
 
 #: Terms that speak for a pattern and how much, by its number; each row counts once.
 SIGNALS: Final[dict[int, tuple[tuple[int, str], ...]]] = {

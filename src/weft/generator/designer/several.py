@@ -7,8 +7,8 @@ from typing import Final
 from weft.generator.designer.brief import Brief, read_brief
 from weft.generator.designer.text import Wording, is_small
 from weft.generator.names import pascal_case
-from weft.spec.packs import PackRole
 from weft.spec.plan import PatternSelection
+from weft.spec.workflow import PackRole
 
 #: How many workflows are made of one brief at most.
 _MOST: Final = 5

@@ -1,25 +1,128 @@
-"""From a package to a zip file, written the same every time."""
+"""From a package to a zip file, with a manifest of its files; the same bytes every time."""
 
+import hashlib
 import io
+import json
+import unicodedata
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, Literal, TypeAlias
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from pydantic import StringConstraints, ValidationError
+from pydantic_core import to_json
 
 from weft.catalogue import CATALOGUE
 from weft.errors import CheckFailed, PackageError
 from weft.findings import Finding, Place, is_error
-from weft.packages.archive.manifest import (
-    Manifest,
-    make_manifest,
-    manifest_bytes,
-)
-from weft.packages.archive.names import MANIFEST, clash
+from weft.ids import name_error, segment_error
 from weft.packages.archive.staging import replace_files
 from weft.packages.folder import FolderFiles, read_files
 from weft.packages.reader import read_package
 from weft.packages.review import review_package
-from weft.spec.file_names import name_error, segment_error
+from weft.packages.text import documents
+from weft.spec.part import Name, Part
+
+#: The name under which an archive says what is in it.
+MANIFEST: Final = "manifest.json"
+
+
+def clash(names: Iterable[str]) -> tuple[str, str] | None:
+    """Return two names that would be the same file on some system, or of which one is in the other.
+
+    Some systems do not tell upper from lower case, or one spelling of an accent from another.
+    """
+    seen: dict[str, str] = {}
+    for name in names:
+        folded = _folded(name)
+        if folded in seen:
+            return seen[folded], name
+        seen[folded] = name
+    for folded, name in seen.items():
+        parent = folded.rpartition("/")[0]
+        while parent:
+            if parent in seen:
+                return seen[parent], name
+            parent = parent.rpartition("/")[0]
+    return None
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+Sha256: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+#: The manifest of the last import, in the package itself. Hidden, so it is never packed.
+RECORD: Final = ".weft-import.json"
+
+
+class Manifest(Part):
+    """What an archive holds: the workflow's name and digest, and every file with its sha256."""
+
+    weft: Literal[1] = 1
+    name: Name
+    digest: Sha256
+    files: dict[str, Sha256]
+
+
+def make_manifest(name: str, digest: str, files: Mapping[str, bytes]) -> Manifest:
+    return Manifest(name=name, digest=digest, files={it: sha256(files[it]) for it in sorted(files)})
+
+
+def manifest_bytes(manifest: Manifest) -> bytes:
+    return (json.dumps(manifest.model_dump(), indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def read_manifest(raw: bytes) -> Manifest | str:
+    """Read a manifest, or say what is wrong with it."""
+    document = documents.read(MANIFEST, raw)
+    if not document.ok:
+        return document.findings[0].message
+    try:
+        return Manifest.model_validate_json(to_json(document.data), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(step) for step in first["loc"])
+        return f"{where}: {first['msg'].lower()}" if where else first["msg"].lower()
+
+
+def sha256(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+def lost_by_update(present: FolderFiles, new: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Name the files an update would change or remove that are not as the last import left them.
+
+    Without a record of it nobody knows where the files come from: all of them may be own work.
+    """
+    known = _last(present)
+    return tuple(
+        name
+        for name, raw in sorted(present.files.items())
+        if new.get(name) != raw and known.get(name) != sha256(raw)
+    )
+
+
+def backup_of(folder: Path) -> Path:
+    """Return a free name beside a folder for keeping it; folders with that ending are no packages.
+
+    >>> backup_of(Path("nowhere/Support")).as_posix()
+    'nowhere/Support.bak'
+    """
+    number = 1
+    backup = folder.with_name(f"{folder.name}.bak")
+    while backup.exists() or backup.is_symlink():
+        number += 1
+        backup = folder.with_name(f"{folder.name}.{number}.bak")
+    return backup
+
+
+def _last(present: FolderFiles) -> Mapping[str, str]:
+    manifest = read_manifest(present.kept.get(RECORD, b""))
+    return {} if isinstance(manifest, str) else manifest.files
+
 
 _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
 _PLAIN_FILE: Final = 0o100644 << 16

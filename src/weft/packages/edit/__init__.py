@@ -1,1 +1,1 @@
-"""Changes to the files of a package: edits of text, rewritten data, fixes."""
+"""Changes of package files: older spellings, migration, and edits that keep the rest."""

@@ -16,8 +16,16 @@ from typing import Final, TypeAlias, cast
 
 from weft.errors import PackageError
 from weft.findings import AppendItem, Edit, Path, Remove, RenameKey, SetValue
-from weft.packages.text.documents import Document, Format, parse_text
-from weft.packages.text.dumping import block_lines, compact, dump, inline_lines, scalar
+from weft.packages.text.documents import (
+    Document,
+    Format,
+    block_lines,
+    compact,
+    dump,
+    inline_lines,
+    parse_text,
+    scalar,
+)
 from weft.packages.text.index import Container, Data, Node, Parsed, show
 
 _HEAD: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*+")

@@ -15,7 +15,7 @@ from weft.findings import Path as SpecPath
 from weft.packages.archive.staging import replace_files
 from weft.packages.edit import edits
 from weft.packages.layout import file_path
-from weft.packages.package import Package
+from weft.packages.reader import Package
 from weft.packages.text.documents import Document, read_text
 from weft.packages.writer import file_text
 

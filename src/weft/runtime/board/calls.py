@@ -38,7 +38,7 @@ from weft.runtime.board.reading import reader_for
 from weft.runtime.linked_objects import display_name
 from weft.runtime.tools.code_call import CodeCall
 from weft.runtime.variables.json_values import own_copy, plain_json
-from weft.spec.visibility import PUBLIC
+from weft.spec.board import PUBLIC
 
 _log: Final = logging.getLogger("weft.runtime")
 

@@ -24,8 +24,8 @@ from weft.findings import Json
 from weft.runtime.board.types import ArtifactTypes
 from weft.runtime.tools.context_variables import Context
 from weft.runtime.variables.json_values import plain_json
+from weft.spec.board import Visibility
 from weft.spec.part import name_list
-from weft.spec.visibility import Visibility
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 

@@ -27,8 +27,8 @@ from weft.runtime.runs.decision import NewEvent
 from weft.runtime.signals import Stop
 from weft.runtime.workflow import Workflow
 from weft.runtime.workflow_cache import require_completed
+from weft.spec.board import Visibility
 from weft.spec.providers import FilterConfig
-from weft.spec.visibility import Visibility
 
 #: How often it is tried to publish where other processes begin and end the same correlation.
 MAX_TRIES: Final = 10

@@ -17,8 +17,8 @@ from weft.runtime.board.calls import consulted
 from weft.runtime.tools.code_call import CodeCall, CodePorts
 from weft.runtime.variables.json_values import plain_json
 from weft.runtime.workflow import Workflow
+from weft.spec.board import Visibility
 from weft.spec.part import name_list
-from weft.spec.visibility import Visibility
 
 #: How long the name of an artifact, a correlation, a partition or a tag may be.
 MAX_NAME = 200

@@ -9,7 +9,7 @@ from weft.findings import Json
 from weft.ids import nearest
 from weft.runtime.tools.forms import Validator, first_error, validator_for
 from weft.spec.board import TICK, Board
-from weft.spec.type_schema import json_schema
+from weft.spec.type_meaning import json_schema
 from weft.spec.types import Ref
 from weft.spec.workflow import WorkflowSpec
 

@@ -39,6 +39,7 @@ from weft.runtime.flow.code import FindAdapter
 from weft.runtime.flow.retrieval import RunSearches
 from weft.runtime.tools.code_call import CodeCall
 from weft.runtime.variables.json_values import plain_json
+from weft.spec.agents import HistoryIngredient, LiteralIngredient
 from weft.spec.flow import (
     AgentWork,
     ArtifactsIngredient,
@@ -48,7 +49,6 @@ from weft.spec.flow import (
     StepIngredient,
     VariableIngredient,
 )
-from weft.spec.ingredients import HistoryIngredient, LiteralIngredient
 
 #: Who may say something in the messages of a step, and how many there may be.
 _ROLES: Final = ("system", "user", "assistant")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from weft.engine.board.rules import role_of
 from weft.engine.flow.plan import roles
-from weft.spec.model_settings import CACHE_SEED, ModelSettings
+from weft.spec.agents import CACHE_SEED, ModelSettings
 from weft.spec.workflow import WorkflowSpec
 
 #: Every provider takes seeds of 31 bits; 0 means "none" to some.

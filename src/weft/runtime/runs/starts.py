@@ -12,7 +12,7 @@ from weft.runtime.runs.decision import NewEvent
 from weft.runtime.variables.json_values import plain_json
 from weft.runtime.workflow import Workflow
 from weft.spec.condition_parser import parse_condition
-from weft.spec.starts import DatabaseStart, FormStart, WebhookStart
+from weft.spec.orchestrator import DatabaseStart, FormStart, WebhookStart
 from weft.spec.type_meaning import validation_error
 from weft.spec.types import Ref
 

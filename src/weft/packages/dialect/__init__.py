@@ -1,1 +1,0 @@
-"""Older spellings of package files: read, respelled and migrated."""
