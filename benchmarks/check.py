@@ -17,8 +17,7 @@ import time
 from pathlib import Path
 
 from weft.packages.review import review
-from weft.packages.workspace import shipped_folder
-from weft.packages.workspace import find_packages
+from weft.packages.workspace import find_packages, shipped_folder
 
 TYPICAL = "FeedbackLoop"
 LARGE = "CustomerSupportRouter"
