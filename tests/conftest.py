@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from support.effort import TIMES
 from support.mongodb_server import empty_database, mongodb_server
 from weft.testing.network import no_network
 
@@ -24,7 +25,9 @@ if threading.current_thread() is threading.main_thread():
 # How long an example takes depends on what else the machine does; that is no fault of the code.
 # Whether a change lands must not hang on chance: CI draws the same examples every time, and whoever
 # works on the code draws others.
-settings.register_profile("weft", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile(
+    "weft", deadline=None, derandomize="CI" in os.environ, max_examples=30 * TIMES
+)
 settings.load_profile("weft")
 
 

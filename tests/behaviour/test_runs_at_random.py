@@ -158,7 +158,7 @@ async def some_runs():
     return len(host._worker), host._worker._performer.holding._held
 
 
-@pytest.mark.parametrize("seed", range(40 * TIMES))
+@pytest.mark.parametrize("seed", range(15 * TIMES))
 def test_nobody_waits_for_ever_and_nothing_is_left(seed):
     random.seed(seed)
     with warnings.catch_warnings(record=True) as warned:

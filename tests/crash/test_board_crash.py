@@ -24,9 +24,9 @@ from weft.testing.journal.lossy import LossyJournal
 
 KILLER = Path(__file__).with_name("board_killer.py")
 TESTS = Path(__file__).parents[1]
-KILLS = 5
+KILLS = 5 if TIMES > 1 else 2
 #: How many artifacts are published: with what follows, three times as many are handled.
-ARTIFACTS = 100 if TIMES == 1 else 3334
+ARTIFACTS = 24 if TIMES == 1 else 3334
 APP = Scope("app")
 
 
@@ -82,7 +82,7 @@ def killed_often(path: Path, artifacts: int, letters: int, batches: int) -> None
     assert lives(path, artifacts, KILLS, letters, None) == 0
 
 
-def test_a_cascade_with_five_kills_on_the_way_handles_every_artifact_once(tmp_path):
+def test_cascade_with_killed_processes_handles_every_artifact_once(tmp_path):
     path = tmp_path / "journal.db"
     killed_often(path, ARTIFACTS, 0, 4 * ARTIFACTS)
     runs = asyncio.run(found(path))
@@ -96,8 +96,8 @@ def test_a_cascade_with_five_kills_on_the_way_handles_every_artifact_once(tmp_pa
     )
 
 
-def test_letters_with_five_kills_on_the_way_are_handled_once(tmp_path):
-    path, artifacts = tmp_path / "journal.db", max(36, ARTIFACTS // 2 * 2 // 3)
+def test_letters_with_killed_processes_are_handled_once(tmp_path):
+    path, artifacts = tmp_path / "journal.db", max(12, ARTIFACTS // 2 * 2 // 3)
     killed_often(path, artifacts, 1, 4 * artifacts)
     whole = all_handled(asyncio.run(found(path)))
     seeds = [f"{it}" for it in range(artifacts)]
@@ -231,7 +231,7 @@ async def opened(kind, path):
 
 
 @pytest.mark.parametrize("written", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("at", range(1, APPENDS + 1))
+@pytest.mark.parametrize("at", range(1, APPENDS + 1, 1 if TIMES > 1 else 3))
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_whoever_dies_at_an_append_leaves_a_board_that_goes_on(tmp_path, kind, at, written):
     async def scenario():
@@ -242,7 +242,7 @@ def test_whoever_dies_at_an_append_leaves_a_board_that_goes_on(tmp_path, kind, a
     expect_whole(asyncio.run(asyncio.wait_for(scenario(), 30)))
 
 
-@pytest.mark.parametrize("number", range(1, APPENDS + 1))
+@pytest.mark.parametrize("number", range(1, APPENDS + 1, 1 if TIMES > 1 else 4))
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_a_board_whose_store_does_not_say_that_it_has_written_loses_nothing(tmp_path, kind, number):
     """The acknowledgement of each n-th batch is lost; of all of them where n is 1."""

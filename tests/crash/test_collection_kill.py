@@ -14,7 +14,7 @@ from support.effort import TIMES
 from support.retrieval_play import by_words
 
 ADDER = Path(__file__).with_name("collection_adder.py")
-FILES = 60
+FILES = 60 if TIMES > 1 else 20
 
 
 def text(number: int) -> str:
@@ -75,7 +75,7 @@ def test_a_killed_add_is_repeated_and_nothing_is_lost_or_twice(tmp_path):
         write(folder)
     expected = found(whole)
     chance = Random(11)
-    kills = [killed(broken, 2 + 7 * (it % 3), chance.random() * 0.01) for it in range(3 * TIMES)]
+    kills = [killed(broken, 2 + 7 * (it % 3), chance.random() * 0.01) for it in range(2 * TIMES)]
     assert any(kills)
     assert found(broken) == expected
     assert expected[1] == [f"notes/{it}.txt" for it in range(FILES)]

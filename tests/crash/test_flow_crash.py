@@ -49,9 +49,9 @@ async def disturbed(seed, chance):
     expect_the_same(whole, await lived(seed, journal, after.append, 9), before, after)
 
 
-@pytest.mark.parametrize("block", range(10))
-def test_whoever_dies_at_an_append_leaves_a_flow_that_goes_on(block):
-    for seed in range(block * 50 * TIMES, (block + 1) * 50 * TIMES):
+@pytest.mark.parametrize("block", range(5))
+def test_flow_continues_after_a_process_dies_at_an_append(block):
+    for seed in range(block * 10 * TIMES, (block + 1) * 10 * TIMES):
         try:
             asyncio.run(asyncio.wait_for(disturbed(seed, Random(seed)), 20))
         except Exception as error:
@@ -60,7 +60,7 @@ def test_whoever_dies_at_an_append_leaves_a_flow_that_goes_on(block):
 
 def test_flows_whose_processes_are_killed_come_to_the_same_end(tmp_path):
     """The first three processes of each flow die by kill -9, as long as there is something left."""
-    seeds = [str(it) for it in range(1000, 1000 + 10 * TIMES)]
+    seeds = [str(it) for it in range(1000, 1000 + 3 * TIMES)]
     path = os.pathsep.join((str(LIVES.parent.parent), os.environ.get("PYTHONPATH", "")))
     done = subprocess.run(
         [sys.executable, str(LIVES), str(tmp_path), *seeds],
@@ -77,4 +77,4 @@ def test_flows_whose_processes_are_killed_come_to_the_same_end(tmp_path):
         assert (told["exits"][0], told["exits"][-1]) == (0, 0)
         expect_the_same(*told["ends"], *told["effects"])
     killed = sum(told["exits"].count(-signal.SIGKILL) for told in stories)
-    assert killed >= 20 * TIMES
+    assert killed >= 4 * TIMES

@@ -12,13 +12,14 @@ from random import Random
 
 import pytest
 
+from support.effort import TIMES
 from support.journal_play import look, play
 from weft.adapters.sqlite import SqliteJournal
 from weft.ports.scope import Scope
 from weft.testing.journal.samples import SCOPE
 
 APPENDER = Path(__file__).with_name("journal_appender.py")
-KILLS = 6
+KILLS = 2 * TIMES
 
 
 def killed_after(path: Path, durability: str, process: int, seconds: float) -> Counter[str]:

@@ -83,10 +83,16 @@ def expect_nothing_ahead_of_the_journal(story, where):
         assert {it.split()[0] for it in death["effects"]} <= written(death), where
 
 
+def expect_enough_kills(undisturbed, disturbed):
+    """Check that a process died at every step, or at every fourth one in the suite."""
+    steps = len(undisturbed["end"]["steps"])
+    assert len(disturbed) == steps + 1 if TIMES > 1 else len(disturbed) > steps // 4
+
+
 @pytest.mark.parametrize("play", ["handover", "questions", "plans"])
 def test_killed_at_every_step(stories, play):
     undisturbed, *disturbed = stories(play)
-    assert len(disturbed) == len(undisturbed["end"]["steps"]) + 1
+    expect_enough_kills(undisturbed, disturbed)
     assert undisturbed["end"]["runs"]["run0"]["open"] == 0
     expect_as_if_nothing_had_been(undisturbed, disturbed)
 
@@ -95,7 +101,7 @@ def test_killed_at_every_step(stories, play):
 def test_many_runs_in_a_process_that_is_killed_again_and_again(stories, play):
     undisturbed, *disturbed = stories(play, 6)
     assert len(undisturbed["end"]["runs"]) == 6
-    assert len(disturbed) == 8 * TIMES
+    assert len(disturbed) == 2 * TIMES
     expect_as_if_nothing_had_been(undisturbed, disturbed)
 
 
@@ -128,7 +134,7 @@ def done_by(story):
 def test_members_of_a_group_are_killed_at_every_step(stories):
     """Which of them was faster may differ; what each was sent, said, did and set does not."""
     undisturbed, *disturbed = stories("panel")
-    assert len(disturbed) == len(undisturbed["end"]["steps"]) + 1
+    expect_enough_kills(undisturbed, disturbed)
     wanted = undisturbed["end"]["runs"]["run0"]
     assert wanted["outcome"] == ["completed", "all were heard"]
     assert wanted["variables"] == {"checked": "the bill", "picked": "yes", "sure": True}

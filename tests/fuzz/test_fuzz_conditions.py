@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import Condition, names, print_condition
@@ -41,7 +42,7 @@ def check(text: str) -> None:
         assert set(names(result)) == {name for name, _ in mentions(text)}
 
 
-@settings(max_examples=1000)
+@settings(max_examples=100 * TIMES)
 @given(st.text(every_character))
 @example("(" * 4000)
 @example("not " * 1000)
@@ -54,13 +55,13 @@ def test_any_text(text: str):
     check(text)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=100 * TIMES)
 @given(st.lists(st.sampled_from(PIECES), max_size=25), st.sampled_from(["", " "]))
 def test_any_sequence_of_words_and_signs(pieces: list[str], between: str):
     check(between.join(pieces))
 
 
-@settings(max_examples=1000)
+@settings(max_examples=100 * TIMES)
 @given(
     st.sampled_from(VALID),
     st.lists(

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from weft.catalogue import CATALOGUE
 from weft.packages.review import review
 
@@ -48,7 +49,7 @@ def damage(draw):
     )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30 * TIMES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damage(), st.sampled_from([".json", ".yaml"]))
 def test_damaged_bytes_give_findings(broken, suffix):
     name, raw = broken

@@ -355,7 +355,7 @@ class Case:
 SEEDS = st.integers(0, 2**48)
 
 
-@settings(max_examples=2500 * TIMES, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=400 * TIMES, phases=[Phase.explicit, Phase.generate])
 @given(SEEDS)
 def test_what_an_agent_may_not_see_changes_nothing_of_what_it_is_given(seed):
     async def scenario():
@@ -377,7 +377,7 @@ def lasting(tmp_path_factory):
         runner.run(journal.close())
 
 
-@settings(max_examples=150 * TIMES, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=30 * TIMES, phases=[Phase.explicit, Phase.generate])
 @given(seed=SEEDS)
 def test_a_file_gives_what_memory_gives_and_hides_what_it_hides(lasting, seed):
     runner, journal, tenants = lasting

@@ -253,14 +253,14 @@ def of_ann(events):
 SEEDS = st.integers(0, 2**48)
 
 
-@settings(max_examples=50 * TIMES, phases=[Phase.explicit, Phase.generate], deadline=None)
+@settings(max_examples=10 * TIMES, phases=[Phase.explicit, Phase.generate], deadline=None)
 @given(SEEDS)
 @example(524)  # Timers of one time, of which one has a number with a digit more.
 def test_nothing_that_happens_beside_an_agent_changes_what_it_gets_to_see(seed):
     asyncio.run(asyncio.wait_for(alike(seed), 30))
 
 
-@settings(max_examples=8 * TIMES, phases=[Phase.explicit, Phase.generate], deadline=None)
+@settings(max_examples=2 * TIMES, phases=[Phase.explicit, Phase.generate], deadline=None)
 @given(seed=SEEDS)
 def test_nor_where_the_board_is_in_a_file(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("boards")

@@ -189,7 +189,7 @@ def world_of(board):
     return World(workflow_of(spec_of(board).model_dump_json(by_alias=True)))
 
 
-@settings(max_examples=250 * TIMES)
+@settings(max_examples=60 * TIMES)
 @given(boards, stories)
 def test_nothing_is_lost_or_handled_twice_until_the_correlation_is_over(board, story):
     world = world_of(board)
@@ -207,7 +207,7 @@ def test_nothing_is_lost_or_handled_twice_until_the_correlation_is_over(board, s
         assert handled + world.lost[want] == 1, f"{want} is neither handled nor told of"
 
 
-@settings(max_examples=120 * TIMES)
+@settings(max_examples=40 * TIMES)
 @given(boards, stories, st.sampled_from(["now", "after_turn"]))
 def test_nothing_is_lost_in_silence_when_a_correlation_is_stopped(board, story, mode):
     world = world_of(board)
@@ -223,7 +223,7 @@ def test_nothing_is_lost_in_silence_when_a_correlation_is_stopped(board, story, 
         assert handled + world.lost[want] >= 1, f"{want} is neither handled nor told of"
 
 
-@settings(max_examples=150 * TIMES)
+@settings(max_examples=40 * TIMES)
 @given(boards, stories, st.data())
 def test_a_board_folds_in_parts_and_as_it_was_written_and_replays(board, story, data):
     world = world_of(board)
@@ -241,7 +241,7 @@ def test_a_board_folds_in_parts_and_as_it_was_written_and_replays(board, story, 
     assert check_replay(world.workflow, "c1", events) == []
 
 
-@settings(max_examples=100 * TIMES)
+@settings(max_examples=30 * TIMES)
 @given(boards, stories)
 def test_a_late_result_and_one_that_comes_twice_change_nothing(board, story):
     world = world_of(board)
@@ -256,7 +256,7 @@ def test_a_late_result_and_one_that_comes_twice_change_nothing(board, story):
             assert (world.state, len(world.events)) == (state, count)
 
 
-@settings(max_examples=100 * TIMES)
+@settings(max_examples=30 * TIMES)
 @given(boards, stories)
 def test_a_restart_at_any_moment_changes_nothing(board, story):
     """What is open is done again; what was decided is not decided anew."""
@@ -421,7 +421,7 @@ def kept():
     return opened
 
 
-@settings(max_examples=40 * TIMES)
+@settings(max_examples=10 * TIMES)
 @given(PLAYS, st.lists(st.integers(0, 60), max_size=14))
 def test_a_board_whose_hosts_are_closed_at_any_moment_goes_on_as_if_nothing_was(story, closings):
     runs, consumed = run_story(story, kept(), closings)
@@ -431,7 +431,7 @@ def test_a_board_whose_hosts_are_closed_at_any_moment_goes_on_as_if_nothing_was(
     assert meaning(runs) == meaning(alone)
 
 
-@settings(max_examples=10 * TIMES)
+@settings(max_examples=2 * TIMES)
 @given(PLAYS, st.lists(st.integers(0, 200), max_size=14))
 def test_a_board_goes_on_in_another_host_on_one_file(story, closings):
     with tempfile.TemporaryDirectory() as folder:

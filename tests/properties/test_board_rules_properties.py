@@ -4,6 +4,7 @@ from functools import reduce
 
 from hypothesis import HealthCheck, given, settings
 
+from support.effort import TIMES
 from support.strategies import specs
 from weft.catalogue import CATALOGUE
 from weft.check.rule import rules_of
@@ -16,7 +17,7 @@ OF_BOARDS = rules_of(board, board_waiting)
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=20 * TIMES, deadline=None, suppress_health_check=SLOW)
 @given(specs("board"))
 def test_every_board_is_judged(spec: WorkflowSpec):
     subject, data = Subject(spec, folder="W", code={"tools/a.py": "def f(x): ...\n"}), plain(spec)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal, board
 from weft.engine.board.visibility import Identity, may_see, stored_audience
@@ -153,7 +154,7 @@ boards = st.lists(artifacts, max_size=12)
 asked = st.lists(open_queries, min_size=1, max_size=6)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=30 * TIMES, deadline=None)
 @given(published=boards, queries=asked, operator=st.booleans(), streams=st.sampled_from([1, 16]))
 def test_every_store_gives_the_same_answers(lasting, published, queries, operator, streams):
     runner, sqlite, tenants = lasting
@@ -173,7 +174,7 @@ def hidden(published: Published, reader: Identity, now: int, app: str) -> bool:
     return not may_see(seen, reader, now)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=30 * TIMES, deadline=None)
 @given(
     published=boards,
     reader=readers,

@@ -224,7 +224,7 @@ def expect_done_once(story, events, workflow):
 
 
 @settings(
-    max_examples=45 * TIMES,
+    max_examples=10 * TIMES,
     derandomize=TIMES == 1,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -3,6 +3,7 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from weft.catalogue import CATALOGUE
 from weft.check.rule import rules_of
 from weft.check.rules import (
@@ -210,7 +211,7 @@ CODE = {
 }
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60 * TIMES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(specs, st.sampled_from(["development", "production"]))
 def test_rules_answer_with_places_inside_the_spec(spec, profile):
     checked = Subject(WorkflowSpec.model_validate(spec), code=CODE, profile=profile)

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from support.strategies import specs as any_specs
 from weft.diagrams import draw
 from weft.diagrams.graph import graph
@@ -174,7 +175,7 @@ def test_every_agent_and_every_rule_is_drawn(spec):
     assert {key for key in keys if key.startswith("agent:")} <= told
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=8 * TIMES)
 @given(specs())
 def test_a_drawing_is_always_the_same(spec):
     for kind in ("graph", "sequence"):
@@ -183,7 +184,7 @@ def test_a_drawing_is_always_the_same(spec):
             assert draw(spec, kind=kind, form=form) == draw(again, kind=kind, form=form)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10 * TIMES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(any_specs("board"))
 def test_boards_can_be_drawn(spec):
     keys = {node.key for node in graph(spec).nodes}

@@ -6,6 +6,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from weft.findings import AppendItem, Remove, RenameKey, SetValue
 from weft.packages.edit.edits import apply
 from weft.packages.text import json_text
@@ -240,7 +241,7 @@ def layouts_of(draw, data, name):
     return text.replace("\n", draw(st.sampled_from(["\n", "\r\n"])))
 
 
-@settings(max_examples=500)
+@settings(max_examples=60 * TIMES)
 @given(st.data())
 def test_edits_of_text_are_edits_of_data(draw):
     name = draw.draw(st.sampled_from(["json", "yaml"]))

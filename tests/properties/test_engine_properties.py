@@ -126,7 +126,7 @@ def _next(play, number):
     return st.sampled_from(choices)
 
 
-@settings(max_examples=200 * TIMES, deadline=None)
+@settings(max_examples=60 * TIMES, deadline=None)
 @given(journals(), st.data())
 def test_folding_a_prefix_and_the_rest_is_folding_all(play, data):
     cut = data.draw(st.integers(0, len(play.events)))
@@ -136,7 +136,7 @@ def test_folding_a_prefix_and_the_rest_is_folding_all(play, data):
     assert state == play.state == fold(play.compiled, "r", play.events)
 
 
-@settings(max_examples=100 * TIMES, deadline=None)
+@settings(max_examples=40 * TIMES, deadline=None)
 @given(journals())
 def test_events_written_and_read_fold_to_the_same_state(play):
     read = [
@@ -145,7 +145,7 @@ def test_events_written_and_read_fold_to_the_same_state(play):
     assert fold(play.compiled, "r", read) == play.state
 
 
-@settings(max_examples=200 * TIMES, deadline=None)
+@settings(max_examples=60 * TIMES, deadline=None)
 @given(journals(), st.data())
 def test_reduce_leaves_its_input_alone(play, data):
     cut = data.draw(st.integers(0, len(play.events) - 1))
@@ -157,7 +157,7 @@ def test_reduce_leaves_its_input_alone(play, data):
     assert vars(state) == known
 
 
-@settings(max_examples=200 * TIMES, deadline=None)
+@settings(max_examples=60 * TIMES, deadline=None)
 @given(journals(), st.data())
 def test_delivering_a_result_or_answer_twice_is_harmless(play, data):
     kinds = (
@@ -176,7 +176,7 @@ def test_delivering_a_result_or_answer_twice_is_harmless(play, data):
     assert state == play.state
 
 
-@settings(max_examples=200 * TIMES, deadline=None)
+@settings(max_examples=60 * TIMES, deadline=None)
 @given(journals())
 def test_a_run_that_is_not_over_has_something_to_do_or_somebody_to_wait_for(play):
     state: State = play.state
@@ -190,7 +190,7 @@ def test_a_run_that_is_not_over_has_something_to_do_or_somebody_to_wait_for(play
         assert list(pending(play.compiled, state)) == []
 
 
-@settings(max_examples=200 * TIMES, deadline=None)
+@settings(max_examples=60 * TIMES, deadline=None)
 @given(journals())
 def test_all_that_is_open_belongs_to_a_turn_or_group_that_is(play):
     state: State = play.state
@@ -201,7 +201,7 @@ def test_all_that_is_open_belongs_to_a_turn_or_group_that_is(play):
     assert state.threads.keys() == {it.number for it in state.active.values() if it.fork}
 
 
-@settings(max_examples=300 * TIMES, deadline=None)
+@settings(max_examples=80 * TIMES, deadline=None)
 @given(journals(), st.data())
 def test_a_damaged_journal_is_folded_without_an_error(play, data):
     """Whatever was lost or swapped: a run that cannot be shown could not be repaired either."""

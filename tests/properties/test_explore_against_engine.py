@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from support.engine_play import Play
 from weft.check.explore import explore
 from weft.check.subject import Subject
@@ -211,7 +212,7 @@ class World:
             good |= more
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40 * TIMES, deadline=None)
 @given(specs())
 def test_the_explorer_says_what_the_engine_does(spec):
     world = World(spec).explore()
@@ -224,7 +225,7 @@ def test_the_explorer_says_what_the_engine_does(spec):
     assert found.status == ("endless" if world.lost() else "can end")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20 * TIMES, deadline=None)
 @given(specs(), st.sampled_from(("flag", "other", "mode")))
 def test_code_that_may_set_something_only_adds_ways(spec, name):
     world = World(spec).explore()
@@ -232,7 +233,7 @@ def test_code_that_may_set_something_only_adds_ways(spec, name):
     adds_ways(world, Subject(spec, code={"tools/t.py": code}))
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=20 * TIMES, deadline=None)
 @given(specs(PERHAPS))
 def test_what_may_happen_or_not_is_among_the_ways(spec):
     world = World(spec, failing=True).explore()

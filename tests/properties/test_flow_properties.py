@@ -111,7 +111,7 @@ def _all_undone(run, started, ended, undone):
 
 @pytest.mark.parametrize("block", range(10))
 def test_random_flows_end_and_undo_what_they_did(block):
-    for seed in range(block * 50 * TIMES, (block + 1) * 50 * TIMES):
+    for seed in range(block * 20 * TIMES, (block + 1) * 20 * TIMES):
         try:
             check(Chance(seed))
         except Exception as error:

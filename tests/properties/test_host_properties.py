@@ -228,7 +228,7 @@ async def in_memory(_path):
 
 
 @pytest.mark.parametrize("journal", [in_memory, SqliteJournal.open], ids=["memory", "sqlite"])
-@settings(max_examples=40 * TIMES, derandomize=TIMES == 1)
+@settings(max_examples=15 * TIMES, derandomize=TIMES == 1)
 @given(SCRIPTS, SIGNALS, st.integers(1, 4), LATER)
 def test_a_signal_delivered_again_changes_nothing(journal, script, signals, times, later):
     """At the same moment, or any time later, whatever the run does by then."""
@@ -245,7 +245,7 @@ def test_a_signal_delivered_again_changes_nothing(journal, script, signals, time
     assert summary(again) == summary(once)
 
 
-@settings(max_examples=40 * TIMES, derandomize=TIMES == 1)
+@settings(max_examples=15 * TIMES, derandomize=TIMES == 1)
 @given(SCRIPTS, SIGNALS, st.data())
 def test_a_journal_folds_in_parts_and_twice_and_as_it_was_written(script, signals, data):
     async def story():
@@ -275,7 +275,7 @@ async def until_rest(hosts, run):
     return rows[0]
 
 
-@settings(max_examples=40 * TIMES, derandomize=TIMES == 1)
+@settings(max_examples=15 * TIMES, derandomize=TIMES == 1)
 @given(SCRIPTS, SIGNALS)
 def test_only_events_that_say_so_set_variables(script, signals):
     async def story():
@@ -293,7 +293,7 @@ def test_only_events_that_say_so_set_variables(script, signals):
     assert {it.data.name for it in events if isinstance(it.data, VariableSet)} == set(state.set_by)
 
 
-@settings(max_examples=12 * TIMES, derandomize=TIMES == 1)
+@settings(max_examples=5 * TIMES, derandomize=TIMES == 1)
 @given(SCRIPTS, SIGNALS)
 def test_of_two_hosts_on_one_run_one_wins_each_event(script, signals):
     async def never(_request):
@@ -447,7 +447,7 @@ def meaning(state):
     return state.status, state.outcome, state.reason, dict(state.variables), said, state.turn_counts
 
 
-@settings(max_examples=60 * TIMES, derandomize=TIMES == 1)
+@settings(max_examples=20 * TIMES, derandomize=TIMES == 1)
 @given(
     TEAM_SCRIPTS,
     MERGES,
@@ -468,7 +468,7 @@ def test_a_run_with_a_group_that_is_closed_at_any_moment_goes_on_as_if_nothing_w
     expect_sent_as_recorded(closed, events, workflow)
 
 
-@settings(max_examples=12 * TIMES, derandomize=TIMES == 1)
+@settings(max_examples=5 * TIMES, derandomize=TIMES == 1)
 @given(TEAM_SCRIPTS, MERGES, st.lists(st.integers(0, 400), max_size=3))
 def test_a_run_with_a_group_goes_on_in_another_host_on_one_file(script, merge, closings):
     spec = team(**merge)
@@ -484,7 +484,7 @@ def test_a_run_with_a_group_goes_on_in_another_host_on_one_file(script, merge, c
     expect_sent_as_recorded(model, events, workflow)
 
 
-@settings(max_examples=25 * TIMES, derandomize=TIMES == 1)
+@settings(max_examples=10 * TIMES, derandomize=TIMES == 1)
 @given(TEAM_SCRIPTS, MERGES)
 def test_every_order_in_which_members_finish_gives_the_same_state(script, merge):
     spec = team(**merge)

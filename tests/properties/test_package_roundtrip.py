@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from support.strategies import specs
 from weft.packages.edit.migration import carry_out, plan_migration
 from weft.packages.layout import FILE_KINDS
@@ -35,8 +36,8 @@ def shuffled(value, keys):
 
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
-FEW = settings(max_examples=12, deadline=None, suppress_health_check=SLOW)
-MANY = settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
+FEW = settings(max_examples=6 * TIMES, deadline=None, suppress_health_check=SLOW)
+MANY = settings(max_examples=15 * TIMES, deadline=None, suppress_health_check=SLOW)
 
 
 def written_and_read(spec, formats):

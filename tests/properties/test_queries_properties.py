@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from support.mongodb_server import empty_database
 from weft.adapters.documents.mongodb import MongoDocuments
 from weft.adapters.documents.sqlite import SqliteDocuments
@@ -62,7 +63,7 @@ async def _finds_what_fits(open_documents: Callable[[], Awaitable[Documents]], d
     await store.close()
 
 
-@settings(max_examples=150)
+@settings(max_examples=40 * TIMES)
 @given(DOCUMENTS, st.lists(QUERIES, min_size=1, max_size=8))
 def test_sqlite_finds_what_fits(documents, queries):
     asyncio.run(_finds_what_fits(lambda: SqliteDocuments.open(":memory:"), documents, queries))
@@ -74,7 +75,7 @@ def database(mongodb_url):
         yield url
 
 
-@settings(max_examples=25)
+@settings(max_examples=8 * TIMES)
 @given(DOCUMENTS, st.lists(QUERIES, min_size=1, max_size=8))
 def test_mongodb_finds_what_fits(database, documents, queries):
     asyncio.run(_finds_what_fits(lambda: MongoDocuments.open(database), documents, queries))

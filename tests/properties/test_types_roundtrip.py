@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from support.effort import TIMES
 from weft.spec.type_field import read_type
 from weft.spec.type_meaning import finite_values, json_schema, references, validation_error
 from weft.spec.type_parser import parse_type
@@ -166,7 +167,7 @@ def test_values_generated_from_a_type_fit_it_and_its_schema(data, type_):
     assert schema_accepts(type_, value)
 
 
-@settings(untimed, max_examples=400)
+@settings(untimed, max_examples=100 * TIMES)
 @given(types(NAMES), JSON_VALUES)
 def test_any_value_fits_the_type_exactly_when_it_fits_the_schema(type_, value):
     assert (validation_error(type_, value, MODELS) is None) == schema_accepts(type_, value)

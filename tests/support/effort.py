@@ -1,6 +1,6 @@
-"""How long tests may take that could go on for ever: `make torture` lets them go on for longer."""
+"""How much tests do that draw examples at random or kill processes: a sample, or `make torture`."""
 
 import os
 
-#: 1 in the suite; tests that draw examples or kill processes do so this many times as often.
+#: 1 in the suite and 10 in `make torture`: the factor of all examples, kills and hostile files.
 TIMES = int(os.environ.get("WEFT_TORTURE", "1"))

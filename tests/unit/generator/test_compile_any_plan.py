@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from support.generator_plans import findings, plan
 from weft.findings import is_error
 from weft.generator.compile.compiler import compile_spec
@@ -85,7 +86,7 @@ def plans(draw: st.DrawFn) -> ActionPlan:
     return plan(*modules, **given)
 
 
-@settings(max_examples=60)
+@settings(max_examples=6 * TIMES)
 @given(plans())
 def test_any_plan_compiles_without_errors(made: ActionPlan):
     packages = workflow_plans(made)
