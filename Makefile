@@ -108,8 +108,8 @@ test: $(INSTALLED) $(MONGODB) $(MERMAID) $(MODEL) ## Run every test; require ful
 	$(BIN)/pytest -n 2 --cov --cov-report=
 	$(BIN)/coverage report --fail-under=100
 
-torture: $(INSTALLED) ## Run the crash and random tests with ten times as many cases (WEFT_TORTURE=N)
-	WEFT_TORTURE=$${WEFT_TORTURE:-10} $(BIN)/pytest -n 2 tests/crash tests/properties/test_host_properties.py tests/properties/test_engine_properties.py tests/properties/test_board_properties.py tests/properties/test_board_privacy.py tests/properties/test_board_privacy_hosts.py tests/behaviour/test_runs_at_random.py tests/properties/test_flow_properties.py tests/behaviour/test_lost_acknowledgements.py
+torture: $(INSTALLED) $(MONGODB) ## Run the crash and random tests with ten times as many cases (WEFT_TORTURE=N)
+	WEFT_TORTURE=$${WEFT_TORTURE:-10} $(BIN)/pytest -n 2 tests/crash tests/fuzz tests/properties tests/behaviour/test_runs_at_random.py tests/unit/generator/test_compile_any_plan.py
 
 docs: $(DOCS) $(MERMAID) ## Build the documentation site into build/site; every warning is an error
 	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
