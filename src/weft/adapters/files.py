@@ -29,7 +29,7 @@ class WorkspaceFiles:
         _refuse_name(path, name)
         try:
             roots = self._roots(workflow)
-            found = next((file for it in roots if (file := it / name).exists()), None)
+            found = next((file for root in roots if (file := root / name).exists()), None)
             # Where it lies in truth: any part of its path may be a link.
             real = found and found.resolve(strict=True)
         except (OSError, RuntimeError) as error:  # a link to itself is a RuntimeError up to 3.12
@@ -38,7 +38,7 @@ class WorkspaceFiles:
         if real is None:
             fact = f"is neither in the package {workflow} nor in the workspace"
             raise _fault(path, fact, "create it, or correct the path of the variable")
-        home = next((it for it in roots if real.is_relative_to(it)), None)
+        home = next((root for root in roots if real.is_relative_to(root)), None)
         if home is None:
             fact = "is a link that leads out of the package and the workspace"
             raise _fault(path, fact, "put what it leads to in its place")
@@ -47,8 +47,8 @@ class WorkspaceFiles:
 
     def _roots(self, workflow: str) -> list[Path]:
         workspace = self._workspace.resolve(strict=True)
-        packages = (it.resolve() for it in find_packages(workspace))
-        return [*(it for it in packages if it.name == workflow), workspace]
+        packages = (package.resolve() for package in find_packages(workspace))
+        return [*(package for package in packages if package.name == workflow), workspace]
 
 
 def _refuse_name(path: str, name: str) -> None:

@@ -30,9 +30,9 @@ from weft.testing.hosts import OneModel
 
 def _refuse_errors(name: str, spec: WorkflowSpec) -> None:
     """Raise CheckFailed if something keeps a workflow from running."""
-    errors = tuple(it for it in check(Subject(spec)) if it.severity == "error")
+    errors = tuple(finding for finding in check(Subject(spec)) if finding.severity == "error")
     if errors:
-        told = "; ".join(f"{it.place}: {it.message}" for it in errors)
+        told = "; ".join(f"{finding.place}: {finding.message}" for finding in errors)
         raise CheckFailed(f"{name} cannot run: {told}", errors)
 
 

@@ -94,7 +94,7 @@ class Collections:
         removed. `metadata` is what passages can be filtered by. Without paths, only what has no
         vector of the current model is embedded. A file that cannot be read is in `failed`.
         """
-        files = [Path(it) for it in _several(paths)]
+        files = [Path(path) for path in _several(paths)]
         for file in files:
             if not file.exists():
                 raise RetrievalError(f"there is no file {file}", hint="look at the spelling")
@@ -142,7 +142,7 @@ class Collections:
     def names(self, app: str = _LOCAL) -> list[str]:
         """Return the collections of a tenant."""
         files = tenant_folder(self._folder, app).glob("*.db")
-        return sorted(it for it in map(read_name, files) if it is not None)
+        return sorted(name for name in map(read_name, files) if name is not None)
 
     async def stats(self, collection: CollectionName, *, app: str = _LOCAL) -> Stats:
         """Return how much there is in a collection."""
@@ -166,7 +166,7 @@ class Collections:
             return []
         known = await self.sources(collection, app=app)
         found = dict.fromkeys(
-            it for source in _several(sources) for it in self._meant(place, source, known)
+            name for source in _several(sources) for name in self._meant(place, source, known)
         )
         await self._collection(place).remove(list(found))
         return list(found)
@@ -176,7 +176,7 @@ class Collections:
         if str(source) in known:
             return [str(source)]
         name = source_name(Path(source), self._workspace)
-        found = [it for it in known if it == name or it.startswith(f"{name}/")]
+        found = [source for source in known if source == name or source.startswith(f"{name}/")]
         if not found:
             near = nearest(str(source), known)
             hint = f"did you mean {near}?" if near else f"available: {listed(known, _MOST_NAMED)}"

@@ -15,7 +15,7 @@ class _Lines(logging.StreamHandler):  # pyright: ignore[reportMissingTypeArgumen
 
 def log_context(settings: Mapping[str, str]) -> None:
     """Print every change of a variable from now on, or not any more, as the settings say."""
-    for handler in [it for it in _log.handlers if isinstance(it, _Lines)]:
+    for handler in [handler for handler in _log.handlers if isinstance(handler, _Lines)]:
         _log.removeHandler(handler)
         _log.setLevel(logging.NOTSET)
         _log.propagate = True

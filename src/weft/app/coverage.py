@@ -48,18 +48,20 @@ def near_steering(spec: WorkflowSpec, compiled: CompiledWorkflow, goal: int | No
     steps = steps_of(compiled, None)
     everywhere = list(_hops(spec, compiled))
     # Ways that one step opens come first: others need what must have been set before.
-    near = [it for it in everywhere if _is_open(spec, compiled, it, steps.get(it.source, ()))]
+    near = [hop for hop in everywhere if _is_open(spec, compiled, hop, steps.get(hop.source, ()))]
     hops = {**_hops_to(spec, everywhere, goal), **_hops_to(spec, near, goal)}
     ways: dict[str, tuple[tuple[Move, ...], ...]] = {}
     answers: dict[str, list[Places]] = {}
     for agent, hop in hops.items():
-        fitting = [it for it in steps.get(agent, ()) if _leads(spec, compiled, hop, it)]
+        fitting = [step for step in steps.get(agent, ()) if _leads(spec, compiled, hop, step)]
         if fitting:
-            ways[agent] = (tuple(dict.fromkeys(it.move for it in fitting)),)
+            ways[agent] = (tuple(dict.fromkeys(step.move for step in fitting)),)
         for step in fitting:
             answers.setdefault(step.move.what, []).extend([step.answer] if step.answer else [])
     return Steering(
-        moves={agent: tuple(dict.fromkeys(it.move for it in own)) for agent, own in steps.items()},
+        moves={
+            agent: tuple(dict.fromkeys(step.move for step in own)) for agent, own in steps.items()
+        },
         ways=ways,
         answers={tool: tuple(known) for tool, known in answers.items()},
     )
@@ -69,7 +71,7 @@ def _is_open(
     spec: WorkflowSpec, compiled: CompiledWorkflow, hop: _Hop, steps: Sequence[Step]
 ) -> bool:
     free = hop.rule is None or spec.handoffs[hop.rule].condition is None
-    return free or any(_leads(spec, compiled, hop, it) for it in steps)
+    return free or any(_leads(spec, compiled, hop, step) for step in steps)
 
 
 def _hops_to(spec: WorkflowSpec, hops: Sequence[_Hop], goal: int | None) -> dict[str, _Hop]:
@@ -102,14 +104,17 @@ def _leads(spec: WorkflowSpec, compiled: CompiledWorkflow, hop: _Hop, step: Step
 
     What else was set before is unknown: values are taken to be as at the start.
     """
-    values = {**compiled.start_values, **{it.variable: it.value for it in step.settings}}
+    values = {
+        **compiled.start_values,
+        **{setting.variable: setting.value for setting in step.settings},
+    }
     condition = None if hop.rule is None else spec.handoffs[hop.rule].condition
     if condition is not None:
         return _holds(condition, values)
-    found = [it.condition for it in spec.handoffs if it.source_agent == hop.source]
-    others = [it for it in found if it is not None]
-    needed = any(_holds(it, compiled.start_values) for it in others)
-    return needed and not any(_holds(it, values) for it in others)
+    found = [handoff.condition for handoff in spec.handoffs if handoff.source_agent == hop.source]
+    others = [condition for condition in found if condition is not None]
+    needed = any(_holds(condition, compiled.start_values) for condition in others)
+    return needed and not any(_holds(condition, values) for condition in others)
 
 
 def _holds(condition: str, values: Mapping[str, Json]) -> bool:
@@ -178,11 +183,11 @@ class Coverage:
         self._steerings: dict[int | None, Steering] = {}
         self.agents = self._agents()
         self.rules = self._rules()
-        self.groups = {it.name: it for it in self.compiled.routing.groups.values()}
+        self.groups = {group.name: group for group in self.compiled.routing.groups.values()}
         self._schemas = {
-            it.function: it.response_schema or {}
-            for it in self.spec.tools
-            if isinstance(it, UiTool) and it.agent in self.agents
+            tool.function: tool.response_schema or {}
+            for tool in self.spec.tools
+            if isinstance(tool, UiTool) and tool.agent in self.agents
         }
         self.answers = list(self._answers())
         self.courses: dict[str, Course] = {}
@@ -210,7 +215,7 @@ class Coverage:
     @property
     def limited(self) -> bool:
         """Whether more runs might come to what is missing: it was not tried often enough."""
-        rare = any(self._tries[it] < _ENOUGH for it in self.rules)
+        rare = any(self._tries[rule] < _ENOUGH for rule in self.rules)
         only_answers = not (self.agents or self.rules or self.groups)
         return not self.done and (self._ways is None or rare or only_answers)
 
@@ -238,7 +243,9 @@ class Coverage:
             case RequestAnswered(id=id_, value=value) if id_ in course.asked:
                 tool = course.asked[id_]
                 self.answers = [
-                    it for it in self.answers if it.tool != tool or not found_at(value, it.places)
+                    answer
+                    for answer in self.answers
+                    if answer.tool != tool or not found_at(value, answer.places)
                 ]
             # What nobody answers in time is no failure of the tool that asked.
             case ToolFailed(error=error, kind="error" | "timeout") if event.actor.startswith(_TOOL):
@@ -263,7 +270,7 @@ class Coverage:
         draw = 0.0 if course.straight else drawn
         found = self._steering(course.goal)
         if draw < _TO_GOAL:
-            known = {it for way in found.ways.get(request.agent, ()) for it in way}
+            known = {move for way in found.ways.get(request.agent, ()) for move in way}
             course.guessed |= len(known) > 1
             return replace(found, wandering=0)
         if draw < _TO_GOAL + _IDLE:
@@ -276,8 +283,8 @@ class Coverage:
         course = self.courses[run]
         late = self._is_late(course)
         known = self._steering(None if late else course.goal).answers.get(tool, ())
-        leading = [it for it in known if allowed_at(self._schemas.get(tool, {}), it)]
-        new = [it.places for it in self.answers if it.tool == tool]
+        leading = [places for places in known if allowed_at(self._schemas.get(tool, {}), places)]
+        new = [answer.places for answer in self.answers if answer.tool == tool]
         first, second = (leading, new) if late or course.straight else (new, leading)
         choices = first or second
         course.guessed |= len(choices) > 1
@@ -293,13 +300,13 @@ class Coverage:
     def _next_goal(self, agent: str) -> int | None:
         """Return a handoff that none has taken yet: of this agent, if there is one."""
         handoffs = self.spec.handoffs
-        own = (it for it in self.rules if handoffs[it].source_agent == agent)
+        own = (rule for rule in self.rules if handoffs[rule].source_agent == agent)
         return next(own, None)
 
     def _asking(self, found: Steering, agent: str) -> tuple[Move, ...]:
         """Return what an agent does so that people are asked what they have not answered yet."""
-        open_ = {it.tool for it in self.answers}
-        return tuple(it for it in found.moves.get(agent, ()) if it.what in open_)
+        open_ = {answer.tool for answer in self.answers}
+        return tuple(move for move in found.moves.get(agent, ()) if move.what in open_)
 
     def _steering(self, goal: int | None) -> Steering:
         if goal not in self._steerings:
@@ -314,27 +321,27 @@ class Coverage:
         return self._steerings[goal]
 
     def _agents(self) -> dict[str, None]:
-        names = (it.agent_name for it in self.spec.agents)
-        return {it: None for it in names if it not in self._known.unreachable_agents}
+        names = (agent.agent_name for agent in self.spec.agents)
+        return {name: None for name in names if name not in self._known.unreachable_agents}
 
     def _rules(self) -> dict[int, None]:
-        unused = {it.index for it in self._known.unused_rules}
-        return {it: None for it in range(len(self.spec.handoffs)) if it not in unused}
+        unused = {rule.index for rule in self._known.unused_rules}
+        return {index: None for index in range(len(self.spec.handoffs)) if index not in unused}
 
     def _answers(self) -> Iterator[AnswerWay]:
         """Yield the answers that set a variable to what makes a difference."""
         for name, variable in self.spec.variables.items():
             source = variable.source
             triggers = source.triggers if isinstance(source, DerivedSource) else ()
-            for it in triggers:
-                if not isinstance(it, UiResponseTrigger) or it.tool not in self._schemas:
+            for trigger in triggers:
+                if not isinstance(trigger, UiResponseTrigger) or trigger.tool not in self._schemas:
                     continue
-                path = tuple(it.response_key.split("."))
+                path = tuple(trigger.response_key.split("."))
                 for value in self.values_of(name):
                     places: Places = ((path, value),)
                     fits = not validation_error(variable.type, value, self.compiled.models)
-                    if fits and allowed_at(self._schemas[it.tool], places):
-                        yield AnswerWay(it.tool, places)
+                    if fits and allowed_at(self._schemas[trigger.tool], places):
+                        yield AnswerWay(trigger.tool, places)
 
 
 def in_words(handoff: Handoff) -> str:

@@ -94,10 +94,10 @@ def read_records(text: str, collection: Collection | None) -> list[Record]:
     """
     if text.lstrip().startswith("["):
         items = enumerate(cast("list[Json]", _parse(text, "the file")), 1)
-        found = [(f"item {number}", it) for number, it in items]
+        found = [(f"item {number}", item) for number, item in items]
     else:
-        lines = ((f"line {number}", it) for number, it in enumerate(text.split("\n"), 1))
-        found = [(place, _parse(it, place)) for place, it in lines if it.strip()]
+        lines = ((f"line {number}", line) for number, line in enumerate(text.split("\n"), 1))
+        found = [(place, _parse(line, place)) for place, line in lines if line.strip()]
     return [_record(place, item, collection) for place, item in found]
 
 

@@ -177,8 +177,8 @@ async def until_rest(host: Host, run: str, answer: AnswerPerson | None) -> State
 async def _next_event(host: Host, run: str, after: int) -> None:
     events = host.events(run, scope=LOCAL, after=after, follow=True)
     async with aclosing(cast("AsyncGenerator[object]", events)) as coming:
-        async for it in coming:
-            if isinstance(it, Event):
+        async for event in coming:
+            if isinstance(event, Event):
                 return
 
 
@@ -187,8 +187,8 @@ def _parts(flow: AnyFlow) -> tuple[WorkflowSpec, LocalObjects]:
         spec, objects = flow, kept_objects(flow)
     elif callable(getattr(flow, "build", None)):
         spec, objects = flow.build(), flow.objects
-        for it in flow.findings:  # Errors are raised; nobody would see the others.
-            _log.warning("%s: %s: %s", it.place, it.code, it.message)
+        for finding in flow.findings:  # Errors are raised; nobody would see the others.
+            _log.warning("%s: %s: %s", finding.place, finding.code, finding.message)
     else:
         raise UsageError(
             f"{type(flow).__name__} is no flow", hint="give a Workflow, what it builds, or a name"
@@ -237,8 +237,8 @@ def _values(
 def _output(spec: WorkflowSpec, kind: type[BaseModel] | None, state: State) -> Any:  # noqa: ANN401 - of the caller's class
     held = {
         name: state.variables.get(name)
-        for name, it in spec.variables.items()
-        if isinstance(it.source, DerivedSource)
+        for name, variable in spec.variables.items()
+        if isinstance(variable.source, DerivedSource)
     }
     try:
         return held if kind is None else read_state(kind, held)

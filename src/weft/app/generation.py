@@ -55,7 +55,7 @@ _STRATEGY: Final = re.compile(
 )
 #: Words that speak of the pattern.
 _OF_PATTERN: Final = re.compile(
-    rf"\b(pattern|{'|'.join(it.title for it in PATTERNS)})\b", re.IGNORECASE
+    rf"\b(pattern|{'|'.join(pattern.title for pattern in PATTERNS)})\b", re.IGNORECASE
 )
 
 
@@ -114,9 +114,9 @@ def read_generation(state: State) -> Generation:
 def _rounds(values: Mapping[str, Json]) -> Iterator[Round]:
     """Return every plan that was offered; one that is given is not yet kept while it is asked."""
     number, last = 0, ""
-    for number, it in enumerate(_entries(values.get("plan_rounds")), start=1):
-        last = str(it["hash"])
-        yield Round(number, last, ActionPlan.model_validate(it["plan"]))
+    for number, entry in enumerate(_entries(values.get("plan_rounds")), start=1):
+        last = str(entry["hash"])
+        yield Round(number, last, ActionPlan.model_validate(entry["plan"]))
     if values.get("action_plan"):
         plan = ActionPlan.model_validate(values["action_plan"])
         if plan_hash(plan) != last:
@@ -136,7 +136,7 @@ def answer_fields(spec: WorkflowSpec) -> dict[str, Mapping[str, Any]]:
     for tool in spec.tools:
         if isinstance(tool, UiTool) and tool.response_schema:
             found |= cast("Mapping[str, Any]", tool.response_schema.get("properties") or {})
-    return {name: it for name, it in found.items() if name != "plan_hash"}
+    return {name: schema for name, schema in found.items() if name != "plan_hash"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def read_plan(file: str, text: str) -> ActionPlan:
     """
     document = documents.read(file, text.encode())
     if not document.ok:
-        raise _unfit(file, [f"{it.place}: {it.message}" for it in document.findings])
+        raise _unfit(file, [f"{finding.place}: {finding.message}" for finding in document.findings])
     data = cast("dict[str, Json]", document.data)
     if type(data) is not dict:
         raise _unfit(file, ["it holds no object"])
@@ -179,12 +179,16 @@ def read_plan(file: str, text: str) -> ActionPlan:
         given = ActionPlan.model_validate(data)
     except ValidationError as error:
         raise _unfit(
-            file, [f"{path_text(it.path)}: {it.message}" for it in problems(error, ActionPlan)]
+            file,
+            [
+                f"{path_text(problem.path)}: {problem.message}"
+                for problem in problems(error, ActionPlan)
+            ],
         ) from error
     plan = make_plan(given.version, given.selection, given.strategy, given.blueprint, given.modules)
     faults = plan_faults(plan)
     if faults:
-        raise _unfit(file, [str(it) for it in faults])
+        raise _unfit(file, [str(fault) for fault in faults])
     return plan
 
 

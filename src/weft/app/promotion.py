@@ -88,7 +88,7 @@ class Promotion:
     @property
     def packages(self) -> tuple[Change, ...]:
         """The packages, without the pack."""
-        return tuple(it for it in self.changes if it.is_package)
+        return tuple(change for change in self.changes if change.is_package)
 
 
 def stage(bundle: Mapping[str, Any], workspace: Path, run: str) -> Path:
@@ -149,7 +149,7 @@ def prepare(bundle: Mapping[str, Any], folder: Path, workspace: Path, *, update:
     same = [
         name
         for name, files in packages.items()
-        if any(_is_same_brief(it / name, files) for it in (base, folder))
+        if any(_is_same_brief(place / name, files) for place in (base, folder))
     ]
     others = [folder / name for name in packages if name not in same]
     at = (workspace if folder.resolve() == workspace.resolve() else folder.parent) / PACKS
@@ -157,17 +157,19 @@ def prepare(bundle: Mapping[str, Any], folder: Path, workspace: Path, *, update:
         planned.append(_planned(name, at, base / PACKS, {name: text}, alone=True))
         # A pack is of the plan of its packages.
         others += [] if same else [at / name]
-    strangers = tuple(it.stranger for it in planned if it.stranger)
+    strangers = tuple(plan.stranger for plan in planned if plan.stranger)
     promotion = Promotion(
-        changes=tuple(it.change for it in planned if it.change),
+        changes=tuple(plan.change for plan in planned if plan.change),
         workspace=workspace,
-        conflicts=tuple(line for it in planned for line in it.conflicts),
+        conflicts=tuple(line for plan in planned for line in plan.conflicts),
         strangers=strangers,
-        others=tuple(it for it in others if not update and it.exists() and it not in strangers),
+        others=tuple(
+            path for path in others if not update and path.exists() and path not in strangers
+        ),
     )
     if not promotion.ok:
         return promotion
-    errors = [error for it in promotion.packages for error in _errors(it, workspace)]
+    errors = [error for change in promotion.packages for error in _errors(change, workspace)]
     return replace(promotion, errors=tuple(errors))
 
 
@@ -187,7 +189,9 @@ def _is_same_brief(base: Path, files: Mapping[str, str]) -> bool:
 
 
 def _purposes(plan: str | bytes) -> list[str]:
-    return [it["description"] for it in json.loads(plan)["PatternSelection"]["workflows"]]
+    return [
+        workflow["description"] for workflow in json.loads(plan)["PatternSelection"]["workflows"]
+    ]
 
 
 def is_promoted(bundle: Mapping[str, Any], workspace: Path) -> bool:
@@ -231,8 +235,11 @@ def _planned(
     mine |= {PLAN_FILE: files[PLAN_FILE]} if _is_same_plan(mine, files) else {}
     merged = merge_files({path: raw.decode() for path, raw in known.items()}, mine, files)
     if merged.conflicts:
-        named = {place if alone else folder / path: it for path, it in merged.conflicts.items()}
-        told = (f"{file}:{it.line}" for file, found in named.items() for it in found)
+        named = {
+            place if alone else folder / path: conflict
+            for path, conflict in merged.conflicts.items()
+        }
+        told = (f"{file}:{conflict.line}" for file, found in named.items() for conflict in found)
         return _Planned(conflicts=tuple(told))
     others = {path: raw for path, raw in present.items() if path not in mine}
     texts = {**mine, **merged.written}
@@ -283,7 +290,7 @@ def _is_same_plan(mine: Mapping[str, str], generated: Mapping[str, str]) -> bool
     if PLAN_FILE not in mine or PLAN_FILE not in generated:
         return False
     try:
-        own, new = (read_plan(PLAN_FILE, it[PLAN_FILE]) for it in (mine, generated))
+        own, new = (read_plan(PLAN_FILE, files[PLAN_FILE]) for files in (mine, generated))
     except UsageError:
         return False
     return plan_hash(own) == plan_hash(new)
@@ -302,13 +309,13 @@ def _errors(change: Change, workspace: Path) -> Iterator[Finding]:
             kinds=linking.kinds,
             suppressed=linking.suppressed,
         )
-        for it in filter(is_error, findings):
-            file = it.place.file.replace(str(apart), str(change.folder), 1)
-            yield replace(it, place=replace(it.place, file=file))
+        for finding in filter(is_error, findings):
+            file = finding.place.file.replace(str(apart), str(change.folder), 1)
+            yield replace(finding, place=replace(finding.place, file=file))
 
 
 def _existing(folder: Path) -> Path:
-    return next(it for it in (folder, *folder.parents) if it.is_dir())
+    return next(path for path in (folder, *folder.parents) if path.is_dir())
 
 
 def promote(promotion: Promotion) -> None:
@@ -317,8 +324,8 @@ def promote(promotion: Promotion) -> None:
     What was generated is kept before a new package appears, and after one that was there has
     changed: whoever is stopped in between can do it again.
     """
-    fresh = [it for it in promotion.packages if it.created]
-    others = [it for it in promotion.changes if it not in fresh]
+    fresh = [change for change in promotion.packages if change.created]
+    others = [change for change in promotion.changes if change not in fresh]
     made: list[Path] = []
     try:
         for change in fresh:

@@ -92,7 +92,7 @@ def fallbacks_of(settings: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     text = settings.get("WEFT_FALLBACK_MODEL")
     for part in text.split(",") if text else ():
-        name, pair, other = (it.strip() for it in part.rpartition("="))
+        name, pair, other = (piece.strip() for piece in part.rpartition("="))
         if not other or (pair and not name):
             raise UsageError(
                 f"WEFT_FALLBACK_MODEL is a model, or pairs of models, not {text!r}",
@@ -117,7 +117,9 @@ def allowed_hosts(settings: Mapping[str, str]) -> frozenset[str]:
     ['[::1]:8080', 'orders.internal']
     """
     text = settings.get("WEFT_ALLOW_HOSTS")
-    return frozenset(_host(it.strip().lower()) for it in text.split(",")) if text else frozenset()
+    return (
+        frozenset(_host(host.strip().lower()) for host in text.split(",")) if text else frozenset()
+    )
 
 
 def durability_of(settings: Mapping[str, str], given: str | None = None) -> Durability:

@@ -64,7 +64,7 @@ class WorkspaceWorkflows:
         return workflow
 
     def _folder(self, name: str) -> Path:
-        folders = {it.resolve().name: it for it in find_packages(self._workspace)}
+        folders = {folder.resolve().name: folder for folder in find_packages(self._workspace)}
         if name not in folders and name in EVERYWHERE:
             return shipped_folder() / name
         if name not in folders:

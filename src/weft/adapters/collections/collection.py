@@ -122,7 +122,7 @@ class EmbeddedCollection:
         an embedder, are about to be written.
         """
         vectors = None
-        texts = [it.content for source in sources for it in source.passages]
+        texts = [passage.content for source in sources for passage in source.passages]
         if self._embedder is not None:
             vectors = await self._embed(self._embedder, texts, on_embedded)
         elif on_embedded:
@@ -149,7 +149,7 @@ class EmbeddedCollection:
         return count
 
     def _put_missing(self, new: list[tuple[int, bytes]], connection: sqlite3.Connection) -> None:
-        self._expect_vectors(connection, [it for _, it in new])
+        self._expect_vectors(connection, [vector for _, vector in new])
         put_vectors(connection, new)
 
     async def build_index(self) -> bool:
@@ -290,8 +290,8 @@ class EmbeddedCollection:
     def _count(self, connection: sqlite3.Connection) -> Stats:
         about = read_about(connection)
         sources, passages, vectors = (
-            connection.execute(f"SELECT count(*) FROM {it}").fetchone()[0]  # noqa: S608 - our own
-            for it in ("sources", "passages", "vectors")
+            connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 - our own
+            for table in ("sources", "passages", "vectors")
         )
         place = self._place
         index = self._fresh(connection, about).index if place.index.exists() else None

@@ -125,8 +125,8 @@ class Place:
 
     def size(self) -> int:
         """Return how many bytes all files have."""
-        files = [self._file(it) for it in _ENDINGS]
-        return sum(it.stat().st_size for it in files if it.exists())
+        files = [self._file(ending) for ending in _ENDINGS]
+        return sum(file.stat().st_size for file in files if file.exists())
 
     def delete(self) -> None:
         for ending in _ENDINGS:

@@ -105,10 +105,12 @@ class Ingestion:
         """Put files, and all files in folders; what is gone from a folder is removed."""
         known = await self._collection.sources()
         # What is named twice, or in a folder as well, is read once.
-        files = list({it.source: it for path in paths for it in self._found(path, root)}.values())
+        files = list(
+            {file.source: file for path in paths for file in self._found(path, root)}.values()
+        )
         if paths and not files and not known:
             kinds = "text, Markdown, HTML, PDF and DOCX"
-            empty = "".join(f": {it} is empty" for it in self.done.empty[:1])
+            empty = "".join(f": {folder} is empty" for folder in self.done.empty[:1])
             told = f"there is no file that can be read{empty}"
             raise RetrievalError(told, hint=f"name files of {kinds}")
         self._all_files = len(files)
@@ -116,8 +118,10 @@ class Ingestion:
         for file in files:
             await self._file(file, known.get(file.source))
         await self._flush()
-        found = {it.source for it in files}
-        missing = [it for it in known if it not in found and known[it].startswith(_FILE)]
+        found = {file.source for file in files}
+        missing = [
+            source for source in known if source not in found and known[source].startswith(_FILE)
+        ]
         gone = _gone(missing, paths, root)
         if gone:
             await self._collection.remove(gone)
@@ -200,7 +204,7 @@ class Ingestion:
         self._waiting.append(new)
         self._waiting_bytes += size
         self._moved(0)
-        if sum(len(it.passages) for it in self._waiting) >= WRITTEN_AT_ONCE:
+        if sum(len(source.passages) for source in self._waiting) >= WRITTEN_AT_ONCE:
             await self._flush()
 
     async def _flush(self) -> None:
@@ -230,7 +234,7 @@ class Ingestion:
     def _report(self) -> None:
         if self._on_progress is None:
             return
-        passages = sum(len(it.passages) for it in self._waiting)
+        passages = sum(len(source.passages) for source in self._waiting)
         waiting = self._waiting_bytes * self._waiting_done / passages if passages else 0
         share = (self._bytes + waiting) / self._all_bytes if self._all_bytes else 1.0
         self._on_progress(
@@ -250,8 +254,8 @@ def _files(folder: Path) -> Iterator[Path]:
         ) from error
 
     for place, folders, names in os.walk(folder, onerror=refuse):
-        folders[:] = [it for it in folders if not it.startswith(".")]
-        found = (Path(place, it) for it in names if not it.startswith("."))
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found = (Path(place, name) for name in names if not name.startswith("."))
         yield from filter(_may_be_read, found)
 
 
@@ -267,12 +271,12 @@ def _may_be_read(path: Path) -> bool:
 
 def _gone(sources: Sequence[str], paths: Sequence[Path], root: Path) -> list[str]:
     """Return the sources that were in the folders and are not there any more."""
-    folders = [it.resolve() for it in paths if it.is_dir()]
-    files = {it: root.resolve() / it for it in sources}
+    folders = [path.resolve() for path in paths if path.is_dir()]
+    files = {source: root.resolve() / source for source in sources}
     return [
         source
         for source, file in files.items()
-        if any(file.is_relative_to(it) for it in folders) and not file.exists()
+        if any(file.is_relative_to(folder) for folder in folders) and not file.exists()
     ]
 
 

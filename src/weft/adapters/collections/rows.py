@@ -85,7 +85,7 @@ def put_sources(
         ).lastrowid
         connection.executemany(
             "INSERT OR IGNORE INTO labels VALUES (?, ?, ?)",
-            [(*it, id_) for it in labels(source.metadata)],
+            [(*label, id_) for label in labels(source.metadata)],
         )
         for passage in source.passages:
             made = connection.execute(
@@ -151,10 +151,10 @@ def read_passages(
     rows = connection.execute(
         "SELECT passages.id, content, place, source.source, metadata FROM passages "  # noqa: S608 - question marks
         f"JOIN sources AS source ON source.id = passages.source WHERE passages.id IN ({marks})",
-        [it for it, _ in scored],
+        [passage for passage, _ in scored],
     )
     found = {id_: rest for id_, *rest in rows}
-    return [_result(found[it], score) for it, score in scored if it in found]
+    return [_result(found[passage], score) for passage, score in scored if passage in found]
 
 
 def _result(row: list[str], score: float) -> RetrievalResult:
@@ -182,7 +182,7 @@ def require_filters(filters: Mapping[str, Json], known: Sequence[str], name: str
             keys = f"available: {', '.join(known)}" if known else "it is empty"
             raise RetrievalError(f'no passage of {name} has the key "{key}"', hint=keys)
         values = cast("list[Json]", value) if isinstance(value, list) else [value]
-        if len(values) > _MOST_VALUES or not all(_is_plain(it) for it in values):
+        if len(values) > _MOST_VALUES or not all(_is_plain(value) for value in values):
             raise RetrievalError(
                 f'the filter "{key}" is no value that can be compared',
                 hint=f"give a text, a number, true, false, null, or up to {_MOST_VALUES} of these",
@@ -194,7 +194,7 @@ def filter_conditions(filters: Mapping[str, Json]) -> list[Condition]:
     found: list[Condition] = []
     for key, value in filters.items():
         values = cast("list[Json]", value) if isinstance(value, list) else [value]
-        texts = sorted({text for it in values for text in _spellings(it)})
+        texts = sorted({text for value in values for text in _spellings(value)})
         marks = ", ".join("?" * len(texts))
         sql = f"SELECT source FROM labels WHERE key = ? AND value IN ({marks})"  # noqa: S608 - question marks
         found.append((sql, [key, *texts]))
@@ -260,8 +260,8 @@ def terms_of(query: str) -> list[str]:
     """
     words = list(dict.fromkeys(re.findall(r"\w+", query.lower())))
     common = _COMMON.split()
-    telling = [it for it in words if it not in common] or words
-    return [f'"{it}"' for it in telling[:MOST_TERMS]]
+    telling = [word for word in words if word not in common] or words
+    return [f'"{word}"' for word in telling[:MOST_TERMS]]
 
 
 def keyword_search(
@@ -281,12 +281,16 @@ def keyword_search(
     rows = connection.execute(
         "SELECT words.rowid FROM words JOIN passages ON passages.id = words.rowid "  # noqa: S608 - question marks
         f"WHERE words MATCH ?{fitting} ORDER BY words.rank LIMIT ?",
-        [" OR ".join(terms), *(it for _, values in conditions for it in values), top_k * 4 + 50],
+        [
+            " OR ".join(terms),
+            *(value for _, values in conditions for value in values),
+            top_k * 4 + 50,
+        ],
     )
     found = [id_ for (id_,) in rows]
     shares = _shares(connection, terms, found)
-    relevant = [(it, shares[it]) for it in found if shares[it] >= min_relevance]
-    return sorted(relevant, key=lambda it: -it[1])[:top_k]
+    relevant = [(passage, shares[passage]) for passage in found if shares[passage] >= min_relevance]
+    return sorted(relevant, key=lambda scored: -scored[1])[:top_k]
 
 
 def _shares(

@@ -64,7 +64,7 @@ def passages(text: Text, chunking: Chunking) -> list[Passage]:
     >>> [it.content for it in passages(Text("Bees dance. " * 8), Chunking(50, 10))][-1]
     'dance. Bees dance. Bees dance. Bees dance.'
     """
-    lines = [0, *(it.end() for it in re.finditer("\n", text.content))]
+    lines = [0, *(line_end.end() for line_end in re.finditer("\n", text.content))]
     found: list[Passage] = []
     for start, end in _spans(text.content, chunking):
         place: dict[str, Json] = {"start": start, "end": end}
@@ -146,8 +146,8 @@ def _html(raw: bytes) -> Text:
     page = _Page()
     page.feed(_plain(raw).content)
     page.close()
-    lines = (" ".join(it.split()) for it in "".join(page.parts).split("\n"))
-    return Text("\n".join(it for it in lines if it))
+    lines = (" ".join(line.split()) for line in "".join(page.parts).split("\n"))
+    return Text("\n".join(line for line in lines if line))
 
 
 #: Elements whose text nobody reads, and those that begin a line.
@@ -190,10 +190,10 @@ def _pdf(raw: bytes) -> Text:
     except ImportError as error:
         raise Unreadable(_needs("pdf")) from error
     try:
-        pages = [it.extract_text() for it in pypdf.PdfReader(BytesIO(raw)).pages]
+        pages = [page.extract_text() for page in pypdf.PdfReader(BytesIO(raw)).pages]
     except Exception as error:  # whatever is wrong with a file, it is the file
         raise Unreadable(f"it cannot be read as PDF: {error}") from error
-    if not any(it.strip() for it in pages):
+    if not any(page.strip() for page in pages):
         raise Unreadable("it has no text; scanned pages must go through text recognition first")
     starts, at = [0], 0
     for page in pages[:-1]:
@@ -209,10 +209,10 @@ def _docx(raw: bytes) -> Text:
         raise Unreadable(_needs("docx")) from error
     try:
         document: Any = docx.Document(BytesIO(raw))
-        blocks = [_block(it) for it in document.iter_inner_content()]
+        blocks = [_block(block) for block in document.iter_inner_content()]
     except Exception as error:  # whatever is wrong with a file, it is the file
         raise Unreadable(f"it cannot be read as DOCX: {error}") from error
-    return Text("\n\n".join(it for it in blocks if it))
+    return Text("\n\n".join(block for block in blocks if block))
 
 
 def _block(block: Any) -> str:  # noqa: ANN401 - a paragraph or a table

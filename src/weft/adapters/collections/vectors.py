@@ -305,7 +305,7 @@ class Snapshot:
         points = {row: 1 / (_FUSION + place) for place, row in enumerate(alike)}
         for place, row in enumerate(worded):
             points[row] = points.get(row, 0.0) + 1 / (_FUSION + place)
-        others = [it for it in worded if it not in alike]
+        others = [row for row in worded if row not in alike]
         cosines: list[float] = (self.vectors.picked(others) @ vector).tolist()
         known = {**alike, **dict(zip(others, cosines, strict=True))}
         return [(row, known[row]) for row in sorted(points, key=points.__getitem__, reverse=True)]
@@ -320,7 +320,7 @@ class Snapshot:
             found = self._rows(
                 self._connection.execute(
                     f"SELECT id FROM passages WHERE {sources}",  # noqa: S608 - question marks
-                    [it for _, values in conditions for it in values],
+                    [value for _, values in conditions for value in values],
                 ).fetchall()
             )[0]
         self._filters[key] = found
@@ -340,7 +340,7 @@ class Snapshot:
                 "SELECT rowid, -rank FROM words WHERE words MATCH ?", (term,)
             ).fetchall()
             rows, places = self._rows(hits)
-            weights = np.array([it for _, it in hits], np.float32)[places]
+            weights = np.array([weight for _, weight in hits], np.float32)[places]
             found = _Term(rows, weights) if len(rows) else None
         self._terms[term] = found
         self._places += len(found.rows) if found else 0
@@ -351,7 +351,7 @@ class Snapshot:
 
     def _rows(self, hits: list[tuple[Any, ...]]) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
         """Return the rows of passages in rising order, and which of the passages each is."""
-        ids = np.array([it[0] for it in hits], np.int64)
+        ids = np.array([hit[0] for hit in hits], np.int64)
         at = np.minimum(np.searchsorted(self._sorted, ids), len(self._sorted) - 1)
         known = np.flatnonzero(self._sorted[at] == ids)
         rows = self._order[at[known]]

@@ -140,7 +140,7 @@ class MongoDocuments:
                 )
                 wanted.append(after_key(after if known is None else known["_id"]))
             found = await target.find({"$and": wanted}).sort("_id", 1).limit(limit).to_list()
-        return [_shown(it, tenant) for it in found]
+        return [_shown(document, tenant) for document in found]
 
     async def collections(
         self, scope: Scope, *, database: str | None = None
@@ -149,7 +149,7 @@ class MongoDocuments:
         found: list[tuple[Collection, int]] = []
         async with self._asking():
             names = await target.database.list_collection_names(filter={"type": "collection"})
-        for name in sorted(it for it in names if not it.startswith("system.")):
+        for name in sorted(name for name in names if not name.startswith("system.")):
             async with self._asking():
                 count = await target.database[name].count_documents({tenant.field: tenant.app})
             if count:
@@ -166,7 +166,11 @@ class MongoDocuments:
         tenant, target = self._target(scope, collection)
         found, given = written(query, values, tenant)
         wanted = _within(tenant, asked(query, tenant))
-        made = {it: found[it] for it in found if not any(overlap(it, other) for other in given)}
+        made = {
+            field: found[field]
+            for field in found
+            if not any(overlap(field, other) for other in given)
+        }
         of_query = blake2b(to_json([tenant.app, sorted(found.items())]), digest_size=16).hexdigest()
         # A key that another has made in between is found when it is tried again. The key of a query
         # is also taken when its document has been changed so that the query fits it no longer.
@@ -273,7 +277,7 @@ def _within(tenant: Tenant, query: AllOf) -> dict[str, Any]:
 
 
 def _shown(found: dict[str, Any], tenant: Tenant, paths: Sequence[str] = ()) -> Document:
-    document = {name: as_json(it) for name, it in found.items()}
+    document = {name: as_json(value) for name, value in found.items()}
     if "_id" in found:
         document["_id"] = as_key(found["_id"])
     if tenant.field not in paths:

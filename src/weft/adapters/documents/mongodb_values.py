@@ -42,9 +42,9 @@ _DATE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\
 def as_json(value: Any) -> Json:  # noqa: ANN401 - whatever a database holds
     """Return a value of a database as JSON."""
     if isinstance(value, dict):
-        return {str(it): as_json(inside) for it, inside in cast("dict[Any, Any]", value).items()}
+        return {str(key): as_json(inside) for key, inside in cast("dict[Any, Any]", value).items()}
     if isinstance(value, list):
-        return [as_json(it) for it in cast("list[Any]", value)]
+        return [as_json(item) for item in cast("list[Any]", value)]
     if value is None or isinstance(value, bool):
         return value
     return next(
@@ -76,7 +76,7 @@ def after_key(key: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a database
     """Return the filter for keys after one, also those of kinds that come later."""
     kind = next(name for name, types in _KINDS if isinstance(key, types))
     later = _SORTED[_SORTED.index(kind) + 1 :]
-    return {"$or": [{"_id": {"$gt": key}}, *({"_id": {"$type": it}} for it in later)]}
+    return {"$or": [{"_id": {"$gt": key}}, *({"_id": {"$type": kind}} for kind in later)]}
 
 
 def as_filter(part: QueryPart) -> dict[str, Any]:
@@ -84,20 +84,22 @@ def as_filter(part: QueryPart) -> dict[str, Any]:
     if isinstance(part, FieldTest):
         return _test(part)
     name = "$or" if isinstance(part, AnyOf) else "$and"
-    return {name: [as_filter(it) for it in part.parts]} if part.parts else {}
+    return {name: [as_filter(child) for child in part.parts]} if part.parts else {}
 
 
 def _test(test: FieldTest) -> dict[str, Any]:
     forms: Callable[[str], list[Json]] = key_forms if test.field == "_id" else _forms
     wanted = cast("list[Json]", test.value) if test.op == "$in" else [test.value]
-    found = [form for it in wanted for form in (forms(it) if isinstance(it, str) else [it])]
+    found = [
+        form for value in wanted for form in (forms(value) if isinstance(value, str) else [value])
+    ]
     match test.op:
         case "$eq" | "$in":
             return {test.field: {"$in": found}}
         case "$ne":
             return {test.field: {"$nin": found}}
         case _:
-            return {"$or": [{test.field: {test.op: it}} for it in found]}
+            return {"$or": [{test.field: {test.op: value}} for value in found]}
 
 
 def _forms(text: str) -> list[Json]:
@@ -131,8 +133,8 @@ _CONVERT: Final[tuple[tuple[type, Callable[[Any], Json]], ...]] = (
     (float, _float),
     (Decimal128, _number),
     (datetime, _date),
-    (Timestamp, lambda it: _date(it.as_datetime())),
-    (bytes, lambda it: b64encode(it).decode()),
+    (Timestamp, lambda stamp: _date(stamp.as_datetime())),
+    (bytes, lambda raw: b64encode(raw).decode()),
 )
 
 

@@ -92,8 +92,8 @@ def kept_paths(fields: Sequence[str]) -> list[str]:
     for field in fields:
         refuse_no_field(field)
     paths: list[str] = []
-    for field in sorted({_before_number(it) for it in fields}, key=len):
-        if not any(overlap(field, it) for it in paths):
+    for field in sorted({_before_number(field) for field in fields}, key=len):
+        if not any(overlap(field, path) for path in paths):
             paths.append(field)
     return paths
 
@@ -119,12 +119,12 @@ def _taken(value: Json, tree: _Tree) -> Json:
         return value
     if isinstance(value, list):
         items = cast("list[Json]", value)
-        return [_taken(it, tree) for it in items if _is_wide(it)]
+        return [_taken(item, tree) for item in items if _is_wide(item)]
     inside = cast("Document", value)
     return {
-        name: _taken(it, tree[name])
-        for name, it in inside.items()
-        if name in tree and (not tree[name] or _is_wide(it))
+        name: _taken(value, tree[name])
+        for name, value in inside.items()
+        if name in tree and (not tree[name] or _is_wide(value))
     }
 
 
@@ -189,7 +189,7 @@ def asked(query: Mapping[str, Json], tenant: Tenant) -> AllOf:
 
 def _within(part: QueryPart, tenant: Tenant) -> QueryPart:
     if not isinstance(part, FieldTest):
-        return type(part)(tuple(_within(it, tenant) for it in part.parts))
+        return type(part)(tuple(_within(child, tenant) for child in part.parts))
     meant = tenant.is_meant(part.field, part.value if part.op == "$eq" else None)
     return AllOf(()) if meant else part
 
@@ -202,12 +202,12 @@ def written(
         wanted = equalities(query)
     except ExpressionError as error:
         raise UsageError(str(error), hint=error.hint) from error
-    found = {it: value for it, value in wanted.items() if not tenant.is_meant(it, value)}
-    given = {it: value for it, value in values.items() if not tenant.is_meant(it, value)}
+    found = {field: value for field, value in wanted.items() if not tenant.is_meant(field, value)}
+    given = {field: value for field, value in values.items() if not tenant.is_meant(field, value)}
     _refuse_other_key(found, given)
     for field in given:
         refuse_no_field(field)
-        if any(it in given for it in _above(field)):
+        if any(above in given for above in _above(field)):
             raise UsageError(f"{field} is set twice: as a whole and in parts", hint="keep one")
     as_body(given)
     return found, given
@@ -223,7 +223,7 @@ def _refuse_other_key(found: Document, given: Document) -> None:
     key = found.get("_id")
     if "_id" in found and (not isinstance(key, str) or not key):
         raise UsageError(f"the key of a document is a text, not {key!r}", hint='write {"_id": "a"}')
-    if given.pop("_id", key) != key or any(it.startswith("_id.") for it in (*found, *given)):
+    if given.pop("_id", key) != key or any(field.startswith("_id.") for field in (*found, *given)):
         raise UsageError(
             "the key of a document cannot be set", hint="name it in the query: _id belongs there"
         )

@@ -87,7 +87,7 @@ def statement(search: Search) -> str:
         return f"{_NUMBERS} ORDER BY seq DESC"
     # One by one, since SQLite would use one index for all of them, if any; with a plus, since it
     # would walk through all documents only because they are in order.
-    each = " UNION ALL ".join(f"{_NUMBERS} AND ({it})" for it in search.either)
+    each = " UNION ALL ".join(f"{_NUMBERS} AND ({condition})" for condition in search.either)
     return f"SELECT seq FROM ({each}) ORDER BY +seq DESC"  # noqa: S608
 
 
@@ -115,19 +115,19 @@ def _expression(field: str) -> str:
 def _search(part: QueryPart) -> Search:
     if isinstance(part, FieldTest):
         return _test(part)
-    found = [_search(it) for it in part.parts]
+    found = [_search(child) for child in part.parts]
     if isinstance(part, AnyOf):
-        if not all(it.either for it in found):
+        if not all(search.either for search in found):
             return _ALL
-        either = tuple(condition for it in found for condition in it.either)
+        either = tuple(condition for search in found for condition in search.either)
     else:
-        found = [it for it in found if it.either]
+        found = [search for search in found if search.either]
         if len(found) <= 1:
             return found[0] if found else _ALL
-        either = (" AND ".join(f"({' OR '.join(it.either)})" for it in found),)
-    values = tuple(value for it in found for value in it.values)
-    fields = frozenset[str]().union(*(it.fields for it in found))
-    return Search(either, values, fields, sum(it.tests for it in found))
+        either = (" AND ".join(f"({' OR '.join(search.either)})" for search in found),)
+    values = tuple(value for search in found for value in search.values)
+    fields = frozenset[str]().union(*(search.fields for search in found))
+    return Search(either, values, fields, sum(search.tests for search in found))
 
 
 def _test(test: FieldTest) -> Search:
@@ -146,7 +146,9 @@ def _test(test: FieldTest) -> Search:
             either, values = (f"{place} <= ?", f"{place} = {_LIST}"), _near(test.value)[-1:]
         case _:
             return _ALL
-    if any(isinstance(it, dict) or (isinstance(it, str) and "\0" in it) for it in values):
+    if any(
+        isinstance(value, dict) or (isinstance(value, str) and "\0" in value) for value in values
+    ):
         return _ALL  # SQLite may write an object otherwise, and cuts off what follows a NUL
     return Search(either, values, frozenset([] if key else [test.field]), tests=1)
 
@@ -154,7 +156,7 @@ def _test(test: FieldTest) -> Search:
 def _equal(place: str, wanted: list[Json]) -> tuple[tuple[str], tuple[Json, ...]]:
     """Return the condition that one of these values stands there, or may be in a list there."""
     values = tuple(
-        near for it in wanted if kind_of(it) not in ("null", "list") for near in _near(it)
+        near for value in wanted if kind_of(value) not in ("null", "list") for near in _near(value)
     )
     return (f"{place} IN ({', '.join([_NOTHING, _LIST, *['?'] * len(values)])})",), values
 

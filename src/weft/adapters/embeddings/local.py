@@ -84,7 +84,7 @@ class WordPiece:
         while start < len(word):
             mark = "##" if start else ""
             ends = range(len(word), start, -1)
-            end = next((it for it in ends if mark + word[start:it] in self._ids), None)
+            end = next((end for end in ends if mark + word[start:end] in self._ids), None)
             if end is None:
                 return [self._unknown]
             found.append(self._ids[mark + word[start:end]])
@@ -102,9 +102,9 @@ def words(text: str) -> list[str]:
         return _PLAIN.findall(text.lower())
     spaced = re.sub(f"([{_IDEOGRAPHS}])", r" \1 ", _cleaned(text))
     bare = "".join(
-        it
-        for it in unicodedata.normalize("NFD", spaced.lower())
-        if unicodedata.category(it) != "Mn"
+        letter
+        for letter in unicodedata.normalize("NFD", spaced.lower())
+        if unicodedata.category(letter) != "Mn"
     )
     return [part for word in bare.split() for part in _split_at_signs(word)]
 
@@ -112,9 +112,10 @@ def words(text: str) -> list[str]:
 def _cleaned(text: str) -> str:
     """Drop what is no letter at all: control and format characters, and what could not be read."""
     return "".join(
-        " " if it.isspace() else it
-        for it in text
-        if it.isspace() or (it not in "\0\ufffd" and unicodedata.category(it) not in _UNSEEN)
+        " " if letter.isspace() else letter
+        for letter in text
+        if letter.isspace()
+        or (letter not in "\0\ufffd" and unicodedata.category(letter) not in _UNSEEN)
     )
 
 
@@ -148,7 +149,7 @@ LIBRARIES: Final = ("numpy", "onnxruntime", "onnx")
 
 def is_installed(folder: Path) -> bool:
     """Tell whether the model is in a folder, and all that runs it on this machine."""
-    return (folder / GRAPH).is_file() and all(find_spec(it) for it in LIBRARIES)
+    return (folder / GRAPH).is_file() and all(find_spec(library) for library in LIBRARIES)
 
 
 class LocalEmbedder:
@@ -178,8 +179,9 @@ class LocalEmbedder:
         found = np.empty((len(texts), 384), np.float32)
         for row, text in zip(found, texts, strict=True):
             parts = [
-                self._session.run(None, {"tokens": np.array([it], np.int32)})[0][0] * len(it)
-                for it in words.windows(text, WINDOW)
+                self._session.run(None, {"tokens": np.array([window], np.int32)})[0][0]
+                * len(window)
+                for window in words.windows(text, WINDOW)
             ]
             row[:] = np.sum(parts, axis=0)
         found /= np.linalg.norm(found, axis=1, keepdims=True)
@@ -208,7 +210,7 @@ class LocalEmbedder:
 
 def require_libraries() -> None:
     """Raise SetupError that says what to install if something is missing."""
-    missing = [it for it in LIBRARIES if find_spec(it) is None]
+    missing = [library for library in LIBRARIES if find_spec(library) is None]
     if missing:
         raise SetupError(
             f"local embeddings need libraries that are not installed: {', '.join(missing)}",

@@ -96,8 +96,8 @@ class _Writer:
 
     def _layer(self, layer: str, hidden: str) -> str:
         own = f"{layer}.attention.self."
-        names = [f"{own}{it}" for it in ("query", "key", "value")]
-        parts = [self._product(hidden, it) for it in names]
+        names = [f"{own}{part}" for part in ("query", "key", "value")]
+        parts = [self._product(hidden, name) for name in names]
         attended = self._node("MultiHeadAttention", parts, domain=_CONTRIB, num_heads=HEADS)
         out = self._product(attended, f"{layer}.attention.output.dense")
         hidden = self._added(out, hidden, f"{layer}.attention.output.LayerNorm")
@@ -127,7 +127,7 @@ class _Writer:
 
     def _norm_weights(self, name: str) -> list[str]:
         parts = (f"{name}.weight", f"{name}.bias")
-        return [self._constant(it, self._weights[it]) for it in parts]
+        return [self._constant(part, self._weights[part]) for part in parts]
 
     def _pooled(self, hidden: str) -> None:
         """Take the mean over all tokens, and make it one long."""

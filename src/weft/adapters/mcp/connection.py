@@ -336,8 +336,8 @@ def _innermost(error: BaseException | None) -> BaseException | None:
     if not isinstance(error, BaseExceptionGroup):
         return error
     group = cast("BaseExceptionGroup[BaseException]", error)
-    faults = [it for it in map(_innermost, group.exceptions) if it is not None]
-    return next((it for it in faults if not _is_closed(it)), faults[0])
+    faults = [inner for inner in map(_innermost, group.exceptions) if inner is not None]
+    return next((inner for inner in faults if not _is_closed(inner)), faults[0])
 
 
 def _in_words(fault: BaseException) -> str:

@@ -56,7 +56,7 @@ class McpToolServers:
         """End every server that was started, and close every connection."""
         for connection in self._open:
             connection.close()
-        if owners := {it.owner for it in self._open}:
+        if owners := {connection.owner for connection in self._open}:
             _, late = await asyncio.wait(owners, timeout=_CLOSING)
             for owner in late:
                 owner.cancel()

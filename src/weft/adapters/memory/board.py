@@ -62,36 +62,40 @@ class MemoryBoard:
 
     def find(self, query: ArtifactQuery, *, count: bool) -> ArtifactPage:
         """Return artifacts as `BoardStore.artifacts` does."""
-        fitting = (it for it in self._candidates(query) if _fits(it, query))
+        fitting = (kept for kept in self._candidates(query) if _fits(kept, query))
         start = max(query.offset, 0)
         stop = None if query.limit is None else start + max(query.limit, 0)
         if not count:
-            return ArtifactPage([_stored(it) for it in islice(fitting, start, stop)])
+            return ArtifactPage([_stored(kept) for kept in islice(fitting, start, stop)])
         found = list(fitting)
-        return ArtifactPage([_stored(it) for it in found[start:stop]], len(found))
+        return ArtifactPage([_stored(kept) for kept in found[start:stop]], len(found))
 
     def consumed(
         self, app: str, board: str, agent: str | None, artifact: str | None, limit: int
     ) -> list[Consumption]:
         """Return who was woken by what, newest first."""
         found = [
-            it
-            for it in self._consumed.values()
-            if (it.app, it.board) == (app, board)
-            and agent in (None, it.agent)
-            and artifact in (None, it.artifact)
+            row
+            for row in self._consumed.values()
+            if (row.app, row.board) == (app, board)
+            and agent in (None, row.agent)
+            and artifact in (None, row.artifact)
         ]
-        found.sort(key=lambda it: (it.at, it.run, it.turn, it.agent, it.artifact), reverse=True)
-        return [Consumption(*it[2:]) for it in found[: max(limit, 0)]]
+        found.sort(
+            key=lambda row: (row.at, row.run, row.turn, row.agent, row.artifact), reverse=True
+        )
+        return [Consumption(*row[2:]) for row in found[: max(limit, 0)]]
 
     def letters(self, app: str, to: str, limit: int) -> list[Letter]:
         """Return the letters to a collection as they were written."""
-        found = (it for _, it in self._letters.values() if (it.app, it.to) == (app, to))
+        found = (
+            letter for _, letter in self._letters.values() if (letter.app, letter.to) == (app, to)
+        )
         return list(islice(found, max(limit, 0)))
 
     def unread(self) -> list[tuple[str, str]]:
         """Return where there are letters."""
-        return sorted({(it.app, it.to) for _, it in self._letters.values()})
+        return sorted({(letter.app, letter.to) for _, letter in self._letters.values()})
 
     def forget(self, runs: Collection[RunKey]) -> None:
         """Remove all that runs have written."""
@@ -99,16 +103,16 @@ class MemoryBoard:
         self._correlations = _without(self._correlations, runs)
         self._ids = _without(self._ids, runs)
         self._consumed = {
-            key: it for key, it in self._consumed.items() if (it.app, it.run) not in runs
+            key: row for key, row in self._consumed.items() if (row.app, row.run) not in runs
         }
         self._letters = {
-            key: it for key, it in self._letters.items() if (key[0], it[0]) not in runs
+            key: entry for key, entry in self._letters.items() if (key[0], entry[0]) not in runs
         }
 
     def clear(self) -> None:
         """Remove everything."""
-        for it in (self._boards, self._correlations, self._ids, self._consumed, self._letters):
-            it.clear()
+        for index in (self._boards, self._correlations, self._ids, self._consumed, self._letters):
+            index.clear()
 
     def _publish(self, row: ArtifactRow, batch: Batch) -> None:
         data = cast("ArtifactPublished", batch.events[row.seq - batch.expected - 1].data)
@@ -123,8 +127,8 @@ class MemoryBoard:
         """Yield artifacts that may be meant, in order; as few as can be told at once."""
         board = query.app, query.board
         if query.ids is not None:
-            named = (self._ids.get((*board, it), ()) for it in dict.fromkeys(query.ids))
-            found = sorted(it for some in named for it in some)
+            named = (self._ids.get((*board, id_), ()) for id_ in dict.fromkeys(query.ids))
+            found = sorted(kept for some in named for kept in some)
         elif query.correlation is not None:
             found = self._correlations.get((*board, query.correlation), [])
         else:
@@ -137,9 +141,9 @@ def _fits(kept: _Kept, query: ArtifactQuery) -> bool:
     return (
         (reader is None or may_see(kept.seen, reader, query.now))
         and (not query.types or row.type in query.types)
-        and (not query.tags or any(it in row.tags for it in query.tags))
-        and not any(it in row.tags for it in query.without_tags)
-        and all(it in row.tags for it in query.all_tags)
+        and (not query.tags or any(tag in row.tags for tag in query.tags))
+        and not any(tag in row.tags for tag in query.without_tags)
+        and all(tag in row.tags for tag in query.all_tags)
         and (not query.producers or row.by in query.producers)
         and query.correlation in (None, row.correlation)
         and query.partition in (None, row.partition)
@@ -166,6 +170,7 @@ def _stored(kept: _Kept) -> StoredArtifact:
 
 def _without(index: dict[K, list[_Kept]], runs: Collection[RunKey]) -> dict[K, list[_Kept]]:
     left = {
-        key: [it for it in kept if (it.row.app, it.run) not in runs] for key, kept in index.items()
+        key: [entry for entry in kept if (entry.row.app, entry.run) not in runs]
+        for key, kept in index.items()
     }
     return {key: kept for key, kept in left.items() if kept}

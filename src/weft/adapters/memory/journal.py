@@ -195,32 +195,32 @@ class MemoryJournal:
 
     async def prune(self, scope: Scope, *, ended_before: int, dry_run: bool) -> Pruned:
         self._refuse_if_closed()
-        seen = [(key, it) for key, it in self._rows.items() if scope.covers(it.app, it.user)]
+        seen = [(key, row) for key, row in self._rows.items() if scope.covers(row.app, row.user)]
         gone = {
-            key: it for key, it in seen if it.status == "ended" and it.changed_at < ended_before
+            key: row for key, row in seen if row.status == "ended" and row.changed_at < ended_before
         }
         needed = {(row.app, row.digest) for key, row in self._rows.items() if key not in gone}
         unused = {(row.app, row.digest) for row in gone.values()} & self._packages.keys() - needed
         events = [event for key in gone for event in self._events[key]]
         size = sum(len(encode(event.data)) for event in events)
-        size += sum(len(self._packages[it]) for it in unused)
+        size += sum(len(self._packages[package]) for package in unused)
         if not dry_run:
             for key, row in gone.items():
                 self._forget_completed(row)
                 del self._rows[key], self._events[key]
             for sides in (self._requests, self._timers):
-                for side in [it for it in sides if it[:2] in gone]:
+                for side in [key for key in sides if key[:2] in gone]:
                     del sides[side]
             self._board.forget(gone.keys())
-            for it in unused:
-                del self._packages[it]
+            for package in unused:
+                del self._packages[package]
         return Pruned(len(gone), len(events), size)
 
     async def close(self) -> None:
         self._closed = True
         kept = (self._rows, self._events, self._requests, self._timers, self._packages, self._kept)
-        for it in (*kept, self._completed):
-            it.clear()
+        for table in (*kept, self._completed):
+            table.clear()
         self._board.clear()
         self._feed.look_again()
 
@@ -245,12 +245,15 @@ class MemoryJournal:
 
     def _due(self) -> list[DueRow]:
         questions = (
-            DueRow("request", it.id, it.run, it.app, it.user, it.expires_at)
-            for it in self._requests.values()
-            if it.expires_at is not None
+            DueRow(
+                "request", request.id, request.run, request.app, request.user, request.expires_at
+            )
+            for request in self._requests.values()
+            if request.expires_at is not None
         )
         timers = (
-            DueRow("timer", it.id, it.run, it.app, it.user, it.at) for it in self._timers.values()
+            DueRow("timer", timer.id, timer.run, timer.app, timer.user, timer.at)
+            for timer in self._timers.values()
         )
         return [*questions, *timers]
 

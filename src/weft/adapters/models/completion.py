@@ -72,8 +72,8 @@ def read_completion(raw: bytes, request: ModelRequest) -> ModelReply:
     choice = whole.choices[0]
     message = choice.message
     calls = [
-        (it.id or "", it.function.name, it.function.arguments or "")
-        for it in message.tool_calls or ()
+        (call.id or "", call.function.name, call.function.arguments or "")
+        for call in message.tool_calls or ()
     ]
     return make_reply(
         request,
@@ -261,7 +261,7 @@ class StreamReader:
         return make_reply(
             self._request,
             text="".join(self._text),
-            calls=[(it.id, it.tool, "".join(it.arguments)) for it in ordered],
+            calls=[(call.id, call.tool, "".join(call.arguments)) for call in ordered],
             finish=self._finish,
             usage=self._usage,
             model=self._model,

@@ -70,7 +70,7 @@ def library_settings(
 def _refused(model: AnyModel[Any], settings: ModelSettings) -> Iterator[str]:
     profile = cast("Mapping[str, object]", model.profile)
     not_sent: set[str] = set(model.unsupported_settings)
-    if any(profile.get(it) for it in _NO_SAMPLING):
+    if any(profile.get(flag) for flag in _NO_SAMPLING):
         not_sent |= {"temperature", "top_p"}
     if not _thinks_as_told(model.system, profile, settings.reasoning_effort):
         not_sent.add("thinking")
@@ -189,9 +189,9 @@ def _parameters(request: ModelRequest) -> ModelRequestParameters:
     """Describe tools and output; how the output is asked for, the library knows for each model."""
     tools = [
         ToolDefinition(
-            name=it.name, parameters_json_schema=it.parameters, description=it.description
+            name=tool.name, parameters_json_schema=tool.parameters, description=tool.description
         )
-        for it in request.tools
+        for tool in request.tools
     ]
     output = request.output
     if output is None:

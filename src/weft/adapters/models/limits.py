@@ -130,7 +130,7 @@ class WithFallback:
 
     def _retries(self, first: ModelError, then: tuple[str, ...]) -> tuple[str, ...]:
         """Put the attempts of both models one after the other; those of the first bear its name."""
-        return (*(f"{self._name}, {it}" for it in first.retries), *then)
+        return (*(f"{self._name}, {line}" for line in first.retries), *then)
 
 
 class Listener:

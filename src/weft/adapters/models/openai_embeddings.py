@@ -110,13 +110,13 @@ class HttpEmbedder:
         """Read the vectors of an answer, in the order of the texts."""
         try:
             body: Any = as_object(from_json(raw)) or {}
-            rows: list[Any] = sorted(body["data"], key=lambda it: it["index"])
-            found: list[list[float]] = [[float(n) for n in it["embedding"]] for it in rows]
+            rows: list[Any] = sorted(body["data"], key=lambda row: row["index"])
+            found: list[list[float]] = [[float(n) for n in row["embedding"]] for row in rows]
         except (ValueError, KeyError, TypeError) as error:
             raise RetrievalError(
                 f"{self.name} answered with something else than vectors"
             ) from error
-        if len(found) != count or len({len(it) for it in found}) != 1:
+        if len(found) != count or len({len(vector) for vector in found}) != 1:
             raise RetrievalError(
                 f"{self.name} answered with {len(found)} vectors of unequal length or number, "
                 f"and {count} were asked for"

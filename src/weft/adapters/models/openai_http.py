@@ -99,7 +99,7 @@ class BodyWriter:
 
     def _settings(self, settings: ModelSettings) -> bytes:
         """Return what stands between messages and tail. It is not kept: a seed may be a run's."""
-        fields: dict[str, Any] = {name: it for name, it in settings if it is not None}
+        fields: dict[str, Any] = {name: value for name, value in settings if value is not None}
         if settings.max_tokens is not None:
             fields[self._limit_key] = fields.pop("max_tokens")
         fields.update(fields.pop("extra_body", {}))

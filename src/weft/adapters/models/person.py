@@ -35,7 +35,7 @@ class PersonModel:
 def _fault(request: ModelRequest, reply: ModelReply) -> str | None:
     """Say what is wrong with an answer: the form of it, for its content is judged by the run."""
     known = {tool.name for tool in request.tools}
-    ids = [it.id for it in reply.tool_requests]
+    ids = [call.id for call in reply.tool_requests]
     if len(set(ids)) < len(ids):
         return "gives two tool calls the same identity"
     for call in reply.tool_requests:

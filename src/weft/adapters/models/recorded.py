@@ -76,7 +76,9 @@ class RecordedModel:
         if request.output == JUDGEMENT:
             return self._judgement(request, seq)
         found = self._consulted.get((request.turn, request.question), ())
-        told = [it for cause, it in found if cause == seq] or [it for _, it in found]
+        told = [answer for cause, answer in found if cause == seq] or [
+            answer for _, answer in found
+        ]
         number = self._asked[request.key, request.question]
         self._asked[request.key, request.question] += 1
         if number >= len(told):

@@ -248,7 +248,11 @@ def open_library(
     # Needs the library itself, so it cannot be loaded sooner.
     from weft.adapters.models.library import LibraryModel  # noqa: PLC0415
 
-    given = {argument: settings[it] for argument, it in library.arguments if settings.get(it)}
+    given = {
+        argument: settings[setting]
+        for argument, setting in library.arguments
+        if settings.get(setting)
+    }
     provider = getattr(providers, library.provider)(**given)
     options = {"max_retries": 0} if library.repeats else None
     inner = getattr(models, library.model)(model, provider=provider, settings=options)

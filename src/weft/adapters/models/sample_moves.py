@@ -97,7 +97,7 @@ def steering_along(compiled: CompiledWorkflow, found: Ways | None) -> Steering:
     if found and turns is not None:
         groups = {agent: _nearer(found, agent, kept) for agent, kept in steps.items()}
     answers: dict[str, list[Places]] = {}
-    for step in (it for ways in groups.values() for kept in ways for it in kept):
+    for step in (step for ways in groups.values() for kept in ways for step in kept):
         known = answers.setdefault(step.move.what, []) if step.answer else []
         known += [step.answer] if step.answer not in known else []
     # Every agent may look around, and each time the way back may take as long as the whole way.
@@ -135,7 +135,10 @@ def steps_of(compiled: CompiledWorkflow, found: Ways | None) -> dict[str, tuple[
     asked = {} if found else questions_in(conditions)
     routed = {name: None for condition in conditions for name in names(condition)}
     triggers = [
-        it for name in routed if name in compiled.variables for it in _triggers(compiled, name)
+        trigger
+        for name in routed
+        if name in compiled.variables
+        for trigger in _triggers(compiled, name)
     ]
     slots: dict[str, list[_Slot]] = {}
     for name, trigger, effect in triggers:
@@ -145,7 +148,7 @@ def steps_of(compiled: CompiledWorkflow, found: Ways | None) -> dict[str, tuple[
     return {
         agent: (
             *_spoken(compiled, agent, part, triggers),
-            *(it for tool in part.tools for it in _called(tool, slots.get(tool, []))),
+            *(step for tool in part.tools for step in _called(tool, slots.get(tool, []))),
             *_replied(compiled, part, slots.get(part.auto_tool or "", [])),
         )
         for agent, part in compiled.agents.items()
@@ -157,7 +160,7 @@ def _asked(
 ) -> tuple[Json, ...]:
     """Return the values of a variable that conditions tell apart, where nothing was explored."""
     values = samples(compiled.variables[name].type, asked.get(name, Questions()))
-    return tuple(it for it in values or () if it is not None)
+    return tuple(value for value in values or () if value is not None)
 
 
 _Told: TypeAlias = tuple[str, Trigger, Setting | None]
@@ -204,9 +207,11 @@ def _combined(slots: list[_Slot]) -> Iterator[tuple[Places, tuple[Setting, ...],
     for chosen in islice(product(*(slot.values for slot in slots)), _MOST_MOVES):
         pairs = list(zip(slots, chosen, strict=True))
         yield (
-            tuple((it.path, value) for it, value in pairs if it.path and it.when == "call"),
-            tuple(Setting(it.variable, value, it.before) for it, value in pairs),
-            tuple((it.path, value) for it, value in pairs if it.path and it.when == "answer"),
+            tuple((slot.path, value) for slot, value in pairs if slot.path and slot.when == "call"),
+            tuple(Setting(slot.variable, value, slot.before) for slot, value in pairs),
+            tuple(
+                (slot.path, value) for slot, value in pairs if slot.path and slot.when == "answer"
+            ),
         )
 
 
@@ -250,7 +255,7 @@ def _spoken(
         # Inside a structured reply the words are a part of the text, never all of it.
         heard = text if part.output is None else json.dumps([text], ensure_ascii=False)
         rules = compiled.triggers.agent_text.get(agent, ())
-        effects = [_setting(it.setting) for it in rules if it.matches(heard)]
+        effects = [_setting(rule.setting) for rule in rules if rule.matches(heard)]
         if effects:
             yield Step(Move("say", text), tuple(effects))
 

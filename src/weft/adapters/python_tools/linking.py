@@ -136,7 +136,7 @@ def _import(linking: _Linking, path: str) -> ModuleType | None:
     if path not in package.files:
         # Without the folder: what all have in common says nothing.
         folder, _, name = path.rpartition("/")
-        known = [it.removeprefix(f"{folder}/") for it in package.files]
+        known = [file.removeprefix(f"{folder}/") for file in package.files]
         near = nearest(name, known)
         hint = f"did you mean {folder}/{near}?" if near else f"write {path}, or correct the file"
         linking.fault(NO_FILE, f"there is no file {path}", Place(path), hint)
@@ -177,7 +177,7 @@ def _function(
     found = getattr(module, name, None)
     if callable(found) and not isinstance(found, type):
         return found
-    known = [it for it, value in vars(module).items() if callable(value)]
+    known = [name for name, value in vars(module).items() if callable(value)]
     if module is built_in:
         known = list(BUILT_IN_TOOLS)
     near = nearest(name, known)

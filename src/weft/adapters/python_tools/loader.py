@@ -74,7 +74,7 @@ class PythonToolLoader:
         found, faults = find_objects(self._loaded[digest].package, names)
         findings = tuple(dict.fromkeys(faults))  # A file that cannot be imported is one fault.
         if findings:
-            told = "; ".join(it.message for it in findings)
+            told = "; ".join(finding.message for finding in findings)
             raise LinkError(f"the code of the workflow is not complete: {told}", findings)
         return found
 
@@ -110,6 +110,6 @@ class PythonToolLoader:
         if findings:
             self._finder.remove(package)
             faults = f"{len(findings)} fault{'s' if len(findings) > 1 else ''}"
-            told = "; ".join(it.message for it in findings)
+            told = "; ".join(finding.message for finding in findings)
             raise LinkError(f"the code of the package has {faults}: {told}", findings)
         return _Loaded(package, PythonTools(linked, self._threads, self._limits))

@@ -71,7 +71,7 @@ class PackageFinder(MetaPathFinder):
         with _NAMING:
             if not self._packages:
                 # Not in place: another thread may be going through it, and would miss a finder.
-                sys.meta_path = [it for it in sys.meta_path if it is not self]
+                sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
 
     def find_spec(
         self,

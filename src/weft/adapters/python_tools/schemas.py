@@ -46,20 +46,22 @@ class Signature:
     def named(self, fields: Mapping[str, Json]) -> Mapping[str, Json]:
         """Return the fields of a reply that the function names, or all if it takes any."""
         own = self.schema.parameters["properties"]
-        return fields if self.is_open else {it: v for it, v in fields.items() if it in own}
+        return fields if self.is_open else {name: v for name, v in fields.items() if name in own}
 
     def read(self, arguments: Mapping[str, Json]) -> dict[str, Any]:
         """Return arguments as the function wants them; raise RetryModel naming every fault."""
         try:
             # The function may change what it is given; the journal must not change with it.
-            return self._reader.validate_python({it: own_copy(v) for it, v in arguments.items()})
+            return self._reader.validate_python(
+                {name: own_copy(v) for name, v in arguments.items()}
+            )
         except ValidationError as error:
             raise RetryModel(self._faults(error)) from None
 
     def _faults(self, error: ValidationError) -> str:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         known = ", ".join(self.schema.parameters["properties"]) or "no arguments"
-        told = [_sentence(it, known) for it in found[:_MOST_FAULTS]]
+        told = [_sentence(fault, known) for fault in found[:_MOST_FAULTS]]
         more = len(found) - len(told)
         rest = [f"There {'is 1 more fault' if more == 1 else f'are {more} more faults'}."]
         name = self.schema.name
@@ -142,8 +144,8 @@ def _hint(function: Callable[..., Any], parameter: Parameter) -> Hint:
 def _field(parameter: Parameter, hint: Hint, text: str | None) -> Hint:
     """Return a parameter as a field: with its description, and required if it has no default."""
     notes = getattr(hint, "__metadata__", ())
-    described = any(isinstance(it, FieldInfo) and it.description for it in notes)
-    told = next((it for it in notes if isinstance(it, str)), text)
+    described = any(isinstance(note, FieldInfo) and note.description for note in notes)
+    told = next((note for note in notes if isinstance(note, str)), text)
     extra: dict[str, Any] = {} if described or not told else {"description": told}
     if parameter.default is Parameter.empty:
         return Annotated[hint, Field(json_schema_extra=extra)]
@@ -197,11 +199,11 @@ def _inside(key: str, value: Any) -> Any:  # noqa: ANN401 - a schema is whatever
     match value:
         case dict() if key in ("properties", "$defs"):
             # Here the keys are names, and `title` is one like any other.
-            return {name: _untitled(it) for name, it in cast("dict[str, Any]", value).items()}
+            return {name: _untitled(inner) for name, inner in cast("dict[str, Any]", value).items()}
         case dict() if key not in _PLAIN_VALUES:
             return _untitled(cast("dict[str, Any]", value))
         case list() if key not in _PLAIN_VALUES:
-            return [_inside("", it) for it in cast("list[Any]", value)]
+            return [_inside("", item) for item in cast("list[Any]", value)]
         case _:
             return value
 

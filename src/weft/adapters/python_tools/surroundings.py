@@ -36,7 +36,7 @@ def package_builtins(package: str, files: Mapping[str, bytes]) -> dict[str, Any]
 def _module_names(files: Mapping[str, bytes]) -> frozenset[str]:
     """Name every module and folder of a package, from its own folder on."""
     stems = (path.removesuffix(".py").split("/") for path in files if path.endswith(".py"))
-    return frozenset(".".join(it[: end + 1]) for it in stems for end in range(len(it)))
+    return frozenset(".".join(stem[: end + 1]) for stem in stems for end in range(len(stem)))
 
 
 def _importer(package: str, known: frozenset[str]) -> Import:

@@ -63,7 +63,7 @@ def is_public(text: str) -> bool:
     return (
         address.is_global
         and not address.is_multicast
-        and not any(address in it for it in _SET_ASIDE)
+        and not any(address in network for network in _SET_ASIDE)
     )
 
 
