@@ -19,8 +19,7 @@ from weft.check.rules.secrets import why_not_read
 from weft.check.secrets import secret_in
 from weft.check.spelling import short, unknown_name
 from weft.check.subject import Hit, Subject
-from weft.check.values import texts_in
-from weft.findings import Fix, Path, SetValue
+from weft.findings import Path
 from weft.spec.types import print_type
 from weft.spec.variables import (
     DatabaseSource,
@@ -35,8 +34,6 @@ from weft.spec.variables import (
 
 _ADDRESS: Final = re.compile(r"https?://[^\s/]", re.IGNORECASE)
 _INSERTION: Final = re.compile(r"\{[A-Za-z_]")
-#: Other systems insert a variable like this: {{user_id}}, ${user_id}.
-_OTHER_BRACES: Final = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\$\{([A-Za-z_]\w*)\}")
 _ENVIRONMENT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: What an operating system can have set; not all of it is good style.
 _LOOKED_UP: Final = re.compile(r"[^\s=\0]+")
@@ -51,7 +48,6 @@ def value_can_be_fetched(subject: Subject) -> Iterator[Hit]:
         match variable.source:
             case DatabaseSource() as source:
                 yield from _whole_document(name, variable, source.field)
-                yield from _misread_braces(subject, name, source, (*path, "query_template"))
                 for fault in query_faults(subject, source.query_template or {}):
                     at = (*path, "query_template", *fault.path)
                     yield Hit(at, f"the query of {name} {fault.fact}", hint=(fault.hint,))
@@ -85,26 +81,6 @@ def _needed(subject: Subject, name: str, source: Source, need: Need) -> Iterator
         fact = f'{name} is found by "{need.name}", which is no variable of the run'
         otherwise = "name a declared or built-in variable"
         yield unknown_name(need.path, need.name, subject.variable_names, fact, otherwise)
-
-
-def _misread_braces(
-    subject: Subject, name: str, source: DatabaseSource, path: Path
-) -> Iterator[Hit]:
-    """Report texts of a query that were meant to insert a variable and search for themselves."""
-    for at, text in texts_in(source.query_template, path):
-        found = _OTHER_BRACES.search(text)
-        variable = (found[1] or found[2]) if found else ""
-        if found and variable in subject.variable_names:
-            corrected = text.replace(found[0], f"{{{variable}}}")
-            yield Hit(
-                at,
-                f"the query of {name} searches for the text {found[0]} "
-                f"instead of the value of {variable}",
-                hint=(f"write {{{variable}}}",),
-                fix=Fix(f"write {{{variable}}}", (SetValue(at, corrected),)),
-                offset=found.start(),
-                length=len(found[0]),
-            )
 
 
 def _whole_document(name: str, variable: Variable, field: str | None = None) -> Iterator[Hit]:

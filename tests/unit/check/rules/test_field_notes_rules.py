@@ -214,29 +214,6 @@ def test_errors_that_block_exploration_are_known():
     assert not blocks_exploration(clean.spec, check(clean))
 
 
-@pytest.mark.parametrize("text", ["{{user_id}}", "${user_id}"])
-def test_query_that_searches_for_braces_is_found(text):
-    source = {
-        "type": "database",
-        "collection": "Users",
-        "query_template": {"owner": text},
-        "field": "x",
-    }
-    finding = only("VAR022", subject(variables={"plan": {"type": "str", "source": source}}))
-    assert "instead of the value of user_id" in finding.message
-    assert finding.fix.edits[0].value == "{user_id}"
-
-
-def test_query_with_literal_braces_is_accepted():
-    source = {
-        "type": "database",
-        "collection": "Users",
-        "query_template": {"owner": "{{x}}"},
-        "field": "x",
-    }
-    assert found("VAR022", subject(variables={"plan": {"type": "str", "source": source}})) == []
-
-
 def test_secret_default_of_an_environment_variable_is_to_be_removed():
     source = {"type": "environment", "env_var": "KEY", "default": "sk-abcdefghijklmnopqrst"}
     variables = {"key": {"type": "str", "secret": True, "source": source}}

@@ -1,0 +1,3 @@
+export default function RefundCard(props) {
+  return <button onClick={() => props.answer({accepted: true})}>Accept</button>;
+}

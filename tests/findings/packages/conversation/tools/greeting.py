@@ -1,0 +1,5 @@
+"""Before the chat."""
+
+
+def prepare(context_variables) -> None:
+    """Have nothing to prepare yet."""
