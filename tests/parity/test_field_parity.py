@@ -1,6 +1,7 @@
 """Nothing declared may be inert: every field is proven by a named test or waits for a topic."""
 
 import ast
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -29,7 +30,7 @@ GENERATOR = "tests/unit/generator/test"
 HELPERS = {
     "tests/unit/engine/test_routing.py::test_other_agents_rules_do_not_apply": ("source_agent",),
     "tests/unit/engine/test_routing.py::test_first_true_rule_wins": ("target_agent", "condition"),
-    "tests/unit/check/rules/test_handoffs_rules.py::test_HAND001_unknown_target": ("agent_name",),
+    "tests/findings/rules/handoffs.yaml::HAND001 unknown target": ("agent_name",),
     "tests/unit/diagrams/test_mermaid.py::test_a_graph_is_a_flowchart": ("agent_type",),
     "tests/unit/packages/test_seed_examples.py::test_pattern_legend_is_enforced": ("pattern_name",),
     # Plans of the Generator: helpers write the fields, and cut module names into purposes.
@@ -126,8 +127,17 @@ def functions_of(file):
     return {it.name: "\n".join(lines[starts[it.name] - 1 : it.end_lineno]) for it in found}
 
 
+@cache
+def corpus_cases(file):
+    """Return the text of every case of a corpus of findings, with that of its base, by name."""
+    base, *cases = re.split(r"^- case: ", (ROOT / file).read_text(), flags=re.MULTILINE)
+    return {it.partition("\n")[0].strip("'"): f"{base}\n{it}" for it in cases}
+
+
 def source_of(test):
     file, _, name = test.partition("::")
+    if file.endswith(".yaml"):
+        return corpus_cases(file).get(name, "")
     return functions_of(file).get(name, "") if name.startswith("test_") else ""
 
 
