@@ -2,6 +2,8 @@
 
 import asyncio
 import sys
+import threading
+import time
 from datetime import timedelta
 
 import pytest
@@ -20,6 +22,7 @@ from weft.board import (
     FunctionEngine,
     LabelledVisibility,
     PrivateVisibility,
+    PublicVisibility,
     RecentProvider,
     RedactingProvider,
     StateDelegatingProvider,
@@ -62,12 +65,185 @@ async def fetched(board: Board, run: str) -> list[dict]:
     return [it.data.found["board"] for it in events if isinstance(it.data, ContextFetched)]
 
 
-def test_without_a_provider_it_is_the_correlation_newest_first():
+def test_default_provider_returns_correlation_newest_first():
     async def test(board, clock):
         seen = reader(board)
         await notes(board, "a", "b", correlation_id="c")
         await notes(board, "elsewhere", correlation_id="d")
         assert await shown(board, seen) == [99, "b", "a"]
+
+    play(test)
+
+
+def test_default_provider_returns_the_whole_correlation(monkeypatch):
+    monkeypatch.setattr("weft.context.slices.MAX_LIMIT", 2)  # They are read page by page.
+
+    async def test(board, clock):
+        seen = reader(board)
+        await notes(board, *"abcde", correlation_id="c")
+        assert await shown(board, seen) == [99, *"edcba"]
+
+    play(test)
+
+
+def test_default_prompt_keeps_the_newest_artifacts_that_fit():
+    sent = []
+
+    def say(request):
+        sent.append(request.messages[0]["content"])
+        return '{"text": "ok"}'
+
+    async def test(board, clock):
+        board.types(Note).agent("writer").consumes(Order).publishes(Receipt)
+        for number in range(60):
+            await board.publish(Note(text=f"{number:02}" + "x" * 998), correlation_id="c")
+        made = await board.publish(Order(number=1), correlation_id="c")
+        await board.run_until_idle()
+        host = await board.host()
+        events = [it async for it in host.events(made.run, scope=board.scope)]
+        return next(it.data.manifest for it in events if hasattr(it.data, "manifest"))
+
+    manifest = play(test, model=FunctionModel(say))
+    (left,) = (it for it in manifest["left_out"] if it["kind"] == "board")
+    assert left["reason"] == "over the budget of 16000 tokens"
+    assert 0 < len(left["names"]) < 60
+    assert "59xx" in sent[0]
+    assert "00xx" not in sent[0]
+
+
+@pytest.mark.parametrize(("own", "filtered"), [(2, 5), (5, 2), (2, None), (None, 2)])
+def test_smaller_limit_of_provider_and_filter_counts(own, filtered):
+    async def test(board, clock):
+        filters = FilterConfig(types={"Note"}, limit=filtered)
+        seen = reader(board, FilteredContextProvider(filters, limit=own))
+        await notes(board, *"abcdef", correlation_id="c")
+        assert await shown(board, seen) == ["f", "e"]
+
+    play(test)
+
+
+def test_plain_provider_does_not_block_the_loop_and_is_limited(monkeypatch):
+    monkeypatch.setattr("weft.runtime.board.preparing.PROVIDER_SECONDS", 0.2)
+    release = threading.Event()
+
+    def blocking(request):
+        release.wait(10)
+        return ContextSlice([])
+
+    async def test(board, clock):
+        composite = CompositeProvider(blocking, EmptyProvider())
+        seen = reader(board, composite, fallback=EmptyProvider())
+        begun = time.monotonic()
+        await board.publish(Order(number=1), correlation_id="c")
+        await board.run_until_idle()
+        release.set()
+        assert time.monotonic() - begun < 5
+        (given,) = await fetched(board, "c")
+        assert "took longer than 0.2 seconds" in given["slices"][0]["error"]
+        assert seen.calls == [(1,)]
+
+    play(test)
+
+
+def test_plain_provider_fails_like_an_async_one():
+    def stopping(request):
+        raise StopIteration
+
+    async def test(board, clock):
+        reader(board, stopping)
+        await board.publish(Order(number=1), correlation_id="c")
+        await board.run_until_idle()
+        (missed,) = await board.missed()
+        assert "the code raised StopIteration" in missed.detail
+
+    play(test)
+
+
+def test_providers_and_engines_share_the_state_of_an_activation():
+    async def first(request):
+        request.ctx.state["mood"] = "calm"
+        return ContextSlice([])
+
+    async def failing(request):
+        request.ctx.state["mood"] = "lost"
+        raise ValueError("no")
+
+    async def test(board, clock):
+        moods = []
+
+        async def second(request):
+            moods.append(request.ctx.state.get("mood"))
+            return ContextSlice([])
+
+        async def work(inputs, ctx):
+            moods.append(ctx.state["mood"])
+
+        engines = [FunctionEngine(work, it) for it in (first, failing, second)]
+        made = board.agent("reader").consumes(Order).with_engines(*engines)
+        made.with_context(EmptyProvider(), fallback=EmptyProvider())
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert moods == ["calm"] * 4
+
+    play(test)
+
+
+def test_failed_provider_leaves_a_span_with_its_error():
+    async def failing(request):
+        raise ValueError("no database")
+
+    async def test(board, clock):
+        reader(board, failing)
+        await board.publish(Order(number=1), correlation_id="c")
+        await board.run_until_idle()
+        (span,) = [it for it in await board.spans("c") if it.kind == "provider"]
+        assert (span.name, span.failed) == ("failing", True)
+        assert span.error == "the provider failing failed: ValueError: no database"
+
+    play(test)
+
+
+def test_provider_gets_its_config():
+    configs = []
+
+    async def provider(request):
+        configs.append(request.config)
+        return ContextSlice([])
+
+    async def test(board, clock):
+        reader(board, provider, config={"region": "eu"})
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert configs == [{"region": "eu"}]
+        assert board.build().board.agents[0].context_config == {"region": "eu"}
+
+    play(test)
+
+
+@pytest.mark.parametrize(
+    "visibility",
+    [
+        PublicVisibility(),
+        PrivateVisibility(agents=("reader",)),
+        LabelledVisibility(labels=("a",)),
+        TenantVisibility(tenant="local"),
+        AfterVisibility(seconds=5, then=PrivateVisibility(agents=("reader",))),
+    ],
+)
+def test_envelope_says_who_may_see_it(visibility):
+    async def test(board, clock):
+        given = []
+
+        async def work(inputs, ctx):
+            given.extend(inputs.artifacts)
+
+        board.agent("reader").consumes(Order).labels("a").with_engines(FunctionEngine(work))
+        await board.publish(Order(number=1), visibility=visibility)
+        await board.run_until_idle()
+        await clock.advance(10)
+        await board.run_until_idle()
+        found, _ = await board.query_artifacts()
+        assert [it.visibility for it in (*given, *found)] == [visibility, visibility]
 
     play(test)
 
@@ -617,15 +793,15 @@ def test_redacting_what_is_summarised_redacts_first():
     play(test)
 
 
-def test_a_slice_is_bounded_and_a_plain_function_may_be_a_provider():
+def test_slice_is_bounded():
     def many(request):
-        return ContextSlice([{"payload": {"n": it}} for it in range(1500)])
+        return ContextSlice([{"payload": {"n": it}} for it in range(10_500)])
 
     async def test(board, clock):
         seen = reader(board, many)
         await board.publish(Order(number=1), correlation_id="c")
         await board.run_until_idle()
-        assert len(seen.contexts[0]) == 1000
+        assert len(seen.contexts[0]) == 10_000
         (given,) = await fetched(board, "c")
         assert given["slices"][0]["dropped"] == 500
 

@@ -11,7 +11,7 @@ from support.flow_hosts import SCOPE, FlowPlay, derived, step
 from weft.adapters.sqlite import SqliteJournal
 from weft.board import Board, artifact
 from weft.context.agent_step import AgentStep, ContextAssembler, StepContext
-from weft.context.assembled import (
+from weft.context.step_context import (
     AssembledContext,
     AssembledContextBuilder,
     ContextFormatOptions,

@@ -6,7 +6,7 @@ import pytest
 
 from support.boundary_play import declared, derived, in_turns, of, rest
 from support.run_play import ADA, play
-from weft.context.assembly import digest_of
+from weft.context.prompt import digest_of
 from weft.engine.events import (
     ContextAssembled,
     Event,

@@ -72,7 +72,7 @@ HELPERS = {
         "board",
     ),
     f"{BOARD}_package.py::test_a_board_from_files_runs_the_same": ("function",),
-    f"{BOARD}_context.py::test_without_a_provider_it_is_the_correlation_newest_first": ("context",),
+    f"{BOARD}_context.py::test_default_provider_returns_correlation_newest_first": ("context",),
     f"{BOARD}_subscriptions.py::test_each_artifact_of_a_type_wakes_the_agent_and_others_do_not": (
         "agents",
     ),

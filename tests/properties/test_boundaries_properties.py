@@ -11,7 +11,7 @@ from support.boundary_packages import CODE, LINKING, SCRIPTS, VERDICTS, Team, Wo
 from support.boundary_play import Kept
 from support.effort import TIMES
 from support.run_play import ADA
-from weft.context.assembly import digest_of
+from weft.context.prompt import digest_of
 from weft.engine.events import (
     KIND_NAMES,
     ContextAssembled,

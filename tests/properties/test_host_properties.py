@@ -14,7 +14,7 @@ from support.group_play import CODE as TEAM_CODE
 from support.group_play import MEMBERS, team
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
-from weft.context.assembly import digest_of
+from weft.context.prompt import digest_of
 from weft.engine.events import (
     KIND_NAMES,
     ContextAssembled,

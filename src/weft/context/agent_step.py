@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from weft.context.assembled import AssembledContext
 from weft.context.slices import BoardReader
+from weft.context.step_context import AssembledContext
 from weft.engine.events import Usage
 from weft.errors import UsageError
 from weft.findings import Json

@@ -5,18 +5,17 @@ the identity it reads with.
 """
 
 import asyncio
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from weft.context.slices import ContextProvider, ContextRequest, ContextSlice, Item
-from weft.context.user_code import user_code
+from weft.context.user_code import call_user_code
 from weft.errors import UsageError
 from weft.spec import providers
 from weft.spec.part import name_list
-from weft.spec.providers import DEFAULT_LIMIT, MAX_LIMIT, FilterConfig, Provider
+from weft.spec.providers import DEFAULT_LIMIT, MAX_ITEMS, FilterConfig, Provider
 from weft.spec.templates import Reference, parse_template
 
 #: How a provider inside another, and a function, stand in a spec.
@@ -30,14 +29,16 @@ async def _found(request: ContextRequest, filters: FilterConfig) -> ContextSlice
 
 @dataclass(frozen=True, slots=True)
 class DefaultCorrelationProvider:
-    """The visible artifacts of the same correlation, newest first."""
+    """The visible artifacts of the same correlation, newest first: all, or at most `limit`."""
 
-    limit: int = DEFAULT_LIMIT
+    limit: int | None = None
 
     async def __call__(self, request: ContextRequest) -> ContextSlice:
         """Pick them."""
         wanted = FilterConfig(correlation_id=request.correlation_id, limit=self.limit)
-        return await _found(request, wanted)
+        if self.limit is not None:
+            return await _found(request, wanted)
+        return ContextSlice([it.item() async for it in request.board.find_all(wanted)])
 
     def declared(self, provider: Declare, name: Name) -> Provider:  # noqa: ARG002 - as all
         """Return it as a spec has it."""
@@ -58,7 +59,8 @@ class FilteredContextProvider:
 
     async def __call__(self, request: ContextRequest) -> ContextSlice:
         """Pick them, and add what is wanted of the state."""
-        most = self.limit or self.filters.limit or DEFAULT_LIMIT
+        limits = [it for it in (self.limit, self.filters.limit) if it is not None]
+        most = min(limits, default=DEFAULT_LIMIT)
         found = await _found(request, self.filters.model_copy(update={"limit": most}))
         state: Mapping[str, Any] = request.ctx.state
         added = [
@@ -174,7 +176,7 @@ class CompositeProvider:
         redacted = {key for it in slices for key in it.metadata.get("redacted", ())}
         if redacted:
             metadata["redacted"] = sorted(redacted)
-        return ContextSlice(items[: self.limit or MAX_LIMIT], metadata)
+        return ContextSlice(items[: self.limit or MAX_ITEMS], metadata)
 
     def declared(self, provider: Declare, name: Name) -> Provider:  # noqa: ARG002 - as all
         """Return it as a spec has it. Raises UsageError if it contains itself."""
@@ -289,10 +291,8 @@ async def _asked(provider: ContextProvider, request: ContextRequest) -> ContextS
 
 
 async def answer_of(provider: ContextProvider, request: ContextRequest) -> ContextSlice:
-    """Ask a provider, which may be a plain function as well."""
-    with user_code:
-        given: Any = provider(request)
-        return await given if inspect.isawaitable(given) else given
+    """Ask a provider; one that is a plain function is called in a thread."""
+    return await call_user_code(provider, request)
 
 
 def unique(items: Iterable[Item]) -> list[Item]:

@@ -1,12 +1,13 @@
 """What providers get and give: a request with a way to read, and a slice of the board."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol, runtime_checkable
 
 from weft.context.similarity import Similarity
-from weft.spec.providers import FilterConfig
+from weft.spec.board import Visibility
+from weft.spec.providers import MAX_ITEMS, MAX_LIMIT, FilterConfig
 
 #: One artifact, as an engine gets it: id, type, payload, produced_by, tags, correlation_id, ...
 Item = dict[str, Any]
@@ -27,6 +28,8 @@ class Envelope:
     version: int = 1
     #: The agents it has woken, where that was asked for.
     consumed_by: tuple[str, ...] = ()
+    #: Who may see it; None where that is not known.
+    visibility: Visibility | None = None
 
     def item(self) -> Item:
         """Return it as an entry of a context."""
@@ -73,6 +76,16 @@ class BoardReader:
         """
         wanted = filters or FilterConfig()
         return await self.__query(wanted, meta=embed_meta, count=True, offset=offset)
+
+    async def find_all(self, filters: FilterConfig) -> AsyncIterator[Envelope]:
+        """Yield all visible artifacts that a filter lets through, page by page."""
+        page = filters.model_copy(update={"limit": MAX_LIMIT})
+        for offset in range(0, MAX_ITEMS, MAX_LIMIT):
+            found, _ = await self.__query(page, meta=False, count=False, offset=offset)
+            for envelope in found:
+                yield envelope
+            if len(found) < MAX_LIMIT:
+                return
 
     async def find(self, filters: FilterConfig) -> list[Envelope]:
         """Return the visible artifacts that a filter lets through, without counting the others."""

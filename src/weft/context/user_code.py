@@ -5,8 +5,13 @@ with user_code:
 """
 
 import asyncio
+import inspect
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 
 class UserCodeStopped(Exception):
@@ -44,3 +49,48 @@ class _UserCode:
 
 #: Stateless, so that one object serves every call.
 user_code: Final = _UserCode()
+
+
+async def call_user_code(function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - whatever it returns
+    """Call an async function on the event loop, and a plain one in a thread: it may block."""
+    with user_code:
+        if is_async(function):
+            return await function(*arguments)
+        returned = await _call_in_thread(function, *arguments)
+        return await returned if inspect.isawaitable(returned) else returned
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Tell whether a function, or an object that can be called, is awaited."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - its own method may be async
+    )
+
+
+async def _call_in_thread(function: Callable[..., Any], *arguments: object) -> object:
+    """Return what a function returns; one that does not end keeps no program from ending."""
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[object] = loop.create_future()
+
+    def settle(value: object, error: BaseException | None) -> None:
+        if result.done():  # Nobody waits any more: its time is over.
+            return
+        if error is None:
+            result.set_result(value)
+        else:
+            result.set_exception(error)
+
+    def work() -> None:
+        value, error = None, None
+        try:
+            value = context.run(function, *arguments)
+        except StopIteration as stopped:  # A future cannot raise it.
+            error = RuntimeError(f"the code raised StopIteration: {stopped}")
+        except BaseException as raised:  # noqa: BLE001 - raised where it is awaited
+            error = raised
+        with suppress(RuntimeError):  # The event loop is closed.
+            loop.call_soon_threadsafe(settle, value, error)
+
+    context = copy_context()
+    threading.Thread(target=work, name="weft-user-code", daemon=True).start()
+    return await result

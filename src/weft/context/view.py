@@ -32,6 +32,9 @@ from weft.spec.workflow import WorkflowSpec
 #: How many tokens of the conversation are sent, unless an agent says otherwise.
 HISTORY_TOKENS: Final = 16_000
 
+#: How many tokens of artifacts are sent, unless an agent says otherwise.
+BOARD_TOKENS: Final = 16_000
+
 #: Stands in a prompt where the value of a variable would be that the agent may not see.
 WITHHELD: Final = "(hidden)"
 
@@ -61,7 +64,7 @@ class BoardSlice:
     """What the provider of an agent of a board gave for the engine that works."""
 
     origin: str
-    max_tokens: int | None = None
+    max_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +227,7 @@ def _ingredient(
         case LiteralIngredient(text=text):
             yield _fixed("literal", origin, text)
         case BoardIngredient(max_tokens=tokens):
-            yield BoardSlice(origin, tokens)
+            yield BoardSlice(origin, tokens or BOARD_TOKENS)
         case HistoryIngredient():
             yield _history(origin, ingredient)
         case _:

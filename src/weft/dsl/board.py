@@ -237,11 +237,23 @@ class AgentBuilder:
             )
         return self
 
-    def with_context(self, provider: Any, *, fallback: Any = None) -> Self:  # noqa: ANN401
-        """Choose what the agent is shown; the fallback serves when that fails or takes too long."""
+    def with_context(
+        self,
+        provider: Any,  # noqa: ANN401 - a provider of any kind
+        *,
+        fallback: Any = None,  # noqa: ANN401
+        config: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Choose what the agent is shown.
+
+        The fallback serves when the provider fails or takes too long. Providers written in Python
+        find `config` in `request.config`.
+        """
         self._said["context"] = self._board.provider(provider, self.name)
         if fallback is not None:
             self._said["fallback"] = self._board.provider(fallback, self.name)
+        if config is not None:
+            self._said["context_config"] = dict(config)
         return self
 
     def with_context_filter(

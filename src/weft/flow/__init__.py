@@ -16,7 +16,7 @@ from weft.context.agent_step import (
     StepResult,
     Undone,
 )
-from weft.context.assembled import (
+from weft.context.step_context import (
     ArtifactsContextSegment,
     AssembledContext,
     AssembledContextBuilder,

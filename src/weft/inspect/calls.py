@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from pydantic_core import to_json
 
-from weft.context.assembly import assemble
+from weft.context.prompt import assemble
 from weft.engine.board.turn import BOARD
 from weft.engine.commands import Record
 from weft.engine.events import (

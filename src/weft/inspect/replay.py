@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from weft.context.assembly import assemble
+from weft.context.prompt import assemble
 from weft.engine.commands import Assemble, Record, Start
 from weft.engine.events import (
     EDIT,

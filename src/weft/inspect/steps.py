@@ -89,6 +89,8 @@ class Span:
     ms: float
     parent: str = ""
     failed: bool = False
+    #: Why it failed, where that is recorded with it.
+    error: str = ""
 
 
 def spans_of(run: str, events: Iterable[Event]) -> list[Span]:
@@ -133,7 +135,11 @@ def _span(
 
 def _providers(run: str, event: Event, parent: str, fetched: dict[str, Any]) -> list[Span]:
     board = cast("dict[str, Any]", fetched.get("board") or {})
-    return [
-        Span(it["provider"], "provider", run, event.turn, it["started_at"], it["ms"], parent)
-        for it in board.get("slices", ())
-    ]
+    return [_provider_span(run, event, parent, it) for it in board.get("slices", ())]
+
+
+def _provider_span(run: str, event: Event, parent: str, record: dict[str, Any]) -> Span:
+    # A fallback has the error of the provider it replaces, and did not fail itself.
+    error = "" if "instead_of" in record else record.get("error", "")
+    name, begun, ms = record["provider"], record["started_at"], record["ms"]
+    return Span(name, "provider", run, event.turn, begun, ms, parent, bool(error), error)

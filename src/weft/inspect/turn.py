@@ -6,9 +6,8 @@ from difflib import unified_diff
 from itertools import islice
 from typing import Any, Final, Literal, cast
 
-from weft.context.assembly import assemble
-from weft.context.segment import LeftOut, Segment
-from weft.context.values import shown
+from weft.context.prompt import assemble
+from weft.context.segment import LeftOut, Segment, shown
 from weft.engine.events import ContextAssembled, Event, TurnStarted, VariableSet
 from weft.engine.state import State
 from weft.errors import UsageError

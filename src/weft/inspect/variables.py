@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from weft.context.values import shown
+from weft.context.segment import shown
 from weft.engine.events import KIND_NAMES, Event, RunStarted, VariableRefused, VariableSet
 from weft.engine.state import State
 from weft.engine.variables.conditions import same

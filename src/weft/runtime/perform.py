@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, cast
 
-from weft.context.assembly import Assembly, assemble
+from weft.context.prompt import Assembly, assemble
+from weft.context.segment import values_of
 from weft.context.user_code import user_code
-from weft.context.values import values_of
 from weft.engine.board.turn import BOARD
 from weft.engine.commands import CallModel, CallTool, Effect, Fetch, Judge, WriteDocument
 from weft.engine.compiled import refreshed

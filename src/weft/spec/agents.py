@@ -46,7 +46,9 @@ class BoardIngredient(Part):
 
     kind: Literal["board"] = "board"
     max_tokens: int | None = Field(
-        default=None, ge=1, description="What does not fit is left out, from the end."
+        default=None,
+        ge=1,
+        description="What does not fit is left out, from the end; null means 16,000.",
     )
 
 

@@ -233,6 +233,9 @@ class BoardAgent(Part):
     fallback: Provider | None = Field(
         default=None, description="Serves when the provider fails or takes too long."
     )
+    context_config: JsonMap = Field(
+        default={}, description="What providers written in Python find in `request.config`."
+    )
     components: tuple[Component, ...] = ()
     schedule: Schedule | None = None
     best_of: BestOf | None = None

@@ -11,6 +11,9 @@ from weft.spec.part import JsonMap, Name, Names, Nearness, ObjectRef, Part, Text
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000
 
+#: How many artifacts an activation is given at most, whatever its provider gives.
+MAX_ITEMS = 10_000
+
 #: How many of the newest artifacts a semantic provider compares where nobody says so.
 CANDIDATES = 200
 
@@ -50,7 +53,7 @@ class CorrelatedProvider(Part):
     """The visible artifacts of the same correlation, newest first."""
 
     kind: Literal["correlated"] = "correlated"
-    limit: Limit = DEFAULT_LIMIT
+    limit: Limit | None = Field(default=None, description="null: all of them.")
 
 
 class FilteredProvider(Part):

@@ -9,8 +9,8 @@ from support.model_play import LOOKUP, Canned, ask, run, said
 from weft.adapters.models.person import PersonModel
 from weft.adapters.models.recorded import RecordedModel
 from weft.adapters.models.usage import Priced, PriceList
-from weft.context.assembly import assemble, digest_of
 from weft.context.history import HistoryLimits
+from weft.context.prompt import assemble, digest_of
 from weft.context.view import View, extras
 from weft.engine.events import (
     ContextAssembled,

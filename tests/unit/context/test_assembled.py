@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import BaseModel, Field
 
-from weft.context.assembled import (
+from weft.context.slices import Envelope
+from weft.context.step_context import (
     ArtifactsContextSegment,
     AssembledContext,
     AssembledContextBuilder,
@@ -18,7 +19,6 @@ from weft.context.assembled import (
     recorded,
     state_value,
 )
-from weft.context.slices import Envelope
 from weft.errors import ToolError
 from weft.ports.retriever import Collection, RetrievalResult
 from weft.runtime.variables.json_values import plain_json

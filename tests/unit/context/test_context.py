@@ -1,14 +1,16 @@
 """What an agent is sent: instructions with values, the conversation it may see, a true manifest."""
 
 import json
+import timeit
+from types import SimpleNamespace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.context.assembly import assemble, digest_of
 from weft.context.history import HistoryLimits, window
-from weft.context.values import value_of, values_of
-from weft.context.view import extras, make_view
+from weft.context.prompt import assemble, digest_of
+from weft.context.segment import fitting_lines, value_of, values_of
+from weft.context.view import BoardSlice, View, extras, make_view
 from weft.engine.events import ToolRequest
 from weft.engine.log import Log
 from weft.engine.state import Message, State
@@ -253,3 +255,27 @@ def test_the_digest_is_of_everything_that_is_sent():
     other = assemble(make_view(SPEC, A, (TOOL,)), state(user("hi")), 0)
     assert other.messages == sent.messages
     assert other.digest != sent.digest
+
+
+def slice_seconds(count):
+    """Return how long it takes to leave out most of so many artifacts."""
+    items = [{"id": str(number), "payload": {"text": "x" * 1_000}} for number in range(count)]
+    fetched = {"engines": [0], "slices": [{"provider": "p", "items": items, "metadata": {}}]}
+    active = SimpleNamespace(shown=None, edits=(), fetched=fetched, at=0)
+    state = SimpleNamespace(active={1: active}, offered={}, values_of=lambda turn: {})
+    view = View("a", (BoardSlice("standard", 1_000),), (), (), None)
+    return min(timeit.repeat(lambda: assemble(view, state, 1), number=1, repeat=3))
+
+
+def test_trimming_artifacts_takes_linear_time():
+    assert slice_seconds(2_000) < 3 * slice_seconds(1_000) + 0.005
+
+
+def test_budget_counts_like_estimate():
+    for tokens in (1, 5, 6, 7, 100):
+        lines = ["abc", "", "defgh", "i" * 9]
+        kept = fitting_lines("[H]", lines, tokens)
+        whole = "\n".join(("[H]", *kept))
+        assert not kept or estimate(whole) <= tokens
+        more = "\n".join(("[H]", *lines[: len(kept) + 1]))
+        assert kept == lines or estimate(more) > tokens

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from support.engine_play import Play
-from weft.context.assembly import Assembly, assemble
+from weft.context.prompt import Assembly, assemble
 from weft.context.view import make_view
 from weft.engine.compiled import compile_workflow
 from weft.engine.events import ToolRequest, ToolReturned

@@ -8,7 +8,7 @@ from support.flow_play import FlowPlay, flow_spec, step, variable, work
 from weft.cli.pages.event_lines import summary
 from weft.cli.pages.inspect import run_page, turn_page
 from weft.cli.streams import Streams
-from weft.context.assembled import AssembledContextBuilder, recorded
+from weft.context.step_context import AssembledContextBuilder, recorded
 from weft.engine.events import Branched, ContextFetched, TimerSet, TurnFailed
 from weft.inspect.flow import failed_turn, paths_by_name
 from weft.inspect.replay import check_replay

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from weft.adapters.models.usage import FREE
-from weft.context.assembly import digest_of
+from weft.context.prompt import digest_of
 from weft.context.view import extras
 from weft.engine.events import (
     ConditionJudged,

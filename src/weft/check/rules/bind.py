@@ -90,9 +90,11 @@ def initial_agent_exists(subject: Subject) -> Iterator[Hit]:
         yield from _agent(subject, path, "the run begins with", name)
 
 
-@rule("BIND011", "agents", "orchestrator", "flow")
+@rule("BIND011", "agents", "orchestrator", "flow", "board")
 def there_are_agents(subject: Subject) -> Iterator[Hit]:
-    if not subject.spec.agents and subject.spec.flow is None:
+    # Artifacts can be published and read on a board before it has agents.
+    is_conversation = subject.spec.flow is None and subject.spec.board is None
+    if is_conversation and not subject.spec.agents:
         hint = 'add {"agent_name": "..."} to agents.json'
         yield Hit(("agents",), "the workflow has no agents", hint=(hint,))
 

@@ -82,7 +82,7 @@ def on_artifact_published(
     board = board_of(state)
     it = Artifact(
         data.id, data.type, data.payload, data.by, data.tags, data.partition,
-        board.correlation, event.at,
+        board.correlation, event.at, data.visibility,
     )  # fmt: skip
     board = board.changed(last_at=event.at)
     if data.by.startswith(OUTSIDE):

@@ -19,6 +19,8 @@ class Artifact(NamedTuple):
     partition: str
     correlation: str
     created_at: int
+    #: The policy as it is written down; None where it is not known.
+    visibility: Json = None
 
 
 class Delivery(NamedTuple):

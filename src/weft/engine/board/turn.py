@@ -219,6 +219,7 @@ def inputs_of(active: Activation) -> list[JsonDraft]:
             "partition_key": it.partition or None,
             "correlation_id": it.correlation,
             "created_at": it.created_at,
+            "visibility": it.visibility,
         }
         for it in active.inputs
     ]

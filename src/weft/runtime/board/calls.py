@@ -38,7 +38,7 @@ from weft.runtime.board.reading import reader_for
 from weft.runtime.linked_objects import display_name
 from weft.runtime.tools.code_call import CodeCall
 from weft.runtime.variables.json_values import own_copy, plain_json
-from weft.spec.board import PUBLIC
+from weft.spec.board import PUBLIC, Visibility
 
 _log: Final = logging.getLogger("weft.runtime")
 
@@ -315,6 +315,15 @@ def envelopes(drafts: Sequence[JsonDraft], call: CodeCall) -> tuple[Envelope, ..
                 partition_key=it.get("partition_key") or it.get("partition") or None,
                 tags=tuple(it.get("tags") or ()),
                 created_at=utc(it.get("created_at") or call.ports.clock.now()),
+                visibility=_policy(it.get("visibility")),
             )
         )
     return tuple(made)
+
+
+def _policy(visibility: Json) -> Visibility | None:
+    """Return a policy that was written down; None for one that cannot be read."""
+    try:
+        return None if visibility is None else VISIBILITY.validate_python(visibility)
+    except ValidationError:
+        return None

@@ -10,7 +10,8 @@ from typing import Any, cast
 from weft.context.providers import PROVIDER_SECONDS, answer_of, name_of
 from weft.context.slices import ContextProvider, ContextRequest, ContextSlice, Envelope, Item
 from weft.engine.board.correlation import rules_of
-from weft.engine.board.turn import inputs_of
+from weft.engine.board.publishing import dumped
+from weft.engine.board.turn import inputs_of, spec_of
 from weft.errors import ToolError, WeftError
 from weft.findings import Json
 from weft.runtime.board.calls import code_of, envelopes, eval_context, plain
@@ -23,7 +24,7 @@ from weft.runtime.board.reading import hidden_ids
 from weft.runtime.tools.code_call import CodeCall
 from weft.runtime.variables.json_values import plain_json
 from weft.spec.board import HookName
-from weft.spec.providers import MAX_LIMIT
+from weft.spec.providers import MAX_ITEMS
 
 
 async def prepared(call: CodeCall) -> tuple[dict[str, Json], str]:
@@ -46,8 +47,18 @@ async def prepared(call: CodeCall) -> tuple[dict[str, Json], str]:
             found["state"] = {k: v for k, v in state.items() if not isinstance(v, ContextSlice)}
         # What providers gave is plain already, and the most of it.
         return {**plain(found), "slices": slices, "engines": engines}, ""
+    except _ProviderFailed as error:
+        return {"slices": [error.record]}, str(error)
     except (WeftError, ValueError) as error:
         return {}, str(error)
+
+
+class _ProviderFailed(ToolError):
+    """A provider gave nothing; `record` says which, and how long it took."""
+
+    def __init__(self, message: str, record: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.record = {**record, "error": message}
 
 
 async def _verdict(call: CodeCall, inputs: Sequence[Envelope], state: dict[str, Any]) -> Verdict:
@@ -133,13 +144,26 @@ async def _asked(
 ) -> dict[str, Any]:
     """Ask a provider, in time, and let through only what its agent may see."""
     served: set[str] = set()
-    # Copies: what a provider does with them changes nothing for others.
+    # Copies: what a provider does with its inputs changes nothing for others, and what it writes
+    # to the state counts only when it has returned.
     own_inputs = [replace(it, payload=deepcopy(it.payload)) for it in inputs]
     ctx = eval_context(call, own_inputs, deepcopy(state), served=served)
     request = ContextRequest(
-        ctx.agent, ctx, ctx.inputs, ctx.board, ctx.correlation_id, similarity=call.ports.similarity
+        ctx.agent,
+        ctx,
+        ctx.inputs,
+        ctx.board,
+        ctx.correlation_id,
+        config=deepcopy(spec_of(call.workflow.compiled, call.active.agent).context_config),
+        similarity=call.ports.similarity,
     )
     name, begun, clock = name_of(provider), time.perf_counter(), call.ports.clock.now()
+
+    def record(**given: object) -> dict[str, Any]:
+        empty = {"items": [], "metadata": {}, "foreign": 0, "dropped": 0}
+        ms = round((time.perf_counter() - begun) * 1000, 1)
+        return {"provider": name, **empty, **given, "started_at": clock, "ms": ms}
+
     limit = asyncio.timeout(PROVIDER_SECONDS)
     try:
         async with limit:
@@ -149,21 +173,20 @@ async def _asked(
         items, metadata = _plain_slice(given)
     except Exception as error:  # whatever an author's provider raises
         if limit.expired():
-            told = f"the provider {name} took longer than {PROVIDER_SECONDS:g} seconds"
-            raise ToolError(told) from error
-        raise ToolError(f"the provider {name} failed: {type(error).__name__}: {error}") from error
+            message = f"the provider {name} took longer than {PROVIDER_SECONDS:g} seconds"
+        else:
+            message = f"the provider {name} failed: {type(error).__name__}: {error}"
+        raise _ProviderFailed(message, record()) from error
+    state.update(ctx.state)
     foreign = await _foreign(call, items, served)
     own = [it for it in items if str(it.get("id")) not in foreign]
-    bounded = own[:MAX_LIMIT]
-    return {
-        "provider": name,
-        "items": bounded,
-        "metadata": metadata,
-        "foreign": len(items) - len(own),
-        "dropped": len(own) - len(bounded),
-        "started_at": clock,
-        "ms": round((time.perf_counter() - begun) * 1000, 1),
-    }
+    bounded = own[:MAX_ITEMS]
+    return record(
+        items=bounded,
+        metadata=metadata,
+        foreign=len(items) - len(own),
+        dropped=len(own) - len(bounded),
+    )
 
 
 def _plain_slice(given: ContextSlice) -> tuple[list[Item], dict[str, Any]]:
@@ -201,4 +224,5 @@ def _as_draft(it: Envelope) -> dict[str, Any]:
         "partition_key": it.partition_key,
         "correlation_id": it.correlation_id,
         "created_at": round(it.created_at.timestamp() * 1000),
+        "visibility": None if it.visibility is None else dumped(it.visibility),
     }

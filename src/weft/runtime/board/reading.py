@@ -1,13 +1,22 @@
 """Reading the board as somebody: every query has the identity of the reader, bound to it."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, cast
 
 from weft.context.slices import BoardReader, Envelope, utc
-from weft.engine.board.visibility import Identity
+from weft.engine.board.visibility import Audience, Identity
 from weft.errors import UsageError
 from weft.ports.board import ArtifactQuery, BoardStore, StoredArtifact
 from weft.runtime.variables.json_values import own_copy
+from weft.spec.board import (
+    PUBLIC,
+    AfterVisibility,
+    LabelledVisibility,
+    PrivateVisibility,
+    TenantVisibility,
+    Visibility,
+)
 from weft.spec.providers import MAX_LIMIT, MAX_OFFSET, FilterConfig, milliseconds
 
 
@@ -90,10 +99,7 @@ async def _with_consumers(
 ) -> Envelope:
     used = await store.consumed(app, board, agent=agent, artifact=it.id)
     agents = tuple(dict.fromkeys(found.agent for found in reversed(used)))
-    return Envelope(
-        it.id, it.type, it.payload, it.produced_by, it.correlation_id, it.partition_key, it.tags,
-        it.created_at, it.version, agents,
-    )  # fmt: skip
+    return replace(it, consumed_by=agents)
 
 
 def envelope(stored: StoredArtifact) -> Envelope:
@@ -109,7 +115,25 @@ def envelope(stored: StoredArtifact) -> Envelope:
         tags=it.tags,
         created_at=utc(it.created_at),
         version=stored.version,
+        visibility=_policy(stored.audience, it.created_at),
     )
+
+
+def _policy(seen: Audience, created_at: int) -> Visibility | None:
+    """Return the policy of an artifact that was stored; None for one that cannot be read."""
+    match seen.policy:
+        case "public":
+            policy = PUBLIC
+        case "private":
+            policy = PrivateVisibility(agents=seen.names)
+        case "labelled":
+            policy = LabelledVisibility(labels=seen.names)
+        case "tenant":
+            policy = TenantVisibility(tenant=seen.names[0])
+        case _:
+            return None
+    delay = seen.visible_at - created_at
+    return AfterVisibility(seconds=delay / 1000, then=policy) if delay > 0 else policy
 
 
 async def hidden_ids(

@@ -15,9 +15,9 @@ from weft.context.agent_step import (
     StepResult,
     Undone,
 )
-from weft.context.assembled import AssembledContext, from_record
+from weft.context.segment import values_of
 from weft.context.slices import BoardReader, utc
-from weft.context.values import values_of
+from weft.context.step_context import AssembledContext, from_record
 from weft.context.view import is_visible
 from weft.engine.board.visibility import Identity
 from weft.engine.events import Usage

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final, cast
 
 from weft.context.agent_step import StepContext
-from weft.context.assembled import (
+from weft.context.step_context import (
     SEGMENTS,
     ArtifactsContextSegment,
     AssembledContext,

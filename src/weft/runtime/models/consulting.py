@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 from pydantic_core import to_json
 
 from weft.context.history import conversation
-from weft.context.values import shown, value_of
+from weft.context.segment import shown, value_of
 from weft.context.view import WITHHELD, is_visible
 from weft.engine.commands import Judge
 from weft.engine.events import ConditionJudged

@@ -1,6 +1,6 @@
 """Replies of models: how they are written down, and how a person reads them."""
 
-from weft.context.values import shown
+from weft.context.segment import shown
 from weft.engine.commands import CallModel
 from weft.engine.events import ModelReplied, ToolRequest
 from weft.engine.events.codec import read_json, unfenced

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from weft.context.assembly import Assembly
+from weft.context.prompt import Assembly
 from weft.engine.commands import CallTool
 from weft.engine.commands import Effect as Command
 from weft.engine.events import Event, EventData, RequestOpened, RunEnded

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeAlias
 
-from weft.context.assembly import Assembly, assemble
+from weft.context.prompt import Assembly, assemble
 from weft.engine.commands import Assemble, Command, Effect, Record, Start
 from weft.engine.events import (
     EDIT,

@@ -6,7 +6,7 @@ from typing import Final, Protocol, TypeVar, cast, overload
 
 from pydantic import BaseModel, ValidationError
 
-from weft.context.values import shown, values_of
+from weft.context.segment import shown, values_of
 from weft.engine.compiled import CompiledWorkflow, refreshed
 from weft.engine.events import VariableSet
 from weft.engine.events.codec import unfenced

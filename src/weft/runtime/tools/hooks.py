@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from weft.context.assembly import assemble
 from weft.context.history import conversation
+from weft.context.prompt import assemble
 from weft.engine.commands import CallTool
 from weft.engine.state import State
 from weft.engine.turn.hook_points import COMPUTED, SEND_HOOK, TRIGGER

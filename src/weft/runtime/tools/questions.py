@@ -6,7 +6,7 @@ from typing import Protocol
 
 from pydantic_core import to_json
 
-from weft.context.values import values_of
+from weft.context.segment import values_of
 from weft.engine.commands import CallTool
 from weft.engine.events import EventData, RequestOpened
 from weft.engine.state import GivenAnswer, State

@@ -6,8 +6,8 @@ import time
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
+from weft.context.segment import values_of
 from weft.context.user_code import user_code
-from weft.context.values import values_of
 from weft.engine.commands import Fetch
 from weft.engine.events import ContextFetched, EventData, VariableSet
 from weft.engine.state import State

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 from urllib.parse import quote
 
-from weft.context.values import shown
+from weft.context.segment import shown
 from weft.errors import PortError, UsageError
 from weft.findings import Json
 from weft.ids import TENANT_VARIABLES

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Final, NamedTuple, Self, TypeAlias, cast
 
 from pydantic_core import to_jsonable_python
 
-from weft.context.segment import over_budget
+from weft.context.segment import over_budget, shown
 from weft.context.slices import Envelope, Item
-from weft.context.values import shown
 from weft.errors import ToolError
 from weft.findings import Json
 from weft.ports.retriever import Collection, RetrievalResult
