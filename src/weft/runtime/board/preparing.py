@@ -160,7 +160,7 @@ async def _asked(
     name, begun, clock = name_of(provider), time.perf_counter(), call.ports.clock.now()
 
     def record(**given: object) -> dict[str, Any]:
-        empty = {"items": [], "metadata": {}, "foreign": 0, "dropped": 0}
+        empty: dict[str, Any] = {"items": [], "metadata": {}, "foreign": 0, "dropped": 0}
         ms = round((time.perf_counter() - begun) * 1000, 1)
         return {"provider": name, **empty, **given, "started_at": clock, "ms": ms}
 
