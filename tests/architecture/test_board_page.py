@@ -1,4 +1,4 @@
-"""The page about boards: its examples do what they say, and it names all there is."""
+"""The pages about boards: their examples work, and they are complete."""
 
 import ast
 import asyncio
@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 
 import weft.board
-from support.page_play import BLOCK, DOCS, chapter, sections
+from support.page_play import BLOCK, chapter, read_pages, sections
 from weft.board import Board
 from weft.cli.app import main
 from weft.engine.events.board import MissedReason
@@ -21,8 +21,7 @@ from weft.spec.board import HookName, Visibility
 from weft.spec.providers import FilterConfig, Provider, TagFilter
 from weft.spec.workflow import WorkflowSpec
 
-PAGE = (DOCS / "board.md").read_text(encoding="utf-8")
-README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+PAGE = read_pages("board.md", "board-subscriptions.md", "board-context.md")
 NAMED = {name: text for name, _, text in BLOCK.findall(PAGE) if name}
 PREAMBLE = NAMED["preamble"]
 FILES = {name: text for name, text in NAMED.items() if name.startswith("workflows/")}
@@ -142,15 +141,3 @@ def test_every_public_name_and_method_is_on_the_page():
     own |= {it for it in vars(weft.board.AgentBuilder) if not it.startswith("_")}
     own -= {"declared", "declared_agent", "type_name"}
     assert {it for it in own if not re.search(rf"\b{it}\b", PAGE)} == set()
-
-
-def _section(title):
-    """Return a section of the README, up to the next."""
-    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
-
-
-def test_the_readme_starts_as_the_page_does():
-    [start] = re.findall(r"```python\n(.*?)```", _section("Boards"), re.DOTALL)
-    lines = [it for it in start.splitlines() if it.strip()]
-    assert [it for it in lines if it not in EXAMPLES["Start"].splitlines()] == []
-    assert "(docs/board.md)" in README

@@ -1,4 +1,4 @@
-"""The page about context: every source and trigger has an example, which does what it says."""
+"""The pages about context and triggers: every source and trigger has an example that works."""
 
 import asyncio
 import json
@@ -312,12 +312,12 @@ def test_rights_are_on_the_page():
 def test_what_tools_can_do_is_on_the_page():
     own = {it for it in vars(Context) if not it.startswith("_")}
     hidden = {"catch_up", "contains", "data", "finish", "restart", "setdefault"}
-    text = chapter(CONTEXT, "What tools can do")
+    text = chapter(CONTEXT, "The context object")
     assert {it for it in own - hidden if not re.search(rf"\b{it}\b", text)} == set()
 
 
 def test_a_tool_refreshes_asks_and_tells_how_far_it_is(desk):
-    example = read_example(chapter(CONTEXT, "What tools can do"))
+    example = read_example(chapter(CONTEXT, "The context object"))
     desk.put(example)
     desk.clerk = (call("judge_price"), {"fair": True}, "It is.")
     told: list[Any] = []

@@ -1,4 +1,4 @@
-"""The page about flows: its examples do what they say, and it names all there is."""
+"""The pages about flows: their examples work, and they are complete."""
 
 import ast
 import asyncio
@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-import weft.flow
-from support.page_play import BLOCK, DOCS, chapter
+from support.page_play import BLOCK, chapter, read_pages
 from weft.adapters.python_tools.calling import Limits
 from weft.cli.app import main
 from weft.flow import ApprovalBuilder, ContextBuilder, ContextFormatOptions, StepOptions, Workflow
@@ -20,8 +19,7 @@ from weft.packages.review import refuse_errors
 from weft.runtime.flow import calls, preparing, retrieval
 from weft.spec.workflow import digest
 
-PAGE = (DOCS / "flows.md").read_text(encoding="utf-8")
-README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+PAGE = read_pages("flows.md", "flow-agents.md", "flow-failures.md")
 NAMED = {name: text for name, _, text in BLOCK.findall(PAGE) if name}
 FILES = {name: text for name, text in NAMED.items() if name.startswith("workflows/")}
 
@@ -144,15 +142,6 @@ def test_options_of_formats_and_limits_are_on_the_page():
 
 
 def test_the_table_of_failures_has_the_rows_of_the_decision():
-    decision = (DOCS / "decisions" / "0012-flows.md").read_text(encoding="utf-8")
+    decision = read_pages("decisions/0012-flows.md")
     rows = re.findall(r"^\| (\d) \|", decision, re.MULTILINE)
     assert re.findall(r"^\| (\d) \|", chapter(PAGE, "When a step fails"), re.MULTILINE) == rows
-
-
-def test_the_example_of_the_readme_runs(capsys):
-    [code] = re.findall(r"```python\n(.*?)```", chapter(README, "Flows"), re.DOTALL)
-    names: dict[str, Any] = {"__name__": "__main__", **vars(weft.flow), "weft": weft}
-    exec(STEPS, names)
-    execute(code, names, "README.md: Flows")
-    assert names["result"].outcome == "completed"
-    assert "docs/flows.md" in chapter(README, "Flows")

@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 
+from support.page_play import read_pages
 from weft import Answer, Scope, UserMessage
 from weft.engine.unsupported import not_performed
 from weft.packages.layout import FILE_KINDS
@@ -34,7 +35,7 @@ from weft.spec.workflow import WorkflowSpec
 from weft.testing import ScriptedModel, call, host_for, read_package
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
+PAGE = read_pages("packages.md", "package-files.md", "checking.md")
 ALL = dict(re.findall(r"^`(workflows/[^`]+)`\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
 FILES = {name: text for name, text in ALL.items() if name.startswith("workflows/Returns/")}
 GROUP_FILES = {name: text for name, text in ALL.items() if name not in FILES}
@@ -246,7 +247,7 @@ def test_what_the_orchestrator_does_not_perform_is_marked():
         loop_guard=LoopGuard(),
         runtime_extensions=(RuntimeExtension(kind="api_router", entrypoint="api:router"),),
     )
-    [marked] = re.findall(r"^\|(.*)\| \| not performed yet \|$", PAGE, re.MULTILINE)
+    [marked] = re.findall(r"^\|(.*)\| \| not supported yet \|$", PAGE, re.MULTILINE)
     refused = {it.what for it in not_performed(WorkflowSpec(orchestrator=declared))}
     assert quoted(marked) == refused
 
@@ -273,4 +274,4 @@ def test_conditions_and_types_can_be_read():
 
 def test_other_pages_lead_here():
     assert "(docs/packages.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "(packages.md)" in (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
+    assert "(packages.md)" in read_pages("running.md")

@@ -1,4 +1,4 @@
-"""The Python on the page about running does what it says."""
+"""The Python on the pages about running, tools and testing works, and settings are complete."""
 
 import ast
 import re
@@ -9,13 +9,14 @@ import pytest
 
 import weft
 import weft.testing
+from support.page_play import BLOCK, chapter, read_pages
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.app.settings import SETTINGS, Setting
 from weft.packages.workspace import shipped_folder
 
-PAGE = Path(__file__).parents[2] / "docs" / "running.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+PAGES = read_pages("running.md", "tools.md", "testing.md")
+BLOCKS = [text for name, kind, text in BLOCK.findall(PAGES) if kind == "python" and not name]
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def test_there_are_examples():
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_programs_run(number, shop, capsys):
-    exec(compile(BLOCKS[number], f"running.md:{number}", "exec"), {"__name__": "example"})
+    exec(compile(BLOCKS[number], f"page: {number}", "exec"), {"__name__": "example"})
     out = capsys.readouterr().out
     assert "agent" in out
 
@@ -49,7 +50,7 @@ def test_tools_are_tools():
 
 def test_the_test_passes(shop):
     names: dict[str, object] = {"__name__": "example"}
-    exec(compile(BLOCKS[3], "running.md:3", "exec"), names)
+    exec(compile(BLOCKS[3], "testing.md", "exec"), names)
     [test] = [it for name, it in names.items() if name.startswith("test_")]
     test()
 
@@ -62,7 +63,7 @@ def test_the_test_can_fail(shop):
 
 
 def test_every_name_for_tests_is_on_the_page():
-    section = PAGE.read_text().split("\n## Tests\n")[1]
+    section = chapter(PAGES, "Tests")
     assert [name for name in weft.testing.__all__ if not re.search(rf"\b{name}\b", section)] == []
 
 
@@ -72,13 +73,13 @@ def test_every_name_on_the_page_is_public():
 
 
 def test_settings_page_lists_every_setting_with_its_default():
-    page = PAGE.with_name("settings.md").read_text(encoding="utf-8")
+    page = read_pages("settings.md")
     rows = re.findall(r"^\| `([A-Z_]+)` \| (.*) \| (.*) \|$", page, re.MULTILINE)
     assert {name: Setting(*rest) for name, *rest in rows} == SETTINGS
 
 
 def test_settings_page_lists_the_variables_of_every_provider():
-    page = PAGE.with_name("settings.md").read_text(encoding="utf-8")
+    page = read_pages("settings.md")
     rows = dict(re.findall(r"^\| `([a-z]+)` \| (.*) \|$", page, re.MULTILINE))
     assert list(rows) == [*COMPATIBLE, *THROUGH_LIBRARY]
     for name, provider in COMPATIBLE.items():

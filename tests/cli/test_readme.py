@@ -1,11 +1,15 @@
-"""What the front page shows works as shown."""
+"""The examples on the front page work as shown."""
 
 import re
-from pathlib import Path
+import subprocess
+import sys
 
+import pytest
+
+from support.page_play import DOCS, read_pages
 from weft.spec.condition_parser import parse_condition
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_smallest_package_has_no_findings(weft, tmp_path, monkeypatch):
@@ -21,8 +25,24 @@ def test_the_smallest_package_has_no_findings(weft, tmp_path, monkeypatch):
     assert "No findings in 3 files of 1 package" in result.out
 
 
-def test_the_conditions_shown_can_be_read():
-    (example,) = re.findall(r"^example +: +(.*)$", README, re.MULTILINE)
+@pytest.mark.parametrize(
+    ("heading", "output"),
+    [("Board", "2 ['Pitch', 'Lead']"), ("Flow", "completed [sample]")],
+)
+def test_python_examples_run(heading, output):
+    section = README.split(f"\n### {heading}\n")[1].split("\n#")[0]
+    [code] = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(output)
+
+
+def test_the_choice_is_the_first_section_after_the_start():
+    headings = re.findall(r"^## (.*)$", README, re.MULTILINE)
+    assert headings[:2] == ["Start", "Which should I use: conversation, board or flow?"]
+
+
+def test_the_condition_of_the_grammar_can_be_read():
+    (example,) = re.findall(r"^example +: +(.*)$", read_pages("package-files.md"), re.MULTILINE)
     parse_condition(example)
-    (english,) = re.findall(r"`(When [^`]+)`", README)
-    parse_condition(english)

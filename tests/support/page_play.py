@@ -25,6 +25,7 @@ from weft.testing import ManualClock, ScriptedModel, host_for
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"(?:^`([^`\n]+)`[^\n]*\n)?^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+#: A value that a page states after an example.
 STATED = re.compile(r"`(\w+)`\s+is\s+`([^`]+)`")
 
 
@@ -63,6 +64,11 @@ def _values(prose: str) -> dict[str, Any]:
     return {name: json.loads(said) for name, said in STATED.findall(prose)}
 
 
+def read_pages(*names: str) -> str:
+    """Return the text of several pages of one subject, one after the other."""
+    return "\n".join((DOCS / name).read_text(encoding="utf-8") for name in names)
+
+
 def chapter(page: str, heading: str) -> str:
     """Return what stands under a heading of the second level."""
     return page.split(f"\n## {heading}\n")[1].split("\n## ", maxsplit=1)[0]
@@ -75,7 +81,7 @@ def sections(text: str) -> dict[str, str]:
     return {"": first, **{name: inside for name, _, inside in named}}
 
 
-CONTEXT = (DOCS / "context.md").read_text(encoding="utf-8")
+CONTEXT = read_pages("context.md", "triggers.md", "tools.md")
 BASE = read_example(chapter(CONTEXT, "The package of the examples")).files
 
 

@@ -1,4 +1,4 @@
-"""The page about boundaries: its examples run, and it names all there is."""
+"""The pages about hooks, handoffs, tool servers, questions and starts: complete, and they work."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import TypeAdapter
 
-from support.page_play import BASE, DOCS, Desk, chapter, open_desk, read_example, sections
+from support.page_play import BASE, Desk, chapter, open_desk, read_example, read_pages, sections
 from support.retrieval_play import local_model
 from weft import Answer, Scope
 from weft.app.folders import LOCAL
@@ -24,7 +24,7 @@ from weft.spec.tools import Hook, HookType, LifecycleTool, McpServer
 from weft.spec.workflow import WorkflowSpec
 from weft.testing import call
 
-PAGE = (DOCS / "boundaries.md").read_text(encoding="utf-8")
+PAGE = read_pages("hooks.md", "handoffs.md", "tools.md", "running.md")
 HOOKS = sections(chapter(PAGE, "Lifecycle tools and hooks"))
 JUDGED = sections(chapter(PAGE, "Handoffs that a model decides"))
 SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
@@ -41,7 +41,7 @@ def quoted(text: str) -> set[str]:
 
 def test_functions_are_called_in_the_order_of_the_page(desk):
     points = [it for it in get_args(HookType) if it != "on_fail"]
-    listed = [it for it in re.findall(r"`(\w+)`", chapter(PAGE, "The order")) if it in points]
+    listed = [it for it in re.findall(r"`(\w+)`", chapter(PAGE, "Turn lifecycle")) if it in points]
     code = "def watch(**given):\n    pass\n"
     desk.write({}, {"workflows/Desk/hooks/shop.py": code, **ends()})
     hooks = [Hook(hook_type=it, file="shop.py", function="watch") for it in sorted(points)]
@@ -55,8 +55,7 @@ def test_functions_are_called_in_the_order_of_the_page(desk):
     desk.after = look
     state = asyncio.run(desk.play("hello"))
     assert state.outcome == "completed"
-    # A trigger is listed before the functions that are called at the same boundary.
-    assert called == list(dict.fromkeys(reversed(listed)))[::-1]
+    assert called == list(dict.fromkeys(listed))
 
 
 def ends() -> dict[str, str]:
@@ -103,7 +102,7 @@ def test_a_tool_that_fails_is_told_or_fails_the_turn(policy, outcome, desk):
 def test_a_model_judges_who_is_next(desk):
     example = read_example(JUDGED[""])
     desk.put(example)
-    [said] = re.findall(r"The model judges `([^`]+)`", JUDGED[""])
+    [said] = re.findall(r"The model decides `([^`]+)`", JUDGED[""])
     desk.clerk = ("Well.", json.loads(said))
     state = asyncio.run(desk.play("HELLO!"))
     assert state.variables == example.stated[0]
@@ -188,7 +187,7 @@ def test_a_server_that_cannot_be_reached_fails_the_run(desk):
 
 
 def test_a_question_is_for_whom_it_is_declared(desk):
-    example = read_example(chapter(PAGE, "Who is asked"))
+    example = read_example(sections(chapter(PAGE, "Questions to people"))["Who is asked"])
     desk.put(example)
     manager = Scope(LOCAL.app, "eve", roles=("manager",))
 
